@@ -1,1 +1,1 @@
-"""Servers, clients and wire formats of SQA, a distribution of their own: ARCHITECTURE.md, "Services"."""
+"""Servers, clients and wire formats of SQA, as a separate distribution: ARCHITECTURE.md, "Services"."""

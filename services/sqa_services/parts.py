@@ -1,4 +1,4 @@
-"""What this distribution registers with `sqa`, as its entry point; nothing else is imported here."""
+"""Entry point of this distribution, which registers its commands and components with `sqa`; it imports nothing else."""
 
 from sqa.core.registry import BUZZERS, COMMANDS, GUESSERS, ITEMS, QUALITY, TRANSLATORS
 
@@ -9,7 +9,7 @@ BUZZERS.register("person", "sqa_services.play.people:build_buzzer")
 QUALITY.register("external", "sqa_services.protocols.external:build")
 ITEMS.register("bench", "sqa_services.bench.items:items")
 
-COMMANDS.register("bench", "sqa_services.cli.protocols:app")  # help lists them in this order
+COMMANDS.register("bench", "sqa_services.cli.protocols:app")  # order in the help
 COMMANDS.register("scorer", "sqa_services.cli.protocols:app")
 COMMANDS.register("board", "sqa_services.cli.board:board_app")
 COMMANDS.register("play", "sqa_services.cli.play:play_app")

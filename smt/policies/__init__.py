@@ -1,1 +1,1 @@
-"""Policies: when to read and when to write."""
+"""Policies, which decide when to read and when to write."""

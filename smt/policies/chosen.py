@@ -1,4 +1,4 @@
-"""The policy that a translator's keys `policy`, `k` and `n` choose: one of the project's, or one of your own."""
+"""The policy selected by a translator's keys `policy`, `k` and `n`: a built-in policy or a user's own."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,35 +17,35 @@ from sqa.core.registry import POLICIES
 if TYPE_CHECKING:
     PolicyConfig = str | OwnPart
 else:
-    PolicyConfig = Literal[tuple(POLICIES.entries)] | OwnPart  # the names stand in the registry only
-# a translator's keys `k` and `n`
+    PolicyConfig = Literal[tuple(POLICIES.entries)] | OwnPart  # names are defined only in the registry
+# types of a translator's keys `k` and `n`
 PolicyK = Annotated[int | str, 'wait-k: source WORDS read before the first target word, or "full" = the whole sentence']
 PolicyN = Annotated[int | None, "local-agreement: translations that must agree (2); hold, retranslate: words held back"]
 
 
 class Counted(Protocol):
-    """The class of a policy with one number, n: every registered one but wait-k's."""
+    """Class of a policy with one number, n: every registered policy except wait-k."""
 
-    counts: str  # what n is the number of
-    least: int  # the smallest n
-    usual: int | None  # n where none is given; None: it must be
+    counts: str  # description of what n counts
+    least: int  # minimum of n
+    usual: int | None  # default of n; None: n is required
 
     def __call__(self, n: int) -> Policy: ...
 
 
 def simultaneous(load: Callable[[Any], FullInput], config: Any) -> PolicyTranslator:
-    """The policy of `config`, which has `policy`, `k` and `n`, around the system that `load` makes of it."""
+    """Return the policy of `config`, which has `policy`, `k` and `n`, around the system that `load` creates from it."""
     return PolicyTranslator(remembered(load, replace(config, policy="wait-k", k="full", n=None)), policy_of(config))
 
 
 @lru_cache(maxsize=4)
 def remembered(load: Callable[[Any], FullInput], config: Any) -> Remembered:
-    """The system of a config without its policy: runs that differ in the policy share it and what it translated."""
+    """Return the system of a config without its policy; runs with different policies share it and its translations."""
     return Remembered(load(config))
 
 
 def policy_of(config: Any) -> Policy:
-    """The policy of a translator's config: of its `policy`, `k` and `n`.  ConfigError for an invalid or unused key."""
+    """Return the policy given by a config's `policy`, `k` and `n`.  Raises ConfigError for an invalid or unused key."""
     policy: PolicyConfig = config.policy
     k, n = config.k, config.n
     if isinstance(policy, OwnPart):

@@ -1,7 +1,8 @@
 """Systems that translate whole texts.
 
-Anything with `words` and `fingerprint` takes part: a pretrained model, a CTranslate2 folder, a command.  The policies
-of `smt.policies.prefixes` make such a system simultaneous (or leave it full input) by asking it for prefixes.
+Any object with `words` and `fingerprint` can be used: a pretrained model, a CTranslate2 folder, a command.  The
+policies of `smt.policies.prefixes` make such a system simultaneous (or keep it full input) by requesting translations
+of prefixes.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,13 +14,13 @@ Row = TypeVar("Row", bound=Sequence[object])
 
 
 class FullInput(Protocol):
-    """Translates whole texts, many at once; each as if it were alone."""
+    """A system that translates many whole texts at once, each independently of the others."""
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Target words (without blanks) of each text, in the order given; an empty text gives ()."""
+        """Return the target words (without blanks) of each text, in the given order; an empty text gives ()."""
 
     def fingerprint(self) -> str:
-        """sha256 of everything that can change the words."""
+        """Return a SHA-256 of everything that can change the words."""
 
 
 def in_batches(
@@ -28,7 +29,10 @@ def in_batches(
     translate: Callable[[list[Row]], Sequence[tuple[str, ...]]],
     tokens: int,
 ) -> list[tuple[str, ...]]:
-    """Target words of each text, in batches of similar length with at most `tokens` pieces; a blank text gives ()."""
+    """Return the target words of each text; a blank text gives ().
+
+    Texts of similar length are translated in batches of at most `tokens` pieces.
+    """
     words: list[tuple[str, ...]] = [()] * len(texts)
     filled = [i for i, text in enumerate(texts) if text.strip()]
     rows = encode([texts[i] for i in filled])

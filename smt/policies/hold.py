@@ -1,4 +1,4 @@
-"""`policy: hold, n: 3`: the newest translation but for its last 3 words (Liu et al. 2020)."""
+"""`policy: hold, n: 3`: the newest translation without its last 3 words (Liu et al. 2020)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""`policy: local-agreement, n: 2`: what the last 2 translations share (Liu et al. 2020, Polák et al. 2022)."""
+"""`policy: local-agreement, n: 2`: the common prefix of 2 translations (Liu et al. 2020, Polák et al. 2022)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from smt.policies.shown import Words, agreed, append
 
 @dataclass(frozen=True, slots=True)
 class LocalAgreement:
-    """LA-n: the longest common beginning of the last n translations."""
+    """LA-n: the longest common prefix of the last n translations."""
 
     counts: ClassVar[str] = "successive translations that must agree"
     least: ClassVar[int] = 2

@@ -1,4 +1,4 @@
-"""The contract of a policy, and policies of your own: `policy: {name: "mine.py:build", patience: 2}`."""
+"""Interface of a policy, and policies of the user: `policy: {name: "mine.py:build", patience: 2}`."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -11,22 +11,22 @@ from sqa.core.registry import POLICIES
 
 @runtime_checkable
 class Policy(Protocol):
-    """The text shown to the reader at each moment."""
+    """A policy, which chooses the text shown to the reader at each moment."""
 
     @property
     def start(self) -> int:
-        """Source words of the shortest prefix that is translated, >= 1."""
+        """Return the number of source words of the shortest prefix that is translated, at least 1."""
 
     def show(self, shown: Words, translations: Sequence[Words], ended: bool) -> Words:
-        """The text shown next.
+        """Return the text to show next.
 
-        `shown` is the text so far, `translations` those of the first `start`, `start` + 1, ... words, newest last; with
-        `ended` the newest is of the complete sentence.
+        `shown` is the text so far.  `translations` holds the translations of the first `start`, `start` + 1, ... words,
+        newest last.  If `ended`, the newest is a translation of the complete sentence.
         """
 
 
 def own_policy(part: OwnPart) -> Policy:
-    """The policy of your own that the config names; ConfigError for an object without `start` and `show`."""
+    """Return the user's own policy that a config names.  Raises ConfigError if the object lacks `start` or `show`."""
     policy: Any = POLICIES.build(part.name, part.options)
     if not isinstance(policy, Policy):
         plain = getattr(policy, "own_part", policy)

@@ -1,24 +1,24 @@
-"""When to write what, around any system that translates whole texts: successive prefix translations to emissions.
+"""Simultaneous policies around any system that translates whole texts, by translating successive prefixes.
 
     policy: wait-k, k: 6             one word after each source word from the 6th on (Ma et al. 2019)
-    policy: local-agreement, n: 2    the beginning that the last 2 translations share (LA-n: Liu et al. 2020,
+    policy: local-agreement, n: 2    the common prefix of the last 2 translations (LA-n: Liu et al. 2020,
                                      Polák et al. 2022)
-    policy: hold, n: 3               the newest translation but for its last 3 words (hold-n: Liu et al. 2020)
-    policy: retranslate, n: 0        the newest translation, in place of the one before, but for its last n words
+    policy: hold, n: 3               the newest translation without its last 3 words (hold-n: Liu et al. 2020)
+    policy: retranslate, n: 0        the newest translation without its last n words, replacing the previous one
                                      (Niehues et al. 2018; n is the mask-k of Arivazhagan et al. 2020)
-    policy: {name: "mine.py:build", ...}    a `Policy` of your own
+    policy: {name: "mine.py:build", ...}    a `Policy` of the user
 
-`policy: {name: wait-k, k: 6}` is the same as the first.  Each is a module of this folder, named in `POLICIES`
-(sqa/core/registry.py); smt/policies/chosen.py reads the keys.
+`policy: {name: wait-k, k: 6}` is the same as the first.  Each policy is a module of this folder, named in `POLICIES`
+(sqa/core/registry.py).  smt/policies/chosen.py reads the keys.
 
-After every source word the prefix read so far is translated anew, as a text of its own.  A policy is one pure
-function, `show`: from the text shown so far and the translations so far it gives the text shown next.  The difference
-of the two is written.  At the end of the sentence nothing is held back any more.
+After every source word, the prefix read so far is translated again, as an independent text.  A policy is one pure
+function, `show`, which maps the text shown so far and the translations so far to the text shown next.  The difference
+between both texts is written.  At the end of the sentence, nothing is held back any more.
 
-The first three only append.  The system cannot be made to go on from what was committed, so a later translation may
-have other words there; the committed ones stay, and the translation is taken up at the same place (word j follows
-word j - 1, whichever translation that came from).  Only `retranslate` retracts, and its final text is the system's
-full-input translation.
+The first three policies only append.  The system cannot be forced to continue the committed words, so a later
+translation may have other words in their place.  The committed words stay, and the translation continues at the same
+position: word j follows word j - 1, whichever translation word j - 1 came from.  Only `retranslate` retracts words, and
+its final text is the system's full-input translation.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,16 +30,16 @@ from sqa.core.errors import DataError
 from sqa.core.types import Emission, Question, Write
 from sqa.files.store import digest
 
-VERSION = 1  # raise when a policy changes its output
-MEMORY = 1 << 18  # texts that a `Remembered` system keeps
+VERSION = 1  # increase when a policy changes its output
+MEMORY = 1 << 18  # maximum texts that a `Remembered` system keeps
 
 
 def written(
     policy: Policy, source: Iterable[str], translation: Callable[[str], Words]
 ) -> Iterator[tuple[Write, int, bool]]:
-    """Each write of one sentence, how many words of `source` were read before it, and whether the source had ended.
+    """Yield each write of a sentence, the number of words of `source` read before it, and whether the source had ended.
 
-    `translation` gives the system's translation of a prefix, its words joined by blanks.
+    `translation` returns the system's translation of a prefix, whose words are joined by blanks.
     """
     shown: Words = ()
     for translations, read, ended in _moments(policy, source, translation):
@@ -51,7 +51,7 @@ def written(
 def _moments(
     policy: Policy, source: Iterable[str], translation: Callable[[str], Words]
 ) -> Iterator[tuple[list[Words], int, bool]]:
-    """The translations so far, after every word from the policy's first on, and at the end of the sentence."""
+    """Yield the translations so far, after every word from the policy's first on, and at the end of the sentence."""
     read: list[str] = []
     translations: list[Words] = []
     for word in source:
@@ -65,7 +65,7 @@ def _moments(
 
 
 class PolicyTranslator:
-    """Any full-input system as a simultaneous translator; streaming and batched give the same emissions."""
+    """A simultaneous translator from any full-input system; streaming and batched modes give the same emissions."""
 
     def __init__(self, system: FullInput, policy: Policy) -> None:
         self.system, self.policy = system, policy
@@ -74,12 +74,12 @@ class PolicyTranslator:
             self.usage = system.usage
 
     def translate(self, source: Iterator[str]) -> Iterator[str | Write]:
-        """Words of one sentence, written while `source` is read; a `Write` where words are retracted."""
+        """Yield the words of one sentence while `source` is read, or a `Write` where words are retracted."""
         for write, _, _ in written(self.policy, source, lambda text: words_of(self.system, [text])[text]):
             yield write if write.erase else write.token
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
-        """Emissions of whole questions; one request to the system, for all prefixes of all sentences."""
+        """Return the emissions of whole questions, with one request to the system for all prefixes of all sentences."""
         sentences = [sentence for question in questions for sentence in question.sentences]
         words = words_of(self.system, [text for sentence in sentences for text in self._prefixes(sentence)])
         return [
@@ -92,26 +92,26 @@ class PolicyTranslator:
         ]
 
     def _prefixes(self, sentence: Sequence[str]) -> list[str]:
-        """The texts to translate: all prefixes from the policy's first on, the complete sentence last."""
+        """Return the texts to translate: all prefixes from the policy's first on, and last the complete sentence."""
         first = min(self.policy.start, len(sentence))
         return [" ".join(sentence[:n]) for n in range(first, len(sentence) + 1)]
 
     def fingerprint(self) -> str:
-        """Hash of the system and the policy."""
+        """Return a hash of the system and the policy."""
         return digest([VERSION, repr(self.policy), self.system.fingerprint()])
 
 
 class Remembered:
-    """A system with a memory of the last `limit` texts.  Prefixes recur: in other sentences, under other policies."""
+    """A system that caches the last `limit` texts, since prefixes recur in other sentences and under other policies."""
 
     def __init__(self, system: FullInput, limit: int = MEMORY) -> None:
         self.system, self.limit = system, limit
         self.languages = getattr(system, "languages", None)
         self._memory: dict[str, Words] = {}  # oldest first
-        self._known = ""  # the fingerprint of the system that translated them
+        self._known = ""  # fingerprint of the system that translated the cached texts
 
     def words(self, texts: Sequence[str]) -> list[Words]:
-        """Target words of each text."""
+        """Return the target words of each text."""
         self._memory |= words_of(self.system, [text for text in texts if text not in self._memory])
         translations = [self._memory[text] for text in texts]
         while len(self._memory) > self.limit:
@@ -119,7 +119,7 @@ class Remembered:
         return translations
 
     def fingerprint(self) -> str:
-        """Return the system's; forget what it translated if it is another one than before (a program was edited)."""
+        """Return the system's fingerprint; clear the cache if it changed (a program was edited)."""
         now = self.system.fingerprint()
         if now != self._known:
             self._memory.clear()
@@ -128,7 +128,10 @@ class Remembered:
 
 
 def words_of(system: FullInput, texts: Sequence[str]) -> dict[str, Words]:
-    """text -> target words, each distinct text translated once.  Another number of translations: DataError."""
+    """Return text -> target words, with each distinct text translated once.
+
+    Raises DataError if the system returns another number of translations.
+    """
     distinct = list(dict.fromkeys(texts))
     translations = system.words(distinct) if distinct else []
     if len(translations) != len(distinct):

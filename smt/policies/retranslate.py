@@ -1,4 +1,4 @@
-"""`policy: retranslate, n: 0`: the newest translation, in place of the one before, but for its last n words.
+"""`policy: retranslate, n: 0`: the newest translation without its last n words, replacing the previous one.
 
 Niehues et al. 2018; n is the mask-k of Arivazhagan et al. 2020.
 """
@@ -12,7 +12,7 @@ from smt.policies.shown import Words, without_last
 
 @dataclass(frozen=True, slots=True)
 class Retranslate:
-    """Re-translation: the newest translation replaces the one before."""
+    """Re-translation: the newest translation replaces the previous one."""
 
     counts: ClassVar[str] = "words held back"
     least: ClassVar[int] = 0

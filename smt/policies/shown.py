@@ -14,20 +14,20 @@ def append(shown: Words, words: Words) -> Words:
 
 
 def agreed(translations: Sequence[Words]) -> Words:
-    """The longest common beginning."""
+    """Return the longest common prefix."""
     columns = takewhile(lambda column: len(set(column)) == 1, zip(*translations, strict=False))
     return tuple(column[0] for column in columns)
 
 
 def without_last(words: Words, n: int) -> Words:
-    """All but the last n words."""
+    """Return all but the last n words."""
     return words[: max(0, len(words) - n)]
 
 
 def writes(before: Words, after: Words) -> list[Write]:
-    """The writes that turn `before` into `after`; the common beginning stays.
+    """Return the writes that turn `before` into `after`; their common prefix stays.
 
-    The first write retracts words; it has no word itself if none follows.
+    The first write retracts words.  It has no word itself if no word follows.
     """
     kept = len(agreed([before, after]))
     new, erase = after[kept:], len(before) - kept

@@ -1,10 +1,14 @@
-"""Wait-k (Ma et al. 2019): the schedule that decoding and the training mask share, and the policy around any system.
+"""Wait-k (Ma et al. 2019): the schedule of decoding and of the training mask, and the policy around any system.
 
-k counts WORDS, in training and at the interface: target word j (1-based) is written after
-g(j) = min(k + j - 1, |S|) source words were read; every piece of that word sees the pieces of those words and no
-others.  The end of the source is one more read: its piece is seen from the word with k + j - 1 > |S| on.
+k counts WORDS, in training and in the configuration.  Target word j (1-based) is written after g(j) source words were
+read:
 
-When decoding, k may count PIECES instead, as fairseq's does: smt/models/decode.py.
+    g(j) = min(k + j - 1, |S|)
+
+Every piece of that word sees exactly the pieces of those source words.  The end of the source is one more read: its
+piece is visible from the word with k + j - 1 > |S| on.
+
+In decoding, k may count PIECES instead, as in fairseq: smt/models/decode.py.
 """
 
 from __future__ import annotations
@@ -20,10 +24,10 @@ from sqa.core.errors import ConfigError
 from sqa.core.k import LONGEST
 
 if TYPE_CHECKING:
-    from torch import Tensor  # the policy around any system needs no torch
+    from torch import Tensor  # the policy itself does not need torch
 
-FULL = LONGEST  # k of full-input translation
-HIDDEN_WORD = 2 * FULL  # word index of source padding: no k reveals it
+FULL = LONGEST  # value of k for full-input translation
+HIDDEN_WORD = 2 * FULL  # word index of source padding, which no k reveals
 
 
 Unit = Literal["word", "piece"]
@@ -31,11 +35,11 @@ Unit = Literal["word", "piece"]
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When to READ: k source words or pieces first, then one for each of the same kind written (at rate 1)."""
+    """Schedule of reads: k source words or pieces first, then one for each word or piece written (at rate 1)."""
 
-    k: int  # >= 1; FULL = all of the source first
-    rate: float = 1.0  # emission rate: target words written per source word read, 0.5 to 2, see `after`
-    unit: Unit = "word"  # what k counts, on both sides
+    k: int  # at least 1; FULL = read the whole source first
+    rate: float = 1.0  # target words written per source word read, 0.5 to 2, see `after`
+    unit: Unit = "word"  # unit of k, on both sides
 
     def __post_init__(self) -> None:
         if not 0.5 <= self.rate <= 2:
@@ -44,36 +48,37 @@ class Schedule:
             raise ConfigError(f"unit: must be word or piece, got {self.unit!r}")
 
     def after(self, written: Tensor) -> Tensor:
-        """Words beyond k to be read when so many are written, floor(written / rate); all int64.
+        """Return the words to read beyond k when `written` words are written, floor(written / rate); all int64.
 
-        An emission rate below 1 reads one word more now and then, so that a translation shorter than its source keeps
-        k words behind (Ma et al. 2019, Section 4: catch-up).
+        An emission rate below 1 reads an extra word now and then, so that a translation shorter than its source stays k
+        words behind (Ma et al. 2019, Section 4: catch-up).
         """
         return written if self.rate == 1.0 else (written.double() / self.rate).floor().long()
 
     def words_after(self, words: Tensor) -> Tensor:
-        """Words to READ when target word number `words` (from 1) is finished, 1 at rate 1; 0 where pieces count."""
+        """Return the words to read after target word number `words` (from 1), 1 at rate 1; 0 if k counts pieces."""
         if self.unit == "piece":
             return words.new_zeros(words.shape)
         return words.new_ones(words.shape) if self.rate == 1.0 else self.after(words) - self.after(words - 1)
 
     def pieces_before(self, pieces: Tensor) -> Tensor:
-        """Source pieces (the end is one) to be read before target piece number pieces + 1; 1 where words count."""
+        """Return the source pieces (with the end) to read before target piece number pieces + 1; 1 if k is in words."""
         return self.k + self.after(pieces) if self.unit == "piece" else pieces.new_ones(pieces.shape)
 
     def visible(self, source_word: Tensor, target_word: Tensor) -> Tensor:
-        """Training mask: source_word (B, S) and target_word (B, T), 0-based word of each piece -> (B, T, S) bool.
+        """Return the training mask: source_word (B, S) and target_word (B, T) -> (B, T, S) bool.
 
-        Padding has a word index beyond FULL on the source side, so that no k reveals it.
+        The arguments hold the 0-based word of each piece.  Source padding has a word index beyond FULL, so that no k
+        reveals it.
         """
         return source_word[:, None, :] < self.after(target_word)[:, :, None] + self.k
 
 
 @dataclass(frozen=True, slots=True)
 class WaitK:
-    """Prefix wait-k, `policy: wait-k, k: 6`: around any system, word by word of its translations of the prefixes.
+    """Prefix wait-k, `policy: wait-k, k: 6`, around any system, word by word of its translations of the prefixes.
 
-    After each READ from the k-th on one more word of the newest translation is shown (none where it has no more).
+    After each read from the k-th on, one more word of the newest translation is shown, if there is one.
     """
 
     k: Annotated[int, "source words, >= 1; FULL = all of them"]
@@ -94,7 +99,7 @@ def draw_k(choices: tuple[int, ...], weights: tuple[float, ...], rng: np.random.
 
 
 def pad(rows: list[np.ndarray], value: int) -> Tensor:
-    """Ragged rows to one (B, longest) int64 tensor."""
+    """Pad ragged rows into one (B, longest) int64 tensor."""
     import torch
 
     out = np.full((len(rows), max(len(row) for row in rows)), value, dtype=np.int64)

@@ -1,1 +1,1 @@
-"""Phrase-based translation: tables, tuning, training, the translator."""
+"""Phrase-based translation: tables, training, tuning, and the translator."""

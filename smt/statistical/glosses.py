@@ -1,8 +1,8 @@
-"""Glosses: a translation beside each rare word of a source, "zarazą[plague]", for a language model trained with them.
+"""Glosses: translations beside the rare words of a source, "zarazą[plague]", for a language model trained with them.
 
-The phrase table knows rare words that a small language model has hardly seen.  A gloss belongs to the word it stands
-beside: it is read with it, so wait-k sees no word too early.  In training a part of the glosses is left out or wrong,
-so that the model does not believe them blindly (Dinu et al., ACL 2019, annotate terms in the same way).
+The phrase table knows rare words that a small language model has hardly seen.  A gloss is part of the word beside it
+and is read together with that word, so wait-k sees no word too early.  In training, some glosses are omitted or wrong,
+so that the model does not trust them blindly.  Dinu et al. (ACL 2019) annotate terms in the same way.
 """
 
 from collections import Counter
@@ -17,22 +17,25 @@ from smt.statistical.lexicon import Table, load_table
 from smt.statistical.packed import PHRASES, read_phrases
 from sqa.data.priors import form, strip_edges
 
-VERSION = 1  # raise when other words get a gloss
-COMMON = 300  # occurrences in the table from which on a word needs no gloss
-LEAST = 0.2  # p(e|f) of a gloss
-PLAIN_TEXTS, PLAIN_WORDS, OTHER = 0.15, 0.3, 0.12  # shares in training: texts and words without, a less likely gloss
+VERSION = 1  # increase when other words get a gloss
+COMMON = 300  # occurrences in the table from which a word needs no gloss
+LEAST = 0.2  # minimum p(e|f) of a gloss
+PLAIN_TEXTS, PLAIN_WORDS, OTHER = 0.15, 0.3, 0.12  # training shares: texts and words without gloss, less likely glosses
 
 
 @dataclass(frozen=True, slots=True)
 class Glosses:
     """The translations of one language's rare words."""
 
-    table: Table  # by source form, the likeliest first
+    table: Table  # translations by source form, likeliest first
     counts: Mapping[str, int]  # occurrences of each source form
     language: str  # ISO 639-1
 
     def word(self, word: str, other: int = 0) -> str:
-        """A source word with its gloss, or as it is; other: the gloss that many ranks below the likeliest."""
+        """Return a source word with its gloss, or unchanged.
+
+        `other`: how many ranks below the likeliest translation the gloss is.
+        """
         core = strip_edges(word)
         stem = form(core, self.language)
         rows = self.table.get(stem, ())
@@ -41,7 +44,7 @@ class Glosses:
         return word.replace(core, f"{core}[{rows[min(other, len(rows) - 1)][0]}]", 1)
 
     def training_text(self, text: str, rng: np.random.Generator) -> str:
-        """A source text with most of its glosses."""
+        """Return a source text with most of its glosses."""
         if rng.random() < PLAIN_TEXTS:
             return text
         words = text.split()

@@ -1,17 +1,17 @@
-"""Words a phrase-based model knows, favoured in the search of another: `lexicon: pbmt-pl-en` of the language model.
+"""Lexicon of a phrase-based model that biases the search of another model: `lexicon: pbmt-pl-en` of the language model.
 
-A small language model writes fluent English and forgets what the source said.  The rows of one token a side of a
-phrase table say how each source word is translated; those words get a bonus while their source word was read and is
-not covered yet.  Lexically constrained search in its soft form (Arthur et al., EMNLP 2016: discrete lexicons in neural
-translation), without training.  A name that the table does not have is its own translation, without its ending too
+A small language model writes fluent English but forgets content of the source.  The one-to-one rows of a phrase table
+give translations of each source word.  These translations get a bonus if their source word is read and not yet covered.
+The method is a soft form of lexically constrained search without training (Arthur et al., EMNLP 2016: discrete lexicons
+in neural translation).  A name that is not in the table is its own translation, also without its ending
 (smt/models/copying.py).  A source word counts once it is read, so streaming and batched decoding favour the same
 pieces.
 
-The bonus, `lexicon_bonus` nats, is weighted by sqrt p(e|f) and by the model's doubt: the entropy of its next piece over
-DOUBT nats, at most 1.  It is given to the first piece of a translation where a word may begin, and to its next pieces
-inside it.  Within an open word the probability that another word begins stays as it was: a word is not cut short for
-the next.  At the first piece it is also weighted by the probability that the next word is no function word: otherwise
-the bonus takes the place of articles and prepositions.
+The bonus, `lexicon_bonus` nats, is weighted by sqrt p(e|f) and by the model's uncertainty: the entropy of its next
+piece over DOUBT nats, at most 1.  It applies to the first piece of a translation where a word may begin, and to the
+next pieces inside the word.  Within an open word, the probability that another word begins stays unchanged, so that the
+bonus does not cut words short.  At the first piece, the bonus is also weighted by the probability that the next word is
+not a function word.  Otherwise the bonus would replace articles and prepositions.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from sqa.data.priors import form, strip_edges
 from sqa.files.atomic import joined_digest
 from sqa.files.records import parse_json
 
-VERSION = 3  # raise when the bonus falls on other pieces
-BONUS = 4.0  # nats, unless the config says otherwise
-DOUBT = 2.0  # nats of entropy from which on the whole bonus is given
-SHORTEST = 3  # letters of a translation
-LEAST = 0.1  # p(e|f) of a translation
-LEAST_BACK = 0.02  # p(f|e): below it the word goes with anything
-CHOICES = 6  # translations of a source word
+VERSION = 3  # increase when the bonus applies to other pieces
+BONUS = 4.0  # nats, default of the config
+DOUBT = 2.0  # nats of entropy from which the whole bonus applies
+SHORTEST = 3  # minimum letters of a translation
+LEAST = 0.1  # minimum p(e|f) of a translation
+LEAST_BACK = 0.02  # minimum p(f|e), below which the word occurs with any source word
+CHOICES = 6  # maximum translations of a source word
 
 Table = Mapping[str, Sequence[tuple[str, float]]]
 
@@ -51,13 +51,16 @@ Table = Mapping[str, Sequence[tuple[str, float]]]
 class Translation(NamedTuple):
     """One way to translate a source word."""
 
-    pieces: tuple[int, ...]  # places among those that may be chosen
-    weight: float  # 0 to 1
-    form: str  # by which it is known to be written
+    pieces: tuple[int, ...]  # indices among the allowed pieces
+    weight: float  # weight of the bonus, 0 to 1
+    form: str  # form that identifies the translation in the output
 
 
 def model_folder(name: str, languages: tuple[str, str]) -> Path:
-    """Where the packed model of a `lexicon` is.  ConfigError for none, or for one of another direction."""
+    """Return the folder of the packed model of a `lexicon`.
+
+    Raises ConfigError if there is none, or if it translates between other languages.
+    """
     bundled = DATA / "models" / name
     folder = bundled if is_packed(bundled) else Path(name).expanduser()
     if not is_packed(folder):
@@ -69,7 +72,7 @@ def model_folder(name: str, languages: tuple[str, str]) -> Path:
 
 
 def check(lexicon: str | None, bonus: float, beam: int) -> None:
-    """ConfigError for what does not go together."""
+    """Raise ConfigError if the settings are invalid or do not fit together."""
     if not 0 < bonus <= MOST:
         raise ConfigError(f"lexicon_bonus: must be above 0 and at most {MOST:g} nats, got {bonus:g}")
     if lexicon and beam > 1:
@@ -77,18 +80,18 @@ def check(lexicon: str | None, bonus: float, beam: int) -> None:
 
 
 def fingerprint(folder: Path, bonus: float) -> str:
-    """Name the version, the phrases and the size of the bonus."""
+    """Return a text that identifies the version, the phrases and the size of the bonus."""
     return f"lexicon {VERSION} {joined_digest([folder / PHRASES])} {bonus}"
 
 
 @lru_cache(maxsize=2)
 def load_table(folder: Path, language: str) -> Table:
-    """Translations of each source form with their p(e|f), the likeliest first, from a packed model's phrases."""
+    """Return the translations of each source form with their p(e|f), likeliest first, from a packed model's phrases."""
     return table_of(read_phrases(folder / PHRASES), language)
 
 
 def table_of(phrases: Iterable[Phrase], language: str) -> Table:
-    """See `load_table`; `language` is the ISO 639-1 code of the source."""
+    """Return the table of `load_table` from phrases; `language` is the ISO 639-1 code of the source."""
     counts: dict[str, dict[str, list[Phrase]]] = defaultdict(lambda: defaultdict(list))
     totals: dict[str, int] = defaultdict(int)
     for row in phrases:
@@ -110,27 +113,27 @@ def table_of(phrases: Iterable[Phrase], language: str) -> Table:
 
 
 def _bound(rows: Sequence[Phrase]) -> bool:
-    """Return whether the target word of these rows often comes from their source word."""
+    """Return whether the target word of these rows often translates their source word."""
     both, total = sum(row.both for row in rows), max(row.total for row in rows)
     return both / max(total, both) >= LEAST_BACK
 
 
 @dataclass(slots=True)
 class Uncovered:
-    """The words of one sentence and which of them are translated."""
+    """The source words of one sentence that have no translation yet."""
 
     lexicon: Lexicon
-    words: int = 0  # heard so far
-    open: list[tuple[int, Sequence[Translation]]] = field(default_factory=list)  # words to be read before it is known
+    words: int = 0  # number of source words read
+    open: list[tuple[int, Sequence[Translation]]] = field(default_factory=list)  # (words to read first, translations)
 
     def hear(self, word: str) -> None:
-        """Note that a word of the source was read."""
+        """Record that a word of the source was read."""
         self.words += 1
         if translations := self.lexicon.translations(word, self.words > 1):
             self.open.append((self.words, translations))
 
     def wrote(self, word: str, read: int) -> None:
-        """One more word of the translation: it covers the first of the `read` words that it can translate."""
+        """Record a written word: it covers the first of the `read` source words that it can translate."""
         written = form(word, "en")
         for i, (at, translations) in enumerate(self.open):
             if at <= read and any(translation.form == written for translation in translations):
@@ -139,12 +142,15 @@ class Uncovered:
 
 
 class Lexicon:
-    """The bonus over V pieces that may be chosen."""
+    """The bonus over the V allowed pieces."""
 
     def __init__(
         self, table: Table, language: str, bonus: float, rules: Rules, places: Callable[[str], Sequence[int] | None]
     ) -> None:
-        """`places`: of the pieces of a word among those that may be chosen, None where one may not."""
+        """Prepare the bonus of a table.
+
+        `places` maps a word to the indices of its pieces among the allowed ones, or to None if one is not allowed.
+        """
         self.table, self.language, self.bonus = table, language, bonus
         self.starts, self.places = rules.starts_word.float().cpu(), places  # (V,) 1 where a piece begins a word
         spelt = (places(form) for word in sorted(ENGLISH.function_words) for form in (word, word.capitalize()))
@@ -152,15 +158,17 @@ class Lexicon:
         self.translations = lru_cache(maxsize=1 << 16)(self._translations)
 
     def names(self, words: Iterable[str] = ()) -> Uncovered:
-        """The words of a sentence, these of which are heard."""
+        """Return the state of a sentence of which `words` have been read."""
         uncovered = Uncovered(self)
         for word in words:
             uncovered.hear(word)
         return uncovered
 
     def _translations(self, word: str, inside: bool) -> tuple[Translation, ...]:
-        """Of a source word: those that can be written.  `inside`: it is not the first of its sentence, where a capital
-        would say nothing."""
+        """Return the spellable translations of a source word.
+
+        `inside`: whether the word is not the first of its sentence, so that a capital indicates a name.
+        """
         rows = self.table.get(form(word, self.language), ())
         if not rows and inside and is_name(name := strip_edges(word)):
             rows = [(spelling, 1.0) for spelling in sorted(spellings(name, self.language))]
@@ -186,7 +194,7 @@ class Lexicon:
             gained = torch.zeros_like(beginning).index_add_(0, rows, gained) / beginning
             scores.index_put_((rows, places), bonus, accumulate=True)
             inside = torch.tensor([bool(pieces) for pieces in begun.pieces])
-            scores.addr_(gained.log1p() * inside, self.starts, alpha=-1.0)  # another word is no likelier than before
+            scores.addr_(gained.log1p() * inside, self.starts, alpha=-1.0)  # other words become no likelier
         if later:
             rows, places, weights = _columns(later)
             scores.index_put_((rows, places), doubt[rows] * weights, accumulate=True)
@@ -194,13 +202,13 @@ class Lexicon:
 
 
 def _columns(bonuses: Sequence[tuple[int, int, float]]) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows, pieces, weights."""
+    """Return rows, pieces and weights as tensors."""
     rows, places, weights = zip(*bonuses, strict=True)
     return torch.tensor(rows), torch.tensor(places), torch.tensor(weights)
 
 
 def _next_pieces(uncovered: Uncovered, pieces: tuple[int, ...], read: int) -> tuple[dict[int, float], dict[int, float]]:
-    """The greatest weight of each piece that begins a translation, and of each that goes on with the open word."""
+    """Return the greatest weight of each piece that begins a translation, and of each that continues the open word."""
     beginnings: dict[int, float] = {}
     rests: dict[int, float] = {}
     n = len(pieces)

@@ -1,4 +1,4 @@
-"""The folder of a phrase-based model: the decoder's files, and config.json, which says what they are."""
+"""The folder of a phrase-based model: the decoder's files, and config.json, which describes them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,14 @@ from sqa.files.atomic import file_digest, write_text
 from sqa.files.records import parse_json
 
 FORMAT = 1
-TABLE, LANGUAGE = "table", "language"  # beginnings of the names of the decoder's files
-WEIGHTS = 8  # of the log-linear model
+TABLE, LANGUAGE = "table", "language"  # prefixes of the decoder's file names
+WEIGHTS = 8  # number of weights of the log-linear model
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class Decoding:
-    """How the decoder searches."""
+    """Search settings of the decoder."""
 
     stack: Annotated[Count, "hypotheses kept for each set of translated words"] = 10
     options: Annotated[Count, "longest source phrase, in words"] = 10
@@ -29,7 +29,7 @@ class Decoding:
 def write_model(
     folder: Path, weights: Sequence[float], decoding: Decoding, forms: Mapping[str, str], about: Mapping[str, Any]
 ) -> None:
-    """Write config.json, which makes the decoder's files in `folder` a model; `about` is for the reader."""
+    """Write config.json, which turns the decoder's files in `folder` into a model; `about` is documentation."""
     paths = sorted(path for name in (TABLE, LANGUAGE) for path in folder.glob(f"{name}*"))
     files = {path.name: file_digest(path) for path in paths}
     config = {"format": FORMAT, "weights": list(weights), "decoding": asdict(decoding), "files": files}
@@ -38,9 +38,9 @@ def write_model(
 
 
 def read_model(folder: Path) -> dict[str, Any]:
-    """config.json of a model's folder, checked: its keys, and that every file it names is there as it was written.
+    """Return config.json of a model's folder after checking its keys and the digest of every file it names.
 
-    The decoder does not survive damaged tables, so their bytes are compared first.
+    The decoder crashes on damaged tables, so the files are verified first.
     """
     path = folder / "config.json"
     try:

@@ -1,14 +1,14 @@
-"""A phrase-based model small enough to ship: config.json, phrases.tsv.zst and language.tsv.zst, a few MB in all.
+"""A phrase-based model small enough to ship: config.json, phrases.tsv.zst and language.tsv.zst, a few MB in total.
 
-`sqa train smt configs/pbmt_es_en.yaml` leaves one beside the whole model; `translator: {name: pbmt, model: pbmt-es-en}`
-reads a bundled one.  Three things make it small:
+`sqa train smt configs/pbmt_es_en.yaml` writes one beside the whole model; `translator: {name: pbmt, model: pbmt-es-en}`
+reads a bundled one.  Three measures make it small:
 
 - Redundant phrases are dropped: rare ones, improbable ones, and those composed of two shorter ones
   (relative and compositional pruning, in the spirit of Johnson et al., EMNLP 2007).
-- The word translations that smooth the phrases are the table's own rows of one token a side.
-- Counts that follow from others (of histories, of the usual case of words) are not written.
+- The word translations that smooth the phrases are the table's own one-to-one rows.
+- Counts that follow from other counts (of histories, of the usual case of words) are not written.
 
-The decoder (Thot) reads plain files, so a packed model is unpacked into the user's cache the first time it is used.
+The decoder (Thot) reads plain files, so a packed model is unpacked into the user's cache at its first use.
 """
 
 import json
@@ -30,19 +30,19 @@ from sqa.core.schema import BelowOne, Count, Whole, checked
 from sqa.files.atomic import atomic_folder, held, joined_digest, write_text
 from sqa.files.records import lines, parse_json
 
-VERSION = 1  # raise when the same packed files would give other files of the decoder
+VERSION = 1  # increase when the same packed files would give other decoder files
 CONFIG, PHRASES, NGRAMS = "config.json", "phrases.tsv.zst", "language.tsv.zst"
-LONGEST, MOST = 9, (1 << 31) - 1  # words of an n-gram; a count
-_LEVEL = 19  # of zstd
+LONGEST, MOST = 9, (1 << 31) - 1  # maximum words of an n-gram; maximum count
+_LEVEL = 19  # compression level of zstd
 _SPECIAL = ("NULL", "UNKNOWN_WORD", "<UNUSED_WORD>")  # words 0, 1, 2 of the aligner's vocabularies
-_DIRECTIONS = {"invswm": 0, "swm": 1}  # of word translations: the side that is given
+_DIRECTIONS = {"invswm": 0, "swm": 1}  # direction of word translations -> the conditioning side
 _ALIGNER = "model: fastAlign\nvariationalBayes: true\nalpha: 0.01\nemitTrainingAlignments: false\nfastAlignP0: 0.08\n"
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class PackingConfig:
-    """What a packed model keeps of the whole one."""
+    """Thresholds of the phrases and n-grams that a packed model keeps."""
 
     longest: Annotated[Count, "tokens of a phrase's source"] = 4
     best: Annotated[Count, "target phrases per source phrase"] = 4
@@ -56,15 +56,15 @@ class Phrase(NamedTuple):
 
     source: str
     target: str
-    both: int  # how often this source went with this target
-    total: int  # how often the target was seen
+    both: int  # count of this source with this target
+    total: int  # count of the target
 
 
 # ------------------------------------------------------------------------------------------------------- packing
 
 
 def phrases_of(table: Path, config: PackingConfig) -> list[Phrase]:
-    """The phrases that are kept of a decoder's table, sorted by source, the most frequent target first."""
+    """Return the kept phrases of a decoder's table, sorted by source, most frequent target first."""
     with table.open(encoding="utf-8") as file:
         kept = [
             phrase
@@ -91,7 +91,7 @@ def _likely(rows: Sequence[Phrase], config: PackingConfig) -> list[Phrase]:
 
 
 def _composed(best: Mapping[str, Phrase], source: str) -> bool:
-    """Return whether the best targets of two parts of `source` make up its own best target."""
+    """Return whether the best targets of two parts of `source` form its own best target."""
     words = source.split(" ")
     for cut in range(1, len(words)):
         first, second = best.get(" ".join(words[:cut])), best.get(" ".join(words[cut:]))
@@ -101,7 +101,7 @@ def _composed(best: Mapping[str, Phrase], source: str) -> bool:
 
 
 def pack(model: Path, folder: Path, config: PackingConfig) -> None:
-    """Write the packed form of a decoder's folder, with the weights it has."""
+    """Write the packed form of a decoder's folder, with its current weights."""
     folder.mkdir(parents=True, exist_ok=True)
     write_zst(folder / PHRASES, _phrase_lines(phrases_of(model / f"{TABLE}.ttable", config)))
     write_zst(folder / NGRAMS, _ngram_lines(model / LANGUAGE, config.ngrams))
@@ -119,14 +119,14 @@ def pack(model: Path, folder: Path, config: PackingConfig) -> None:
 
 
 def set_weights(folder: Path, weights: Sequence[float], rounds: Sequence[Mapping[str, Any]]) -> None:
-    """Give a packed model other log-linear weights; `rounds`: how they were chosen."""
+    """Replace the log-linear weights of a packed model; `rounds` documents the tuning."""
     config = parse_json((folder / CONFIG).read_bytes())
     config["weights"], config["about"]["tuning"] = list(weights), list(rounds)
     write_text(folder / CONFIG, json.dumps(config, indent=1, ensure_ascii=False) + "\n")
 
 
 def _phrase_lines(phrases: Sequence[Phrase]) -> Iterator[str]:
-    """source, target, both, total; a source as in the line before is left out."""
+    """Yield lines of source, target, both, total; the source is empty if it equals that of the previous line."""
     previous = None
     for row in phrases:
         yield f"{'' if row.source == previous else row.source}\t{row.target}\t{row.both}\t{row.total}"
@@ -134,14 +134,14 @@ def _phrase_lines(phrases: Sequence[Phrase]) -> Iterator[str]:
 
 
 def _ngram_lines(path: Path, least: int) -> Iterator[str]:
-    """n-gram, count; the histories' counts are those of shorter n-grams."""
+    """Yield lines of n-gram and count; the counts of histories are those of shorter n-grams."""
     for gram, _, count in (line.rsplit(" ", 2) for line in lines(path)):
         if " " not in gram or int(count) >= least:
             yield f"{gram}\t{count}"
 
 
 def write_zst(path: Path, rows: Iterator[str]) -> None:
-    """Write lines of text, packed."""
+    """Write lines of text, compressed with zstd."""
     import zstandard
 
     data = "".join(f"{row}\n" for row in rows).encode()
@@ -152,15 +152,15 @@ def write_zst(path: Path, rows: Iterator[str]) -> None:
 
 
 def is_packed(folder: Path) -> bool:
-    """Whether a folder holds a packed model."""
+    """Return whether a folder holds a packed model."""
     return (folder / PHRASES).is_file()
 
 
 def unpacked(folder: Path) -> Path:
-    """The decoder's folder of a packed one, in the user's cache; made the first time."""
+    """Return the decoder's folder of a packed model in the user's cache, unpacked at the first use."""
     digest = joined_digest(folder / name for name in (CONFIG, PHRASES, NGRAMS))
     whole = cache_dir() / "pbmt" / f"{digest[:32]}-{VERSION}"
-    with held(whole.parent):  # a second process waits for what the first unpacks
+    with held(whole.parent):  # a second process waits for the first to unpack
         if not (whole / CONFIG).is_file():
             with atomic_folder(whole) as partial:
                 unpack(folder, partial)
@@ -168,7 +168,7 @@ def unpacked(folder: Path) -> Path:
 
 
 def unpack(folder: Path, whole: Path) -> None:
-    """Write the decoder's files.  DataError for a packed model that is damaged."""
+    """Write the decoder's files.  Raises DataError if the packed model is damaged."""
     try:
         config = parse_json((folder / CONFIG).read_bytes())
         if config["format"] != VERSION:
@@ -196,7 +196,7 @@ def unpack(folder: Path, whole: Path) -> None:
 
 
 def read_phrases(path: Path) -> Iterator[Phrase]:
-    """The rows of a packed table.  DataError for one that is damaged."""
+    """Yield the rows of a packed table.  Raises DataError if the table is damaged."""
     source = ""
     for number, line in enumerate(lines(path), 1):
         try:
@@ -212,12 +212,12 @@ def read_phrases(path: Path) -> Iterator[Phrase]:
 
 
 def _spelt(text: str) -> bool:
-    """Return whether a text is tokens with single blanks between, which the decoder's own files can hold."""
+    """Return whether a text is tokens separated by single blanks, as the decoder's own files require."""
     return text.split(" ") == text.split() and "|||" not in text and "\0" not in text
 
 
 def usual_forms(phrases: Sequence[Phrase]) -> dict[str, str]:
-    """The usual case of each source word, by how often the table has it as a phrase of its own."""
+    """Return the usual case of each source word, by its counts as a single-word phrase in the table."""
     counts: Counter[str] = Counter()
     for row in phrases:
         if tokens.has_letter(row.source) and " " not in row.source:
@@ -226,14 +226,14 @@ def usual_forms(phrases: Sequence[Phrase]) -> dict[str, str]:
 
 
 def write_small_files(folder: Path) -> None:
-    """The settings that the decoder wants beside a phrase table."""
+    """Write the settings files that the decoder requires beside a phrase table."""
     texts = {"lambda": "0.7 0.7", "srcsegmlentable": "Uniform", "trgcutstable": "0.999", "trgsegmlentable": "Geometric"}
     for name, text in texts.items():
         write_text(folder / f"{TABLE}.{name}", text)
 
 
 def _write_words(phrases: Sequence[Phrase], aligner: Mapping[str, str], folder: Path) -> None:
-    """Vocabularies and word translations in both directions, from the rows of one token a side."""
+    """Write vocabularies and word translations in both directions, from the one-to-one rows."""
     sides = ([row.source for row in phrases], [row.target for row in phrases])
     words = (sorted({word for text in side for word in text.split(" ")}) for side in sides)
     numbers = [{word: i for i, word in enumerate((*_SPECIAL, *vocabulary))} for vocabulary in words]
@@ -255,7 +255,7 @@ def _write_words(phrases: Sequence[Phrase], aligner: Mapping[str, str], folder: 
 
 
 def _write_ngrams(path: Path, out: Path) -> None:
-    """Write the decoder's language model: a line for each n-gram with the count of its history and its own count."""
+    """Write the decoder's language model: one line per n-gram with the count of its history and its own count."""
     counts: dict[str, int] = {}
     for number, line in enumerate(lines(path), 1):
         try:

@@ -3,8 +3,8 @@
     translator: {name: pbmt, model: pbmt-es-en, k: 6}
     translator: {name: pbmt, model: runs/smt/pbmt-es-en/model, policy: local-agreement, n: 2}
 
-`sqa train smt configs/pbmt_es_en.yaml` makes a model (smt/statistical/stages.py).  It reads whole texts; without a
-policy every word is written once the sentence is over.  A word it never saw is copied.
+`sqa train smt configs/pbmt_es_en.yaml` trains a model (smt/statistical/stages.py).  It reads whole texts; without a
+policy, all words are written at the end of the sentence.  Unknown words are copied.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,13 +25,13 @@ from sqa.core.schema import File
 from sqa.data.languages import pair_of
 from sqa.files.store import digest
 
-VERSION = 1  # raise when the words that come from the same model change
-LONGEST = 150  # tokens decoded at once; a longer text is translated in pieces of so many
+VERSION = 1  # increase when the output of the same model changes
+LONGEST = 150  # maximum tokens decoded at once; longer texts are cut into such pieces
 
 
 @dataclass(frozen=True, slots=True)
 class StatisticalConfig:
-    """Which model, and when its words are written."""
+    """The model, and the policy that decides when its words are written."""
 
     model: Annotated[File, "a bundled model (pbmt-es-en, pbmt-pl-en) or the folder of a trained one, whole or packed"]
     policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
@@ -56,17 +56,18 @@ class Engine:
         if not self.model.load_language_model(str(folder / LANGUAGE)):
             raise DataError(f"{folder}: the decoder cannot read the language model")
         self.model.non_monotonicity = decoding.reorder
-        longest = min(decoding.options, longest_source(folder / f"{TABLE}.ttable"))  # the table has no longer ones
+        longest = min(decoding.options, longest_source(folder / f"{TABLE}.ttable"))  # the table has no longer phrases
         self.model.w, self.model.a, self.model.e = 0.4, longest, 2
-        # The cost still to come (6: best phrases, language model, distance).  Without jumps it is the same for all
-        # hypotheses that are compared, so it is not computed.
+        # Future-cost heuristic (6: best phrases, language model, distance).  Without reordering it is the same for all
+        # compared
+        # hypotheses, so it is not computed.
         self.model.heuristic = 6 if decoding.reorder else 0
         self.model.weights = list(weights)
         self.decoder = SmtDecoder(self.model)
         self.decoder.s, self.decoder.is_breadth_first = decoding.stack, True
 
     def translate(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
-        """Target tokens of each sentence of source tokens."""
+        """Return the target tokens of each sentence of source tokens."""
         parts = [[s[i : i + LONGEST] for i in range(0, len(s), LONGEST)] for s in sentences]
         results = iter(self.decoder.translate_batch([" ".join(part) for sentence in parts for part in sentence]))
         return [[token for _ in sentence for token in next(results).target] for sentence in parts]
@@ -77,13 +78,13 @@ class Engine:
         self.model.clear()
 
     def candidates(self, sentences: Sequence[Sequence[str]], n: int) -> list[list[tuple[list[str], list[float]]]]:
-        """At most `n` (target tokens, components of the score) of each sentence, the best first."""
+        """Return at most `n` (target tokens, components of the score) of each sentence, best first."""
         n_best = self.decoder.translate_n_batch([" ".join(sentence[:LONGEST]) for sentence in sentences], n)
         return [[(list(row.target), list(row.score_components)) for row in rows] for rows in n_best]
 
 
 def finish(target: Sequence[str], source: str) -> tuple[str, ...]:
-    """White-space words of target tokens; the first is capitalised where the source text begins so."""
+    """Return white-space words of target tokens, with a capital at the start if the source text has one."""
     words = tokens.words(target)
     return tokens.capitalise(words) if tokens.begins_with_capital(source) else words
 
@@ -101,23 +102,23 @@ class Statistical:
         )
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Target words of each text; a blank text gives ()."""
+        """Return the target words of each text; a blank text gives ()."""
         split = [tokens.truecase(tokens.tokenise(text), self.forms) for text in texts]
         return [finish(target, text) for target, text in zip(self.engine.translate(split), texts, strict=True)]
 
     def fingerprint(self) -> str:
-        """Hash of the model's files, the weights and the search."""
+        """Return a hash of the model's files, the weights and the search settings."""
         return self._fingerprint
 
 
 def build(config: StatisticalConfig) -> PolicyTranslator:
-    """The translator of a config."""
+    """Return the translator of a config."""
     need("thot", "translator 'pbmt'")
     return simultaneous(load, config)
 
 
 def load(config: StatisticalConfig) -> Statistical:
-    """The system of a config."""
+    """Return the full-input system of a config."""
     bundled = DATA / "models" / config.model
     folder = bundled if is_packed(bundled) else Path(config.model).expanduser().resolve()
     return Statistical(unpacked(folder) if is_packed(folder) else folder)

@@ -1,6 +1,6 @@
-"""The tables of a phrase-based system from aligned text: phrase pairs (Koehn, Och and Marcu 2003) and n-gram counts.
+"""Tables of a phrase-based system from aligned text: phrase pairs (Koehn, Och and Marcu 2003) and n-gram counts.
 
-Both are written in the text formats that the decoder (Thot) reads.
+Both have the text formats that the decoder (Thot) reads.
 """
 
 from collections import Counter
@@ -12,14 +12,14 @@ import numpy as np
 
 from sqa.files.atomic import write_text
 
-Span = tuple[int, int, int, int]  # first and last source token, first and last target token
+Span = tuple[int, int, int, int]  # first and last source token, first and last target token (inclusive)
 
 
 def spans(links: np.ndarray, longest: int) -> Iterator[Span]:
-    """Phrase pairs consistent with `links` (I, J) bool, at most `longest` tokens a side.
+    """Yield phrase pairs consistent with `links` (I, J) bool, with at most `longest` tokens per side.
 
-    Consistent: at least one link inside, and none from inside to outside.  Unaligned tokens at the edges of either
-    side may belong to it or not, so they give several pairs.
+    Consistent: at least one link inside, and none from inside to outside.  Unaligned tokens at the edges of either side
+    are optional, so they give several pairs.
     """
     size, width = links.shape
     rows = [np.flatnonzero(row).tolist() for row in links]
@@ -37,7 +37,7 @@ def spans(links: np.ndarray, longest: int) -> Iterator[Span]:
 
 
 def _edges(columns: list[list[int]], low: int, high: int, longest: int) -> Iterator[tuple[int, int]]:
-    """The target span low..high, widened over unaligned tokens on both sides as far as `longest` allows."""
+    """Yield the target span low..high, extended over unaligned tokens on both sides up to `longest` tokens."""
     a = low
     while True:
         b = high
@@ -70,10 +70,10 @@ class PhraseCounts:
             self.linked[x[i], y[j]] += 1
 
     def rows(self, best: int, once: int) -> Iterator[tuple[str, str, int, int]]:
-        """(target, source, count of target, count of both), the `best` most frequent targets per source.
+        """Yield (target, source, count of target, count of both) for the `best` most frequent targets per source.
 
-        Pairs seen once are kept only if their source has at most `once` tokens.  A source token that is part of
-        longer phrases only gets the target token it was linked to most often, so that no seen word stays unknown.
+        Pairs seen once are kept only if their source has at most `once` tokens.  A source token that occurs only in
+        longer phrases gets the target token with most links to it, so that no seen word stays unknown.
         """
         pairs = ((pair.split(" ||| "), n) for pair, n in self.joint.items())
         kept = sorted((source, -n, target) for (target, source), n in pairs if n > 1 or source.count(" ") < once)
@@ -95,13 +95,13 @@ def write_rows(rows: Iterable[tuple[str, str, int, int]], path: Path) -> None:
 
 
 def longest_source(table: Path) -> int:
-    """Tokens of the longest source phrase of a table; 1 for an empty one."""
+    """Return the number of tokens of a table's longest source phrase, or 1 if the table is empty."""
     with table.open(encoding="utf-8") as file:
         return 1 + max((line.split(" ||| ", 2)[1].count(" ") for line in file), default=0)
 
 
 def only_phrases_of(table: Path, sentences: Iterable[Sequence[str]], longest: int, out: Path) -> None:
-    """Copy the rows whose source occurs in `sentences`: translating these gives the same, and loads faster."""
+    """Copy the rows whose source occurs in `sentences`; their translations stay the same, and loading is faster."""
     sources = {
         " ".join(tokens[i : i + n]) for tokens in sentences for n in range(1, longest + 1) for i in range(len(tokens))
     }
@@ -110,9 +110,9 @@ def only_phrases_of(table: Path, sentences: Iterable[Sequence[str]], longest: in
 
 
 def ngrams(sentences: Iterable[Sequence[str]], order: int) -> Iterator[tuple[str, int, int]]:
-    """(n-gram, count of its history, count), 1 <= n <= order, shorter ones first, then in code point order.
+    """Yield (n-gram, count of its history, count) for 1 <= n <= order, by length, then in code point order.
 
-    The first occurrence of every word counts as "<unk>": the chance of a new word is that of words so far.
+    The first occurrence of every word counts as "<unk>", which gives the probability of a new word.
     """
     counts: list[Counter[str]] = [Counter() for _ in range(order)]
     seen: set[str] = set()
@@ -130,14 +130,14 @@ def ngrams(sentences: Iterable[Sequence[str]], order: int) -> Iterator[tuple[str
 
 
 def write_ngrams(sentences: Iterable[Sequence[str]], order: int, once: int, path: Path) -> None:
-    """Write n-gram counts in Thot's format; n-grams of more than `once` words only if seen twice."""
+    """Write n-gram counts in Thot's format; n-grams of more than `once` words must be seen twice."""
     kept = (row for row in ngrams(sentences, order) if row[2] > 1 or row[0].count(" ") < once)
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{gram} {history} {n}\n" for gram, history, n in kept)
 
 
 def history_counts(counts: Mapping[str, int]) -> Iterator[tuple[str, int]]:
-    """(n-gram, count of its history) of all n-grams, in their order; KeyError for one whose history is missing."""
+    """Yield (n-gram, count of its history) of all n-grams, in order.  Raises KeyError if a history is missing."""
     total = sum(n for gram, n in counts.items() if " " not in gram)
     for gram in counts:
         history, several, _ = gram.rpartition(" ")
@@ -171,16 +171,16 @@ def prune_lexicon(path: Path, least: float) -> None:
 
 
 def write_language_weights(prefix: Path, order: int, weights: Sequence[float]) -> None:
-    """Thot's file of interpolation weights: 3 for each order, by 10 counts of the history."""
+    """Write Thot's file of interpolation weights: 3 per order, by 10 counts of the history."""
     write_text(prefix.with_name(f"{prefix.name}.weights"), f"{order} 3 10 {' '.join(f'{w:.6f}' for w in weights)}\n")
 
 
 def write_tokens(path: Path, sentences: Iterable[Sequence[str]]) -> None:
-    """Write a sentence a line, its tokens with blanks between."""
+    """Write one sentence per line, with blanks between tokens."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(" ".join(sentence) + "\n" for sentence in sentences)
 
 
 def read_tokens(path: Path) -> list[list[str]]:
-    """The sentences that `write_tokens` wrote."""
+    """Return the sentences written by `write_tokens`."""
     return [line.split(" ") if line else [] for line in path.read_text(encoding="utf-8").split("\n")[:-1]]

@@ -1,14 +1,14 @@
 """Training of phrase-based SMT: `sqa train smt configs/pbmt_es_en.yaml`.
 
-    corpus     clean pairs, those that suit Quizbowl best, tokens, usual case
+    corpus     clean pairs most suitable for Quizbowl, their tokens, usual case of words
     language   n-gram counts of the English side
     alignment  FastAlign in both directions (Dyer, Chahuneau and Smith 2013)
     phrases    symmetrised links -> phrase pairs
     tuning     weights of the language model, then of the log-linear model, on development sentences
     packing    the folder `packed`: a few MB that translate nearly as well, with weights of their own
 
-Each stage leaves its files and a note of what it was made from; a training that was killed resumes with the stage
-that is missing.  Alignment, language model and decoding are those of Thot, the engine of sil-machine[thot].
+Each stage leaves its files and a record of its inputs.  A killed training resumes with the first missing stage.
+Alignment, language model and decoding come from Thot, the engine of sil-machine[thot].
 """
 
 import json
@@ -47,7 +47,7 @@ from sqa.files.records import json_document
 from sqa.files.store import digest
 from sqa.pipeline.config import folder_name
 
-VERSION = 1  # raise when a stage writes other files from the same config
+VERSION = 1  # increase when a stage writes other files from the same config
 _BATCH = 2000  # sentence pairs aligned per call
 
 
@@ -55,13 +55,16 @@ _BATCH = 2000  # sentence pairs aligned per call
 
 
 def suits(pair: Pair) -> tuple[int, str]:
-    """Return a sort key of a pair's use for Quizbowl: names (capitals after the first word) count twice, words once."""
+    """Return a sort key of a pair's suitability for Quizbowl.
+
+    A word counts one point (at most 30 words), a name (capital after the first word) two further points.
+    """
     words = pair[1].split()
     return -(min(len(words), 30) + 2 * sum(word[:1].isupper() for word in words[1:])), pair[1]
 
 
 def choose(pairs: Sequence[Pair], sizes: dict[str, int], max_words: int) -> list[Pair]:
-    """Return so many pairs of each corpus in `sizes`, best suited first, none of more than `max_words` words."""
+    """Return as many pairs per corpus as `sizes` gives, most suitable first, of at most `max_words` words per side."""
     chosen: list[Pair] = []
     for corpus, n in sizes.items():
         short = [p for p in pairs if p[2] == corpus and max(len(p[0].split()), len(p[1].split())) <= max_words]
@@ -70,7 +73,7 @@ def choose(pairs: Sequence[Pair], sizes: dict[str, int], max_words: int) -> list
 
 
 def make_corpus(config: PbmtConfig, folder: Path) -> None:
-    """train.source, train.target, language.txt and forms.json (the usual case of words, per side)."""
+    """Write train.source, train.target, language.txt and forms.json (the usual case of words, per side)."""
     part = config.corpus
     whole = CorpusConfig(part.pair, back_translation=part.back_translation, clean=part.clean)
     whole = replace(whole, back_translation_every=part.back_translation_every)
@@ -88,8 +91,10 @@ def make_corpus(config: PbmtConfig, folder: Path) -> None:
 def write_corpus(
     folder: Path, pairs: Sequence[Sequence[str]], entries: Sequence[Sequence[str]], english: Sequence[str]
 ) -> list[dict[str, str]]:
-    """train.source and train.target, names and the like (`entries`) last, language.txt; the usual case of words, per
-    side."""
+    """Write train.source, train.target and language.txt; return the usual case of words, per side.
+
+    The training files end with `entries`, such as names.
+    """
     sides = ([pair[0] for pair in pairs], english)
     forms = [tokens.usual_forms(tokens.count_forms(map(tokens.tokenise, lines))) for lines in sides]
     for side, name in enumerate(("train.source", "train.target")):
@@ -103,7 +108,7 @@ def write_corpus(
 
 
 def make_language(config: PbmtConfig, folder: Path) -> None:
-    """The n-gram counts, with equal weights for now."""
+    """Write the n-gram counts, with equal weights for now."""
     c = config.language
     write_ngrams(read_tokens(folder / "language.txt"), c.order, c.once, folder / "model" / LANGUAGE)
     (folder / "model" / f"{LANGUAGE}.wp").write_text("")
@@ -111,7 +116,7 @@ def make_language(config: PbmtConfig, folder: Path) -> None:
 
 
 def make_alignment(config: PbmtConfig, folder: Path) -> None:
-    """FastAlign source to target (table_invswm: the target given the source, as Thot has it) and the reverse."""
+    """Run FastAlign from source to target (table_invswm: target given source, in Thot's naming) and the reverse."""
     from thot.alignment import FastAlignModel
 
     sides = [read_tokens(folder / name) for name in ("train.source", "train.target")]
@@ -128,12 +133,12 @@ def make_alignment(config: PbmtConfig, folder: Path) -> None:
         model.print(str(prefix))
         model.clear()
         prune_lexicon(prefix.with_suffix(".fa_lexnd"), config.phrases.least)
-        for ending in (".src", ".trg", ".srctrgc"):  # copies of the text that the decoder wants and does not read
+        for ending in (".src", ".trg", ".srctrgc"):  # copies of the text that the decoder requires but does not read
             prefix.with_suffix(ending).write_text("")
 
 
 def make_phrases(config: PbmtConfig, folder: Path) -> None:
-    """The phrase table, and the small files that Thot wants beside it."""
+    """Write the phrase table, and the small files that Thot requires beside it."""
     c = config.phrases
     sides = [read_tokens(folder / name) for name in ("train.source", "train.target")]
     counts = PhraseCounts(c.longest)
@@ -144,7 +149,7 @@ def make_phrases(config: PbmtConfig, folder: Path) -> None:
 
 
 def aligned(folder: Path, source: Sequence[Sequence[str]], target: Sequence[Sequence[str]]) -> Iterator[np.ndarray]:
-    """Links (|x|, |y|) bool of each pair: both directions, grow-diag-final-and."""
+    """Yield links (|x|, |y|) bool of each pair: both directions, grow-diag-final-and."""
     from thot.alignment import FastAlignModel, SymmetrizationHeuristic, SymmetrizedAligner
 
     models = []
@@ -165,7 +170,7 @@ def aligned(folder: Path, source: Sequence[Sequence[str]], target: Sequence[Sequ
 # ------------------------------------------------------------------------------------------------------ the whole
 
 STAGES: tuple[tuple[str, Callable[[PbmtConfig, Path], None], tuple[str, ...]], ...] = (
-    # name, function, parts of the config that it depends on (besides those of the stages before it)
+    # name, function, parts of the config that the stage depends on (besides the parts of earlier stages)
     ("corpus", make_corpus, ("corpus",)),
     ("language", make_language, ("language",)),
     ("alignment", make_alignment, ("phrases",)),
@@ -176,7 +181,7 @@ STAGES: tuple[tuple[str, Callable[[PbmtConfig, Path], None], tuple[str, ...]], .
 
 
 def train(config: PbmtConfig, runs: Path, fresh: bool = False) -> Path:
-    """Run the stages that are missing; returns the folder of the finished model."""
+    """Run the missing stages, and return the folder of the finished model."""
     need("thot", "phrase-based translation")
     if wrong := folder_name(config.name):
         raise ConfigError(wrong)
@@ -197,7 +202,7 @@ def _run_stages(config: PbmtConfig, folder: Path) -> None:
         if note.exists() and json_document(note)["key"] == key:
             continue
         note.unlink(missing_ok=True)
-        wall, cpu = time.monotonic(), sum(os.times()[:4])  # of this process and the programs it has run
+        wall, cpu = time.monotonic(), sum(os.times()[:4])  # times of this process and its finished programs
         stage(config, folder)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10  # MiB; Linux counts in KiB
         row = {"seconds": round(time.monotonic() - wall, 1), "cpu": round(sum(os.times()[:4]) - cpu, 1), "mib": peak}
@@ -206,7 +211,7 @@ def _run_stages(config: PbmtConfig, folder: Path) -> None:
 
 
 def main(config_path: Path, runs: Path, fresh: bool = False) -> None:
-    """`sqa train smt CONFIG` for a config of `kind: pbmt`: train and print the model's folder."""
+    """Train for `sqa train smt CONFIG` with a config of `kind: pbmt`, and print the model's folder."""
     from sqa.pipeline.config import load
 
     print(train(load(config_path, PbmtConfig), runs, fresh))

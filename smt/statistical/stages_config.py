@@ -1,4 +1,4 @@
-"""The config of a phrase-based training (smt/statistical/stages.py), e.g. configs/pbmt_es_en.yaml."""
+"""Configuration of a phrase-based training (smt/statistical/stages.py), such as configs/pbmt_es_en.yaml."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -13,7 +13,7 @@ from sqa.core.schema import BelowOne, Count, Whole, checked
 @dataclass(frozen=True, slots=True)
 @checked
 class PartsConfig:
-    """The text that is learnt from."""
+    """The training text."""
 
     pair: Literal["es-en", "pl-en"]
     pairs: Annotated[dict[str, int], "corpus -> how many of its pairs are aligned, those that suit Quizbowl best"]
@@ -23,7 +23,7 @@ class PartsConfig:
     clean: CleanConfig = field(default_factory=CleanConfig)
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Return problems beyond the ranges of single fields."""
         wrong = [f"pairs.{name}: must be >= 0, got {n}" for name, n in self.pairs.items() if n < 0]
         if not sum(self.pairs.values()):
             wrong.append("pairs: at least one corpus with a number of pairs is needed")
@@ -33,7 +33,7 @@ class PartsConfig:
 @dataclass(frozen=True, slots=True)
 @checked
 class PhraseConfig:
-    """Alignment and phrase table."""
+    """Settings of alignment and phrase table."""
 
     iterations: Annotated[Count, "of expectation-maximisation, each direction"] = 5
     longest: Annotated[Count, "tokens of a phrase, either side"] = 5
@@ -54,7 +54,7 @@ class LanguageConfig:
 @dataclass(frozen=True, slots=True)
 @checked
 class TuningConfig:
-    """The search for the weights (smt/statistical/tune.py)."""
+    """Settings of the search for weights (smt/statistical/tune.py)."""
 
     development: Annotated[tuple[str, ...], "parts whose first sentences are translated"] = ("flores-dev",)
     sentences: Annotated[Whole, "of each part; 0 = no tuning"] = 200
@@ -66,7 +66,7 @@ class TuningConfig:
 @dataclass(frozen=True, slots=True)
 @checked
 class PbmtConfig:
-    """One training."""
+    """Configuration of one training."""
 
     kind: Literal["pbmt"]
     name: Annotated[str, "results go to runs/smt/<name>"]
@@ -78,7 +78,7 @@ class PbmtConfig:
     packing: PackingConfig = field(default_factory=PackingConfig)
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Return problems beyond the ranges of single fields."""
         held_out = HELD_OUT[self.corpus.pair]
         return [
             f"tuning.development: {part!r} is not kept out of training; take from {', '.join(held_out)}"

@@ -1,10 +1,10 @@
-"""Tokens of the phrase-based system and back: words apart from their punctuation, and the case of a first word.
+"""Tokens of the phrase-based system and their inversion: words split from punctuation, and the case of a first word.
 
     "El autor (1930) escribió «Ana».".  ->  El autor (￭ 1930 ￭) escribió "￭ Ana ￭" ￭.
 
-A joiner (￭, as OpenNMT's tokenizer uses it) says on which side a token was attached, so that putting tokens back
-together needs no rules of a language, and what is translated word by word keeps its punctuation.  Tokens of a word
-depend on that word alone.
+A joiner (￭, as in OpenNMT's tokenizer) shows on which side a token was attached.  Detokenisation therefore needs no
+language-specific rules, and word-by-word translation keeps its punctuation.  The tokens of a word depend only on that
+word.
 """
 
 import re
@@ -13,28 +13,29 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from smt.models.vocab import normalise
 
-VERSION = 1  # raise when tokens or words change
+VERSION = 1  # increase when tokens or words change
 JOINER = "\uffed"
 
-# A run of letters and digits (figures keep their inner . , :), an apostrophe with what follows it, or one other sign.
+# A run of letters and digits (figures keep their inner . , :), an apostrophe with the following letters, or one other
+# sign.
 _PIECE = re.compile(r"\d+(?:[.,:]\d+)+|\w+|'\w+|[^\w\s]")
-# Signs that mean something in the files of the decoder ("|||", "<unk>", "({ })") travel as private letters.
+# Signs with a meaning in the decoder's files ("|||", "<unk>", "({ })") are replaced by private letters.
 _SIGNS, _LETTERS = "|<>{}", "\ue000\ue001\ue002\ue003\ue004"
 _HIDDEN, _SHOWN = str.maketrans(_SIGNS, _LETTERS), str.maketrans(_LETTERS, _SIGNS)
 _WORD = re.compile(r"[^\W\d_]")
 
 
 def tokenise(text: str) -> list[str]:
-    """Tokens of a text; none is empty or holds a blank, and the decoder's own signs are hidden in them."""
+    """Return the tokens of a text; none is empty or contains a blank, and the decoder's own signs are replaced."""
     return [token for word in normalise(text).split() for token in _tokens(word)]
 
 
 def _tokens(word: str) -> list[str]:
     pieces = [piece.translate(_HIDDEN) for piece in _PIECE.findall(word.replace(JOINER, ""))]
-    core = next((i for i, piece in enumerate(pieces) if piece[-1].isalnum()), 0)  # what the others hang on
+    core = next((i for i, piece in enumerate(pieces) if piece[-1].isalnum()), 0)  # piece that the others attach to
     tokens = [piece + JOINER for piece in pieces[:core]] + pieces[core : core + 1]
     for before, piece in zip(pieces[core:], pieces[core + 1 :], strict=False):
-        # Between two pieces that both end in letters something has to hold: "well-read" is  well ￭-￭ read
+        # A joiner on both sides keeps two pieces that end in letters together: "well-read" is  well ￭-￭ read
         tokens.append(JOINER + piece)
         if not before[-1].isalnum() and piece[-1].isalnum() and not piece.startswith("'"):
             tokens[-2] += JOINER
@@ -43,18 +44,18 @@ def _tokens(word: str) -> list[str]:
 
 
 def words(tokens: Iterable[str]) -> tuple[str, ...]:
-    """White-space words that tokens spell; a joiner with nothing on its side is dropped."""
+    """Return the white-space words of tokens; a joiner without a neighbour on its side is dropped."""
     text = "".join(f" {token}" for token in tokens).translate(_SHOWN)
     return tuple(text.replace(f"{JOINER} ", "").replace(f" {JOINER}", "").replace(JOINER, "").split())
 
 
 def has_letter(token: str) -> bool:
-    """Return whether a token has a letter, and so a usual case."""
+    """Return whether a token has a letter; only such tokens have a usual case."""
     return _WORD.search(token) is not None
 
 
 def count_forms(sentences: Iterable[Sequence[str]]) -> Counter[str]:
-    """Count each token with a letter where its case is its own: not at the start of a sentence."""
+    """Count each token with a letter where its case is informative: not at the start of a sentence."""
     counts: Counter[str] = Counter()
     for tokens in sentences:
         at_start = True
@@ -69,7 +70,7 @@ def count_forms(sentences: Iterable[Sequence[str]]) -> Counter[str]:
 
 
 def usual_forms(counts: Mapping[str, int]) -> dict[str, str]:
-    """The most frequent form of each lower-cased token (ties: the first in code point order)."""
+    """Return the most frequent form of each lower-cased token (ties: the first in code point order)."""
     best: dict[str, str] = {}
     for token in sorted(counts, key=lambda token: (-counts[token], token)):
         best.setdefault(token.lower(), token)
@@ -77,13 +78,13 @@ def usual_forms(counts: Mapping[str, int]) -> dict[str, str]:
 
 
 def truecase(tokens: Sequence[str], forms: Mapping[str, str]) -> list[str]:
-    """The tokens with the first word in its usual form; an unknown word stays as it is."""
+    """Return the tokens with the first word in its usual form; an unknown word stays unchanged."""
     first = next((i for i, token in enumerate(tokens) if has_letter(token)), None)
     return [forms.get(token.lower(), token) if i == first else token for i, token in enumerate(tokens)]
 
 
 def capitalise(written: Sequence[str]) -> tuple[str, ...]:
-    """The words with the first letter of the first one that has any in upper case."""
+    """Return the words with the first letter of the first word with a letter in upper case."""
     text = " ".join(written)
     return tuple(_WORD.sub(lambda letter: letter.group().upper(), text, count=1).split(" ")) if written else ()
 

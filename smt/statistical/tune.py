@@ -1,9 +1,9 @@
-"""The last stage of a phrase-based training: weights of the language model, then of the log-linear model.
+"""Tuning of a phrase-based system: weights of the language model, then of the log-linear model.
 
-Minimum error rate training (Och 2003): weights under which the best of the n-best translations score well.
+Minimum error rate training (Och 2003) looks for weights that rank translations with a high BLEU first in n-best lists.
 
-BLEU changes with the weights only where another candidate becomes the best, so there is no gradient: each weight is
-moved in turn by steps that shrink, from several starts.  Statistics are those of sacrebleu, summed over sentences.
+BLEU changes with the weights only where another candidate becomes the best, so there is no gradient.  The search moves
+each weight in turn by shrinking steps, from several starts.  Statistics are sacrebleu's, summed over sentences.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from smt.statistical.stages_config import PbmtConfig
 from sqa.files.atomic import write_text
 from sqa.files.records import json_document
 
-STEPS = (1.0, 0.5, 0.2, 0.1, 0.05)  # of a weight, relative to the mean size of the weights
-STARTS = 6  # the given weights and perturbed ones
-KEEP = 1e-4  # how much of a better BLEU (0 to 1) is worth a change of the weights
+STEPS = (1.0, 0.5, 0.2, 0.1, 0.05)  # step sizes, relative to the mean size of the weights
+STARTS = 6  # number of starts: the given weights and perturbed ones
+KEEP = 1e-4  # minimum gain in BLEU (0 to 1) for a change of the weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,13 @@ class Candidates:
         )
 
     def bleu(self, weights: np.ndarray) -> float:
-        """Corpus BLEU (0 to 1) of the candidates that `weights` (W,) rank first; ties: the earlier candidate."""
+        """Return corpus BLEU (0 to 1) of the candidates that `weights` (W,) rank first; ties: the earlier candidate."""
         best = (self.scores @ weights).argmax(1)  # (S,)
         return bleu(self.stats[np.arange(len(best)), best].sum(0))
 
 
 def bleu(stats: np.ndarray) -> float:
-    """BLEU (0 to 1) of summed statistics (10,): 4 matches, 4 totals, words, reference words.  Unsmoothed."""
+    """Return unsmoothed BLEU (0 to 1) of summed statistics (10,): 4 matches, 4 totals, words, reference words."""
     matches, totals, words, reference = stats[:4], stats[4:8], stats[8], stats[9]
     if not matches.all():
         return 0.0
@@ -71,9 +71,9 @@ def bleu(stats: np.ndarray) -> float:
 
 
 def search(candidates: Candidates, start: Sequence[float], free: Sequence[int], seed: int) -> tuple[list[float], float]:
-    """The best weights found and their BLEU (0 to 1).
+    """Return the best weights found and their BLEU (0 to 1).
 
-    Only those of index `free` move.  The result is scaled so that their sizes have mean 1.
+    Only the weights with an index in `free` move.  The result is scaled so that their absolute values have mean 1.
     """
     rng = np.random.default_rng(seed)
     index = list(free)
@@ -91,7 +91,7 @@ def search(candidates: Candidates, start: Sequence[float], free: Sequence[int], 
 
 
 def _climb(candidates: Candidates, weights: np.ndarray, index: list[int]) -> tuple[np.ndarray, float]:
-    """Coordinate ascent with every step size in turn, until none helps."""
+    """Run coordinate ascent with every step size in turn, until no step helps."""
     value = candidates.bleu(weights)
     for step in STEPS:
         before: np.ndarray | None = None
@@ -100,7 +100,7 @@ def _climb(candidates: Candidates, weights: np.ndarray, index: list[int]) -> tup
             for i, sign in product(index, (1, -1)):
                 trial = weights.copy()
                 trial[i] += sign * size
-                result = candidates.bleu(trial) if trial[index].any() else 0.0  # all zero would rank nothing
+                result = candidates.bleu(trial) if trial[index].any() else 0.0  # all-zero weights would rank nothing
                 if result > value + KEEP:
                     weights, value = trial, result
     return weights, value
@@ -110,7 +110,7 @@ START = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0)  # log-linear weights before tu
 
 
 def make_development(config: PbmtConfig, folder: Path) -> None:
-    """dev.json (source and target as text), dev.source, dev.target: the sentences that are tuned on."""
+    """Write the tuning sentences: dev.json (source and target as text), dev.source and dev.target."""
     from sqa.data.texts import load_parallel
 
     parts = [load_parallel(config.corpus.pair, part) for part in config.tuning.development]
@@ -119,19 +119,19 @@ def make_development(config: PbmtConfig, folder: Path) -> None:
 
 
 def write_development(folder: Path, pairs: Sequence[tuple[str, str]], forms: Sequence[Mapping[str, str]]) -> None:
-    """See `make_development`; `forms`: the usual case of words, per side."""
+    """Write the files of `make_development`; `forms` is the usual case of words, per side."""
     for side, name in enumerate(("dev.source", "dev.target")):
         write_tokens(folder / name, (tokens.truecase(tokens.tokenise(pair[side]), forms[side]) for pair in pairs))
     write_text(folder / "dev.json", json.dumps(pairs, ensure_ascii=False))
 
 
 def tune_language(config: PbmtConfig, folder: Path) -> None:
-    """Interpolation weights with the least perplexity on the development references (Nelder and Mead 1965)."""
+    """Choose interpolation weights with the least perplexity on the development references (Nelder and Mead 1965)."""
     from scipy.optimize import minimize
     from thot.common import NGramLanguageModel
 
     sentences, order = read_tokens(folder / "dev.target"), config.language.order
-    small = folder / "tuning" / "ngrams"  # nothing but the n-grams that are needed: read again for every measurement
+    small = folder / "tuning" / "ngrams"  # only the needed n-grams, since every measurement reads them again
     small.mkdir(parents=True)
     prefix = small / LANGUAGE
     only_ngrams_of(folder / "model" / LANGUAGE, sentences, order, prefix)
@@ -143,7 +143,7 @@ def tune_language(config: PbmtConfig, folder: Path) -> None:
         write_language_weights(prefix, order, weights.tolist())
         model = NGramLanguageModel()
         model.load(str(prefix))
-        total = sum(model.get_sentence_log_probability(sentence) for sentence in sentences)  # base 10
+        total = sum(model.get_sentence_log_probability(sentence) for sentence in sentences)  # base-10 logarithm
         model.clear()
         return -total / sum(len(sentence) + 1 for sentence in sentences)
 
@@ -153,7 +153,7 @@ def tune_language(config: PbmtConfig, folder: Path) -> None:
 
 
 def tune(config: PbmtConfig, folder: Path) -> None:
-    """weights.json: the log-linear weights with the best development BLEU of all rounds."""
+    """Write weights.json: the log-linear weights with the best development BLEU of all rounds."""
     weights = list(START)
     rounds: list[dict[str, Any]] = []
     shutil.rmtree(folder / "tuning", ignore_errors=True)
@@ -168,7 +168,7 @@ def tune(config: PbmtConfig, folder: Path) -> None:
 
 
 def tune_packed(config: PbmtConfig, folder: Path) -> None:
-    """The folder `packed`: a model small enough to ship (smt/statistical/packed.py), tuned as it is."""
+    """Write the folder `packed`: a model small enough to ship (smt/statistical/packed.py), with its own tuning."""
     pack(folder / "model", folder / "packed", config.packing)
     if config.tuning.sentences:
         whole = folder / "tuning"
@@ -180,7 +180,7 @@ def tune_packed(config: PbmtConfig, folder: Path) -> None:
 
 
 def _small_model(config: PbmtConfig, folder: Path) -> Path:
-    """A folder that translates the development sentences as the whole model does, and loads in a moment."""
+    """Return a folder that translates the development sentences like the whole model, and loads faster."""
     model, small = folder / "model", folder / "tuning"
     for path in (*model.glob(f"{TABLE}*"), *model.glob(f"{LANGUAGE}*")):
         (small / path.name).symlink_to(path.resolve())
@@ -191,7 +191,7 @@ def _small_model(config: PbmtConfig, folder: Path) -> Path:
 
 
 def tune_weights(config: PbmtConfig, folder: Path, small: Path) -> tuple[list[float], list[dict[str, Any]]]:
-    """The weights with the best BLEU, and of each round weights and BLEU."""
+    """Return the weights with the best BLEU, and weights and BLEU of each round."""
     source = read_tokens(folder / "dev.source")
     pairs = json_document(folder / "dev.json")
     known: list[dict[tuple[str, ...], tuple[list[float], list[float]]]] = [{} for _ in source]  # words -> a candidate
@@ -217,7 +217,7 @@ def tune_weights(config: PbmtConfig, folder: Path, small: Path) -> tuple[list[fl
 
 
 def statistics(words: Sequence[str], reference: str) -> list[float]:
-    """The statistics of `bleu` for one sentence, sacrebleu's tokens (13a)."""
+    """Return the statistics of `bleu` for one sentence, with sacrebleu's tokens (13a)."""
     import sacrebleu
 
     score = sacrebleu.sentence_bleu(" ".join(words), [reference], use_effective_order=True)

@@ -1,1 +1,1 @@
-"""Word alignment of source and translation, and the step-wise errors it shows."""
+"""Word alignment of source and translation, and the step-wise errors derived from it."""

@@ -1,15 +1,15 @@
-"""Word alignment of sentences with their translations, by a statistical aligner, several times.
+"""Word alignment of sentences with their translations by a statistical aligner, averaged over several seeds.
 
     aligner = load_aligner("es-en")
     [alignment] = aligner.align([(("Nació", "en", "Lima."), ("Born", "in", "Lima."))])
     alignment.links           # ((0, 0), (1, 1), (2, 2)): source word, target word
 
-A test set alone is too small to learn words from, so the aligner (sqa/diagnose/hmm.py) uses *priors*: link counts of
-stemmed words in a large parallel corpus.  The priors of es-en and pl-en are shipped;
-`python -m smt.training.alignment_priors CONFIG DATA FOLDER` makes others.
+A test set is too small to learn word translations from, so the aligner (sqa/diagnose/hmm.py) uses *priors*: link counts
+of stemmed words in a large parallel corpus.  The priors of es-en and pl-en are included.  `python -m
+smt.training.alignment_priors CONFIG DATA FOLDER` computes priors of other pairs.
 
-It runs with several seeds.  A word's trust is the mean over seeds and its spread their standard deviation.  The same
-texts give the same numbers, and `load_aligner(..., cache=FILE)` stores them.
+The aligner runs with several seeds.  A word's trust is the mean over seeds, and its spread is their standard deviation.
+The same texts give the same numbers, and `load_aligner(..., cache=FILE)` stores them.
 """
 
 import sys
@@ -27,24 +27,24 @@ from sqa.diagnose.hmm import Links, draw
 from sqa.diagnose.kept import kept
 from sqa.files.store import digest
 
-VERSION = 2  # raise when the numbers change
+VERSION = 2  # increase when the numbers change
 SEEDS = (0, 1, 2, 3)
-PICKED, PICKS = 0.75, 0.25  # trust of a word that a word of the other side picks; that only picks a word itself
+PICKED, PICKS = 0.75, 0.25  # trust of a word that is picked by the other side; of a word that only picks
 
-DIGITS = 4  # of every number
+DIGITS = 4  # decimal digits of every number
 
 Words = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Evidence of the aligner beside the trust: numbers per target word."""
+    """Evidence of the aligner besides the trust: numbers per target word."""
 
-    spread: tuple[float, ...]  # standard deviation of its trust over the seeds
-    picks: tuple[float, ...]  # probability that it picks some source word, 0-1
-    picked: tuple[float, ...]  # highest probability with which a source word picks it
-    rival: tuple[float, ...]  # highest probability with which the source word it picks picks another target word
-    lift: tuple[float, ...]  # ln of how much likelier a source word makes it than its share of the language, >= 0
+    spread: tuple[float, ...]  # standard deviation of the word's trust over the seeds
+    picks: tuple[float, ...]  # probability that the word picks some source word, 0-1
+    picked: tuple[float, ...]  # highest probability with which a source word picks the word
+    rival: tuple[float, ...]  # highest probability with which the picked source word picks another target word
+    lift: tuple[float, ...]  # ln of p(word | best source word) over its share of the language, >= 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,13 @@ class Alignment:
     """Word links of one sentence pair."""
 
     links: tuple[tuple[int, int], ...]  # (source word, target word), 0-based, sorted
-    source: tuple[float, ...]  # per source word, 0..1: the trust that some target word translates it
-    target: tuple[float, ...]  # per target word, 0..1: the trust that it translates some source word
-    evidence: Evidence | None = None  # None: the aligner gives none
+    source: tuple[float, ...]  # per source word, 0 to 1: trust that some target word translates it
+    target: tuple[float, ...]  # per target word, 0 to 1: trust that it translates some source word
+    evidence: Evidence | None = None  # None: the aligner provides none
 
 
 class Aligner(Protocol):
-    """The interface of a word aligner, as sqa/diagnose/step_errors.py uses it."""
+    """Interface of a word aligner, as used by sqa/diagnose/step_errors.py."""
 
     pair: str  # "es-en": source and target language, ISO 639-1
 
@@ -71,8 +71,8 @@ def load_aligner(
 ) -> Aligner:
     """Return the default aligner of a pair, with the bundled priors or those of a folder; `cache` is a file to write.
 
-    A pair without bundled priors is aligned from the texts alone, with a line on stderr.  With one seed the trust is
-    that of a single alignment.
+    A pair without bundled priors is aligned from the texts alone, with a warning on stderr.  With one seed, the trust
+    comes from a single alignment.
     """
     if folder is None and not has_priors(pair):
         hint = "aligned from these texts alone; priors make fewer mistakes: python -m smt.training.alignment_priors"
@@ -82,10 +82,11 @@ def load_aligner(
 
 
 class HmmAligner:
-    """The aligner of sqa/diagnose/hmm.py, once per seed: every word picks a word of the other side or none.
+    """The aligner of sqa/diagnose/hmm.py, run once per seed: every word picks a word of the other side or none.
 
-    A word's trust for one seed is the expectation of: 1 for a link in both directions; PICKED if a word of the other
-    side picks it; PICKS if it only picks a word itself, as words without counterpart often do; 0 without a link.
+    A word's trust for one seed is an expectation.  A link in both directions counts 1.  A word that is picked by the
+    other side counts PICKED.  A word that only picks counts PICKS, as words without counterpart often do so.  A word
+    without a link counts 0.
     """
 
     def __init__(self, priors: Priors, seeds: Sequence[int] = SEEDS, cache: Path | None = None) -> None:
@@ -94,7 +95,7 @@ class HmmAligner:
         self.pair, self.seeds, self._priors, self._cache = priors.pair, tuple(seeds), priors, cache
 
     def align(self, pairs: Sequence[tuple[Words, Words]]) -> list[Alignment]:
-        """Return one alignment per (source words, target words).  The aligner learns from all texts of a call."""
+        """Return one alignment per (source words, target words); the aligner learns from all texts of a call."""
         key = digest([VERSION, self._priors.digest, self.seeds, [[list(x), list(y)] for x, y in pairs]])
         return kept(self._cache, "alignments", key, list[Alignment], lambda: self._aligned(pairs))
 
@@ -105,7 +106,7 @@ class HmmAligner:
 
 
 def _judged(draws: Sequence[Links]) -> Alignment:
-    """Combine the links of each seed; a link has a probability above .5 in either direction."""
+    """Combine the links of all seeds; a link has a probability above .5 in either direction."""
     forward, reverse = (np.stack([getattr(links, side) for links in draws]) for side in ("forward", "reverse"))
     either = (1 - (1 - forward) * (1 - reverse)).mean(0)  # (J, I)
     joint = forward * reverse

@@ -4,7 +4,7 @@
     detector = load_detector("es", build("es-en"))      # and from a model's scores of the words
     [probabilities] = detector.words([(source, target)], aligner.align([(source, target)]))
 
-`python -m experiments.planted.learn` makes the weights; data/models/errors-es-en/README.md says how well they do.
+`python -m experiments.planted.learn` computes the weights.  data/models/errors-es-en/README.md reports their accuracy.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from sqa.diagnose.signals import GROUPS, word_signals
 from sqa.files.records import parse_json
 
 FILE = "detector.json"
-PREFIX = "errors-"  # of the bundled folders' names
+PREFIX = "errors-"  # prefix of the bundled folders' names
 VERSION = 1
-FALLBACK = "es"  # whose weights serve a language without its own
+FALLBACK = "es"  # language whose weights are used for languages without their own
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Network:
     outer: Floats  # (M, H)
     outer_bias: Floats  # (M,)
     direct: Floats  # (F,) >= 0
-    slope: float  # of the logistic curve
+    slope: float  # slope of the logistic curve
     shift: float
 
     def logits(self, signals: Floats) -> Floats:
@@ -66,7 +66,10 @@ class Network:
 
     @classmethod
     def of(cls, record: Mapping[str, Any], signals: int) -> Network:
-        """Read the network of a `record` for F = `signals`.  Invalid: ValueError, KeyError or TypeError."""
+        """Return the network of a `record` for F = `signals`.
+
+        Raises ValueError, KeyError or TypeError if it is invalid.
+        """
         arrays = {name: np.array(value, dtype=np.float64) for name, value in record.items()}
         slope, shift = (float(arrays.pop(name)) for name in ("slope", "shift"))
         network = cls(**arrays, slope=slope, shift=shift)
@@ -85,20 +88,20 @@ def _short(array: Floats) -> Any:
 
 
 class WordJudge(Protocol):
-    """The interface of a detector, as sqa/diagnose/step_errors.py uses it."""
+    """Interface of a detector, as used by sqa/diagnose/step_errors.py."""
 
     def words(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
-        """Return for each (source words, target words) the probability (J,) of each target word to be wrong, 0-1."""
+        """Return for each (source words, target words) the probability (J,) that each target word is wrong, 0-1."""
 
 
 class Detector:
-    """Probabilities of words from a network over their signals."""
+    """Detector that computes the probabilities of words with a network over their signals."""
 
     def __init__(self, language: str, network: Network, scorer: WordScorer | None = None) -> None:
         self.language, self.network, self.scorer = language, network, scorer
 
     def words(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
-        """Return for each (source words, target words) the probability (J,) of each target word to be wrong."""
+        """Return for each (source words, target words) the probability (J,) that each target word is wrong."""
         scores = [None] * len(pairs) if self.scorer is None else self.scorer.score(pairs)
         return [
             self.network.probabilities(word_signals(source, target, alignment, self.language, scored))
@@ -107,7 +110,10 @@ class Detector:
 
 
 def read_networks(path: Path) -> dict[str, Network]:
-    """Return the networks of a file by group of signals (`sqa.diagnose.signals.GROUPS`).  Damaged: DataError."""
+    """Return the networks of a file by group of signals (`sqa.diagnose.signals.GROUPS`).
+
+    Raises DataError if the file is damaged.
+    """
     try:
         record = parse_json(path.read_text(encoding="utf-8"))
         if record["version"] != VERSION:
@@ -120,9 +126,9 @@ def read_networks(path: Path) -> dict[str, Network]:
 
 
 def load_detector(language: str, scorer: WordScorer | None = None, group: str | None = None) -> Detector:
-    """Return the bundled detector of a source language, which uses a model's scores if there is a `scorer`.
+    """Return the bundled detector of a source language; with a `scorer`, it also uses a model's scores.
 
-    A language without weights gets FALLBACK's, whose probabilities are not calibrated for it.
+    A language without weights gets the weights of FALLBACK, whose probabilities are not calibrated for it.
     """
     group = group or ("words" if scorer is None else scorer.group)
     folder = DATA / "models" / f"{PREFIX}{language}-en"

@@ -19,11 +19,11 @@ from sqa.results import Table, show
 HEADER = tuple(
     "question kind severity loss rank_before rank_after step read target source_at source probability".split()
 )
-NONE = "-"  # a cell without a value
-LINKS = "links.json"  # in the run's folder: the word links, so that a second diagnosis has the same findings
-SCORES = "scores.{}.json"  # in the run's folder: a model's scores of the words, which are computed once
-STRONGEST = "language-model"  # of SCORERS
-AUTO, UNSCORED = "auto", "words"  # detectors beside those of SCORERS: the strongest one installed; without a model
+NONE = "-"  # text of a cell without a value
+LINKS = "links.json"  # file in the run's folder: word links, so that a second diagnosis has the same findings
+SCORES = "scores.{}.json"  # file in the run's folder: a model's cached scores of the words
+STRONGEST = "language-model"  # strongest detector in SCORERS
+AUTO, UNSCORED = "auto", "words"  # detectors besides SCORERS: the strongest installed one; without a model
 
 
 def main(
@@ -34,11 +34,12 @@ def main(
     priors: Path | None = None,
     detector: str = UNSCORED,
 ) -> None:
-    """Print the `top` worst findings (None: all), of the given questions and kinds (none given: of all).
+    """Print the `top` worst findings (None: all) of the given questions and kinds (empty: all).
 
-    The columns: `loss` and `severity` in nats (see `sqa.diagnose.step_errors.Finding`), ranks 1-based, "-" where the
-    answer is not among the guesses, `step` the 0-based step(s), `read` the source words read there, `source_at` the
-    0-based source words first-last, `probability` (0-1) how probably a word is wrong.  A summary goes to stderr.
+    Columns: `loss` and `severity` in nats (see `sqa.diagnose.step_errors.Finding`); ranks are 1-based, or "-" if the
+    answer is not among the guesses; `step` holds 0-based steps, `read` the source words read at the step, `source_at`
+    the 0-based first and last source word; `probability` (0-1) is the probability that a word is wrong.  A summary goes
+    to stderr.
     """
     if top is not None and top < 1:
         raise ConfigError(f"--top: must be >= 1, got {top}")
@@ -60,9 +61,9 @@ def findings_of(
     priors: Path | None = None,
     detector: str = UNSCORED,
 ) -> list[Finding]:
-    """The findings of a run, worst first.  All its questions are aligned: links depend on the texts beside.
+    """Return the findings of a run, worst first.  All its questions are aligned, since links depend on all texts.
 
-    `detector`: "words", one of SCORERS, whose model of the pair scores every word too, or "auto".
+    `detector`: "words", or a model in SCORERS that also scores every word, or "auto".
     """
     if not run.guessed:
         raise ConfigError(f"{run.folder}: no guesser ran, so no word can have cost a rank; name one and run again")
@@ -84,7 +85,10 @@ def findings_of(
 
 
 def _scorer(detector: str, pair: str, folder: Path) -> WordScorer | None:
-    """The word scorer of a detector, None for "words"; scores are kept in `folder`, the choice goes to stderr."""
+    """Return the word scorer of a detector, or None for "words".
+
+    Scores are cached in `folder`, and the choice is printed to stderr.
+    """
     if detector == UNSCORED:
         return None
     allowed = (AUTO, UNSCORED, *SCORERS.names())
@@ -104,7 +108,7 @@ def _scorer(detector: str, pair: str, folder: Path) -> WordScorer | None:
 
 
 def summary(run: FinishedRun, findings: Sequence[Finding]) -> list[str]:
-    """One line per kind: how many, in how many questions, and the log MRR lost at them."""
+    """Return one line per kind: number of findings, number of questions, and the log MRR lost at them."""
     lines = []
     for kind in KINDS:
         of_kind = [finding for finding in findings if finding.kind == kind]
@@ -116,7 +120,7 @@ def summary(run: FinishedRun, findings: Sequence[Finding]) -> list[str]:
 
 
 def table(findings: Sequence[Finding]) -> Table:
-    """Return a line for each finding, in the columns HEADER."""
+    """Return one row per finding, with the columns HEADER."""
     digits = {"severity": 3, "loss": 3, "probability": 2}
     return Table(HEADER, [_cells(finding) for finding in findings], digits, NONE)
 

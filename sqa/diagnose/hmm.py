@@ -1,9 +1,9 @@
-"""The word aligner: an HMM in both directions with priors, learnt anew from a run's texts for each of several seeds.
+"""The word aligner: an HMM in both directions with priors, trained on a run's texts for each of several seeds.
 
-Vogel, Ney and Tillmann (1996), in the form of Och and Ney (2003), learnt by EM from the texts that are
-to be aligned and from the priors' counts (sqa/data/priors.py).  A seed stands for other texts and other priors
-that could as well have been there: each sentence pair weighs Exp(1), each prior count c becomes Gamma(c) (the Bayesian
-bootstrap, Rubin 1981).  The same texts and seeds give the same links, on every machine with the same rounding.
+The model is that of Vogel, Ney and Tillmann (1996) in the form of Och and Ney (2003).  EM trains it on the texts to be
+aligned and on the priors' counts (sqa/data/priors.py).  Seeds simulate the variation of texts and priors by the
+Bayesian bootstrap (Rubin 1981): each sentence pair has a weight drawn from Exp(1), and each prior count c becomes
+Gamma(c).  The same texts and seeds give the same links on every machine with the same rounding.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from sqa.data.priors import Priors, form, similar
 if TYPE_CHECKING:
     from sqa.diagnose.hmm_kernel import Side
 
-PASSES = (3, 4)  # over the texts: with equal jumps, which makes it IBM model 1; with learnt ones
-SIMILAR = 5.0  # prior links of two words that are similar
+PASSES = (3, 4)  # passes over the texts: with equal jumps (IBM model 1); with learnt jumps
+SIMILAR = 5.0  # prior links of two similar words
 NO_LINK = 0.15  # prior probability that a word has no counterpart
-EMPTY_FLOOR = 0.5  # occurrences of a form that is not in the priors
+EMPTY_FLOOR = 0.5  # occurrences of a form that the priors lack
 
 Words = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Probabilities of links and lifts of one sentence pair and one seed."""
+    """Link probabilities and lifts of one sentence pair for one seed."""
 
     forward: Floats  # (J, I): target word j picks source word i
     reverse: Floats  # (J, I): source word i picks target word j
@@ -39,7 +39,7 @@ class Links:
 
 
 def draw(pairs: Sequence[tuple[Words, Words]], priors: Priors, seeds: Sequence[int]) -> list[list[Links]]:
-    """Return for each seed the links of every sentence pair (no side empty)."""
+    """Return for each seed the links of every sentence pair; no side may be empty."""
     languages = priors.pair.split("-")
     sources, targets = ([[form(w, lang) for w in pair[side]] for pair in pairs] for side, lang in enumerate(languages))
     counts = _prior_links(pairs, list(zip(sources, targets, strict=True)), priors.links)
@@ -64,7 +64,7 @@ def _prior_links(
     forms: Sequence[tuple[list[str], list[str]]],
     links: Mapping[tuple[str, str], int],
 ) -> dict[tuple[str, str], float]:
-    """Return the prior links of forms that meet: their counts, plus SIMILAR for similar words."""
+    """Return the prior links of forms that occur together: their counts, plus SIMILAR for similar words."""
     counts: dict[tuple[str, str], float] = {}
     for (x, y), (source, target) in zip(pairs, forms, strict=True):
         for (word, s), (target_word, t) in product(zip(x, source, strict=True), zip(y, target, strict=True)):
@@ -76,7 +76,7 @@ def _prior_links(
 def _side(
     picking: Sequence[list[str]], picked: Sequence[list[str]], mass: Mapping[str, int], occurrences: Mapping[str, int]
 ) -> tuple[Side, list[tuple[str, str]]]:
-    """Return a direction, and for each entry of its table the (picked form, picking form)."""
+    """Return a direction, and the (picked form, picking form) of each entry of its table."""
     from sqa.diagnose.hmm_kernel import Side
 
     entry: dict[tuple[str, str], int] = {}
@@ -104,12 +104,12 @@ def _side(
 
 
 def _learn(side: Side, prior: Floats, weights: Floats) -> list[tuple[Floats, Floats]]:
-    """Return per sentence pair (rows, columns): posteriors, and ln p(picking | picked) / p(picking)."""
-    from sqa.diagnose.hmm_kernel import WIDEST, all_posteriors  # here, since numba takes a while to import
+    """Return (rows, columns) per sentence pair: posteriors, and ln p(picking | picked) / p(picking)."""
+    from sqa.diagnose.hmm_kernel import WIDEST, all_posteriors  # local, since the import of numba is slow
 
     jumps = np.ones(2 * WIDEST + 1)
     expected, posteriors, logs = np.zeros(len(prior)), np.zeros(len(side.pairs)), np.zeros(len(side.pairs))
-    # prior counts of a form with words that it does not meet here
+    # prior counts of a form with words that it does not meet in these texts
     listed = np.bincount(side.given, prior, len(side.mass))
     elsewhere = np.maximum(side.mass - listed, 0.0)
     for step in range(sum(PASSES)):

@@ -1,9 +1,8 @@
-"""The loops of the word aligner, as machine code where numba is installed.
+"""The inner loops of the word aligner, compiled to machine code if numba is installed.
 
-Forward and backward passes of an HMM over one sentence pair.
-
-States are the words of the side that is picked from, each once as a link and once as "no link" (the picking word has no
-counterpart, and the position does not change: Och and Ney 2003).
+They are the forward and backward passes of an HMM over one sentence pair.  States are the words of the picked side,
+each once as a link and once as "no link".  "No link" means that the picking word has no counterpart and that the
+position does not change (Och and Ney 2003).
 """
 
 from collections.abc import Callable
@@ -11,24 +10,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-WIDEST = 10  # jumps farther than this many words count as this far
+WIDEST = 10  # longer jumps, in words, count as this long
 
 
 class Side(NamedTuple):
-    """One direction's texts as numbers: words (rows) that pick, words (columns) that are picked."""
+    """One direction's texts as arrays: picking words are rows, picked words are columns."""
 
-    pairs: np.ndarray  # numbers in the table of pairs of words, row by row, of all sentence pairs
-    starts: np.ndarray  # in `pairs`, of each sentence pair
+    pairs: np.ndarray  # indices into the table of word pairs, row by row, for all sentence pairs
+    starts: np.ndarray  # start of each sentence pair in `pairs`
     rows: np.ndarray
     columns: np.ndarray
-    given: np.ndarray  # per entry of the table, the number of the form that is picked
-    mass: np.ndarray  # per form that is picked: occurrences in the priors
+    given: np.ndarray  # per entry of the table: index of the picked form
+    mass: np.ndarray  # per picked form: occurrences in the priors
     empty: np.ndarray  # per picking word: its share of its language
     empty_starts: np.ndarray
 
 
 def _moves(positions: int, jumps: np.ndarray, no_link: float) -> np.ndarray:
-    """Probabilities of the next position given the last one, each row 1 - no_link in sum: (I, I)."""
+    """Return the probabilities of the next position given the last one, (I, I); each row sums to 1 - no_link."""
     move = np.empty((positions, positions))
     for a in range(positions):
         total = 0.0
@@ -43,25 +42,26 @@ def _moves(positions: int, jumps: np.ndarray, no_link: float) -> np.ndarray:
 def _posteriors(
     emission: np.ndarray, empty: np.ndarray, jumps: np.ndarray, no_link: float, counts: np.ndarray
 ) -> np.ndarray:
-    """P(word j of one side is linked to word i of the other), given the sentence: (J, I).
+    """Return P(word j of one side is linked to word i of the other | sentence), (J, I).
 
-    emission (J, I) = probability of word j given word i, empty (J,) given none, jumps (2 WIDEST + 1,) weights of the
-    step from one position to the next, `counts` of the same shape takes the expected jumps.
+    `emission` (J, I) is the probability of word j given word i, `empty` (J,) its probability without a link.  `jumps`
+    (2 WIDEST + 1,) holds weights of the step from one position to the next.  `counts`, with the same shape, receives
+    the expected jumps.
     """
     words, positions = emission.shape
     move = moves(positions, jumps, no_link)
-    forward = np.zeros((words, 2, positions))  # 0: linked there, 1: not linked, last position there
+    forward = np.zeros((words, 2, positions))  # 0: linked at this position; 1: not linked, last position
     scale = np.zeros(words)
     for j in range(words):
         reached = np.zeros(positions)
         if j > 0:
-            for a in range(positions):  # along the rows of `move`, which is faster than along its columns
+            for a in range(positions):  # row-wise over `move`, which is faster than column-wise
                 mass = forward[j - 1, 0, a] + forward[j - 1, 1, a]
                 for b in range(positions):
                     reached[b] += mass * move[a, b]
         for b in range(positions):
             if j == 0:
-                # the first word mostly belongs to the first position: a jump from before it
+                # The first word usually links to the first position, so the model jumps from the position before it.
                 first = jumps[min(b + 1, WIDEST) + WIDEST] / positions
                 forward[0, 0, b] = (1.0 - no_link) * first * emission[0, b]
                 forward[0, 1, b] = no_link / positions * empty[0]
@@ -72,7 +72,7 @@ def _posteriors(
         for b in range(positions):
             forward[j, 0, b] /= scale[j]
             forward[j, 1, b] /= scale[j]
-    backward = np.ones(positions)  # the same whether the position is linked or not
+    backward = np.ones(positions)  # equal for linked and unlinked states
     result = np.zeros((words, positions))
     for j in range(words - 1, -1, -1):
         for b in range(positions):
@@ -111,11 +111,11 @@ def _all_posteriors(
     expected: np.ndarray,
     jumped: np.ndarray,
 ) -> None:
-    """One pass over all sentence pairs.
+    """Run one pass over all sentence pairs.
 
-    `counts` and `totals`: links of an entry of the table and of a form.  A sentence's own links (`linked` of the pass
-    before, weighed by weights[n]) are taken out of what is known of its words: only OTHER sentences say what they mean.
-    `linked` takes the new posteriors, `logs` ln p(picking | picked), `expected` and `jumped` the expected counts.
+    `counts` and `totals` are the links of each table entry and of each form.  A sentence's own links (`linked` from the
+    previous pass, weighted by weights[n]) are subtracted, so that only OTHER sentences determine its word translations.
+    `linked` receives the new posteriors, `logs` ln p(picking | picked), `expected` and `jumped` the expected counts.
     """
     for n in range(len(side.rows)):
         first, words, positions = side.starts[n], side.rows[n], side.columns[n]
@@ -153,7 +153,7 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
     try:
         machine: Callable[..., Any] = numba.njit(cache=True)(function)
-    except RuntimeError:  # neither folder is writable: every process compiles for itself
+    except RuntimeError:  # neither folder is writable, so every process compiles
         machine = numba.njit(function)
     return machine
 

@@ -1,4 +1,4 @@
-"""Cache of results for the same texts in a file of the run's folder."""
+"""Cache of results for unchanged texts in a file of the run's folder."""
 
 import json
 import sys
@@ -16,9 +16,10 @@ T = TypeVar("T")
 
 
 def kept(path: Path | None, what: str, key: str, kind: type[T], compute: Callable[[], T]) -> T:
-    """Return the values `what` of a file if it has this key; else compute them, and write them if there is a path.
+    """Return the values `what` of a file if it has this key; otherwise compute them, and write them if `path` is given.
 
-    A file that cannot be written, as in a read-only folder, gives a line on stderr.  A damaged file: DataError.
+    If the file cannot be written, as in a read-only folder, a warning goes to stderr.  Raises DataError if the file is
+    damaged.
     """
     if path is not None and path.is_file():
         try:

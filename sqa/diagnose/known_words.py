@@ -1,4 +1,4 @@
-"""The vocabulary of English: the words of the bundled BM25 guesser's questions, by the number of pages they are on."""
+"""The vocabulary of English: words of the bundled BM25 guesser's questions, with the number of pages that have them."""
 
 import re
 from functools import cache, lru_cache
@@ -14,21 +14,21 @@ from sqa.files.model_files import read_tensors, unpack_integers, unpack_strings
 
 FOLDER = DATA / "models" / "bm25"
 KIND, VERSION = "bm25", 1
-SHARED_PAGES = 100  # a word on at least so many pages is English, too
-EVERYWHERE = 5000  # pages that a function word counts as being on
+SHARED_PAGES = 100  # a word on at least this many pages also counts as English
+EVERYWHERE = 5000  # number of pages assigned to a function word
 _TOKEN = re.compile(r"[a-z0-9]+")
 _stemmer = stemmer("english")
 
 
 @cache
 def _pages() -> dict[str, int]:
-    """Return stem -> number of pages whose questions have it."""
+    """Return stem -> number of pages whose questions contain it."""
     tensors, _ = read_tensors(FOLDER, KIND, VERSION)
     try:
         words, pages = unpack_strings(tensors["words"]), unpack_integers(tensors["pages_per_term"])
     except (KeyError, ValueError) as error:
         raise DataError(f"{FOLDER}: the guesser's words are damaged ({error}); restore the folder") from error
-    return dict(zip(words, pages.tolist(), strict=False))  # the pairs of words come after the words
+    return dict(zip(words, pages.tolist(), strict=False))  # word pairs follow the single words
 
 
 @cache
@@ -40,7 +40,8 @@ def _priors(language: str) -> Priors | None:
 def foreign(word: str, language: str) -> bool:
     """Return whether a word belongs to the source language and not to English.
 
-    Such a word is a function word or known to the priors, is not among their English forms, and is rare in questions.
+    Such a word is a function word or known to the priors, is not among the English forms of the priors, and is rare in
+    questions.
     """
     bare, priors = strip_edges(word).lower(), _priors(language)
     if bare in language_of("en").function_words or pages(bare) >= SHARED_PAGES:
@@ -53,9 +54,9 @@ def foreign(word: str, language: str) -> bool:
 
 @lru_cache(maxsize=1 << 17)
 def pages(word: str) -> int:
-    """Return the number of pages with a word's rarest part; 0 for a word outside the English vocabulary.
+    """Return the number of pages with a word's rarest part, or 0 for a word outside the English vocabulary.
 
-    Parts are what hyphens, apostrophes and dots separate; numbers and single letters are on every page.
+    Hyphens, apostrophes and dots separate parts.  Numbers and single letters count as being on every page.
     """
     bare = unmarked(word.replace("’", "'").replace("ł", "l").replace("Ł", "L")).lower().removesuffix("'s")
     if bare in language_of("en").function_words:

@@ -11,17 +11,17 @@ Words = Sequence[str]
 
 
 class WordScores(NamedTuple):
-    """One number per target word, natural logarithms."""
+    """Scores of one translation: one natural logarithm per target word."""
 
     given: tuple[float, ...]  # ln p(word | source, words before)
-    alone: tuple[float, ...]  # ln p(word | words before), nothing read
-    short: tuple[float, ...]  # >= 0, how much less likely its pieces are than the likeliest ones in their places
+    alone: tuple[float, ...]  # ln p(word | words before), without the source
+    short: tuple[float, ...]  # >= 0, distance of its pieces from the likeliest ones in their places
 
 
 class WordScorer(Protocol):
-    """The interface of a scoring model, as sqa/diagnose/detector.py uses it."""
+    """Interface of a scoring model, as used by sqa/diagnose/detector.py."""
 
-    group: str  # of `sqa.diagnose.signals.GROUPS`, whose weights were trained with these scores
+    group: str  # group in `sqa.diagnose.signals.GROUPS` whose weights were trained with these scores
 
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
         """Return the scores of each (source words, target words)."""
@@ -31,7 +31,7 @@ class WordScorer(Protocol):
 
 
 class KeptScorer:
-    """A scorer that stores its scores in a file, so that the same texts are scored once."""
+    """A scorer that caches its scores in a file, so that the same texts are scored only once."""
 
     def __init__(self, scorer: WordScorer, path: Path) -> None:
         self.group, self._scorer, self._path = scorer.group, scorer, path
@@ -41,6 +41,6 @@ class KeptScorer:
         return self._scorer.fingerprint()
 
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
-        """Return the scores of each (source words, target words), from the file if it has them."""
+        """Return the scores of each (source words, target words), from the file if it contains them."""
         key = digest([self.fingerprint(), [[list(x), list(y)] for x, y in pairs]])
         return kept(self._path, "scores", key, list[WordScores], lambda: self._scorer.score(pairs))

@@ -1,7 +1,7 @@
-"""Signals that a target word is wrong: of the alignment, of spelling and vocabulary, of a model's scores.
+"""Signals that a target word is wrong, from the alignment, from spelling and vocabulary, and from a model's scores.
 
-Each signal is one number per target word.  None of them uses the human translation, the guesses or other questions
-(except the aligner, which learns words from all texts).
+Each signal is one number per target word.  No signal uses the human translation, the guesses or other questions, except
+that the aligner learns words from all texts.
 """
 
 import math
@@ -18,35 +18,40 @@ from sqa.diagnose.alignment import Alignment, Evidence
 from sqa.diagnose.known_words import foreign, pages
 from sqa.diagnose.scores import Words, WordScores
 
-TARGET = "en"  # every translation here is English
-NEAR = 4  # words: maximum distance between a word's source and its approximate position
+TARGET = "en"  # all translations are English
+NEAR = 4  # maximum distance, in words, between a word's source and its approximate position
 ALIGNED = tuple(("untrusted spread picks unpicked rival lift before after sentence uncovered beside").split())
 SPELT = tuple(
     ("unknown rare name number copied alike garbled foreign new_name new_number again_source pair_again long").split()
 )
 SCORED = ("given", "gain", "short", "given_after", "short_after", "given_sentence")
-# signals that indicate one kind of error each; they count by themselves, however rare they are.
-# The number is their weight before training, in ln odds
+# Each of these signals indicates one kind of error and has its own weight, however rare it is.  The number is the
+# weight
+# before training, in ln odds.
 DIRECT = {"unknown": 3.0, "garbled": 1.0, "foreign": 5.0, "new_number": 2.0, "again_source": 0.5, "pair_again": 4.0}
-# the sign that training may give the other signals: of an error (1), against one (-1), either (0).  Signals neither
-# here nor in DIRECT describe the kind of word, not whether it is wrong: a network that sees them learns which kinds of
-# words were planted, and errs on the others
+# Sign that training may give the other signals: for an error (1), against one (-1), either (0).  Signals neither here
+# nor
+# in DIRECT describe the kind of word, not whether it is wrong.  A network with these signals would learn which kinds of
+# words were planted, and fail on others.
 SIGNS = {
     "untrusted": 1, "picks": -1, "unpicked": 1, "rival": 1, "lift": -1, "before": 0, "after": 0, "sentence": 0,
     "uncovered": 1, "beside": -1, "rare": 1, "copied": -1, "alike": -1, "new_name": 1,
     "given": -1, "gain": -1, "short": 1, "given_after": -1, "short_after": 1, "given_sentence": 0,
 }  # fmt: skip
-# without a model; with the scores of the bundled Transformer; with those of a language model
+# groups without a model, with the scores of the bundled Transformer, and with the scores of a language model
 _JUDGED = ALIGNED + SPELT
 GROUPS: dict[str, tuple[str, ...]] = {"words": _JUDGED, "model": _JUDGED + SCORED, "lm": _JUDGED + SCORED}
-LOOP, FAR_LOOP = 4, 12  # words: the greatest distance of a counted repetition, with and without one in the source
+LOOP, FAR_LOOP = 4, 12  # maximum distance of a repetition, in words, with and without one in the source
 MOST_LIFT, LEAST_LN = 14.0, -25.0
 
 
 def word_signals(
     source: Words, target: Words, alignment: Alignment, language: str, scores: WordScores | None = None
 ) -> Floats:
-    """Return (J, F) for the J target words; F is GROUPS["words"], or with scores GROUPS["model"] or GROUPS["lm"]."""
+    """Return the signals (J, F) of the J target words.
+
+    The F signals are GROUPS["words"], or with scores GROUPS["model"] or GROUPS["lm"].
+    """
     parts = [_aligned(source, target, alignment, language), _spelt(tuple(source), tuple(target), language)]
     if scores is not None:
         parts.append(_scored(scores))
@@ -89,14 +94,14 @@ def _aligned(source: Words, target: Words, alignment: Alignment, language: str) 
 
 
 def _bare(alignment: Alignment) -> Evidence:
-    """Return the evidence of an aligner that gives only its trust."""
+    """Return the evidence of an aligner that provides only trust values."""
     none = (0.0,) * len(alignment.target)
     lift = tuple(MOST_LIFT * trust for trust in alignment.target)
     return Evidence(none, alignment.target, alignment.target, none, lift)
 
 
 def _position(alignment: Alignment, j: int, sources: int, targets: int) -> int:
-    """Return the approximate source position of a target word: next to those of the nearest linked words."""
+    """Return the approximate source position of a target word, next to the positions of the nearest linked words."""
     linked = [(abs(t - j), s + (j > t) - (j < t)) for s, t in alignment.links if t != j]
     return min(linked)[1] if linked else round(j * sources / max(targets, 1))
 
@@ -104,7 +109,7 @@ def _position(alignment: Alignment, j: int, sources: int, targets: int) -> int:
 # --------------------------------------------------------------------------------------------- spelling and vocabulary
 
 
-@lru_cache(maxsize=1 << 14)  # the same for every alignment of a text
+@lru_cache(maxsize=1 << 14)  # equal for every alignment of a text
 def _spelt(source: tuple[str, ...], target: tuple[str, ...], language: str) -> Floats:
     bare = [strip_edges(word) for word in target]
     forms = [form(word, TARGET) for word in target]
@@ -145,7 +150,7 @@ def _spelt(source: tuple[str, ...], target: tuple[str, ...], language: str) -> F
 
 
 def _repeated(pairs: Sequence[tuple[str, ...]], j: int, within: int) -> bool:
-    """Return whether the word and a neighbour occurred together at most `within` words before."""
+    """Return whether the word and a neighbour occurred together within the last `within` words."""
     bigrams = {i: pairs[i] for i in (j - 1, j) if i >= 0 and len(pairs[i]) == 2}
     return any(pairs[i] == pair for at, pair in bigrams.items() for i in range(max(0, at - within), at))
 
@@ -156,7 +161,7 @@ def digits(word: str) -> tuple[str, ...]:
     return tuple("".join(run) for is_digits, run in runs if is_digits)
 
 
-@lru_cache(maxsize=1 << 18)  # systems that translate the same questions write the same words
+@lru_cache(maxsize=1 << 18)  # translations of the same questions share words
 def nearest(word: str, source: tuple[str, ...]) -> float:
     """Return the similarity to the most similar source word: 0-1, 1 = equal except for case, marks and ending."""
     bare = folded(word)

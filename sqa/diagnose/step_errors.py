@@ -1,10 +1,10 @@
 """Step-wise errors: words of a translation that hurt question answering, and source words without translation.
 
-After Section 7 of Han, Carpuat and Boyd-Graber (2022).  A word aligner (sqa/diagnose/alignment.py) links the words of
-every source sentence with those of its translation, and a detector (sqa/diagnose/detector.py) gives the probability
-that each word is wrong; from both and the ranks of the answer come three kinds of findings:
+The method follows Section 7 of Han, Carpuat and Boyd-Graber (2022).  A word aligner (sqa/diagnose/alignment.py) links
+the words of every source sentence with those of its translation.  A detector (sqa/diagnose/detector.py) gives the
+probability that each word is wrong.  From both and the ranks of the answer follow three kinds of findings:
 
-    hallucination  target content words that are probably wrong, side by side in one finding, with the probability
+    hallucination  adjacent target content words that are probably wrong, with the probability
     omission       a stretch of the source whose content words no target word translates (under-translation)
     drop           a step at which the log reciprocal rank fell, at a translated word or a function word
 
@@ -18,9 +18,9 @@ that each word is wrong; from both and the ranks of the answer come three kinds 
     errors = step_errors(run.traces, aligner, detector=load_detector("es"))  # .log_mrr, .unaligned: an entry per step
     worst_first = ranked(finding for question in errors for finding in question.findings)
 
-Without a detector a content word counts as wrong, with no probability, if it is not aligned.
+Without a detector, an unaligned content word counts as wrong, with no probability.
 
-Log MRR is the natural logarithm of 1 / rank among the first `top` guesses, `floor` where the answer is not there.
+Log MRR is the natural logarithm of 1 / rank among the first `top` guesses, or `floor` if the answer is not among them.
 
 Every shown word is judged once, in the longest text that shows it (sqa/diagnose/texts.py).
 """
@@ -44,19 +44,19 @@ from sqa.diagnose.detector import WordJudge
 from sqa.diagnose.texts import Pair, Text, texts_of
 from sqa.metrics.qa import log_reciprocal_rank
 
-HALVED = math.log(2)  # nats
-TINY = 1e-9  # nats: differences of logarithms are so far off, otherwise on another processor
+HALVED = math.log(2)  # nats: loss when the reciprocal rank halves
+TINY = 1e-9  # nats: greatest difference of logarithms between processors
 Chance = Annotated[float, Meta(gt=0, le=1)]
 Kind = Literal["hallucination", "omission", "drop"]
 KINDS: tuple[Kind, ...] = ("hallucination", "omission", "drop")
-TARGET = "en"  # every translation here is English
-SIZE_WEIGHT = 0.1  # nats that one invented or lost content word adds to a finding's severity
+TARGET = "en"  # all translations are English
+SIZE_WEIGHT = 0.1  # nats added to a finding's severity per invented or lost content word
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class DiagnoseConfig:
-    """Thresholds of errors."""
+    """Thresholds of findings."""
 
     probability: Annotated[Chance, "0..1: a content word that is wrong with this probability is hallucinated"] = 0.5
     trust: Annotated[Chance, "a link with less trust (0..1, sqa/diagnose/alignment.py) does not count"] = 0.5
@@ -72,26 +72,26 @@ class SourceSpan:
 
     start: int
     stop: int
-    words: tuple[str, ...]  # the words of the span; for a drop only those aligned with the target word
+    words: tuple[str, ...]  # words of the span; for a drop only the words aligned with the target word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One error of a system.  Ranks are 1-based, None = not among the guesses; None too where no guesser ran."""
+    """One error of a system.  Ranks are 1-based; None: the answer is not among the guesses, or no guesser ran."""
 
-    question: str  # its id
+    question: str  # question id
     kind: Kind
-    sentence: int  # 0-based
-    first: int  # step (0-based emission) the finding begins at; an omission: the first one after its span was read
-    last: int  # step it ends at; an omission: the last one of its sentence
+    sentence: int  # 0-based sentence
+    first: int  # first step (0-based emission); omission: first step after its span was read
+    last: int  # last step; omission: last step of its sentence
     read: int  # source words of the question read at `first`
-    words: tuple[str, ...] = ()  # target words concerned; () for an omission
-    span: SourceSpan | None = None  # source words concerned; None where there are none (hallucinations)
-    rank_before: int | None  # rank of the answer before the first of its words (omission: before its span was read)
+    words: tuple[str, ...] = ()  # target words of the finding; () for an omission
+    span: SourceSpan | None = None  # source words of the finding; None if there are none (hallucinations)
+    rank_before: int | None  # rank of the answer before the finding (omission: before its span was read)
     rank_after: int | None  # rank after `last`
-    loss: float  # fall of log MRR from before to after, nats; negative where it rose, 0 where no guesser ran
-    size: int = 0  # content words wrong or lost, names counted twice; 0 for a drop
-    probability: float | None = None  # that its likeliest wrong word is wrong, 0..1; None where no detector judged it
+    loss: float  # fall of log MRR in nats; negative if it rose, 0 if no guesser ran
+    size: int = 0  # number of wrong or lost content words, names counted twice; 0 for a drop
+    probability: float | None = None  # highest probability of a wrong word, 0 to 1; None without a detector
 
     @property
     def severity(self) -> float:
@@ -108,12 +108,12 @@ class StepErrors:
     """The errors of one question; `log_mrr`, `unaligned` and `hallucinated` have one entry per step (emission)."""
 
     question: str
-    log_mrr: tuple[float, ...] | None  # floor .. 0; None where no guesser ran
-    unaligned: tuple[bool, ...]  # the word written there stands for no source word (the red curve)
-    hallucinated: tuple[bool, ...]  # a content word that is probably wrong; without a detector: that is unaligned
-    links: tuple[tuple[int, ...], ...]  # source words (0-based in the question) that the step's word stands for
-    findings: tuple[Finding, ...]  # in the order of their first step
-    probability: tuple[float, ...] | None = None  # that the content word is wrong, 0 elsewhere; None without a detector
+    log_mrr: tuple[float, ...] | None  # floor to 0; None if no guesser ran
+    unaligned: tuple[bool, ...]  # whether the step's word is unaligned (the red curve)
+    hallucinated: tuple[bool, ...]  # whether a content word is probably wrong, or unaligned without a detector
+    links: tuple[tuple[int, ...], ...]  # aligned source words (0-based in the question) of the step's word
+    findings: tuple[Finding, ...]  # findings in the order of their first step
+    probability: tuple[float, ...] | None = None  # of a wrong content word, else 0; None: no detector
 
 
 # ------------------------------------------------------------------------------------------------------ entry points
@@ -130,7 +130,7 @@ def step_errors(
     config: DiagnoseConfig | None = None,
     detector: WordJudge | None = None,
 ) -> list[StepErrors]:
-    """Return the errors of each question, in order.  All sentences are aligned together."""
+    """Return the errors of each question, in order; all sentences are aligned together."""
     config, listed = config or DiagnoseConfig(), list(traces)
     for language in {trace.question.language for trace in listed}:
         if aligner.pair != f"{language}-{TARGET}":
@@ -154,7 +154,7 @@ def _of_question(
 ) -> StepErrors:
     question, n = trace.question, len(trace.emissions)
     starts = np.cumsum([0, *map(len, question.sentences)])
-    unaligned = [False] * n  # a step that only retracts writes no word
+    unaligned = [False] * n  # steps that only retract write no word
     wrong = [0.0] * n
     links: list[tuple[int, ...]] = [()] * n
     ranks = _Ranks(trace, config)
@@ -185,7 +185,7 @@ def _of_question(
 
 
 class _Ranks:
-    """Ranks of the answer at each step, and losses of log MRR between steps.  Step -1 is before any word."""
+    """Ranks of the answer at each step, and losses of log MRR between steps; step -1 is before any word."""
 
     def __init__(self, trace: QuestionTrace, config: DiagnoseConfig) -> None:
         self.trace = trace
@@ -196,7 +196,7 @@ class _Ranks:
             self.logs = tuple(map(float, log_reciprocal_rank(trace.rank, config.top, config.floor)))
 
     def at(self, step: int) -> int | None:
-        """Return the rank at a step; None if the answer is not listed."""
+        """Return the rank at a step, or None if the answer is not listed."""
         return None if self._ranks is None or step < 0 else self._ranks[step]
 
     def loss(self, before: int, after: int) -> float:
@@ -207,7 +207,7 @@ class _Ranks:
         return first - last
 
     def around(self, before: int, first: int, last: int) -> dict[str, Any]:
-        """Return position and ranks of a finding at the steps first to last; `before` is the step before it."""
+        """Return position and ranks of a finding at the steps first to last; `before` is the preceding step."""
         read = int(self.trace.source_words[first]) if first >= 0 else 0
         ranks = {"rank_before": self.at(before), "rank_after": self.at(last), "loss": self.loss(before, last)}
         return {"question": self.trace.question.id, "first": first, "last": last, "read": read, **ranks}
@@ -251,7 +251,7 @@ def _drops(
     ranks: _Ranks,
     config: DiagnoseConfig,
 ) -> Iterator[Finding]:
-    """Yield the steps at which log MRR falls, except those of hallucinated words."""
+    """Yield the steps at which log MRR falls, except steps of hallucinated words."""
     source = trace.question.words
     for step, emission in enumerate(trace.emissions):
         if hallucinated[step] or ranks.loss(step - 1, step) < config.drop - TINY:
@@ -266,9 +266,9 @@ def _drops(
 def _omissions(
     trace: QuestionTrace, text: Text, alignment: Alignment, start: int, ranks: _Ranks, config: DiagnoseConfig
 ) -> Iterator[Finding]:
-    """Yield the stretches of a source sentence that its final translation leaves out.
+    """Yield the stretches of a source sentence that its final translation omits.
 
-    A stretch begins and ends with a lost content word and has no translated content word.
+    A stretch begins and ends with a lost content word and contains no translated content word.
     """
     question = trace.question
     content = [is_content(word, question.language) for word in text.source]
@@ -295,8 +295,8 @@ def _stretches(content: Sequence[bool], lost: Sequence[bool]) -> Iterator[tuple[
 def _around(trace: QuestionTrace, sentence: int, start: int, stop: int) -> tuple[int, int, int]:
     """Return three steps around the reading of source words start .. stop - 1 of the question.
 
-    They are the last step before the first word was read (-1: none), the first step after all were read, and the last
-    step of the sentence.  The latter two are at most the last step of all, -1 without steps.
+    The steps are the last one before the first word was read (-1: none), the first one after all words were read, and
+    the last one of the sentence.  The latter two are at most the last step of the trace, or -1 if it has no steps.
     """
     end = len(trace.emissions) - 1
     before = int(np.searchsorted(trace.source_words, start, side="right")) - 1
@@ -306,6 +306,6 @@ def _around(trace: QuestionTrace, sentence: int, start: int, stop: int) -> tuple
 
 
 def is_name(word: str, begins_sentence: bool) -> bool:
-    """Return whether a word looks like a name or a number: it has a digit, or a capital within a sentence."""
+    """Return whether a word looks like a name or a number: it has a digit, or a capital inside a sentence."""
     bare = strip_edges(word)
     return any(c.isdigit() for c in bare) or (bare[:1].isupper() and not begins_sentence)

@@ -1,8 +1,8 @@
-"""Texts of a trace for alignment: sentences with their translations, long sentences in pieces.
+"""Texts of a trace for alignment: sentences with their translations, with long sentences cut into pieces.
 
 Alignment takes time cubic and memory quadratic in the length of a sentence.  Long sentences (`is_long`) are therefore
-cut into pieces of at most PIECE_SOURCE and PIECE_TARGET words, at words that both sides share, such as names and
-numbers, else in proportion.
+cut into pieces of at most PIECE_SOURCE and PIECE_TARGET words.  Cuts are at words that both sides share, such as names
+and numbers, or else proportional.
 """
 
 from bisect import bisect_left
@@ -16,10 +16,10 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats, Ints
 from sqa.data.priors import folded
 
-LONG_SOURCE, LONG_TARGET = 100, 250  # words: no sentence of the project's data sets has more
-PIECE_SOURCE, PIECE_TARGET = 40, 100  # words: 93% of the links of bundled questions are as sentence by sentence
+LONG_SOURCE, LONG_TARGET = 100, 250  # words: no sentence of the project's data sets is longer
+PIECE_SOURCE, PIECE_TARGET = 40, 100  # words: 93% of the links of bundled questions equal those of whole sentences
 TAIL = 10  # words before the retracted ones that a text of a long sentence keeps
-AHEAD = 5  # source words beyond those read that such a text keeps: the aligner may see them
+AHEAD = 5  # unread source words that such a text keeps, since the aligner may see them
 
 Words = tuple[str, ...]
 Pair = tuple[Words, Words]  # words of a source sentence and of its translation
@@ -30,21 +30,21 @@ class Text:
     """A shown text of one sentence or a piece of it, and the step that wrote each word."""
 
     sentence: int
-    start: int  # source words of the sentence before it
+    start: int  # source words of the sentence before this text
     source: Words
     words: Words
     steps: tuple[int, ...]
-    judged: frozenset[int]  # steps whose word was last seen in this text
+    judged: frozenset[int]  # steps whose word is judged in this text
     final: bool
 
     @property
     def pair(self) -> Pair:
-        """Words of both sides."""
+        """The words of both sides."""
         return self.source, self.words
 
 
 def texts_of(trace: QuestionTrace) -> list[Text]:
-    """Return the final translation of each sentence, and every text of it from which words were retracted later.
+    """Return the final translation of each sentence, and each of its texts from which words were retracted later.
 
     Each word, retracted or not, is judged once, in the longest text that showed it.  A sentence without target words
     has an empty final text.
@@ -79,7 +79,7 @@ def is_long(source: Sequence[str], words: Sequence[str]) -> bool:
 def _retracted(
     number: int, source: Words, words: Sequence[str], wrote: Sequence[int], kept: int, read: int
 ) -> Iterator[Text]:
-    """Yield the text before the words from `kept` on are retracted; of a long sentence only its end, in pieces."""
+    """Yield the text before its words from `kept` on are retracted; for a long sentence only its end, in pieces."""
     start, stop, first = 0, len(source), 0
     if is_long(source, words):
         first = max(0, kept - TAIL)
@@ -96,7 +96,7 @@ def _retracted(
 
 
 def _pieces(text: Text, read: Ints) -> Iterator[Text]:
-    """Yield a text, or the pieces of a long one.  `read`: source words of the sentence read at each word."""
+    """Yield a text, or the pieces of a long text.  `read`: source words of the sentence read at each word."""
     if not is_long(text.source, text.words):
         yield text
         return
@@ -116,7 +116,7 @@ def _pieces(text: Text, read: Ints) -> Iterator[Text]:
 def _cut(
     anchors: Sequence[tuple[int, int]], path: Floats, i: int, after_i: int, j: int, after_j: int
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Halve source words i .. after_i and target words j .. after_j until they are short enough."""
+    """Halve source words i .. after_i and target words j .. after_j until both are short enough."""
     sources, targets = after_i - i, after_j - j
     if sources <= PIECE_SOURCE and targets <= PIECE_TARGET:
         yield i, after_i, j, after_j
@@ -140,7 +140,7 @@ def _cut(
 
 
 def _anchors(source: Words, words: Words) -> list[tuple[int, int]]:
-    """Return rising positions (source, target) of words that both sides have equally often."""
+    """Return increasing positions (source, target) of words that occur equally often on both sides."""
     places: tuple[dict[str, list[int]], dict[str, list[int]]] = ({}, {})
     for side, found in zip((source, words), places, strict=True):
         for position, word in enumerate(side):
@@ -156,10 +156,10 @@ def _anchors(source: Words, words: Words) -> list[tuple[int, int]]:
 
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest subsequence of sorted pairs with rising second numbers."""
-    ends: list[int] = []  # the least last number of a selection of each length
-    last: list[int] = []  # its last pair
-    before: list[int] = []  # per pair, the one before it in the longest selection that ends with it
+    """Return the longest subsequence of sorted pairs with increasing second numbers."""
+    ends: list[int] = []  # least last number of a selection, by length
+    last: list[int] = []  # its last pair, by length
+    before: list[int] = []  # per pair, its predecessor in the longest selection that ends with it
     for index, (_, number) in enumerate(pairs):
         length = bisect_left(ends, number)
         before.append(last[length - 1] if length else -1)

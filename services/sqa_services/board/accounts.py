@@ -29,7 +29,10 @@ class TooMany(SqaError):
 
 
 def invite(engine: Engine, uses: int = 1, days: float = 30.0) -> dict[str, Any]:
-    """Create an invitation for `uses` accounts of one person, valid for `days`: {"invitation", "uses", "until"}."""
+    """Create an invitation for one person: `uses` accounts, valid for `days`.
+
+    Returns {"invitation", "uses", "until"}.
+    """
     if not 1 <= uses <= MOST_USES or not 0 < days <= 3660:
         raise ConfigError(f"invitation: uses must be 1 to {MOST_USES} and days above 0 and at most 3660")
     code, now = secrets.token_urlsafe(24), time.time()
@@ -40,11 +43,14 @@ def invite(engine: Engine, uses: int = 1, days: float = 30.0) -> dict[str, Any]:
 
 
 def sign_up(engine: Engine, name: str, invitation: str) -> dict[str, Any]:
-    """Create an account, {"name", "token"}.  An invalid invitation: Denied; a name in use: Taken."""
+    """Create an account and return {"name", "token"}.
+
+    Raises Denied if the invitation is invalid, and Taken if the name is in use.
+    """
     check_name(name, "account")
     token, now = secrets.token_urlsafe(24), time.time()
     valid = (INVITATIONS.c.uses > 0, INVITATIONS.c.until > now)
-    with engine.begin() as connection:  # an exception gives the use back
+    with engine.begin() as connection:  # an exception rolls back the use of the invitation
         used = connection.execute(
             update(INVITATIONS)
             .where(INVITATIONS.c.code == _digest(invitation.encode(errors="replace")), *valid)
@@ -62,7 +68,7 @@ def sign_up(engine: Engine, name: str, invitation: str) -> dict[str, Any]:
 
 
 def account_of(engine: Engine, token: bytes) -> Caller | None:
-    """Return the account of a token; None if no account has it."""
+    """Return the account of a token, or None if no account has it."""
     query = select(ACCOUNTS.c.id, ACCOUNTS.c.name).where(ACCOUNTS.c.token == _digest(token))
     with engine.connect() as connection:
         row = connection.execute(query).first()
@@ -70,10 +76,10 @@ def account_of(engine: Engine, token: bytes) -> Caller | None:
 
 
 def spend(engine: Engine, caller: Caller, per_day: int) -> None:
-    """Count a submission of today (UTC), refused ones included; TooMany if `per_day` are counted already.
+    """Count one of today's submissions (UTC); refused submissions count, too.
 
-    The accounts of one invitation belong to one person and are counted together.  One statement counts and decides,
-    so that simultaneous requests cannot pass on the same count.
+    Raises TooMany if `per_day` submissions are counted already.  The accounts of one invitation belong to one person
+    and share the quota.  A single statement checks and increments, so that simultaneous requests cannot exceed it.
     """
     if caller.organiser:
         return
@@ -93,7 +99,7 @@ def spend(engine: Engine, caller: Caller, per_day: int) -> None:
 
 
 def person_of(account: int | None) -> ScalarSelect[int]:
-    """Return the first account of an account's invitation: all accounts of one invitation are one person's."""
+    """Return the first account of an account's invitation, which identifies the person."""
     first, own = ACCOUNTS.alias(), ACCOUNTS.alias()
     invitation = select(own.c.invitation).where(own.c.id == account).scalar_subquery()
     return select(func.min(first.c.id)).where(first.c.invitation == invitation).scalar_subquery()

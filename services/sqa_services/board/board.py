@@ -38,7 +38,7 @@ from sqa_services.board.storage import (
 from sqa_services.board.task import KINDS, Example, NotFound, Task, Unscorable, check_name, load_tasks
 
 Row = dict[str, Any]
-SHOWN_COLUMNS = ("prefix", "state", "attempts", "error", "queued", "started", "finished")  # of an evaluation
+SHOWN_COLUMNS = ("prefix", "state", "attempts", "error", "queued", "started", "finished")  # columns of an evaluation
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class BoardConfig:
 
     @property
     def work(self) -> Path:
-        """Store of stage results, from which a killed evaluation continues."""
+        """Store of stage results, from which the evaluation resumes after its worker was killed."""
         return self.folder / "runs"
 
 
@@ -68,14 +68,14 @@ class Board:
 
     @classmethod
     def open(cls, config: BoardConfig) -> Board:
-        """Open a board; create its folder and tables if they are missing."""
+        """Open a board, and create its folder and tables if they are missing."""
         make_private(config.work)
         folder, tasks = config.folder.absolute(), load_tasks(config.tasks)
         files = Files(config.files or str(folder / "files"))
         return cls(config, tasks, files, open_engine(config.db or f"sqlite:///{folder / 'board.sqlite'}"))
 
     def task(self, code: str) -> Task:
-        """Return the task of a code.  Unknown: NotFound."""
+        """Return the task with this code.  Raises NotFound if there is none."""
         if code not in self.tasks:
             raise NotFound(f"no task {code!r}{did_you_mean(code, self.tasks)}; known: {', '.join(self.tasks)}")
         return self.tasks[code]
@@ -136,7 +136,10 @@ class Board:
         return self._add(MODELS, task, name, row, files, owner) | {"owner": owner.name, "cannot": cannot}
 
     def _cannot(self, task: Task, name: str, kind: str, data: bytes, owner: Caller) -> Mapping[str, list[str]]:
-        """Return data set -> reasons why the model will fail there.  Failure on all of them: Unscorable."""
+        """Return data set -> reasons why the model will fail there.
+
+        Raises Unscorable if it fails on every data set.
+        """
         sets = [row["name"] for row in self.datasets(task.code) if row["phase"] in PUBLIC_INPUTS or kind in RUN_HERE]
         examples = {dataset: self.files.read_lines(data_path(task.code, dataset)) for dataset in sets}
         used_up = {dataset: [queue.USED_UP] for dataset in queue.used_up(self.engine, task.code, owner)}
@@ -154,7 +157,7 @@ class Board:
     def _add(
         self, table: Table, task: Task, name: str, more: Row, files: Mapping[str, bytes], by: Caller = ORGANISER
     ) -> Row:
-        """Add a row, its files and the evaluations that follow in one transaction; the row reserves the name."""
+        """Add a row, its files and its evaluations in one transaction; the row reserves the name."""
         row = {"task": task.code, "name": name, **more, "created": time.time()}
         with self.engine.begin() as connection:
             try:
@@ -189,7 +192,7 @@ class Board:
         return self._rows(query.where(MODELS.c.task == code).order_by(MODELS.c.id))
 
     def dataset(self, code: str, name: str) -> tuple[Row, str]:
-        """Return the row and the prefix of NAME ("") or PREFIX-NAME.  Unknown: NotFound."""
+        """Return the row and the prefix of NAME (prefix "") or PREFIX-NAME.  Raises NotFound if it is unknown."""
         rows = {row["name"]: row for row in self.datasets(code)}
         base, prefix = split_prefix(name, rows)
         if prefix and prefix not in rows[base]["prefixes"]:
@@ -234,13 +237,13 @@ class Board:
     ) -> Row:
         """Rank the models by Dynascore, best first.
 
-        Metrics are averaged over the data sets of a view.  A model that lacks a weighted metric has no Dynascore;
-        an implausible model has no rank; withdrawn models are left out.
+        Metrics are averaged over the data sets of a view.  A model that lacks a weighted metric has no Dynascore.  An
+        implausible model has no rank.  Withdrawn models are left out.
 
         Args:
-            weights: Weights of the metrics; None: those of the view.
-            datasets: Data sets with equal weights, instead of those of the view.
-            version: Version of the view; None: the newest.
+            weights: Weights of the metrics; None uses the weights of the view.
+            datasets: Data sets to use with equal weights, instead of the data sets of the view.
+            version: Version of the view; None uses the newest.
             outside: Whether to round as `sqa_services.board.standing.rounded` describes.
 
         Raises:
@@ -265,7 +268,7 @@ class Board:
         if outside:
             done = self.published(code, done)
             if any(registered[name]["phase"] not in PUBLIC_ANSWERS for name in data_weights):
-                details, standings = (lambda _: {}), {}  # intervals and places follow from exact scores
+                details, standings = (lambda _: {}), {}  # intervals and places would reveal exact scores
         ranked = rank.rank(task, shown, done, data_weights, weights, details, standings)
         return {
             "task": code,
@@ -279,11 +282,11 @@ class Board:
         }
 
     def metric_weights(self, code: str, text: str | None) -> dict[str, float] | None:
-        """Parse weights of a task's metrics such as "ew=4,dal=1"; None for None."""
+        """Parse weights of a task's metrics such as "ew=4,dal=1"; return None for None."""
         return None if text is None else parse_weights(text, self.task(code).metrics)
 
     def published(self, code: str, evaluations: Sequence[Mapping[str, Any]]) -> list[Row]:
-        """Return evaluations as they may leave the board: rounded unless the data set is open."""
+        """Return evaluations in their public form: rounded unless the data set is open."""
         datasets = {row["name"]: row for row in self.datasets(code)}
         perf_metric, key = self.task(code).perf_metric, secret(self.engine)
         return [rounded.published(row, datasets[row["dataset"]], perf_metric, key) for row in evaluations]
@@ -302,7 +305,7 @@ class Board:
     def set_view(
         self, code: str, name: str, datasets: Mapping[str, float], metrics: Mapping[str, float] | None = None
     ) -> Row:
-        """Add the next version of a view; `metrics` None: the weights of the task."""
+        """Add the next version of a view; if `metrics` is None, the task's weights apply."""
         task = self.task(code)
         chosen = task.default_weights if metrics is None else metrics
         with self.engine.begin() as connection:

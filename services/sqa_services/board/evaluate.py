@@ -1,4 +1,4 @@
-"""Scores of predictions against labels: over all examples, by tag, and differences under perturbation."""
+"""Scores of predictions: over all examples, by tag, and as differences under perturbation."""
 
 import json
 import math
@@ -14,15 +14,15 @@ from sqa_services.board.metrics import EVAL, Additive, additive, get_accuracy, g
 from sqa_services.board.task import Task
 
 RESAMPLES = 1000
-Labels = Sequence[Mapping[str, Any]]  # of `Task.label`
-Predicted = Sequence[Mapping[str, Any]]  # of `answer_all`
+Labels = Sequence[Mapping[str, Any]]  # results of `Task.label`
+Predicted = Sequence[Mapping[str, Any]]  # results of `answer_all`
 
 
 def evaluate(task: Task, labels: Labels, predictions: Predicted, seed: int = 0) -> dict[str, Any]:
     """Return Dynabench's result: perf, perf_std (null), pretty_perf, metadata_json with metrics and "perf_by_tag".
 
-    Unlike Dynabench's, metadata_json has "intervals" (95%, over examples) of additive metrics and "refusals", the
-    reasons for missing values.  Predictions for other ids are ignored.
+    Two keys of metadata_json are not in Dynabench: "intervals" of additive metrics (95%, over examples), and
+    "refusals", the reasons for missing values.  Predictions for unknown ids are ignored.
 
     Raises:
         DataError: A prediction is missing (Dynabench logs it and returns {}).
@@ -49,18 +49,18 @@ def align(labels: Labels, predictions: Predicted) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Predictions and targets; the statistics of each example are computed once for all its tags."""
+    """Predictions and targets; the statistics of each example are computed only once."""
 
     predictions: Sequence[Any]
     targets: Sequence[Any]
-    rows: dict[str, Floats | None]  # of an additive metric: (n, d), None where some example has none
+    rows: dict[str, Floats | None]  # additive metric -> (n, d) statistics, None if some example has none
 
     def subset(self, indices: Sequence[int]) -> tuple[list[Any], list[Any]]:
         """Return the predictions and targets of some examples."""
         return [self.predictions[index] for index in indices], [self.targets[index] for index in indices]
 
     def stats(self, name: str, get: Additive, indices: Sequence[int]) -> Floats:
-        """Return (n, d) of some examples.  An example without statistics: NotComputable."""
+        """Return the statistics (n, d) of some examples.  Raises NotComputable if an example has none."""
         if name not in self.rows:
             try:
                 self.rows[name] = get.stats(self.predictions, self.targets)
@@ -104,7 +104,7 @@ def _intervals(
 
 
 def _by_tag(task: Task, labels: Labels, examples: Examples, seed: int) -> list[dict[str, Any]]:
-    """Return an entry per tag, in the order in which tags first occur."""
+    """Return one entry per tag, in the order in which tags first occur."""
     members: dict[str, list[int]] = {}
     for index, label in enumerate(labels):
         for tag in label["tags"]:
@@ -132,7 +132,7 @@ def delta(
 ) -> dict[str, Any]:
     """Compare perturbed copies with originals: {prefix: unperturbed percent, "metadata_json": {"transforms": [...]}}.
 
-    Differences are perturbed - original, paired over the changed examples.
+    A difference is perturbed - original, paired over the changed examples.
 
     Args:
         labels: Labels of the original data; `predictions` belong to them.
@@ -161,7 +161,7 @@ def delta(
 def _differences(
     task: Task, after: Sequence[Any], before: Sequence[Any], changed: Sequence[Any], targets: Sequence[Any], seed: int
 ) -> dict[str, Any]:
-    """Return metric -> the paired comparison, or the reason for its absence."""
+    """Return metric -> the paired comparison, or the reason why it is missing."""
     differences: dict[str, Any] = {}
     for name in task.difference_metrics:
         try:
@@ -175,5 +175,5 @@ def _differences(
 
 
 def _defined(value: float) -> float | None:
-    """Replace NaN (undefined on every resample) by None, since JSON has no NaN."""
+    """Replace NaN (undefined on every resample) with None, since JSON has no NaN."""
     return None if math.isnan(value) else value

@@ -1,10 +1,10 @@
-"""Files of the board, by fsspec: a folder by default, s3://bucket/folder by URL (with s3fs), memory:// in tests.
+"""Files of the board, through fsspec: a local folder, s3://bucket/folder (needs s3fs), or memory:// in tests.
 
     datasets/<task>/[<prefix>-]<name>.jsonl               examples, as in Dynabench
     models/<task>/<name>.<kind>                           a submission, or a run's config
     predictions/<task>/<model>/[<prefix>-]<name>.jsonl    responses of a model
 
-Writing is atomic.  Only the owner may read local files.
+Writes are atomic.  Only the owner may read local files.
 """
 
 import json
@@ -28,7 +28,7 @@ class Files:
             self._fs, self._root = url_to_fs(url)
         except ImportError as error:
             raise lacking(error, f"--files {url}") from error
-        except ValueError as error:  # an unknown protocol
+        except ValueError as error:  # fsspec does not know the protocol
             raise ConfigError(f"--files: {url}: {error}") from error
 
     def write(self, path: str, data: bytes) -> None:
@@ -47,7 +47,7 @@ class Files:
             Path(whole).chmod(0o600)
 
     def read(self, path: str) -> bytes:
-        """Return the bytes of a file.  Missing: DataError."""
+        """Return the bytes of a file.  Raises DataError if it is missing."""
         try:
             return self._fs.cat_file(f"{self._root}/{path}")
         except FileNotFoundError as error:
@@ -64,7 +64,7 @@ class Files:
 
 
 def make_private(folder: Path) -> None:
-    """Create a folder and missing parents, readable by their owner only."""
+    """Create a folder and its missing parents, readable only by their owner."""
     if not folder.is_dir():
         make_private(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -96,7 +96,7 @@ def prefixed(prefix: str, name: str) -> str:
 
 
 def split_prefix(name: str, names: Iterable[str]) -> tuple[str, str | None]:
-    """Split a name into data set and prefix or None, the inverse of `prefixed`.  Unknown: NotFound."""
+    """Split a name into data set and prefix (or None), the inverse of `prefixed`.  Raises NotFound if it is unknown."""
     names = set(names)
     if name in names:
         return name, None

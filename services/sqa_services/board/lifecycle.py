@@ -1,4 +1,4 @@
-"""A model after its registration: log, withdrawal, restoration, requeueing, deletion."""
+"""Actions on a registered model: log, withdrawal, restoration, requeueing, deletion."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ WITHDRAWN = "withdrawn"
 
 
 def find_model(connection: Connection, code: str, name: str) -> dict[str, Any]:
-    """Return a model's row.  Unknown: NotFound."""
+    """Return a model's row.  Raises NotFound if the model is unknown."""
     row = connection.execute(select(MODELS).where(MODELS.c.task == code, MODELS.c.name == name)).mappings().first()
     if row is None:
         raise NotFound(f"no model {name!r}")
@@ -31,7 +31,7 @@ def note(connection: Connection, model: int, text: str) -> None:
 
 
 def log_of(engine: Engine, code: str, name: str) -> list[dict[str, Any]]:
-    """Return the log of a model, [{"time", "text"}], oldest first.  Unknown: NotFound."""
+    """Return the log of a model, [{"time", "text"}], oldest first.  Raises NotFound if the model is unknown."""
     with engine.connect() as connection:
         id = find_model(connection, code, name)["id"]
         query = select(EVENTS.c.time, EVENTS.c.text).where(EVENTS.c.model == id).order_by(EVENTS.c.id)
@@ -39,7 +39,7 @@ def log_of(engine: Engine, code: str, name: str) -> list[dict[str, Any]]:
 
 
 def withdraw(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) -> None:
-    """Take a model out of the rank and fail its queued evaluations."""
+    """Remove a model from the ranking and fail its queued evaluations."""
     with _own(engine, code, name, caller) as (connection, model):
         if model["withdrawn"] is None:
             _set_withdrawn(connection, model, time.time(), f"withdrawn by {caller}")
@@ -56,7 +56,10 @@ def restore(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) ->
 
 
 def requeue(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) -> int:
-    """Queue a model's failed evaluations again, and return their number.  Withdrawn: DataError."""
+    """Queue a model's failed evaluations again, and return their number.
+
+    Raises DataError if the model is withdrawn.
+    """
     with _own(engine, code, name, caller) as (connection, model):
         if model["withdrawn"] is not None:
             raise DataError(f"{name}: is withdrawn; restore it first")
@@ -85,7 +88,7 @@ def remove(engine: Engine, files: Files, code: str, name: str, caller: Caller = 
 
 @contextmanager
 def _own(engine: Engine, code: str, name: str, caller: Caller) -> Iterator[tuple[Connection, dict[str, Any]]]:
-    """Open a transaction on a model that the caller may change.  Somebody else's: Denied."""
+    """Open a transaction on a model that the caller may change.  Raises Denied if it belongs to somebody else."""
     with engine.begin() as connection:
         model = find_model(connection, code, name)
         require_owner(caller, name, model["owner"])

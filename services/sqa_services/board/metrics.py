@@ -1,4 +1,4 @@
-"""Metrics of the board, as Dynabench registers them: get_<name>(predictions, targets), unit, name and direction.
+"""Metrics of the board, in Dynabench's form: get_<name>(predictions, targets), with unit, name and direction.
 
     EVAL    over a data set: predictions and targets are lists with one entry per example
     DELTA   over its perturbed copies: the share of examples on which a model keeps its answer
@@ -31,7 +31,7 @@ class Meta:
 
     unit: str
     pretty_name: str
-    utility_direction: int = 1  # 1: more is better, -1: less is
+    utility_direction: int = 1  # 1: higher is better, -1: lower is better
     offset: float = 0.0
 
 
@@ -44,23 +44,23 @@ class Answer(NamedTuple):
 
     @property
     def page(self) -> str:
-        """The top guess on the complete translation, "" without one."""
+        """The top guess on the complete translation, or "" if there is none."""
         return self.guesses[-1][0].page if self.guesses and self.guesses[-1] else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Additive:
-    """A metric of `sqa.metrics` as Dynabench would call it; predictions are Answers, targets are Questions."""
+    """A metric of `sqa.metrics` with Dynabench's signature; predictions are Answers, targets are Questions."""
 
-    name: str  # a name that `sqa.metrics.build` knows
-    offset: float = 0.0  # of its Meta
+    name: str  # name in `sqa.metrics.build`
+    offset: float = 0.0  # offset of the utility, see `Meta`
 
     def __call__(self, predictions: Sequence[Answer], targets: Sequence[Question]) -> float:
         return self.metric.score(self.stats(predictions, targets).sum(axis=0))
 
     @property
     def metric(self) -> BuiltMetric:
-        """The metric of `sqa.metrics`."""
+        """The metric in `sqa.metrics`."""
         return _built(self.name)
 
     @property
@@ -70,7 +70,7 @@ class Additive:
         return Meta(unit, self.metric.label, 1 if self.metric.higher_is_better else -1, self.offset)
 
     def stats(self, predictions: Sequence[Answer], targets: Sequence[Question]) -> np.ndarray:
-        """(n, d) additive statistics, one row per question."""
+        """Return additive statistics (n, d), one row per question."""
         traces = [QuestionTrace(question, *answer) for answer, question in zip(predictions, targets, strict=True)]
         return question_metrics.collect(traces, self.metric)
 
@@ -85,12 +85,12 @@ def _built(name: str) -> BuiltMetric:
 
 
 def get_accuracy(predictions: Sequence[str], targets: Sequence[str | Sequence[str]]) -> float:
-    """Percent of predictions that are the label, or one of a list of labels; two digits, as the original has it."""
+    """Return the percentage of predictions equal to the label, or to one of a list of labels, rounded to two digits."""
     return _percent([float(_equal(*pair)) for pair in _pairs(predictions, targets, "accuracy")])
 
 
 def get_macro_f1(predictions: Sequence[str], targets: Sequence[str]) -> float:
-    """Unweighted mean over all labels of F1, in percent with two digits; a label that is never predicted has F1 0."""
+    """Return macro F1 over all labels, in percent with two digits; a label that is never predicted has F1 0."""
     pairs = _pairs(predictions, targets, "macro_f1")
     right = Counter(target for label, target in pairs if label == target)
     seen = Counter(label for pair in pairs for label in pair)
@@ -98,7 +98,10 @@ def get_macro_f1(predictions: Sequence[str], targets: Sequence[str]) -> float:
 
 
 def get_squad_f1(predictions: Sequence[str], targets: Sequence[str | Sequence[str]]) -> float:
-    """Mean F1 of words after SQuAD's normalisation, the best of several answers, in percent with two digits."""
+    """Return the mean word F1 after SQuAD's normalisation, in percent with two digits.
+
+    If there are several answers, the best one counts.
+    """
     scores = []
     for text, target in _pairs(predictions, targets, "squad_f1"):
         answers = [target] if isinstance(target, str) else list(target) or [""]
@@ -111,7 +114,7 @@ def _percent(shares: Sequence[float]) -> float:
 
 
 def get_bleu(predictions: Sequence[str], targets: Sequence[str]) -> float:
-    """sacrebleu's corpus BLEU, 0 to 100, not rounded."""
+    """Return sacrebleu's corpus BLEU, 0 to 100, not rounded."""
     from sacrebleu import corpus_bleu
 
     pairs = _pairs(predictions, targets, "bleu")
@@ -119,10 +122,13 @@ def get_bleu(predictions: Sequence[str], targets: Sequence[str]) -> float:
 
 
 def get_unperturbed_percent(predictions: Sequence[Sequence[Any]], targets: Sequence[Any], metric: Get) -> float:
-    """Mean over examples of `metric` on the predictions for their perturbed copies, two digits.
+    """Return the mean over examples of `metric` on the predictions for their perturbed copies, with two digits.
 
-    The target is the model's own prediction for the unperturbed example.  Examples without copies do not count; none
-    with one: NotComputable.  Each example's value is rounded before the mean, as in the original (83.34, not 83.33).
+    The target is the model's own prediction for the unperturbed example.  Examples without copies do not count.  Each
+    example's value is rounded before the mean, as in the original (83.34, not 83.33).
+
+    Raises:
+        NotComputable: No example has a copy.
     """
     pairs = [(copies, target) for copies, target in zip(predictions, targets, strict=True) if copies]
     if not pairs:
@@ -147,7 +153,7 @@ def _equal(label: str, target: object) -> bool:
 
 
 def _word_f1(answer: str, text: str) -> float:
-    """The rule of SQuAD 2.0: two texts without words agree."""
+    """Return word F1 as in SQuAD 2.0: two texts without words agree."""
     gold, words = normalise(answer).split(), normalise(text).split()
     return word_f1(words, gold) if gold or words else 1.0
 
@@ -161,18 +167,18 @@ class Job:
 
     examples: int
     seconds: float | None  # None: the model did not run (a submission, or stored results)
-    peak_bytes: int | None  # of the worker while it ran; None: unknown
+    peak_bytes: int | None  # peak memory of the worker during the run; None: unknown
 
 
 def get_examples_per_second(job: Job) -> float:
-    """Examples per second of wall time."""
+    """Return the examples per second of wall time."""
     if job.seconds is None:
         raise NotComputable("examples_per_second: the model did not run now")
     return job.examples / job.seconds
 
 
 def get_memory_utilization(job: Job) -> float:
-    """Peak memory of the worker in GiB, the worker itself included."""
+    """Return the peak memory of the worker process in GiB."""
     if job.seconds is None or job.peak_bytes is None:
         raise NotComputable("memory_utilization: the model did not run now, or this system does not say")
     return job.peak_bytes / 2**30
@@ -180,8 +186,8 @@ def get_memory_utilization(job: Job) -> float:
 
 # -------------------------------------------------------------------------------------------------- the registry
 
-SCALES = ("0-1", "0-100")  # what metrics call the unit of a number that has none
-LAG = 50.0  # words: a lag beyond is as bad as any
+SCALES = ("0-1", "0-100")  # units that `sqa.metrics` gives to dimensionless values
+LAG = 50.0  # words: any lag beyond this counts as equally bad
 
 EVAL: Mapping[str, Get] = {
     "accuracy": get_accuracy,
@@ -203,7 +209,7 @@ JOB: Mapping[str, Callable[[Job], float]] = {
     "memory_utilization": get_memory_utilization,
 }
 DELTA = {"fairness": "Fairness", "robustness": "Robustness", "simultaneous": "Speech-like input"}
-METAS: Mapping[str, Meta] = {  # of all but those of `sqa.metrics`, which bring their own
+METAS: Mapping[str, Meta] = {  # without the metrics of `sqa.metrics`, which define their own
     "accuracy": Meta("%", "Accuracy"),
     "macro_f1": Meta("%", "Macro F1"),
     "squad_f1": Meta("%", "F1"),
@@ -215,13 +221,13 @@ METAS: Mapping[str, Meta] = {  # of all but those of `sqa.metrics`, which bring 
 
 
 def additive(name: str) -> Additive | None:
-    """Return a metric of questions; None for a metric of labels."""
+    """Return a metric of questions, or None for a metric of labels."""
     get = EVAL[name]
     return get if isinstance(get, Additive) else None
 
 
 def meta_of(name: str) -> Meta:
-    """Return the meta data of a registered metric.  Unknown: ConfigError."""
+    """Return the metadata of a registered metric.  Raises ConfigError if the metric is unknown."""
     get = EVAL.get(name)
     if isinstance(get, Additive):
         return get.meta

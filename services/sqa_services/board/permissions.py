@@ -1,9 +1,9 @@
-"""Permissions: who may change a model, and what leaves the board in each phase of a data set.
+"""Permissions: who may change a model, and what is public in each phase of a data set.
 
 phase     inputs    answers, single examples, exact scores    evaluated models
 open      public    public                                    all
 closed    public    secret                                    all
-hidden    secret    secret                                    those that run here
+hidden    secret    secret                                    models that run on the board
 """
 
 from dataclasses import dataclass
@@ -13,23 +13,23 @@ from sqa.core.errors import SqaError
 PHASES = ("open", "closed", "hidden")
 PUBLIC_INPUTS = ("open", "closed")
 PUBLIC_ANSWERS = ("open",)
-RUN_HERE = ("config", "session")  # kinds of models whose answers the board computes; others come from their owners
+RUN_HERE = ("config", "session")  # kinds of models that run on the board; owners upload other answers
 
 
 class Denied(SqaError):
-    """An action that the caller may not do, or an invalid invitation."""
+    """An action that the caller is not allowed, or an invalid invitation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The author of a request: the organiser (no account), or the holder of an account."""
+    """The author of a request: the organiser (no account) or the holder of an account."""
 
     account: int | None = None
     name: str | None = None
 
     @property
     def organiser(self) -> bool:
-        """Whether the caller may do everything."""
+        """Whether the caller is the organiser, who has all permissions."""
         return self.account is None
 
     def __str__(self) -> str:

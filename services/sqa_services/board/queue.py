@@ -1,7 +1,7 @@
 """The queue of evaluations in the database, with leases.
 
-A worker claims an evaluation by one UPDATE that gives it a lease, and renews the lease while it works.  The lease of a
-killed worker runs out, and the next claim takes the evaluation again.  To finish, the worker writes the score and the
+A worker claims an evaluation with one UPDATE that gives it a lease, and renews the lease while it works.  The lease of
+a killed worker expires, and another worker can claim the evaluation.  To finish, the worker writes the score and the
 new state in one transaction, which fails if its lease is lost.  So each score is written once.
 """
 
@@ -19,7 +19,7 @@ from sqa_services.board.lifecycle import note
 from sqa_services.board.permissions import PUBLIC_ANSWERS, PUBLIC_INPUTS, RUN_HERE, Caller
 from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, SHOWN
 
-MAX_ATTEMPTS = 20  # workers that an evaluation may crash before it fails
+MAX_ATTEMPTS = 20  # number of workers that an evaluation may crash before it fails
 INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 E = EVALUATIONS.c
 ORIGINAL = EVALUATIONS.alias()  # the evaluation of the same model on the unperturbed data
@@ -38,7 +38,7 @@ class Claim:
 
 
 def _original(state: str | None = None, model: Any = E.model, dataset: Any = E.dataset) -> ColumnElement[bool]:
-    """Return whether a model's evaluation on the original data is in a state; None: whether it exists."""
+    """Return the condition that a model's evaluation on the original data is in a state; None: that it exists."""
     of_pair = select(ORIGINAL.c.id).where(
         ORIGINAL.c.model == model, ORIGINAL.c.dataset == dataset, ORIGINAL.c.prefix == ""
     )
@@ -46,9 +46,9 @@ def _original(state: str | None = None, model: Any = E.model, dataset: Any = E.d
 
 
 def fill(connection: Connection) -> int:
-    """Queue every missing (model, data set, prefix) of a common task, and return their number.
+    """Queue every missing (model, data set, prefix) of the same task, and return their number.
 
-    Only models that run here are evaluated on hidden data.
+    On hidden data, only models that run on the board are evaluated.
     """
     pairs = connection.execute(
         select(MODELS.c.id, DATASETS.c.id, DATASETS.c.prefixes)
@@ -69,10 +69,10 @@ def fill(connection: Connection) -> int:
 
 
 def claim(engine: Engine, lease_seconds: float) -> Claim | None:
-    """Lease the next evaluation to the caller; None if the queue is empty.
+    """Lease the next evaluation to the caller; return None if the queue is empty.
 
-    Perturbed data wait for the original data.  An evaluation fails after `MAX_ATTEMPTS` dead workers, and if the
-    evaluation on the original data failed.
+    An evaluation on perturbed data waits for the original data.  It fails if the evaluation on the original data
+    failed.  Any evaluation fails after `MAX_ATTEMPTS` dead workers.
     """
     now, lease = time.time(), secrets.token_hex(16)
     free = or_(E.state == "queued", and_(E.state == "running", E.lease_until < now))
@@ -110,7 +110,7 @@ def _give_up(connection: Connection, now: float) -> None:
 
 
 def renew(engine: Engine, claimed: Claim, lease_seconds: float) -> bool:
-    """Extend a lease; False if it is lost."""
+    """Extend a lease; return False if it is lost."""
     with engine.begin() as connection:
         return _mine(connection, claimed, {"lease_until": time.time() + lease_seconds})
 
@@ -118,7 +118,7 @@ def renew(engine: Engine, claimed: Claim, lease_seconds: float) -> bool:
 def finish(
     engine: Engine, claimed: Claim, result: Mapping[str, Any], details: list[list[float]] | None = None, event: str = ""
 ) -> bool:
-    """Write the score; False, without writing, if the lease is lost.
+    """Write the score; return False, without writing, if the lease is lost.
 
     The evaluation fails without a score if its owner has used up the scores of a closed data set.
 
@@ -146,9 +146,9 @@ USED_UP = "all scores that you may see of this data set are used up, those of de
 
 
 def _shown(connection: Connection, claimed: Claim) -> bool:
-    """Count a score that its owner will see of a closed data set; False, without counting, if the limit is reached.
+    """Count a score that its owner will see on a closed data set; return False, without counting, at the limit.
 
-    Scores of the organiser and on open data are not counted.  One statement counts and decides.
+    Scores of the organiser and scores on open data are not counted.  A single statement checks and increments.
     """
     query = select(MODELS.c.owner, DATASETS.c.phase, DATASETS.c.looks).where(E.id == claimed.id)
     query = query.join(MODELS, MODELS.c.id == E.model).join(DATASETS, DATASETS.c.id == E.dataset)
@@ -165,7 +165,7 @@ def _shown(connection: Connection, claimed: Claim) -> bool:
 
 
 def used_up(engine: Engine, code: str, owner: Caller) -> list[str]:
-    """Return the data sets of a task on which an account sees no further score."""
+    """Return the data sets of a task whose further scores an account cannot see."""
     query = select(DATASETS.c.name).join(SHOWN, SHOWN.c.dataset == DATASETS.c.id)
     mine = (DATASETS.c.task == code, SHOWN.c.person == person_of(owner.account), SHOWN.c.number >= DATASETS.c.looks)
     with engine.connect() as connection:
@@ -189,7 +189,7 @@ def _mine(connection: Connection, claimed: Claim, values: Mapping[str, Any]) -> 
 
 
 def to_do(engine: Engine) -> dict[str, int]:
-    """Return how many evaluations are "running", and how many are "queued" or left by a dead worker."""
+    """Return the number of evaluations that are "running", and that are "queued" or left by a dead worker."""
     running = and_(E.state == "running", E.lease_until >= time.time())
     query = select(func.count(), func.count().filter(running)).where(E.state.in_(("queued", "running")))
     with engine.connect() as connection:

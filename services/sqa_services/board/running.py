@@ -1,8 +1,8 @@
-"""Models that run here: the config of a run, or a client's session.
+"""Models that run on the board: the config of a run, or a client's session.
 
-A run is executed up to its buzzes, here or on the workers of a scheduler.  A session took place on an evaluation
-server, which counted the words that the client read.  Its file is JSON lines: guesser and buzzer, which run here, then
-the words written for each question.
+A run is executed up to its buzzes, in this process or on the workers of a scheduler.  A session took place on an
+evaluation server, which counted the words that the client read.  Its file is JSON lines: first the guesser and the
+buzzer, which the board runs, then the words written for each question.
 
     {"session": "ann", "guesser": "bm25", "buzzer": "{name: mlp, model: bm25}"}
     {"id": "q", "answered": false, "steps": [{"sentence": 0, "token": "The", "g": 3, "ended": false, "erase": 0}, ...]}
@@ -30,7 +30,7 @@ from sqa_services.board.files import as_lines
 from sqa_services.board.metrics import Job
 
 T = TypeVar("T")
-UNTIL = "buzz"  # the board scores by itself
+UNTIL = "buzz"  # the board computes the scores itself
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
@@ -40,7 +40,7 @@ _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 def answer(config: RunConfig, questions: Sequence[Question], work: Path) -> tuple[Sequence[QuestionTrace], Job]:
     """Return the traces of a run, and its duration and memory; the store below `work` keeps finished stages.
 
-    Inside `scheduled(...)` other processes run the blocks, so duration and memory are unknown.
+    Inside `scheduled(...)` other processes compute the blocks, so duration and memory are unknown.
     """
     scheduler = current()
     if scheduler is not None:
@@ -49,12 +49,12 @@ def answer(config: RunConfig, questions: Sequence[Question], work: Path) -> tupl
     result = engine.run(config, Store(work), questions=questions, until=UNTIL, progress=False)
     seconds, peak = time.perf_counter() - start, _peak() if measured else None
     blocks = len(blocks_of(result.questions, engine.BLOCK_SIZE))
-    whole = all(computed == blocks for computed in result.made.values())  # nothing was taken from the store
+    whole = all(computed == blocks for computed in result.made.values())  # the run used no stored block
     return result.traces, Job(len(questions), seconds if whole else None, peak)
 
 
 def _spread(scheduler: Scheduler, config: RunConfig, questions: Sequence[Question]) -> Traces:
-    """Return the traces that workers of a scheduler compute; they read the questions from the store."""
+    """Return traces computed by the workers of a scheduler; they read the questions from the store."""
     from sqa.pipeline import spread
 
     given = scheduler.store.keep(questions)
@@ -71,7 +71,7 @@ def _stages(config: RunConfig, given: str, store: Store, _: Parts) -> dict[str, 
 
 
 def _peak_cleared() -> bool:
-    """Reset the peak memory of this process (proc(5)); False where Linux does not support it."""
+    """Reset the peak memory of this process (proc(5)); return False if Linux does not support it."""
     try:
         return bool(_CLEAR.write_text("5"))
     except OSError:
@@ -79,7 +79,7 @@ def _peak_cleared() -> bool:
 
 
 def _peak() -> int | None:
-    """Return the peak memory in bytes since the reset; None where Linux does not tell."""
+    """Return the peak memory in bytes since the reset, or None if Linux does not report it."""
     match = re.search(r"^VmHWM:\s*(\d+) kB$", _STATUS.read_text(), re.MULTILINE)
     return int(match[1]) * 1024 if match else None
 
@@ -92,7 +92,7 @@ def session_model(
 ) -> bytes:
     """Return the model file of a finished session; `guesser` and `buzzer` are YAML, see `contestant_from`.
 
-    Raises the errors of `session_emissions` and `contestant_from`.
+    Raises the same errors as `session_emissions` and `contestant_from`.
     """
     from sqa_services.protocols.iwslt.questions import session_emissions
 
@@ -110,7 +110,7 @@ def problems_of_session(model: bytes, questions: Sequence[Question]) -> list[str
 
 
 def answer_session(model: bytes, questions: Sequence[Question]) -> list[QuestionTrace]:
-    """Return the traces of a session with guesses and buzzes.  A session of other questions: DataError."""
+    """Return the traces of a session with guesses and buzzes.  Raises DataError if the session has other questions."""
     if problems := problems_of_session(model, questions):
         raise DataError(problems[0])
     head, written = _parsed(model)
@@ -124,7 +124,7 @@ def answer_session(model: bytes, questions: Sequence[Question]) -> list[Question
 
 
 def _of_each(questions: Sequence[Question], rows: Mapping[str, T]) -> dict[str, T | tuple[()]]:
-    """Return the rows of each question, () for a question without steps."""
+    """Return the rows of each question, or () for a question without steps."""
     return {question.id: rows.get(question.id, ()) for question in questions}
 
 

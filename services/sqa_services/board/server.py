@@ -2,7 +2,7 @@
 
     GET /api/tasks                                    GET /api/tasks/TASK/leaderboard?weights=ew=4,dal=1&dataset=NAME
     GET /api/tasks/TASK/datasets
-    GET /api/tasks/TASK/datasets/NAME/examples        (what models are given; NAME may be PREFIX-NAME)
+    GET /api/tasks/TASK/datasets/NAME/examples        (the inputs of models; NAME may be PREFIX-NAME)
     GET /api/tasks/TASK/datasets/NAME/answers         (of an open data set)
     GET /api/tasks/TASK/models                        PUT /api/tasks/TASK/models/NAME      a submission, JSON lines
     GET /api/tasks/TASK/models/NAME/log               POST .../NAME/withdraw /restore /requeue, DELETE .../NAME
@@ -10,9 +10,10 @@
     GET /api/tasks/TASK/evaluations?state=done        GET /api/tasks/TASK/views
     GET /api/status, /api/me                          POST /api/accounts
 
-Models that come over HTTP are submissions.  Configs can start programs, so `sqa board` registers them, as well as data
-sets, views and invitations.  Beyond loopback every write needs the organiser's token or an account's, which may change
-its own submissions.  On loopback, requests for other host names are refused (DNS rebinding).
+Models uploaded over HTTP are submissions.  Configs can start programs, so only `sqa board` registers them.  It also
+registers data sets, views and invitations.  Beyond loopback, every write needs the organiser's token or the token of an
+account, which may change only its own submissions.  On loopback, requests for other host names are refused (DNS
+rebinding).
 """
 
 import json
@@ -70,10 +71,10 @@ SUBMISSION: dict[str, Any] = {
         "content": {"text/plain": {"schema": {"type": "string"}}},
     }
 }
-SIGN_UP = "/api/accounts"  # an invitation takes the place of a token
-REASONS = 1000  # of a submission that are listed
+SIGN_UP = "/api/accounts"  # an invitation replaces the token
+REASONS = 1000  # reasons listed for a refused submission
 STATUS = ((Unscorable, 400), (Taken, 409), (NotFound, 404), (Denied, 403), (TooMany, 429))
-MOST_HELD = 1 << 27  # bytes of submissions that wait to be checked
+MOST_HELD = 1 << 27  # bytes of submissions that wait for their check
 
 TaskCode = Annotated[str, Path(pattern=NAME, examples=["sqa-es"])]
 Name = Annotated[str, Path(pattern=NAME, examples=["mini"])]
@@ -94,7 +95,7 @@ class NewAccount(BaseModel):
 
 
 class Ascii(JSONResponse):
-    """JSON in ASCII, so that a lone surrogate in a request cannot break the reply."""
+    """JSON response in ASCII, so that a lone surrogate in a request cannot break the reply."""
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
@@ -104,7 +105,7 @@ class Ascii(JSONResponse):
 
 
 def each_example(board: Board, code: str, model: str, dataset: str) -> Rows:
-    """Return {"id", "tags", "value", ...} of each example of an open data set, the worst first."""
+    """Return {"id", "tags", "value", ...} of each example of an open data set, worst first."""
     task = board.task(code)
     examples, responses = _answered(board, code, model, dataset)
     predictions = answer_all(task, responses, examples)
@@ -133,7 +134,10 @@ def viewer_page(board: Board, code: str, model: str, dataset: str, example: str)
 
 
 def _answered(board: Board, code: str, model: str, dataset: str) -> tuple[list[Example], list[Answer]]:
-    """Return the examples of an open data set and a model's responses.  Not scored: NotFound; not open: Denied."""
+    """Return the examples of an open data set and a model's responses.
+
+    Raises NotFound if the model has no score there, and Denied if the data set is not open.
+    """
     require_answers(dataset, board.dataset(code, dataset)[0]["phase"])
     scored = ((row["model"], row["dataset"], row["prefix"]) for row in board.evaluations(code, "done"))
     if (model, dataset, "") not in scored:
@@ -143,7 +147,7 @@ def _answered(board: Board, code: str, model: str, dataset: str) -> tuple[list[E
 
 
 def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
-    """Add the routes of tasks, data sets and the queue; `guarded`: a token is needed to write."""
+    """Add the routes of tasks, data sets and the queue; `guarded`: writing requires a token."""
 
     descriptions = [
         {
@@ -227,7 +231,7 @@ def add_standing(app: FastAPI, board: Board) -> None:
     def view(task: TaskCode, name: Name, dataset: DataName, example: ExampleId) -> HTMLResponse:
         """One example of an open data set word by word, as `sqa view` shows it."""
         page = viewer_page(board, task, name, dataset, example)
-        return HTMLResponse(page, headers={"Content-Security-Policy": policy_of()})  # which lets its script run
+        return HTMLResponse(page, headers={"Content-Security-Policy": policy_of()})  # allows its script
 
 
 # --------------------------------------------------------------------------------------------------------- writing
@@ -236,12 +240,12 @@ def add_standing(app: FastAPI, board: Board) -> None:
 def add_writing(app: FastAPI, board: Board, token: str | None, per_day: int) -> None:
     """Add the routes of accounts and submissions.
 
-    `token`: of the organiser; `per_day`: submissions of a person.
+    `token` is the organiser's token, `per_day` the number of submissions per person and day.
     """
-    held, one_at_a_time = 0, CapacityLimiter(1)  # bytes of submissions under way; one is checked, the others wait
+    held, one_at_a_time = 0, CapacityLimiter(1)  # bytes of submissions in progress; one is checked at a time
 
     def authenticate(request: Request) -> Caller:
-        """Return the caller by the request's token; the organiser if the server has no token."""
+        """Return the caller identified by the request's token, or the organiser if the server has no token."""
         given = given_token(request.headers)
         if same(given, token or ""):
             return ORGANISER
@@ -271,7 +275,7 @@ def add_writing(app: FastAPI, board: Board, token: str | None, per_day: int) -> 
             problem = "many submissions are being checked; send it again later"
             raise HTTPException(503, problem, {"Retry-After": "60"})
         held += len(body)
-        try:  # name and quota are checked before the body
+        try:  # check name and quota before reading the body
             await to_thread.run_sync(board.require_free, task, name)
             await to_thread.run_sync(accounts.spend, board.engine, caller, per_day)
             register = partial(board.register_model, task, name, "submission", body, caller)
@@ -351,7 +355,7 @@ def make_app(board: Board, config: ServeConfig) -> FastAPI:
 
 
 async def _deliberate(_: Request, error: Exception) -> Response:
-    """Turn an error into a 4xx reply; list every reason why a submission cannot be scored."""
+    """Convert an error to a 4xx reply; list every reason why a submission cannot be scored."""
     status = next((status for kind, status in STATUS if isinstance(error, kind)), 400)
     content: dict[str, Any] = {"detail": str(error)}
     if isinstance(error, Unscorable):
@@ -360,6 +364,6 @@ async def _deliberate(_: Request, error: Exception) -> Response:
 
 
 async def _invalid(_: Request, error: Exception) -> Response:
-    """Reply 422 with location and problem, without the input."""
+    """Reply 422 with the location and text of each problem, without the input."""
     errors = error.errors() if isinstance(error, RequestValidationError) else []
     return Ascii({"detail": [{"loc": list(e["loc"]), "msg": e["msg"], "type": e["type"]} for e in errors]}, 422)

@@ -1,13 +1,14 @@
 """The built-in task: simultaneous question answering on XQB, one task per source language.
 
-An example is a question: {"id", "language", "source": [sentence], "reference": [sentence], "page", "tags"}; perturbed
-copies have "input_id" and "transform" too.  A model sees "id", "language" and "source" and answers
+An example is a question: {"id", "language", "source": [sentence], "reference": [sentence], "page", "tags"}.  A
+perturbed copy also has "input_id" and "transform".  A model receives "id", "language" and "source" and returns
 
     {"id": "q", "answered": true, "steps": [{"sentence": 0, "token": "The", "g": 3, "ended": false, "erase": 0,
                                              "guess": "Peru", "buzz": false}, ...]}
 
-with one step per target word; `guess` and `buzz` in every step if `answered`, else in none.  A registered model is the
-config of a run, run on the questions of the data set, or a submission file (protocols/submission.py) for them.
+with one step per target word.  If `answered` is true, every step has `guess` and `buzz`; otherwise no step has them.  A
+registered model is the config of a run, which the board runs on the data set, or a submission file for these questions
+(protocols/submission.py).
 """
 
 import dataclasses
@@ -34,15 +35,15 @@ from sqa_services.board.standing import plausible
 from sqa_services.board.task import Example, Response, Task, Unscorable, joined
 from sqa_services.protocols.submission import MOST_PROBLEMS, fitted, rows_of
 
-SHOWN_OF_PROBLEM = 300  # characters
-STEP, LAST = 25, 125  # source words of a tag
-MANY = 6  # sentences of the last tag
-GUESSER = "bm25"  # whose pages are guessable
+SHOWN_OF_PROBLEM = 300  # maximum characters of a problem
+STEP, LAST = 25, 125  # source words per length tag; lower end of the last tag
+MANY = 6  # sentences from which the last tag applies
+GUESSER = "bm25"  # guesser that decides which pages are guessable
 
 
 @dataclasses.dataclass(frozen=True)
 class QuestionTask(Task):
-    """Questions in one language."""
+    """Task of questions in one source language."""
 
     language: str = "es"
 
@@ -67,12 +68,12 @@ class QuestionTask(Task):
         return loaded
 
     def label(self, example: Example) -> dict[str, Any]:
-        """Return the label; its answer is the question itself, which has its page and its source."""
+        """Return the label; its answer is the question itself, including its page and its source."""
         extra = {key: example[key] for key in ("input_id", "transform") if key in example}
         return {"id": example["id"], "answer": question_of(example), "tags": list(example["tags"]), **extra}
 
     def prediction(self, response: Response) -> Answer:
-        """Return what a model did on the question."""
+        """Return words, guesses and buzzes of a model on the question."""
         steps = response["steps"]
         emissions = tuple(Emission(s["sentence"], s["token"], s["g"], s["ended"], s["erase"]) for s in steps)
         if not response["answered"]:
@@ -85,12 +86,12 @@ class QuestionTask(Task):
         return prediction.page
 
     def check_model(self, kind: str, model: bytes) -> None:
-        """Raise ConfigError for an invalid config, DataError for a submission that no data set could fit."""
+        """Raise ConfigError for an invalid config, or DataError for a submission that no data set could fit."""
         if kind == "config":
             config = config_of(model)
             if config.guesser is None or config.buzzer is None:
                 raise ConfigError("model: a model of this task needs a guesser and a buzzer")
-        if kind != "submission":  # a session's file was made here
+        if kind != "submission":  # the board itself wrote the file of a session
             return
         problems: list[str] = []
         rows, _ = rows_of(lines_of([model], "submission"), problems)
@@ -110,10 +111,10 @@ class QuestionTask(Task):
         return list(map(_response, traces)), job
 
     def unscorable(self, kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> dict[str, list[str]]:
-        """Return data set -> every reason why a submission or session fails there; a config must run first."""
+        """Return data set -> every reason why a submission or session fails there; a config fails only when run."""
         if kind == "config":
             return {}
-        # rows are read once for all data sets, since there may be many
+        # Read the rows once for all data sets, since there may be many rows.
         rows = rows_of(lines_of([model], "submission"), []) if kind == "submission" else None
         by_dataset = {}
         for name, examples in sets.items():
@@ -127,7 +128,7 @@ class QuestionTask(Task):
         return by_dataset
 
     def implausible(self, examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
-        """Return the reasons; the rule of early answers does not apply to perturbed copies."""
+        """Return the reasons why responses cannot be true; perturbed copies skip the rule of early answers."""
         early = not any("transform" in example for example in examples)
         return plausible.implausible(self.traces(examples, responses), early)
 
@@ -137,7 +138,7 @@ class QuestionTask(Task):
         return [QuestionTrace(question_of(example), *self.prediction(response)) for example, response in pairs]
 
     def shown(self, example: Example, response: Response) -> dict[str, Any]:
-        """Return the page, the guess at the buzz (or at the end), and the share of the source read there."""
+        """Return the page, the guess at the buzz (or at the end), and the share of the source read at that step."""
         [trace] = self.traces([example], [response])
         summary: dict[str, Any] = {"page": example["page"], "guess": "", "buzzed": False, "read": None}
         if trace.guesses is None or trace.buzzes is None or not trace.emissions:
@@ -148,7 +149,7 @@ class QuestionTask(Task):
         return summary | {"guess": guess, "buzzed": bool(steps), "read": round(float(trace.fraction[at]), 3)}
 
     def comparable(self, response: Response) -> dict[str, Any]:
-        """Return the text, and the step and page of the first buzz (without a buzz: of the last guess)."""
+        """Return the text, and the step and page of the first buzz, or of the last guess if there is no buzz."""
         steps = response["steps"]
         buzz = next((step for step in steps if step.get("buzz")), steps[-1] if steps else {})
         answer = {"guess": buzz.get("guess", ""), "g": buzz.get("g", 0), "buzz": buzz.get("buzz", False)}
@@ -156,7 +157,7 @@ class QuestionTask(Task):
 
 
 def _own_categories(source: str) -> dict[str, str]:
-    """Return question id -> category for the bundled sets; {} for others."""
+    """Return question id -> category for the bundled sets, {} for others."""
     if not source.startswith("mini-"):
         return {}
     return {f"{q['id']}{source.removeprefix('mini')}": q["category"] for q in json_document(MINI)["questions"]}
@@ -186,10 +187,11 @@ def _response(trace: QuestionTrace) -> dict[str, Any]:
 def tags_of(question: Question, category: str | None, guessable: Collection[str]) -> list[str]:
     """Return the tags of a question; `guessable` holds `answers.key` of the pages that the guesser can name.
 
-    category:History      the question's own, else of most training tossups of its page; no tag if unknown
+    category:History      the question's own category, else the most frequent one among the training tossups of its
+                          page; no tag if it is unknown
     length:50-74          source words, in steps of 25
     sentences:3           source sentences, at most "6+"
-    guessable:yes         whether the training data of the bundled guesser had the page
+    guessable:yes         whether the training data of the bundled guesser contains the page
     """
     start = min(len(question.words) // STEP * STEP, LAST)
     length = f"{start}+" if start == LAST else f"{start}-{start + STEP - 1}"
@@ -207,7 +209,7 @@ def guessable_pages() -> frozenset[str]:
 
 
 def page_categories() -> Mapping[str, str]:
-    """Return `answers.key` of a page -> the category of most of its training tossups; {} without these data."""
+    """Return `answers.key` of a page -> the most frequent category of its training tossups; {} without these data."""
     return {} if download.where("tossups") is None else _categories()
 
 

@@ -1,21 +1,21 @@
-"""The board's tables, and the engine on them: SQLite in a file by default, PostgreSQL by URL.
+"""The board's tables and their engine: SQLite in a file by default, PostgreSQL by URL.
 
-    datasets      id, task, name, seed, prefixes (those with examples), examples, created, phase, looks (scores of a
-                  person that are shown)
-    looks         person (the first account of an invitation), dataset, number (scores shown, of deleted models too)
+    datasets      id, task, name, seed, prefixes (with examples), examples, created, phase, looks (scores that a person
+                  sees)
+    looks         person (first account of an invitation), dataset, number (scores shown, including deleted models)
     models        id, task, name, kind, owner (null: the organiser), created, withdrawn
-    evaluations   id, model, dataset, prefix ("" or that of a delta metric), state, attempts, lease, lease_until, error,
-                  queued, started, finished
+    evaluations   id, model, dataset, prefix ("" or the prefix of a delta metric), state, attempts, lease, lease_until,
+                  error, queued, started, finished
     scores        evaluation (one row at most), result
-    details       evaluation (one row at most), each example's statistics of the metric that sorts
-    accounts      id, name, token (its sha256), created, invitation, day and sent (submissions on that day since 1970,
-                  of all accounts of an invitation, kept with the first)
-    invitations   id, code (its sha256), created, until, uses (how many are left)
+    details       evaluation (one row at most), statistics of each example for the metric that sorts
+    accounts      id, name, token (its SHA-256), created, invitation, day (since 1970) and sent (submissions on that day
+                  by all accounts of the invitation, stored with the first account)
+    invitations   id, code (its SHA-256), created, until, uses (remaining)
     events        id, model, time, text: the log of a submission
     views         id, task, name, version, created, datasets and metrics (name -> weight)
-    about         key, value: the version of this layout; the secret that rounds scores
+    about         key, value: version of the tables, and the secret that keys the rounding of scores
 
-Names are unique within a task; a data set never changes once it is registered.  Times are seconds since 1970.
+Names are unique within a task.  A registered data set never changes.  Times are seconds since 1970.
 """
 
 import os
@@ -33,18 +33,18 @@ from sqa.core.errors import ConfigError
 from sqa.core.packages import lacking
 
 VERSION = 4
-LOOKS = 3  # scores of a person on a closed data set, if its registration names no other number
+LOOKS = 3  # default number of scores that a person sees on a closed data set
 META = MetaData()
-NAME, SECRET = String(63), String(64)  # SECRET: a sha256
+NAME, SECRET = String(63), String(64)  # SECRET: a SHA-256
 
 
 def _table(name: str, *parts: SchemaItem) -> Table:
-    """Define a table with an id."""
+    """Define a table with an id column."""
     return Table(name, META, Column("id", Integer, primary_key=True), *parts)
 
 
 def _needed(kind: Any, *names: str) -> list[Column[Any]]:
-    """Define columns of one type that are never null."""
+    """Define non-null columns of one type."""
     return [Column(name, kind, nullable=False) for name in names]
 
 
@@ -61,9 +61,9 @@ ACCOUNTS = _table(
     Column("name", NAME, nullable=False, unique=True),
     Column("token", SECRET, nullable=False, unique=True),
     *_needed(Float, "created"),
-    Column("day", Integer, nullable=False, default=0),  # since 1970, of the last submission
-    Column("sent", Integer, nullable=False, default=0),  # submissions on that day, of a person's first account
-    Column("invitation", ForeignKey("invitations.id"), nullable=False),  # its accounts are one person's
+    Column("day", Integer, nullable=False, default=0),  # day of the last submission, since 1970
+    Column("sent", Integer, nullable=False, default=0),  # submissions on that day, in the first account
+    Column("invitation", ForeignKey("invitations.id"), nullable=False),  # identifies the person
 )
 INVITATIONS = _table(
     "invitations",
@@ -95,7 +95,7 @@ EVALUATIONS = _table(
     *_needed(NAME, "prefix"),
     Column("state", String(8), nullable=False, default="queued"),  # queued, running, done, failed
     Column("attempts", Integer, nullable=False, default=0),
-    Column("lease", String(32)),  # a worker's secret while it works at it
+    Column("lease", String(32)),  # secret of the worker that holds the lease
     Column("error", Text),
     *(Column(name, Float) for name in ("lease_until", "queued", "started", "finished")),
     sa.UniqueConstraint("model", "dataset", "prefix"),
@@ -109,7 +109,7 @@ SHOWN = Table(
     *_needed(Integer, "number"),
 )
 SCORES = _of_evaluation("scores", "result")
-DETAILS = _of_evaluation("details", "stats")  # [[statistic, ...] per example] of the metric that sorts
+DETAILS = _of_evaluation("details", "stats")  # [[statistic, ...] per example] for the metric that sorts
 EVENTS = _table(
     "events",
     Column("model", ForeignKey("models.id"), nullable=False, index=True),
@@ -127,12 +127,12 @@ VIEWS = _table(
 
 
 def open_engine(url: str) -> Engine:
-    """Return the engine of a database URL; an empty database gets its tables.
+    """Return the engine of a database URL; create the tables in an empty database.
 
     Only its owner may read an SQLite file.
 
     Raises:
-        ConfigError: The URL is invalid, or the tables are of another version.
+        ConfigError: The URL is invalid, or the tables have another version.
     """
     try:
         parsed = make_url(url)
@@ -146,7 +146,7 @@ def open_engine(url: str) -> Engine:
         raise ConfigError(f"--db: expected a URL of sqlite or postgresql, got one of {backend}")
     if backend == "sqlite":
         if parsed.database and not Path(parsed.database).exists():
-            os.close(os.open(parsed.database, os.O_CREAT | os.O_RDWR, 0o600))  # its journals have the same mode
+            os.close(os.open(parsed.database, os.O_CREAT | os.O_RDWR, 0o600))  # SQLite gives its journals the same mode
         sa.event.listen(engine, "connect", _sqlite_settings)
     try:
         _create_tables(engine)
@@ -157,11 +157,11 @@ def open_engine(url: str) -> Engine:
 
 
 def _create_tables(engine: Engine) -> None:
-    """Create the tables in an empty database.  A database of another version: ConfigError."""
+    """Create the tables in an empty database.  Raises ConfigError if the database has another version."""
     with engine.connect() as connection:
         if _version(connection) == VERSION:
             return
-    with engine.begin() as connection:  # one process at a time creates them, and no other sees half of them
+    with engine.begin() as connection:  # no other process sees a part of the tables
         sqlite = engine.dialect.name == "sqlite"
         connection.exec_driver_sql("BEGIN IMMEDIATE" if sqlite else "SELECT pg_advisory_xact_lock(1397834050)")
         version = _version(connection)
@@ -181,13 +181,13 @@ def secret(engine: Engine) -> str:
 
 
 def _version(connection: Connection) -> int:
-    """Return the version of the tables; 0 if there are none."""
+    """Return the version of the tables, or 0 if there are none."""
     if not sa.inspect(connection).has_table(ABOUT.name):
         return 0
     return int(connection.execute(sa.select(ABOUT.c.value).where(ABOUT.c.key == "version")).scalar_one())
 
 
 def _sqlite_settings(connection: Any, _: Any) -> None:
-    """Let readers not wait for writers, queue writers, and put each commit on the disk."""
+    """Configure SQLite: readers do not wait for writers, writers wait in a queue, and each commit reaches the disk."""
     for pragma in ("journal_mode=WAL", "busy_timeout=30000", "foreign_keys=ON", "synchronous=FULL"):
         connection.execute(f"PRAGMA {pragma}")

@@ -1,4 +1,4 @@
-"""Tasks: the form of examples and answers, the metrics, and how a registered model is made to answer."""
+"""Tasks: the form of examples and responses, the metrics, and the way to run a registered model."""
 
 import re
 from abc import ABC, abstractmethod
@@ -13,21 +13,21 @@ from sqa.core.trace import QuestionTrace
 from sqa_services.board.metrics import EVAL, JOB, Job, meta_of
 
 Example = Mapping[str, Any]  # one line of a data set's file
-Response = Mapping[str, Any]  # what a model answers to one example
+Response = Mapping[str, Any]  # a model's response to one example
 
-NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")  # of data sets, models and tasks
-KINDS = ("config", "submission", "session")  # of models
-SHOWN = 5  # problems of a submission or of a response listed on one line
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")  # names of data sets, models and tasks
+KINDS = ("config", "submission", "session")  # kinds of models
+SHOWN = 5  # problems of a submission or response that one line lists
 
 
 def joined(problems: Sequence[str]) -> str:
-    """Return the first problems on one line, and the number of the others."""
+    """Return the first problems on one line, and the number of further ones."""
     more = f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
     return "; ".join(problems[:SHOWN]) + more
 
 
 class Unscorable(DataError):
-    """A model that can never be scored, with every reason."""
+    """A model that can never be scored, with all reasons."""
 
     def __init__(self, what: str, reasons: Sequence[str], remedy: str = "") -> None:
         self.reasons = tuple(reasons)
@@ -35,36 +35,36 @@ class Unscorable(DataError):
         super().__init__(f"{what}: {joined(self.reasons)}{'; ' if remedy else ''}{remedy}")
 
     def __reduce__(self) -> tuple[type, tuple[str, tuple[str, ...], str]]:
-        """Let the error pass between processes."""
+        """Make the error picklable, since it passes between processes."""
         return type(self), self.given
 
 
 class NotFound(DataError):
-    """The board has no such task, data set, model, view or evaluation."""
+    """Reference to a task, data set, model, view or evaluation that does not exist."""
 
 
 @dataclass(frozen=True)
 class Task(ABC):
-    """A task of the board; subclasses say what its examples, responses and models are.
+    """A task of the board; subclasses define its examples, responses and models.
 
-    A response is what a model gives for one example.  A prediction is the part of it that metrics take.
+    A response is a model's output for one example.  A prediction is the part of a response that metrics use.
     """
 
     code: str
-    input_keys: tuple[str, ...]  # keys of an example that a model is given; the first is the id
+    input_keys: tuple[str, ...]  # keys of an example that a model receives; the first is the id
     eval_metrics: tuple[str, ...]
     perf_metric: str  # the metric that sorts
-    delta_metrics: tuple[str, ...] = ()  # prefixes
-    difference_metrics: tuple[str, ...] = ()  # compared between perturbed and original
-    default_weights: Mapping[str, float] = field(default_factory=dict)  # of the Dynascore, all above 0
+    delta_metrics: tuple[str, ...] = ()  # prefixes of perturbed copies
+    difference_metrics: tuple[str, ...] = ()  # metrics compared between perturbed and original data
+    default_weights: Mapping[str, float] = field(default_factory=dict)  # weights of the Dynascore, all positive
 
     @abstractmethod
     def load(self, source: str, seed: int, perturbations: Sequence[str]) -> dict[str, list[Example]]:
-        """Return prefix -> examples: "" the data, others their perturbed copies (with `input_id`, `transform`)."""
+        """Return prefix -> examples: "" for the data, others for perturbed copies (with `input_id`, `transform`)."""
 
     @abstractmethod
     def label(self, example: Example) -> dict[str, Any]:
-        """Return {"id", "answer", "tags"}; of a perturbed copy also "input_id" and "transform"."""
+        """Return {"id", "answer", "tags"}; a perturbed copy also has "input_id" and "transform"."""
 
     @abstractmethod
     def prediction(self, response: Response) -> Any:
@@ -72,7 +72,7 @@ class Task(ABC):
 
     @abstractmethod
     def answer(self, prediction: Any) -> str:
-        """Return the one answer in a prediction, which perturbed copies should keep."""
+        """Return the single answer in a prediction, which perturbed copies should keep."""
 
     @abstractmethod
     def check_model(self, kind: str, model: bytes) -> None:
@@ -80,17 +80,17 @@ class Task(ABC):
 
     @abstractmethod
     def respond(self, kind: str, model: bytes, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
-        """Let a model answer; the folder `work` keeps the results of a killed run."""
+        """Run a model on examples; the folder `work` keeps the results of a killed run."""
 
     def verify_response(self, response: Response, example: Example) -> None:  # noqa: B027
-        """Raise DataError unless a response answers its example."""
+        """Raise DataError if a response does not answer its example."""
 
     def implausible(self, examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
-        """Return the reasons why responses cannot be true."""
+        """Return the reasons why responses are implausible."""
         return []
 
     def comparable(self, response: Response) -> Any:
-        """Return a JSON value that is equal for copies; see `worker.digest_of`."""
+        """Return a JSON value that is equal for copied responses; see `worker.digest_of`."""
         return response
 
     def unscorable(self, kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> Mapping[str, list[str]]:
@@ -98,11 +98,11 @@ class Task(ABC):
         return {}
 
     def shown(self, example: Example, response: Response) -> dict[str, Any]:
-        """Return what the list of single examples shows beside the value."""
+        """Return the fields that the list of single examples shows beside the value."""
         return {}
 
     def traces(self, examples: Sequence[Example], responses: Sequence[Response]) -> list[QuestionTrace] | None:
-        """Return traces for the viewer; None if examples are not translated word by word."""
+        """Return traces for the viewer, or None if examples are not translated word by word."""
         return None
 
     def __post_init__(self) -> None:
@@ -121,7 +121,7 @@ class Task(ABC):
         return (*self.eval_metrics, *self.delta_metrics, *JOB)
 
     def inputs(self, example: Example) -> dict[str, Any]:
-        """Return the part of an example that a model is given."""
+        """Return the part of an example that a model receives."""
         return {key: example[key] for key in self.input_keys}
 
 
@@ -129,7 +129,7 @@ BUILT_IN = ("sqa_services.board.sqa_task:spanish", "sqa_services.board.sqa_task:
 
 
 def load_tasks(own: Sequence[str] = ()) -> dict[str, Task]:
-    """Return code -> task: the built-in tasks and those of `own`, "module:function" that makes a Task."""
+    """Return code -> task: the built-in tasks and those in `own`, each a "module:function" that returns a Task."""
     return {task.code: task for task in map(_make, (*BUILT_IN, *own))}
 
 
@@ -145,13 +145,13 @@ def _make(target: str) -> Task:
 
 
 def check_name(name: str, what: str) -> None:
-    """Raise ConfigError unless a name has lower-case letters, digits and dashes only, as in Dynabench."""
+    """Raise ConfigError unless a name consists of lower-case letters, digits and dashes, as in Dynabench."""
     if not NAME.fullmatch(name):
         raise ConfigError(f"{what}: a name is 1 to 63 lower-case letters, digits and dashes, got {name[:80]!r}")
 
 
 def answer_all(task: Task, responses: Sequence[Response], examples: Sequence[Example]) -> list[dict[str, Any]]:
-    """Return predictions, {"id", "pred"}, after every response was verified against its example."""
+    """Verify every response against its example, and return the predictions, {"id", "pred"}."""
     if len(responses) != len(examples):
         raise DataError(f"the model answered {len(responses)} of {len(examples)} examples")
     for example, response in zip(examples, responses, strict=True):

@@ -1,8 +1,8 @@
 """Workers: evaluate the queue, one evaluation at a time.  Any number of workers may run on one board.
 
-An error in a config or a submission is the result of its evaluation.  A bug ends the worker with a traceback, and the
-next worker tries again, up to `queue.MAX_ATTEMPTS` times.  The worker beside a server is restarted if it dies, and ends
-with the server.
+An error in a config or a submission becomes the result of its evaluation.  A bug ends the worker with a traceback, and
+the next worker tries again, up to `queue.MAX_ATTEMPTS` times.  The worker beside a server is restarted if it dies, and
+ends with the server.
 """
 
 import hashlib
@@ -30,10 +30,10 @@ from sqa_services.board.storage import DATASETS, MODELS
 from sqa_services.board.task import Response, Task, answer_all
 
 LEASE_SECONDS = 60.0
-POLL_SECONDS = 2.0  # at most, while nothing can be begun
-AGAIN_SECONDS = 5.0  # between checks whether the worker beside a server is dead
+POLL_SECONDS = 2.0  # maximum seconds between polls of an empty queue
+AGAIN_SECONDS = 5.0  # seconds between checks of the worker beside a server
 FILLERS = "\u115f\u1160"  # invisible letters of Hangul
-END_SECONDS = 10.0  # that a terminated worker may take
+END_SECONDS = 10.0  # seconds that a terminated worker may take to end
 
 
 Outcome = tuple[dict[str, Any], list[list[float]] | None]  # the result, and the statistics of each example
@@ -45,15 +45,15 @@ def work(
     """Evaluate until interrupted, and return the number of evaluations that this worker finished.
 
     Args:
-        until_empty: Whether to end once nothing is queued or running.
-        beside: The process that started this one; the worker ends after it.
+        until_empty: Whether to end as soon as nothing is queued or running.
+        beside: Id of the parent process; the worker ends after it.
     """
     if lease_seconds <= 0:
         raise ConfigError(f"--lease: must be > 0 seconds, got {lease_seconds}")
     finished = 0
     while beside is None or os.getppid() == beside:
         with board.engine.begin() as connection:
-            queue.fill(connection)  # a pair that two simultaneous registrations missed
+            queue.fill(connection)  # add pairs that two simultaneous registrations missed
         claimed = queue.claim(board.engine, lease_seconds)
         if claimed is not None:
             finished += _work_at(board, claimed, lease_seconds)
@@ -65,11 +65,11 @@ def work(
 
 
 def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
-    """Run a leased evaluation; True if its result was stored."""
+    """Run a leased evaluation; return whether its result was stored."""
     with board.engine.connect() as connection:
         model = connection.execute(select(MODELS).where(MODELS.c.id == claimed.model)).mappings().first()
         data = connection.execute(select(DATASETS).where(DATASETS.c.id == claimed.dataset)).mappings().one()
-    if model is None:  # deleted in the meantime
+    if model is None:  # the model was deleted in the meantime
         return False
     where, start = prefixed(claimed.prefix, data["name"]), time.time()
     name = f"{model['name']}, {where}"
@@ -77,7 +77,7 @@ def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
     with _repeated(lease_seconds / 3, lambda: queue.renew(board.engine, claimed, lease_seconds)):
         try:
             result, details = run_one(board, dict(model), dict(data), claimed.prefix)
-        except SchedulerGone:  # not the model's fault: the next worker takes the evaluation
+        except SchedulerGone:  # not the model's fault, so the next worker retries the evaluation
             raise
         except SqaError as error:
             print(f"sqa: {name}: failed: {error}", file=sys.stderr)
@@ -94,7 +94,7 @@ def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
 
 @contextmanager
 def _repeated(seconds: float, action: Callable[[], object]) -> Iterator[None]:
-    """Repeat an action in a thread every so many seconds until it returns False or the block ends."""
+    """Call `action` in a thread every `seconds` until it returns False or the block ends."""
     stop = Event()
 
     def repeat() -> None:
@@ -111,7 +111,7 @@ def _repeated(seconds: float, action: Callable[[], object]) -> Iterator[None]:
 
 
 def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], prefix: str) -> Outcome:
-    """Let a model answer a data set or its perturbed copies; store and score the responses."""
+    """Run a model on a data set or its perturbed copies, then store and score the responses."""
     code, name = model["task"], model["name"]
     task, read = board.task(code), board.files.read_lines
     examples = read(data_path(code, data["name"], prefix))
@@ -131,7 +131,7 @@ def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], pre
 
 
 def digest_of(task: Task, responses: Sequence[Response]) -> str:
-    """Return a digest that copies share, over letters and digits only, in NFKD and without case."""
+    """Return a digest that copied responses share, over letters and digits only, in NFKD and without case."""
     return hashlib.sha256(json.dumps(_bare([task.comparable(response) for response in responses])).encode()).hexdigest()
 
 
@@ -148,7 +148,7 @@ def _bare(value: Any) -> Any:
 
 
 def _details(task: Task, labels: Labels, predictions: Predicted) -> list[list[float]] | None:
-    """Return each example's statistics of the metric that sorts; None if that metric is not additive."""
+    """Return each example's statistics of the metric that sorts, or None if that metric is not additive."""
     if (get := additive(task.perf_metric)) is None:
         return None
     stats = get.stats([prediction["pred"] for prediction in predictions], [label["answer"] for label in labels])
@@ -190,7 +190,7 @@ def beside(board: Board) -> Iterator[None]:
 
 
 def _started(config: BoardConfig) -> subprocess.Popen[bytes]:
-    """Start a worker in a session of its own, since ^C is for the server, which then ends its worker."""
+    """Start a worker in its own process session, so that ^C reaches only the server, which then ends the worker."""
     options = {"--board": config.folder.absolute(), "--db": config.db, "--files": config.files}
     given = [*options.items(), *(("--task", task) for task in config.tasks)]
     words = [str(word) for option in given if option[1] is not None for word in option]

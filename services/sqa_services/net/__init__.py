@@ -1,1 +1,1 @@
-"""HTTP within limits: what all servers of the project have in common; the client is `sqa/net`."""
+"""HTTP servers with limits: code that all servers of the project share; the client is in `sqa/net`."""

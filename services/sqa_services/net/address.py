@@ -1,4 +1,4 @@
-"""Where a server listens, and which requests it admits."""
+"""The address of a server, and the hosts whose requests it admits."""
 
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -8,11 +8,11 @@ from msgspec import Meta
 
 from sqa.core.schema import Count, checked
 
-SHORTEST = 16  # characters of a token
+SHORTEST = 16  # minimum length of a token, in characters
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """Return whether only this machine can reach an address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -22,7 +22,7 @@ def is_loopback(host: str) -> bool:
 @dataclass(frozen=True, slots=True)
 @checked
 class Address:
-    """The address of a server and the limits of its requests."""
+    """The address of a server and the limits on its requests."""
 
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535), "0 = a free one"] = 0
@@ -52,10 +52,10 @@ class Address:
 
     @property
     def hosts(self) -> list[str]:
-        """The host names that a request may be for, as Starlette takes them.
+        """Host names that the server answers to, in Starlette's form.
 
-        A page in a browser can point its own host name at this machine (DNS rebinding) and would then be allowed to
-        read a server's answers here; its requests still carry that name.
+        A page in a browser can point its own host name at this machine (DNS rebinding) and could then read a server's
+        answers.  Its requests still carry that host name, so the server can refuse them.
         """
         local_names = ("localhost", "127.0.0.1", "::1", self.host) if self.local else ()
         return [f"[{name}]" if ":" in name else name for name in (*local_names, *self.names)] or ["*"]

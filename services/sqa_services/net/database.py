@@ -1,4 +1,4 @@
-"""An SQLite file of a server: a change is in the file before the client is told of it, and survives a kill."""
+"""A server's SQLite file: every change is on disk before the client gets its reply, and survives a kill."""
 
 import os
 import sqlite3
@@ -10,14 +10,20 @@ from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
 
-BUSY_SECONDS = 2.0  # for another program to let go of the file
+BUSY_SECONDS = 2.0  # seconds to wait for a lock of another program
 
 
 class Database:
-    """An open file, for any number of threads of one process.  Later errors of SQLite are DataErrors."""
+    """An open SQLite file, for any number of threads of one process.
+
+    Raises DataError for SQLite errors after opening.
+    """
 
     def __init__(self, path: Path, *pragmas: str) -> None:
-        """Open or make the file, which only its owner may read.  Unreadable, in use or not SQLite's: ConfigError."""
+        """Open or create the file, which only its owner may read.
+
+        Raises ConfigError if the file is unreadable, in use or no SQLite file.
+        """
         self.path, self._lock = path, threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -27,20 +33,20 @@ class Database:
             for pragma in ("journal_mode=WAL", *pragmas):
                 self._db.execute(f"PRAGMA {pragma}")
             self._db.execute("SELECT 1 FROM sqlite_master")
-        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last: a damaged file's own error message
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the message may be invalid UTF-8
             problem = f"{path} cannot be used ({error}); is another server running on it, or is it another program's?"
             raise ConfigError(problem) from error
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Open one transaction: in the file when the block ends, undone if the block fails."""
+        """Open one transaction: committed when the block ends, rolled back if the block fails."""
         with self._failing():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
                 self._db.execute("COMMIT")
             except BaseException:
-                if self._db.in_transaction:  # a full disk may have ended it
+                if self._db.in_transaction:  # a full disk may have ended the transaction
                     self._db.execute("ROLLBACK")
                 raise
 

@@ -1,4 +1,4 @@
-"""Middleware before every server's routes: names and size (Starlette's), other sites' pages, the token, headers."""
+"""Middleware of every server: host names and body size (Starlette's), cross-site requests, token, headers."""
 
 import asyncio
 import binascii
@@ -19,14 +19,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sqa_services.net.address import Address
 
 SAFE = ("GET", "HEAD", "OPTIONS")
-PAGE_HEADERS = {  # of a server with a page: nothing from elsewhere, in no frame, never cached
+PAGE_HEADERS = {  # headers of a server with a page: only own resources, no frames, no caching
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cache-control": "no-store",
 }
-RenderError = Callable[[int, str], Response]  # how a refusal is said: of its status, and of the problem
+RenderError = Callable[[int, str], Response]  # function that renders a refusal from its status and problem
 
 
 class Refused(Exception):
@@ -46,12 +46,12 @@ def json_page(status: int, problem: str) -> Response:
 
 
 def changes_something(scope: Scope) -> bool:
-    """Whether a request is one to change something: the rest is open to everybody."""
+    """Return whether a request changes something; by default, only such requests need a token."""
     return scope["method"] not in SAFE
 
 
 def guards(address: Address, **more: Any) -> list[Middleware]:
-    """Return the middleware of an application; `more` are fields of its `Guard`."""
+    """Return the middleware of an application; `more` are fields of `Guard`."""
     return [
         Middleware(TrustedHostMiddleware, allowed_hosts=address.hosts, www_redirect=False),
         Middleware(RequestBodyLimitMiddleware, max_body_size=address.max_body),
@@ -61,15 +61,15 @@ def guards(address: Address, **more: Any) -> list[Middleware]:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """ASGI middleware: the application gets a request once its whole body has arrived."""
+    """ASGI middleware that passes a request to the application after its whole body has arrived."""
 
     app: ASGIApp
     address: Address
     needs_token: Callable[[Scope], bool] = changes_something
     render_error: RenderError = json_page
-    headers: Mapping[str, str] = field(default_factory=dict)  # of every answer that has none of that name itself
-    tokens: Callable[[bytes], bool] | None = None  # others that will do
-    programs: Callable[[Scope], bool] = lambda _: False  # requests that no browser may make
+    headers: Mapping[str, str] = field(default_factory=dict)  # default headers of every reply
+    tokens: Callable[[bytes], bool] | None = None  # accepts further tokens
+    programs: Callable[[Scope], bool] = lambda _: False  # requests that browsers may not make
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -82,7 +82,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 started, headers = True, MutableHeaders(scope=message)
                 for name, value in self.headers.items():
-                    headers.setdefault(name, value)  # an answer's own header stands for the server's
+                    headers.setdefault(name, value)  # headers of the reply take precedence
             await send(message)
 
         try:
@@ -93,12 +93,12 @@ class Guard:
             await self._refuse(refused, scope, receive, sending)
         except ClientDisconnect:
             pass
-        except asyncio.CancelledError:  # the server ends; nobody else cancels a request
+        except asyncio.CancelledError:  # only the end of the server cancels a request
             if not started:
                 await self._refuse(Refused(503, "the server ends"), scope, receive, sending)
 
     def _admit(self, scope: Scope) -> None:
-        """Refuse requests of other sites' pages in a browser that can reach this server, and those without a token."""
+        """Refuse requests without a token, and cross-site requests of a browser that can reach this server."""
         headers = Headers(scope=scope)
         elsewhere = headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate"
         origin = headers.get("origin")
@@ -119,27 +119,27 @@ class Guard:
 
 
 def _of_a_browser(headers: Headers) -> bool:
-    """Whether a browser asks: a link, a frame or an image of any page makes it GET what the page likes.
+    """Return whether a browser sent the request; any page can make a browser GET a URL by a link, a frame or an image.
 
-    No page can take these headers from such a request, or put others in their place.
+    No page can remove or replace these headers.
     """
     named = headers.get("user-agent", "").startswith("Mozilla/")
     return named or "sec-fetch-site" in headers or headers.get("sec-fetch-mode") == "navigate"
 
 
 def given_token(headers: Headers) -> bytes:
-    """Return the token of a request: "Authorization: Bearer TOKEN", or the password of "Basic ...", else b""."""
+    """Return the token of a request: "Authorization: Bearer TOKEN", or the password of "Basic ...", or b""."""
     kind, _, token = headers.get("authorization", "").encode("latin-1").partition(b" ")
     return token if kind.lower() == b"bearer" else _basic(headers)[1]
 
 
 def given_name(headers: Headers) -> bytes:
-    """Return the user of a request with "Authorization: Basic ...", else b""."""
+    """Return the user of a request with "Authorization: Basic ...", or b""."""
     return _basic(headers)[0]
 
 
 def _basic(headers: Headers) -> tuple[bytes, bytes]:
-    """Return user and password of "Authorization: Basic ...", empty where there are none."""
+    """Return user and password of "Authorization: Basic ...", empty if there are none."""
     kind, _, given = headers.get("authorization", "").encode("latin-1").partition(b" ")
     try:
         name, _, password = b64decode(given if kind.lower() == b"basic" else b"", validate=True).partition(b":")
@@ -149,12 +149,12 @@ def _basic(headers: Headers) -> tuple[bytes, bytes]:
 
 
 def same(given: bytes, token: str) -> bool:
-    """Whether a token is the right one, compared in constant time."""
+    """Compare a given token with the right one in constant time."""
     return hmac.compare_digest(given, token.encode())
 
 
 def _once(body: bytes, receive: Receive) -> Receive:
-    """Return the whole body as one message, then the server's messages (the client left)."""
+    """Return a `receive` with the whole body as one message, then the server's messages (the client disconnected)."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def next_message() -> Message:

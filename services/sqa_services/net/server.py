@@ -1,7 +1,7 @@
 """Common parts of the HTTP servers (Starlette): routes with their checks, replies, pages.
 
-A server binds to loopback unless it was given a token.  A request then brings it as "Authorization: Bearer TOKEN", or,
-for clients that can only be given an address, as the password in it: http://any:TOKEN@host:port.
+A server binds to loopback unless it has a token.  Requests then carry the token as "Authorization: Bearer TOKEN".  For
+clients that accept only an address, the token is the password in it: http://any:TOKEN@host:port.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from sqa_services.net.address import Address
 from sqa_services.net.guard import Refused, RenderError, guards
 from sqa_services.net.serving import LOG
 
-TYPE = "text/html; charset=UTF-8"  # of every reply of tornado's, JSON or not
+TYPE = "text/html; charset=UTF-8"  # content type of all tornado replies, including JSON
 Handler = Callable[[Request], Awaitable[Response]]
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ def tornado_page(status: int, _: str = "") -> Response:
 
 
 async def parsed(request: Request, kind: type[T]) -> T:
-    """Return the JSON object of a body as a msgspec type.  Anything else: Refused with status 400."""
+    """Return the JSON object of a body as a msgspec type.  Raises Refused with status 400 for any other body."""
     try:
         return decode(await request.body(), type=kind)
     except (ValueError, RecursionError) as error:
@@ -58,13 +58,13 @@ async def parsed(request: Request, kind: type[T]) -> T:
 
 
 class OneThread:
-    """Run one function after another, always in the same thread, while requests are answered."""
+    """A single thread that runs functions one after another, while the event loop answers requests."""
 
     def __init__(self, name: str) -> None:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the result of a function."""
+        """Run a function in the thread and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, partial(function, *arguments))
 
     def close(self) -> None:
@@ -73,12 +73,15 @@ class OneThread:
 
 
 class Route(routing.Route):
-    """A request that a server answers, and who may make it."""
+    """A route of a server, and the clients that may request it."""
 
     def __init__(self, method: str, path: str, handler: Handler, public: bool = False, programs: bool = False) -> None:
-        """`public`: no token is needed.  `programs`: no browser may make it, which any page can cause to GET."""
+        """Create a route.
+
+        `public`: no token is needed.  `programs`: browsers are refused, since any page can make a browser GET a URL.
+        """
         super().__init__(path, handler, methods=[method])
-        self.methods = {method}  # not HEAD, which the originals refuse too
+        self.methods = {method}  # without HEAD, which the original servers refuse, too
         self.public, self.programs = public, programs
 
 
@@ -93,9 +96,9 @@ def application(
 ) -> Starlette:
     """Return an application of routes behind its guard; `close` is called at the end.
 
-    `render_error` answers what is Refused, has no route or fails (SqaError); `failure` is the message of a failure,
-    None: that of the error.  `pages`: the package whose files are served, see `page_files`;
-    `guard`: further fields of Guard.
+    `render_error` renders the reply to a request that is Refused, has no route or fails with SqaError.  `failure` is
+    the message of a failure; None uses the message of the error.  `pages` is the package whose files are served, see
+    `page_files`.  `guard` holds further fields of Guard.
     """
 
     def asked(scope: Scope) -> Route | None:
@@ -134,5 +137,5 @@ def application(
 
 
 def page_files(package: str) -> Mount:
-    """Serve the files in a package's folder `page`, index.html at "/"."""
+    """Serve the files in a package's folder `page`, with index.html at "/"."""
     return Mount("/", StaticFiles(packages=[(package, "page")], html=True))

@@ -1,7 +1,7 @@
 """Run an application under uvicorn, within uvicorn's own limits.
 
-A client that sends a head or a body slowly, or takes no answer, holds a connection here for as long as it likes.  A
-server that strangers can reach therefore stands behind a proxy: services/nginx.conf, explained in docs/trust.md.
+A client that sends its request slowly, or does not read the reply, can hold a connection for an unlimited time.  A
+server that strangers can reach therefore needs a proxy: services/nginx.conf, explained in docs/trust.md.
 """
 
 import logging
@@ -16,22 +16,22 @@ import uvicorn
 from sqa.core.errors import ConfigError
 from sqa_services.net.address import Address
 
-CONNECTIONS = 700  # at a time, answered or waiting; further requests get status 503.  Systems allow 1,024 open files
-IDLE_SECONDS = 75  # between two requests of a connection
+CONNECTIONS = 700  # maximum number of open connections; further requests get 503.  Systems allow 1,024 open files
+IDLE_SECONDS = 75  # maximum seconds between two requests of a connection
 HEAD_BYTES = 1 << 14
-WAITING = 1_024  # connections that the system keeps until they are accepted
+WAITING = 1_024  # connections that the operating system queues until they are accepted
 LOG = logging.getLogger("sqa_services.net")
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a listening socket.  Raises ConfigError if the address is in use or not this machine's."""
+    """Return a listening socket.  Raises ConfigError if the address is in use or does not belong to this machine."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family, backlog=WAITING)
     except OSError as error:
         problem = f"--host, --port: {host}:{port} cannot be listened on ({error.strerror or error})"
         raise ConfigError(problem) from error
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # inherited; else small replies take 40 ms
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # without it small replies take 40 ms
     return listening
 
 
@@ -57,7 +57,10 @@ def server_of(app: Any) -> uvicorn.Server:
 
 
 def run_app(app: Any, address: Address) -> None:
-    """Serve until interrupted.  Uvicorn raises the signal that ended it again; the exit status is 0 all the same."""
+    """Serve until interrupted.
+
+    Uvicorn raises the signal that ended it again; the exit status is 0 nevertheless.
+    """
     logging.basicConfig(format="sqa: %(message)s", level=logging.WARNING)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with suppress(KeyboardInterrupt):

@@ -5,8 +5,8 @@
     OUT/PLAYER-RUN/PLAYER/      the player as a contestant: the run's translation, the player's answers and buzzes
     OUT/PLAYER-RUN/RUN/         the run, and the runs played against, restricted to these questions
 
-A question counts once for each player, the first time that it was shown.  Metrics that need a model
-(`quality:`) are left out.
+A question counts once for each player, when it was shown for the first time.  Metrics that need a model (`quality:`)
+are left out.
 """
 
 import json
@@ -39,16 +39,16 @@ BUZZES = "buzzes.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """Summary of a player on a run's translation."""
+    """Summary of a player's questions on a run's translation."""
 
     player: str
     run: str
     questions: int
     buzzes: int
     right: int
-    ew: float  # mean over the questions
-    lost: int  # questions during which the server ended; not counted
-    folder: Path  # of the player as a contestant
+    ew: float  # mean expected wins over the questions
+    lost: int  # questions interrupted by the end of the server; not counted
+    folder: Path  # the player's folder as a contestant
 
 
 @dataclass
@@ -57,13 +57,13 @@ class _Played:
 
     player: str
     run: PlayedRun
-    plays: dict[str, tuple[Game, Play]]  # question -> its first play, if that is finished
-    systems: dict[str, PlayedRun]  # folder -> a run played against
+    plays: dict[str, tuple[Game, Play]]  # question -> its first play, if finished
+    systems: dict[str, PlayedRun]  # folder -> run played against
     lost: int = 0
 
 
 def export(journal: Journal, output: Path) -> list[Exported]:
-    """Write all games to `output`.  No finished question: DataError."""
+    """Write all games to `output`.  Raises DataError if no question is finished."""
     played = list(_collected(journal).values())
     done = [entry for entry in played if entry.plays]
     if not done:
@@ -79,7 +79,7 @@ def _collected(journal: Journal) -> dict[tuple[str, str], _Played]:
     games, plays = {game.id: game for game in journal.games()}, journal.plays()
     runs = _opened(games[id] for id in dict.fromkeys(play.game for play in plays))
     entries: dict[tuple[str, str], _Played] = {}
-    known: set[tuple[str, str]] = set()  # player, question
+    known: set[tuple[str, str]] = set()  # (player, question)
     for play in plays:
         game = games[play.game]
         run = runs[game.run]
@@ -97,14 +97,14 @@ def _collected(journal: Journal) -> dict[tuple[str, str], _Played]:
 
 
 def _opened(games: Iterable[Game]) -> dict[str, PlayedRun]:
-    """Open the runs of games, by folder, under distinct names."""
+    """Open the runs of games under distinct names, and return them by folder."""
     paths, parts = [Path(f) for f in dict.fromkeys(f for g in games for f in (g.run, g.system) if f)], Parts()
     names = (name.replace("/", "-") for name in run_names(paths))
     return {str(path): PlayedRun(name, read(path), parts) for path, name in zip(paths, names, strict=True)}
 
 
 def _buzzes(entry: _Played) -> Iterator[dict[str, Any]]:
-    """Yield records of `sqa.data.human_buzzes`; each question of a game is one "game" there."""
+    """Yield records in the format of `sqa.data.human_buzzes`; each question becomes one "game" of that format."""
     for game, play in entry.plays.values():
         if play.step is not None:
             trace = _played(entry, entry.run.trace(play.question))
@@ -120,7 +120,7 @@ def _buzzes(entry: _Played) -> Iterator[dict[str, Any]]:
 
 
 def _contestant(entry: _Played, folder: Path) -> Exported:
-    """Write runs of the player and the systems on the questions that the player finished."""
+    """Write runs of the player and the systems, restricted to the questions that the player finished."""
     config = entry.run.saved.config
     dataset = write_questions(folder / QUESTIONS, [q for q in entry.run.finished.questions if q.id in entry.plays])
     questions = load_questions(dataset.name)
@@ -149,7 +149,7 @@ def _contestant(entry: _Played, folder: Path) -> Exported:
 
 
 def _restricted(run: PlayedRun, questions: Sequence[Question]) -> list[QuestionTrace]:
-    """Return the traces of some questions of a run."""
+    """Return the traces of selected questions of a run."""
     return [replace(run.trace(question.id), question=question) for question in questions]
 
 
@@ -169,7 +169,7 @@ def _answers(entry: _Played, shown: Sequence[QuestionTrace]) -> Iterator[str]:
 
 
 def _stages_of(run: PlayedRun, dataset: str) -> dict[str, Stage]:
-    """Return the stages of a run on other questions, with the keys that running its config on them would have."""
+    """Return the stages of a run on other questions, with the keys that its config would give on these questions."""
     store, stages = Store(run.folder.parent), dict[str, Stage]()
     before: tuple[str, ...] = ()
     for name in engine.STAGES[:-1]:
@@ -181,7 +181,7 @@ def _stages_of(run: PlayedRun, dataset: str) -> dict[str, Stage]:
 
 
 def _written(config: RunConfig, traces: Sequence[QuestionTrace], stages: Mapping[str, Stage], runs: Path) -> Path:
-    """Write a run with given traces: store its stages, compute its scores, and return its folder."""
+    """Write a run from given traces: store its stages, compute its scores, and return its folder."""
     store = Store(runs)
     names = zip(config.metrics, metric_names.build(config.metrics), strict=True)
     of_traces = {name: metric for name, metric in names if not isinstance(metric, TextMetric)}

@@ -3,10 +3,10 @@
     players   random id, hash of the player's key, hash of the accepted consent text; no name, no address
     games     run that is read, run played against, pace, questions
     seats     players of a game
-    plays     a question of a game for one player: state "shown" (under way), "done" or "lost" (the server ended
-              meanwhile), step and answer, in the order of play; scores are computed from the run's trace
+    plays     a question of a game for one player, in the order of play: state, step and answer; scores are computed
+              from the run's trace.  States: "shown" (in progress), "done", "lost" (the server ended meanwhile)
 
-A play is on the disk before its player sees the answer, so killing the server loses only the current question.
+A play is on disk before its player sees the answer, so killing the server loses only the current question.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from sqa.files.records import parse_json
 from sqa_services.net.database import Database
 
 FILE = "games.sqlite"
-VERSION = 1  # of the tables
+VERSION = 1  # version of the tables
 Mode = Literal["alone", "system", "two"]
 _TABLES = """
 CREATE TABLE players (id TEXT PRIMARY KEY, key TEXT NOT NULL UNIQUE, consent TEXT NOT NULL, since REAL NOT NULL);
@@ -43,11 +43,11 @@ class Game:
 
     id: str
     run: str  # folder of the run whose translation is read
-    translation: str  # store key of that translation
-    system: str | None  # folder of the run that is played against or beside; None = none has a buzzer
+    translation: str  # store key of the translation
+    system: str | None  # folder of the run played against or beside; None: no run has a buzzer
     mode: Mode
     pace: float  # target words per minute
-    questions: tuple[str, ...]  # ids, in the order they are shown
+    questions: tuple[str, ...]  # question ids, in the order they are shown
 
     @property
     def seats(self) -> int:
@@ -57,24 +57,27 @@ class Game:
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """A question of a game for one player."""
+    """One question of a game for one player."""
 
     game: str
-    index: int  # 0-based, among the questions of the game
-    seat: int  # 0-based
+    index: int  # 0-based index among the questions of the game
+    seat: int  # 0-based seat
     player: str
     question: str
     state: str  # "shown", "done", "lost"
-    step: int | None = None  # the last one seen at the buzz; None = never buzzed
-    seconds: float | None = None  # from the question's start to the buzz, by the server's clock
-    answer: str = ""  # "" = none in time
+    step: int | None = None  # last step seen at the buzz; None: never buzzed
+    seconds: float | None = None  # seconds from the question's start to the buzz, by the server's clock
+    answer: str = ""  # "": no answer in time
 
 
 class Journal:
     """The SQLite file, for any number of threads of one process."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file.  A file of another program or version: ConfigError or DataError."""
+        """Open or create the file.
+
+        Raises ConfigError or DataError if the file belongs to another program or version.
+        """
         self.path = path
         self._db = Database(path, "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON")
         with self._db.writing() as db:
@@ -91,14 +94,14 @@ class Journal:
     # ------------------------------------------------------------------------------------------------ players
 
     def add_player(self, consent: str) -> tuple[str, str]:
-        """Add a player who agreed to the text of this hash; return (public id, secret key)."""
+        """Add a player who agreed to the consent text with this hash; return (public id, secret key)."""
         id, key = f"p-{secrets.token_hex(4)}", secrets.token_urlsafe(24)
         with self._db.writing() as db:
             db.execute("INSERT INTO players VALUES (?, ?, ?, ?)", (id, _hash(key), consent, time.time()))
         return id, key
 
     def player(self, key: str) -> str | None:
-        """Return the id of the player with this key, or None."""
+        """Return the id of the player with this key, or None if there is none."""
         ids = self._db.rows("SELECT id FROM players WHERE key = ?", _hash(key))
         return ids[0][0] if ids else None
 
@@ -108,7 +111,7 @@ class Journal:
         return self._db.rows(f"SELECT id, ({finished}) FROM players ORDER BY since, id")
 
     def forget(self, player: str) -> bool:
-        """Delete a player and all their plays, overwriting them; False if there is no such player."""
+        """Delete a player and all their plays, overwriting the data; return False if there is no such player."""
         with self._db.writing() as db:
             deleted = db.execute("DELETE FROM players WHERE id = ?", (player,)).rowcount
             db.execute("DELETE FROM games WHERE id NOT IN (SELECT game FROM seats)")
@@ -134,7 +137,7 @@ class Journal:
         return next(iter(self._games("WHERE id = ?", id)), None)
 
     def games(self) -> list[Game]:
-        """Return all games, the oldest first."""
+        """Return all games, oldest first."""
         return self._games("ORDER BY since, id")
 
     def _games(self, which: str, *values: str) -> list[Game]:
@@ -147,7 +150,7 @@ class Journal:
         return [player for index, (seat, player) in enumerate(rows) if index == seat]
 
     def seen(self, player: str) -> set[str]:
-        """Return all questions that a player was ever shown."""
+        """Return all questions that a player has ever been shown."""
         return {question for (question,) in self._db.rows("SELECT question FROM plays WHERE player = ?", player)}
 
     # -------------------------------------------------------------------------------------------------- plays
@@ -155,7 +158,7 @@ class Journal:
     def begin(self, game: str, index: int, question: str, players: Sequence[str], same: Sequence[str] = ()) -> bool:
         """Record that a question of a game is about to be shown.
 
-        False, without a record, if one of the players was ever shown it or one of `same` (ids).
+        Returns False, without a record, if one of the players has ever seen the question or one of `same` (ids).
         """
         with self._db.writing() as db:
             ids = (question, *same)
@@ -174,7 +177,7 @@ class Journal:
             db.execute(f"UPDATE plays SET {values} WHERE game = ? AND place = ? AND seat = ?", (*outcome, *row))
 
     def lose_open(self) -> int:
-        """Mark the questions under way when the last server ended as lost; return their number."""
+        """Mark the questions that were in progress when the last server ended as lost; return their number."""
         with self._db.writing() as db:
             return db.execute("UPDATE plays SET state = 'lost' WHERE state = 'shown'").rowcount
 

@@ -5,8 +5,9 @@
     guesser: {name: person, file: .../p-0a1b2c3d.jsonl}
     buzzer: person
 
-`file` has one JSON object per question: `text`, the whole translation, `step`, the 0-based step of the buzz or null,
-and `answer`.  The guesser identifies a question by the last text that it gets, so it answers whole questions only.
+`file` has one JSON object per question.  `text` is the whole translation, `step` the 0-based step of the buzz or null,
+and `answer` the answer.  The guesser identifies a question by the last text it receives, so it answers only whole
+questions.
 """
 
 from collections.abc import Sequence
@@ -26,36 +27,36 @@ from sqa.files.records import converted, json_lines
 from sqa.files.store import digest
 from sqa.metrics.qa import ExpectedWins
 
-VERSION = 1  # raise it when the same file would give other guesses or buzzes
-NAME = "person"  # of both in configs
+VERSION = 1  # increase when the same file would give other guesses or buzzes
+NAME = "person"  # name of guesser and buzzer in configs
 METRIC = ExpectedWins()
-FIRST_RIGHT, FIRST_WRONG = 10, -5  # points, as in Quizbowl: who buzzes first and errs loses five
+FIRST_RIGHT, FIRST_WRONG = 10, -5  # points, as in Quizbowl: a wrong first buzz loses five
 
 
 def guesses_of(steps: int, step: int | None, answer: str) -> list[list[Guess]]:
-    """Return a person's guesses: none before the buzz, then the one answer ("": none in time)."""
+    """Return a person's guesses: none before the buzz, then the answer ("": no answer in time)."""
     return [[] if step is None or at < step else [Guess(answer, 1.0)] for at in range(steps)]
 
 
 def buzzes_of(history: Sequence[Sequence[Guess]]) -> list[Buzz]:
-    """Return a person's buzzes: from the first step that has an answer."""
+    """Return a person's buzzes: true from the first step that has an answer."""
     return [Buzz(float(bool(guesses)), bool(guesses)) for guesses in history]
 
 
 def played(shown: QuestionTrace, step: int | None, answer: str) -> QuestionTrace:
-    """Return the trace of a person who read `shown`, buzzed after step `step` (0-based; None: never) and answered."""
+    """Return the trace of a person who read `shown`, buzzed after the 0-based `step` (None: never) and answered."""
     guesses = guesses_of(len(shown.emissions), step, answer)
     return QuestionTrace(shown.question, shown.emissions, tuple(map(tuple, guesses)), tuple(buzzes_of(guesses)))
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Result of a contestant, person or system, on a question."""
+    """Result of a contestant (person or system) on a question."""
 
-    step: int | None  # of the first buzz; None = never
-    fraction: float | None  # of the source's characters that had been read there, 0..1
-    words: int | None  # source words that had been read there
-    answer: str  # the answer given, "" = none
+    step: int | None  # step of the first buzz; None: never
+    fraction: float | None  # share of the source's characters read at that step, 0 to 1
+    words: int | None  # source words read at that step
+    answer: str  # the answer given; "": none
     right: bool
     ew: float  # expected wins, 0 to about 1
 
@@ -74,8 +75,8 @@ def outcome(trace: QuestionTrace) -> Outcome:
 def points(buzzes: Sequence[tuple[float, bool] | None]) -> list[int]:
     """Return the points of the contestants on one question; each buzz is (time, right), or None for no buzz.
 
-    The first buzz gets FIRST_RIGHT or FIRST_WRONG.  After a wrong one the next right buzz gets FIRST_RIGHT; further
-    wrong ones lose nothing.  At equal times the contestant listed first was first.
+    The first buzz gets FIRST_RIGHT or FIRST_WRONG.  After a wrong first buzz, the next right buzz gets FIRST_RIGHT, and
+    further wrong buzzes lose nothing.  If times are equal, the contestant listed first wins.
     """
     won = [0] * len(buzzes)
     order = sorted((buzz[0], at, buzz[1]) for at, buzz in enumerate(buzzes) if buzz is not None)
@@ -93,7 +94,7 @@ def points(buzzes: Sequence[tuple[float, bool] | None]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class PersonConfig:
-    """Whose answers."""
+    """Configuration of a person as guesser: the file of recorded answers."""
 
     file: Annotated[File, "PLAYER.jsonl of `sqa play export`"]
 
@@ -107,14 +108,14 @@ class _Record(Struct):
 
 
 class Person:
-    """Guesser with a person's recorded answers."""
+    """Guesser that replays a person's recorded answers."""
 
     def __init__(self, config: PersonConfig) -> None:
         self._file = Path(config.file)
 
     @cached_property
     def _plays(self) -> dict[str, tuple[int | None, str]]:
-        """Whole translation -> (step of the buzz, answer), read from the file."""
+        """Return whole translation -> (step of the buzz, answer), read from the file."""
         plays: dict[str, tuple[int | None, str]] = {}
         for i, record in enumerate(json_lines(self._file)):
             play = converted(f"{self._file}: record {i}", record, _Record)
@@ -123,7 +124,7 @@ class Person:
         return plays
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """Return the person's answer at every step of one question.  An unknown question: DataError."""
+        """Return the person's answer at every step of one question.  Raises DataError if the question is unknown."""
         if texts and texts[-1] not in self._plays:
             unknown = f"has no answer to {texts[-1][:60]!r}; this person did not play that question"
             raise DataError(f"{self._file}: {unknown}")
@@ -139,11 +140,11 @@ def build_guesser(config: PersonConfig) -> Person:
 
 @dataclass(frozen=True, slots=True)
 class PersonBuzzerConfig:
-    """No keys: a person buzzes where the answer is."""
+    """Empty configuration: a person buzzes at the recorded answer."""
 
 
 class PersonBuzzer:
-    """Buzzer that buzzes from the first step that has an answer."""
+    """Buzzer that buzzes from the first step with an answer."""
 
     def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]:
         return buzzes_of(history)

@@ -1,4 +1,4 @@
-"""Runs that people play on: finished ones, or runs made from a config for one game."""
+"""Runs that people play on: finished runs, or runs computed from a config for one game."""
 
 import json
 import random
@@ -32,7 +32,7 @@ class PlayedRun:
         self.name, self.saved = name, saved
         self.finished: FinishedRun = saved.open(parts)
         self._places = {question.id: index for index, question in enumerate(self.finished.questions)}
-        self._lock = threading.Lock()  # traces cache the block that was read last
+        self._lock = threading.Lock()  # traces cache the last block that was read
 
     @property
     def folder(self) -> Path:
@@ -46,11 +46,11 @@ class PlayedRun:
 
     @property
     def answers(self) -> bool:
-        """Whether the run has guesser and buzzer, so that people can play against it."""
+        """Whether the run has a guesser and a buzzer, so that people can play against it."""
         return {"guess", "buzz"} <= self.saved.stages.keys()
 
     def trace(self, question: str) -> QuestionTrace:
-        """Return the trace of a question.  Unknown: DataError."""
+        """Return the trace of a question.  Raises DataError if the question is unknown."""
         if question not in self._places:
             raise DataError(f"{self.folder}: has no question {question!r}; it is another run than was played")
         with self._lock:
@@ -58,7 +58,10 @@ class PlayedRun:
 
     @cached_property
     def pages(self) -> list[str]:
-        """All pages that the guesser named, and the answers; [] without a guesser, to not reveal the answers."""
+        """Return all pages that the guesser named, and the answers.
+
+        Without a guesser the list is empty, in order not to reveal the answers.
+        """
         if "guess" not in self.saved.stages:
             return []
         store = Store(self.folder.parent)
@@ -77,13 +80,13 @@ def open_runs(paths: Sequence[Path], parts: Parts) -> list[PlayedRun]:
 
 
 def opponents(run: PlayedRun, runs: Iterable[PlayedRun]) -> list[PlayedRun]:
-    """Return the runs on the same questions that have a buzzer, the run itself first."""
+    """Return the runs on the same questions that have a buzzer, starting with the run itself."""
     own_first = (run, *(other for other in runs if other is not run))
     return [other for other in own_first if other.answers and other.finished.questions == run.finished.questions]
 
 
 def drawn(questions: Sequence[Question], n: int, seen: set[str], seed: int) -> list[Question]:
-    """Draw at most `n` questions in random order, without source texts of the questions in `seen` (ids)."""
+    """Draw at most `n` questions in random order, excluding source texts of the questions in `seen` (ids)."""
     texts = {question.text for question in questions if question.id in seen}
     shuffled = list(questions)
     random.Random(seed).shuffle(shuffled)
@@ -96,7 +99,7 @@ def drawn(questions: Sequence[Question], n: int, seen: set[str], seed: int) -> l
 
 
 def write_questions(path: Path, questions: Iterable[Question]) -> DatasetConfig:
-    """Write questions to a file (format: `sqa.data.datasets`), and return it as a data set of a config."""
+    """Write questions to a file (format of `sqa.data.datasets`), and return it as a data set of a config."""
     lines = (json.dumps(record_of(question), ensure_ascii=False) for question in questions)
     write_text(path, "".join(f"{line}\n" for line in lines))
     return DatasetConfig(str(path.resolve()))

@@ -1,16 +1,17 @@
-"""The page of `sqa play serve` and its requests (Starlette); words come as server-sent events.
+"""The page of `sqa play serve` and its requests (Starlette); words arrive as server-sent events.
 
     GET    /api/setup                     the runs, the consent text, the curve
     POST   /api/players                   {"consent": hash of the text}: a random id and a key
-    DELETE /api/players                   everything about the player is deleted
-    POST   /api/games                     {"run", "mode", "system", "pace", "questions"}: a game
-    POST   /api/games/GAME/join           the second player of a game for two
+    DELETE /api/players                   delete everything about the player
+    POST   /api/games                     {"run", "mode", "system", "pace", "questions"}: create a game
+    POST   /api/games/GAME/join           join a game for two as the second player
     GET    /api/games/GAME/events         the player's stream: server-sent events, each a JSON object with "type"
-    POST   /api/games/GAME/next|buzz      the next question; the player knows
+    POST   /api/games/GAME/next|buzz      request the next question; buzz
     POST   /api/games/GAME/answer         {"answer": text}
-    GET    /api/games/GAME/pages?text=    page titles that go on from a text, after a buzz only
+    GET    /api/games/GAME/pages?text=    page titles that complete a text, after a buzz only
 
-All but the first two need the player's key ("X-Player: KEY").  Beyond loopback all need the server's token.
+All requests except the first two need the player's key ("X-Player: KEY").  Beyond loopback, all requests need the
+server's token.
 """
 
 import asyncio
@@ -46,7 +47,7 @@ from sqa_services.play.runs import PlayedRun, drawn, made_for_game, open_runs, o
 from sqa_services.play.table import Event, Seat, Table, Timing
 
 SHOWN = 8
-_WHOLE = str.maketrans({"ł": "l", "đ": "d", "ø": "o", "æ": "ae", "œ": "oe", "ı": "i"})  # Unicode sees no accent there
+_WHOLE = str.maketrans({"ł": "l", "đ": "d", "ø": "o", "æ": "ae", "œ": "oe", "ı": "i"})  # not decomposed by Unicode
 
 
 class Titles:
@@ -57,9 +58,9 @@ class Titles:
         self._titles = sorted(plain, key=lambda pair: (len(pair[0]), pair))
 
     def like(self, text: str) -> list[str]:
-        """Return at most SHOWN titles: those that begin with a text, then those with such a word, short ones first.
+        """Return at most SHOWN titles that begin with a text, then titles with a word that does, short titles first.
 
-        Case and accents are ignored; fewer than two letters match nothing.
+        Case and accents are ignored.  Fewer than two letters match nothing.
         """
         prefix = _plain(text)
         if len(prefix) < 2:
@@ -69,7 +70,7 @@ class Titles:
         return [title for _, title in sorted(matches, key=lambda match: match[0])][:SHOWN]
 
     def meant(self, text: str) -> str:
-        """Return the only title equal to a text up to case, accents and punctuation; else the text."""
+        """Return the only title equal to a text up to case, accents and punctuation, or the text if there is none."""
         plain = _plain(text)
         matches = [title for other, title in self._titles if other == plain]
         return matches[0] if len(matches) == 1 else text
@@ -82,27 +83,27 @@ def _plain(text: str) -> str:
     return " ".join(kept.split())
 
 
-ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # of a game's code, easy to read aloud
-PACES = (30.0, 1200.0)  # words per minute
-QUESTIONS = 500  # of a game, at most
-TABLES = 200  # games under way at a time
-BODY = 1 << 14  # bytes of a request
-ANSWER = 300  # characters
-STILL_HERE = 15.0  # seconds between comments in a silent stream
+ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # letters of a game's code, easy to read aloud
+PACES = (30.0, 1200.0)  # range of the pace, in words per minute
+QUESTIONS = 500  # maximum number of questions in a game
+TABLES = 200  # maximum number of games in progress
+BODY = 1 << 14  # maximum bytes of a request
+ANSWER = 300  # maximum characters of an answer
+STILL_HERE = 15.0  # seconds between keep-alive comments in a silent stream
 
 
 class Consent(Struct):
-    """The hash of the text that a player agrees to."""
+    """The hash of the consent text that a player agrees to."""
 
     consent: str
 
 
 class NewGame(Struct, kw_only=True):
-    """The game that a player asks for."""
+    """The settings of a new game."""
 
     run: str
     mode: Mode
-    system: str | None = None  # that is played against
+    system: str | None = None  # system to play against
     pace: Annotated[float, Meta(ge=PACES[0], le=PACES[1])]
     questions: Annotated[int, Meta(ge=1, le=QUESTIONS)]
 
@@ -125,7 +126,7 @@ class PlayConfig:
 
 
 def serve(config: PlayConfig) -> None:
-    """Serve until interrupted, with an exclusive lock on the folder of games."""
+    """Serve until interrupted, holding an exclusive lock on the folder of games."""
     if not config.games.is_dir():
         config.games.mkdir(mode=0o700, parents=True)
     with claimed(config.games):
@@ -154,14 +155,14 @@ def make_app(config: PlayConfig) -> Starlette:
         routes,
         lambda status, problem: json_page(status, problem or "there is no such thing"),
         server.close,
-        failure="the run cannot be read; the server's log says why",  # players need not know more
+        failure="the run cannot be read; the server's log says why",  # players need no details
         pages="sqa_services.play",
         headers=PAGE_HEADERS,
     )
 
 
 class Server:
-    """Request handlers with the runs, the journal and the games under way."""
+    """Request handlers with the runs, the journal and the games in progress."""
 
     def __init__(self, config: PlayConfig) -> None:
         self.parts, self.timing, self.folder = Parts(), config.timing, config.games
@@ -177,7 +178,7 @@ class Server:
         self.tables: dict[str, Table] = {}
         self._titles: dict[str, Titles] = {}
         self._loading = asyncio.Lock()
-        self._working = asyncio.Lock()  # one model translates at a time
+        self._working = asyncio.Lock()  # only one model translates at a time
 
     def close(self) -> None:
         for table in self.tables.values():
@@ -230,7 +231,7 @@ class Server:
     async def answer(self, request: Request) -> Response:
         table, seat = await self._seat(request)
         text = (await parsed(request, Answer)).answer
-        titles = await self._titles_of(table)  # a keyboard may lack accents
+        titles = await self._titles_of(table)  # some keyboards lack accents
         await table.answer(seat, titles.meant(" ".join(text.split())))
         return JSONResponse({})
 
@@ -273,12 +274,12 @@ class Server:
         }
 
     async def _table(self, id: str) -> Table:
-        """Return a game, resumed from the journal if needed.  Too many games: Refused."""
+        """Return a game, resumed from the journal if needed.  Raises Refused if there are too many games."""
         async with self._loading:
             if id not in self.tables or self.tables[id].closed:
                 self.tables.pop(id, None)
                 for other in [other for other, table in self.tables.items() if table.idle]:
-                    self.tables.pop(other).close()  # it can be resumed
+                    self.tables.pop(other).close()  # the journal can resume the game
                 if len(self.tables) >= TABLES:
                     raise Refused(503, "too many games are under way")
                 self.tables[id] = await asyncio.to_thread(self._resumed, id)
@@ -320,7 +321,7 @@ class Server:
         if not chosen:
             raise Refused(409, "you have seen all questions of this run")
         if run is None:
-            assert live is not None  # one of them was found
+            assert live is not None  # at least one is set
             async with self._working:
                 folder = self.folder / "live" / id
                 run = await asyncio.to_thread(made_for_game, live, chosen, folder, self.parts)
@@ -343,7 +344,7 @@ class Server:
 
 
 async def _stream(table: Table, seat: Seat) -> AsyncIterator[str]:
-    """Yield a player's events until the page goes away."""
+    """Yield a player's events until the page disconnects."""
     stream = table.attach(seat)
     try:
         while True:

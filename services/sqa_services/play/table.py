@@ -1,8 +1,8 @@
-"""One game under way: the server sends each word when it is due, and a buzz falls on the last word sent.
+"""One game in progress: the server sends each word when it is due, and a buzz counts at the last word sent.
 
-A player's stream gets only due words until all players are done with the question; then the answer, the source, the
-reference and the system's result.  Everybody reads to the end or to a buzz of their own: a buzz does not stop the other
-player, so every play has expected wins.
+A player's stream contains only words that are due until all players are done with the question.  Then it shows the
+answer, the source, the reference and the system's result.  Each player reads to the end or to their own buzz: a buzz
+does not stop the other player, so every play has expected wins.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class Totals:
     questions: int = 0
     right: int = 0
     points: int = 0
-    ew: float = 0.0  # sum over the questions
+    ew: float = 0.0  # sum of expected wins over the questions
 
     def add(self, outcome: Outcome, points: int) -> None:
         self.questions += 1
@@ -65,7 +65,7 @@ class Seat:
     ready: bool = False
     step: int | None = None
     seconds: float | None = None
-    deadline: float = 0.0  # for the answer, of the loop's clock
+    deadline: float = 0.0  # time limit of the answer, by the loop's clock
     outcome: Outcome | None = None
     result: Event | None = None
     totals: Totals = field(default_factory=Totals)
@@ -84,9 +84,9 @@ class Table:
         self.game, self._shown, self._system = game, shown, system
         self._journal, self._timing = journal, timing
         self.seats = [Seat(player, number) for number, player in enumerate(journal.seats(game.id))]
-        self.rival = Totals()  # of the system, in that mode
+        self.rival = Totals()  # totals of the system when playing against it
         self._index, self._step, self._asking, self._started = 0, -1, False, 0.0
-        self.used, self.closed, self._left = 0.0, False, False  # `used`: by the last request, of the loop's clock
+        self.used, self.closed, self._left = 0.0, False, False  # `used`: time of the last request, by the loop's clock
         self._trace: QuestionTrace | None = None
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -97,7 +97,7 @@ class Table:
         self._spawn(self._run())
 
     def close(self) -> None:
-        """End the game; plays outside the journal are lost."""
+        """End the game; plays that are not in the journal are lost."""
         self.closed = True
         for task in self._tasks:
             task.cancel()
@@ -107,7 +107,7 @@ class Table:
 
     @property
     def idle(self) -> bool:
-        """Whether the game is closed, or has no page, no question under way and no recent request."""
+        """Whether the game is closed, or has no page, no question in progress and no recent request."""
         left = asyncio.get_running_loop().time() - self.used > GRACE
         return self.closed or (left and not self._asking and all(seat.stream is None for seat in self.seats))
 
@@ -146,7 +146,7 @@ class Table:
             seat.stream = None
 
     def leave(self, seat: Seat) -> None:
-        """Remove a deleted player; the other one finishes the question, then the table closes."""
+        """Remove a deleted player; the other player finishes the question, then the table closes."""
         self._left, seat.phase = True, "done"
         if seat.stream is not None:
             seat.stream.put_nowait(None)
@@ -155,7 +155,7 @@ class Table:
         self._changed.set()
 
     def next(self, seat: Seat) -> None:
-        """Note that the player is ready for the next question."""
+        """Record that the player is ready for the next question."""
         if self._asking and seat.phase != "done":
             raise Refused(409, "this question is not over")
         seat.ready = True
@@ -174,13 +174,13 @@ class Table:
         self._changed.set()
 
     async def answer(self, seat: Seat, text: str) -> None:
-        """Take the player's answer after the buzz."""
+        """Record the player's answer after the buzz."""
         if seat.phase != "answering":
             raise Refused(409, "there is nothing to answer")
         await self._finish(seat, text)
 
     async def _time_up(self, seat: Seat, deadline: float) -> None:
-        """Record a missing answer after the time limit as wrong."""
+        """Record a missing answer as wrong after the time limit."""
         await asyncio.sleep(self._timing.answer_seconds)
         if seat.phase == "answering" and seat.deadline == deadline:
             await self._finish(seat, "")
@@ -201,14 +201,14 @@ class Table:
                     return self.close()
             for seat in self.seats:
                 seat.send({"type": "over"})
-        except SqaError as error:  # a run that is damaged, or was made again meanwhile
+        except SqaError as error:  # the run is damaged or was recomputed meanwhile
             LOG.warning("game %s: %s", self.game.id, error)
             self._asking = False
             for seat in self.seats:
                 seat.send({"type": "problem", "text": "The game cannot go on; the server's log says why."})
 
     async def _ask(self, question: str) -> bool:
-        """Ask one question, until everybody is done with it; False if a player has seen it before."""
+        """Ask one question until all players are done with it; return False if a player has seen it before."""
         players, loop = [seat.player for seat in self.seats], asyncio.get_running_loop()
         self._asking = True
         self._trace = trace = await asyncio.to_thread(self._shown.trace, question)
@@ -228,7 +228,7 @@ class Table:
             if seat.phase == "reading":
                 await self._finish(seat, "")
         await self._until(self._all_done)
-        for seat in self.seats:  # to all at once: the same person may sit on both seats
+        for seat in self.seats:  # send to all at once: the same person may occupy both seats
             if seat.outcome is not None:
                 seat.result = self._revealed(trace, seat.outcome)
                 seat.send(seat.result)
@@ -249,7 +249,7 @@ class Table:
                     seat.send({"type": "word", "step": step, "word": emission.token, "erase": emission.erase})
 
     async def _finish(self, seat: Seat, answer: str) -> None:
-        """Persist a play; its result is revealed when everybody is done."""
+        """Persist a play; its result is revealed after all players are done."""
         assert self._trace is not None
         seat.phase, question = "saving", self._trace.question.id
         buzz = (seat.step, seat.seconds, answer)
@@ -288,7 +288,7 @@ class Table:
         }
 
     def _count(self, question: str, plays: Sequence[tuple[Outcome | None, float | None]]) -> list[int]:
-        """Add a question to all totals, and return the players' points; `plays`: outcome and seconds of each."""
+        """Add a question to all totals and return the players' points; `plays`: outcome and seconds of each player."""
         buzzes, rival = [_when(*play) for play in plays], None
         outcome = plays[0][0]
         if self.game.mode == "system" and self._system is not None and outcome is not None:
@@ -317,7 +317,7 @@ class Table:
         }
 
     def state(self, seat: Seat) -> Event:
-        """Return the state event for a page that has just been opened."""
+        """Return the state event for a newly opened page."""
         reading = self._asking and seat.phase in ("reading", "answering", "saving")
         at = self._step if seat.step is None else seat.step
         phase = "ready"
@@ -349,7 +349,7 @@ class Table:
     # ------------------------------------------------------------------------------------------------------- the rest
 
     def _go_on(self) -> None:
-        """Continue after the last question that was begun."""
+        """Continue after the last question that was started."""
         plays = self._journal.plays(self.game.id)
         self._index = 1 + max((play.index for play in plays), default=-1)
         for index, question in enumerate(self.game.questions[: self._index]):

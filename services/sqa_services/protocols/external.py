@@ -1,14 +1,14 @@
 """An external program as a metric, over the SCORE/EVAL protocol of cdec and METEOR.
 
     SCORE ||| reference ||| ... ||| hypothesis   ->  numbers of one segment
-    EVAL ||| numbers                             ->  cdec: a score of numbers that were added up over segments
+    EVAL ||| numbers                             ->  cdec: a score of numbers that were summed over segments
     EVAL ||| numbers ||| numbers                 ->  METEOR 1.5: a score for each group of numbers and one for all
 
-Asking shows which of the two EVALs a program has.  Only in cdec's do the numbers add: METEOR's score of all groups
-together is not its score of their sum.
+A test request shows which EVAL a program implements.  Only the numbers of cdec's EVAL are additive: METEOR's score of
+all groups differs from its score of their sum.
 
-The program is started without a shell and must answer one SCORE line before anything else.  A program
-that dies, stalls, writes too much or no numbers is a RemoteProtocolError that quotes it.
+The program is started without a shell and must answer one SCORE line before anything else.  A program that dies,
+stalls, or writes too much or no numbers raises a RemoteProtocolError that quotes its output.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HANDSHAKE = "SCORE ||| Reference initialization string . ||| Testing initialization string ."  # cdec's first line
-START_SECONDS = 600.0  # for the first reply, in which the program loads its data
-REPLY_SECONDS = 120.0  # for every other
-LINE_LIMIT = 1 << 20  # bytes of one reply
-SHOWN = 300  # characters of a wrong reply, and of stderr, that an error quotes
+START_SECONDS = 600.0  # seconds for the first reply, while the program loads its data
+REPLY_SECONDS = 120.0  # seconds for every other reply
+LINE_LIMIT = 1 << 20  # maximum bytes of one reply
+SHOWN = 300  # characters of a wrong reply and of stderr that an error quotes
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalConfig:
-    """An external program and its score."""
+    """Configuration of an external program and its score."""
 
     command: Annotated[tuple[File, ...], "program and arguments; no shell"]
     higher_is_better: Annotated[bool, "false for an error rate"] = True
@@ -64,7 +64,7 @@ class ExternalConfig:
 
 
 def check_text(text: str) -> str:
-    """Return the text.  Raises DataError for `|||` and line ends, which the protocol cannot carry."""
+    """Return the text.  Raises DataError if it contains `|||` or a line end, which the protocol cannot carry."""
     for mark in ("|||", "\n", "\r"):
         if mark in text:
             what = f"holds {mark!r}, which its protocol cannot carry"
@@ -73,19 +73,19 @@ def check_text(text: str) -> str:
 
 
 class External:
-    """A running program.  Use as a context manager, or close it."""
+    """A running program; use it as a context manager, or close it."""
 
     def __init__(self, config: ExternalConfig, process: subprocess.Popen[bytes], complaints: IO[bytes]) -> None:
-        """`complaints`: the file to which the program's stderr goes."""
+        """Wrap a started process; `complaints` is the file that receives the program's stderr."""
         self.config, self.process, self._complaints = config, process, complaints
-        self.size, self.additive = 0, True  # statistics of a segment; False: EVAL is answered by group
-        self._out = b""  # what the program said and nobody has read
+        self.size, self.additive = 0, True  # statistics of a segment; whether EVAL takes their sum
+        self._out = b""  # unread output of the program
         assert process.stdin and process.stdout
         self._stdin, self._stdout = process.stdin, process.stdout
 
     @classmethod
     def start(cls, config: ExternalConfig) -> External:
-        """Start the program and shake hands.  Raises ConfigError if it cannot be started."""
+        """Start the program and perform the handshake.  Raises ConfigError if it cannot be started."""
         pipe, complaints = subprocess.PIPE, TemporaryFile()
         try:
             process = subprocess.Popen(config.command, bufsize=0, stdin=pipe, stdout=pipe, stderr=complaints)
@@ -106,7 +106,10 @@ class External:
         self.close()
 
     def stats(self, references: Sequence[str], hypothesis: str) -> list[float]:
-        """The program's statistics of one segment, (size,).  Text that cannot be carried: DataError."""
+        """Return the program's statistics of one segment, (size,).
+
+        Raises DataError if the protocol cannot carry the text.
+        """
         if not references:
             raise DataError("an external metric needs at least one reference")
         fields = [check_text(text) for text in (*references, hypothesis)]
@@ -118,9 +121,9 @@ class External:
         return stats
 
     def scores(self, groups: Sequence[Sequence[float]]) -> list[float]:
-        """A score for every group of statistics (size,), and one for all together: len(groups) + 1 numbers.
+        """Return a score for every group of statistics (size,), and one for all groups: len(groups) + 1 numbers.
 
-        Programs that answer EVAL with one line are asked for each, and for the plain sum of all.
+        A program that answers EVAL with one line receives one request per group, and one for the sum of all groups.
         """
         if not groups or any(len(group) != self.size for group in groups):
             raise DataError(f"external metric {self.config.command[0]}: groups of {self.size} statistics were expected")
@@ -132,7 +135,7 @@ class External:
         return scores * 2 if len(groups) == 1 else scores
 
     def close(self) -> None:
-        """End the program.  One that does not end at the end of its input is killed."""
+        """End the program, and kill it if it does not end at the end of its input."""
         for stream in (self._stdin, self._stdout, self._complaints):
             stream.close()
         try:
@@ -148,7 +151,7 @@ class External:
             raise self._broken("an empty reply to its first SCORE line")
         self.size = len(stats)
         if self.size > 1:
-            # a SCORE line sent along shows by its reply, which is longer than a score, how many lines EVAL gave
+            # The reply to the SCORE line is longer than a score, so it shows how many lines EVAL returned.
             first, second = self._ask([eval_request([stats]), HANDSHAKE], 2)
             self._number(first)
             self.additive = len(second.split()) > 1
@@ -171,7 +174,7 @@ class External:
         return numbers[0]
 
     def _broken(self, problem: str) -> RemoteProtocolError:
-        """Return an error that quotes what else the program said."""
+        """Return an error that quotes the program's remaining output."""
         self._complaints.seek(max(0, self._complaints.seek(0, os.SEEK_END) - SHOWN))
         complained = self._complaints.read().decode("utf-8", "replace").strip()
         on_stderr = f"; on stderr: {complained!r}" if complained else ""
@@ -179,7 +182,7 @@ class External:
         return RemoteProtocolError(f"external metric {self.config.command[0]}: {problem}{on_stderr}{on_stdout}")
 
     def _ask(self, requests: Sequence[str], replies: int, seconds: float | None = None) -> list[str]:
-        """Send lines and read exactly `replies` lines.  A program that does not reply in time is killed."""
+        """Send lines and read exactly `replies` lines; kill a program that does not reply in time."""
         late = Event()
 
         def give_up() -> None:
@@ -193,7 +196,7 @@ class External:
                 self._out += self._stdout.read(1 << 16)
             if requests and self._out:
                 raise self._broken("spoke without being asked")
-            with suppress(BrokenPipeError):  # the end of its output will say more
+            with suppress(BrokenPipeError):  # the end of the output gives more details
                 self._stdin.write("".join(f"{line}\n" for line in requests).encode())
             while self._out.count(b"\n") < replies:
                 said = self._stdout.read(1 << 16)
@@ -215,16 +218,16 @@ class External:
 
 
 def eval_request(groups: Sequence[Sequence[float]]) -> str:
-    """Return `EVAL ||| numbers ||| numbers`; the numbers read back exactly."""
+    """Return `EVAL ||| numbers ||| numbers`, formatted so that the numbers read back exactly."""
     return "EVAL" + "".join(" ||| " + " ".join(repr(float(value)) for value in group) for group in groups)
 
 
 class ExternalMetric:
     """An external program as a metric of runs.  stats = [the program's statistics of one question, 1], (size + 1,).
 
-    The statistics of a program with METEOR's EVAL do not add: it scores all questions together (`score_all`), and a sum
-    of several has no score, hence no interval.  The program is started when it is first needed and ended with this
-    object.
+    The statistics of a program with METEOR's EVAL are not additive: the program scores all questions together
+    (`score_all`), and a sum of several questions has no score, hence no interval.  The program is started at the first
+    use and ended with this object.
     """
 
     unit, digits, kind = "score", 3, "quality"
@@ -247,7 +250,7 @@ class ExternalMetric:
         return f"{self.name}|segment:question|together:EVAL|command:{command}|files:{self._files[:12] or 'none'}"
 
     def fingerprint(self) -> str:
-        """Hash the command and the files it names; a program that changes otherwise needs a new name."""
+        """Return a hash of the command and its files; a program that changes in another way needs a new name."""
         return digest(["external", self.name, self.config.command, self._files])
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
@@ -258,7 +261,7 @@ class ExternalMetric:
         return np.array(self.measure([segment_of(trace)])[0], dtype=np.float64)
 
     def score(self, stats: np.ndarray) -> float:
-        """Return the program's score of (size + 1,).  Raises NotComputable for a sum that has no score."""
+        """Return the program's score of (size + 1,).  Raises NotComputable if the sum has no score."""
         value = float(self.score_many(stats[None])[0])
         if math.isnan(value):
             why = (
@@ -270,7 +273,7 @@ class ExternalMetric:
         return value
 
     def score_many(self, stats: np.ndarray) -> np.ndarray:
-        """Score (B, size + 1) -> (B,), each by the program; nan without questions and where statistics do not add."""
+        """Score (B, size + 1) -> (B,), each by the program; NaN without questions or if statistics are not additive."""
         scores = np.full(len(stats), np.nan)
         most = np.inf if self._ask(lambda program: program.additive) else 1
         scored = (stats[:, -1] > 0) & (stats[:, -1] <= most)
@@ -283,7 +286,7 @@ class ExternalMetric:
         return self._ask(lambda program: program.scores(stats[:, :-1].tolist())[-1])
 
     def _ask(self, question: Callable[[External], T]) -> T:
-        """Ask the program, and restart it after a protocol error."""
+        """Put a request to the program, and restart it after a protocol error."""
         try:
             return question(self.program)
         except RemoteProtocolError:
@@ -292,13 +295,13 @@ class ExternalMetric:
 
 
 def _files_digest(command: Sequence[str]) -> str:
-    """Return the sha256 of the files among the program and its arguments, "" without any."""
+    """Return the SHA-256 of all files among the program and its arguments, or "" without any."""
     paths = [Path(word) for word in (shutil.which(command[0]), *command[1:]) if word and Path(word).is_file()]
     return digest([file_digest(path) for path in paths]) if paths else ""
 
 
 def build(config: ExternalConfig) -> ExternalMetric:
-    """Return the metric of a config; the program is not yet started.  Raises ConfigError without the program."""
+    """Return the metric of a config without starting its program.  Raises ConfigError if the program does not exist."""
     if shutil.which(config.command[0]) is None:
         raise ConfigError(f"external.command: {config.command[0]!r} is no program that can be started")
     return ExternalMetric(config)

@@ -1,11 +1,11 @@
-"""JSON as Gson 2.10 reads it when lenient, for files written for programs that used it.
+"""JSON as Gson 2.10 reads it in lenient mode, for files written for programs that use Gson.
 
 Accepted beyond JSON: a byte order mark, the prefix `)]}'`, comments (#, // and /* */), single quotes or no quotes
 around names and strings, `=` or `=>` for `:`, `;` for `,`, missing array elements (null), and any text after the
 document.  The last value of a repeated name counts.  Numbers and booleans are returned as text, because Gson converts
 them to text where a string is requested; null is None.
 
-The text is rewritten as JSON token by token, and the standard library reads that.
+The text is rewritten as JSON token by token, then parsed by the standard library.
 """
 
 import json
@@ -27,7 +27,7 @@ _KEYWORDS = {"null": "null", "true": '"true"', "false": '"false"'}
 
 
 class JsonSyntax(SqaError):
-    """Gson's JsonSyntaxException: invalid even as lenient JSON."""
+    """Gson's JsonSyntaxException: the text is invalid even as lenient JSON."""
 
 
 class Uncaught(SqaError):
@@ -35,7 +35,7 @@ class Uncaught(SqaError):
 
 
 def parse(text: str) -> Json:
-    """Return the first document of a text.  Raises JsonSyntax, or Uncaught where Gson gives none."""
+    """Return the first document of a text.  Raises JsonSyntax, or Uncaught if Gson returns no document."""
     prefix = _PREFIX.match(text)
     at = prefix.end() if prefix else 0
     if at == len(text):
@@ -70,7 +70,7 @@ def parse(text: str) -> Json:
 
 
 def _unescaped(content: str, left: int) -> str:
-    """Return the text of a string; `left` characters of the file follow its closing quote."""
+    """Return the text of a string literal; `left` is the number of characters after its closing quote."""
 
     def character(escape: re.Match[str]) -> str:
         digits = escape[2]

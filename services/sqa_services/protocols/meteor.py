@@ -1,7 +1,7 @@
-"""METEOR 1.5 (Denkowski and Lavie 2014), the Java program itself, spoken to over its -stdio protocol.
+"""METEOR 1.5 (Denkowski and Lavie 2014): the original Java program, called over its -stdio protocol.
 
-The package pycocoevalcap (extra "metrics") ships the jar and its English paraphrases; SQA_METEOR_JAR names another.
-Its 23 statistics do not quite add: its own corpus score leaves out the chunks of segments that match perfectly
+The package pycocoevalcap (extra "metrics") ships the jar and its English paraphrases; SQA_METEOR_JAR names another jar.
+Its 23 statistics are not exactly additive: METEOR's corpus score leaves out the chunks of segments that match perfectly
 (`MeteorStats.addStats`).
 """
 
@@ -15,12 +15,12 @@ from sqa.core.errors import ConfigError
 from sqa.core.packages import lacking
 from sqa_services.protocols.external import External, ExternalConfig
 
-DEFAULT_ARGUMENTS = ("-l", "en", "-norm")  # what METEOR's authors recommend for plain text
-HTER_ARGUMENTS = ("-l", "en", "-t", "hter")  # alpha .40 beta 1.50 gamma .35 delta .55, text as it is
+DEFAULT_ARGUMENTS = ("-l", "en", "-norm")  # recommendation of METEOR's authors for plain text
+HTER_ARGUMENTS = ("-l", "en", "-t", "hter")  # alpha .40 beta 1.50 gamma .35 delta .55, text unchanged
 
 
 def jar() -> Path:
-    """Return the path of meteor-1.5.jar, which has its data folder beside it."""
+    """Return the path of meteor-1.5.jar, whose data folder lies beside it."""
     configured = os.environ.get("SQA_METEOR_JAR")
     if configured:
         path = Path(configured)
@@ -35,7 +35,7 @@ def jar() -> Path:
 
 
 def command(arguments: Sequence[str]) -> tuple[str, ...]:
-    """Return the command line of a METEOR that speaks its -stdio protocol.  Raises ConfigError without Java or jar."""
+    """Return the command line of METEOR with the -stdio protocol.  Raises ConfigError if Java or the jar is missing."""
     java = shutil.which("java")
     if java is None:
         problem = "METEOR is a Java program and there is no java on PATH: install a Java runtime (17 is tested)"
@@ -44,5 +44,5 @@ def command(arguments: Sequence[str]) -> tuple[str, ...]:
 
 
 def start(arguments: Sequence[str] = DEFAULT_ARGUMENTS) -> External:
-    """Return a running METEOR; close it."""
+    """Start METEOR and return the running program, which the caller must close."""
     return External.start(ExternalConfig(command(arguments)))

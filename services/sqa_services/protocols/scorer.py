@@ -1,11 +1,11 @@
-"""Our metrics for programs that speak the SCORE/EVAL protocol of cdec and METEOR: `sqa scorer bleu`.
+"""Metrics of this project for programs that use the SCORE/EVAL protocol of cdec and METEOR: `sqa scorer bleu`.
 
-    SCORE ||| reference ||| ... ||| hypothesis   ->  sufficient statistics, which add over segments
+    SCORE ||| reference ||| ... ||| hypothesis   ->  sufficient statistics, which are additive over segments
     EVAL ||| statistics ||| ... ||| statistics   ->  the score of their sum
     SING ||| statistics                          ->  the score
 
-Every line gets its reply at once.  A line that cannot be answered gets one that begins with "Error: ".  Scores are
-sacrebleu's, 0 to 100 (TER: 0 is best).  METEOR is its own jar, which speaks its own dialect (`external`).
+Every line is answered immediately.  The reply to a line that cannot be answered begins with "Error: ".  Scores are
+sacrebleu's, 0 to 100 (TER: 0 is best).  METEOR is a separate jar with its own variant of the protocol (`external`).
 """
 
 import math
@@ -25,11 +25,11 @@ from sqa_services.protocols import meteor
 from sqa_services.protocols.external import HANDSHAKE
 from sqa_services.protocols.java import BLANKS
 
-LINE_LIMIT = 1 << 20  # bytes of a request
+LINE_LIMIT = 1 << 20  # maximum bytes of a request
 NO_REFERENCE = "Error: specify hypothesis and at least one reference"
 UNKNOWN = "Error: specify SCORE or EVAL or SING"
 
-# cdec of 2011 sent the two sentences of its first line with EVAL; it wants any answer but an empty one
+# cdec of 2011 sent the two sentences of its first line with EVAL and accepts any answer that is not empty.
 OLD_HANDSHAKE = HANDSHAKE.split("|||")[1:]
 
 
@@ -41,10 +41,10 @@ SACREBLEU: Mapping[str, tuple[str, type[Metric]]] = {
 
 
 class Scorer:
-    """Answer lines, one at a time; keep nothing from one to the next."""
+    """Answer lines, one at a time, without state between them."""
 
     def __init__(self, metric: str) -> None:
-        """Raises ConfigError for an unknown metric."""
+        """Create the scorer of a metric.  Raises ConfigError if the metric is unknown."""
         if metric not in SACREBLEU:
             raise ConfigError(f"scorer: no metric {metric!r}; there are {', '.join(SACREBLEU)}, meteor")
         self.name, kind = SACREBLEU[metric]
@@ -52,7 +52,7 @@ class Scorer:
         self.size = len(self._statistics(["-"], "-"))
 
     def reply(self, line: str) -> str:
-        """Return the reply to a line, without its last line end."""
+        """Return the reply to a line, without the final line end."""
         fields = line.split("|||")[1:]
         for command, answer in (("SCORE", self._stats), ("EVAL", self._eval), ("SING", self._sing)):
             if line.startswith((command, command.lower())):
@@ -77,7 +77,7 @@ class Scorer:
         return self._score(fields if len(fields) == 1 and fields[0].strip() else [])
 
     def _statistics(self, references: Sequence[str], hypothesis: str) -> list[float]:
-        """Return what sacrebleu itself adds up over a corpus, (size,)."""
+        """Return the statistics that sacrebleu sums over a corpus, (size,)."""
         [stats] = self._metric._extract_corpus_statistics([hypothesis], [[reference] for reference in references])
         return [float(value) for value in stats]
 
@@ -87,7 +87,7 @@ class Scorer:
             raise DataError(f"specify {self.name} stats")
         columns = zip(*(self._numbers(group.split()) for group in groups), strict=True)
         total = [math.fsum(values) for values in columns]
-        whole = [int(value) if value.is_integer() else value for value in total]  # a tuner may send averages
+        whole = [int(value) if value.is_integer() else value for value in total]  # tuners may send averages
         return _shown(float(self._metric._compute_score_from_stats(whole).score))
 
     def _numbers(self, words: list[str]) -> list[float]:
@@ -102,12 +102,12 @@ class Scorer:
 
 
 def _shown(value: float) -> str:
-    """Return a number as it is sent."""
+    """Return a number in the format of replies."""
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
 
 def serve(scorer: Scorer, requests: BinaryIO, replies: BinaryIO) -> bool:
-    """Answer every line of `requests` until they end (True), or until the replies' reader is gone (False)."""
+    """Answer every line of `requests`; return True at their end, or False if the reader of the replies is gone."""
     while line := requests.readline(LINE_LIMIT + 1):
         if len(line) > LINE_LIMIT:
             while not line.endswith(b"\n") and (line := requests.readline(LINE_LIMIT)):
@@ -127,11 +127,11 @@ def serve(scorer: Scorer, requests: BinaryIO, replies: BinaryIO) -> bool:
 
 
 def main(metric: str, arguments: Sequence[str] = ()) -> int:
-    """Serve a metric on stdin and stdout.  METEOR's jar does so itself, with arguments of its own."""
+    """Serve a metric on stdin and stdout; METEOR's jar serves itself, with its own arguments."""
     if metric == "meteor":
         return subprocess.call(meteor.command(arguments or meteor.DEFAULT_ARGUMENTS))
     if arguments:
         raise ConfigError(f"scorer {metric}: takes no further arguments, got {' '.join(arguments)}")
     if not serve(Scorer(metric), sys.stdin.buffer, sys.stdout.buffer):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # avoids Python's error message at exit
     return 0

@@ -1,12 +1,12 @@
-"""Submissions to a shared task on simultaneous question answering: checked in full, then scored.
+"""Submissions to a shared task on simultaneous question answering: complete validation, then scores.
 
-One JSON object a line, for every target word of every question of a set:
+A submission has one JSON object per line, for every target word of every question of a set:
 
     {"question": "mini-001", "step": 0, "token": "The", "g": 3, "guess": "Peru", "buzz": false}
 
-`g` counts the source words of the whole question that had been read; `guess` and `buzz` are the system's answer at
-this step and whether it would buzz: in every row, or in none (then there is no EW).  Nothing written for a question is
-one row with step 0 and an empty token, so that a file that is cut off is noticed.
+`g` counts the source words of the whole question that were read.  `guess` and `buzz` are the system's answer at this
+step and whether it would buzz.  They are in every row, or in none (then there is no EW).  A question without any target
+word has one row with step 0 and an empty token, so that truncated files are detected.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 METRICS = ("ew", "oracle-ew", "accuracy", "bleu", "chrf", "al", "laal", "ap", "dal")
-SHOWN = 20  # problems printed; the rest is counted
-LONGEST = 200_000  # characters of a line
-MOST_PROBLEMS = 10_000  # then a submission is read no further, which bounds the time
-BLANKS = r"\t-\r\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # as `str.split` has them
+SHOWN = 20  # problems printed; further problems are counted
+LONGEST = 200_000  # maximum characters of a line
+MOST_PROBLEMS = 10_000  # reading stops at this number, which bounds the time
+BLANKS = r"\t-\r\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # blanks of `str.split`
 
 
 class Line(BaseModel):
@@ -76,7 +76,7 @@ class Line(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line that fits the schema; a quarter of the memory of a `Line`."""
+    """A line that fits the schema; it takes a quarter of the memory of a `Line`."""
 
     line: int
     question: str
@@ -88,7 +88,7 @@ class Row:
 
 
 def shape_problems(model: type[BaseModel], value: object) -> list[str]:
-    """List every problem of a JSON value with a model: "field: expected, got"."""
+    """List every problem of a JSON value with a model, as "field: expected, got"."""
     try:
         model.model_validate(value)
     except ValidationError as error:
@@ -97,7 +97,7 @@ def shape_problems(model: type[BaseModel], value: object) -> list[str]:
 
 
 def _problem(model: type[BaseModel], details: ErrorDetails) -> str:
-    """Return the line of a problem; the path ["steps", 3, "g"] is written as steps[3].g."""
+    """Return the message for a problem; the path ["steps", 3, "g"] is written as steps[3].g."""
     path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in details["loc"]).removeprefix(".")
     match details["type"]:
         case "model_type":
@@ -112,7 +112,10 @@ def _problem(model: type[BaseModel], details: ErrorDetails) -> str:
 
 
 def main(submission: str, questions: str, as_json: bool = False, schema: bool = False) -> int:
-    """Check and score; 0, or 1 after every problem was listed.  A file that is not lines of UTF-8: DataError."""
+    """Check and score a submission; return 0, or 1 after listing every problem.
+
+    Raises DataError if the file is not lines of UTF-8.
+    """
     if schema:
         print(json.dumps(Line.model_json_schema(), indent=2))
         return 0
@@ -138,7 +141,7 @@ def main(submission: str, questions: str, as_json: bool = False, schema: bool = 
 
 
 def scores(traces: Sequence[QuestionTrace]) -> Iterator[dict[str, Any]]:
-    """Yield every metric's value, or the reason why it has none."""
+    """Yield every metric's value, or the reason why it is missing."""
     for metric in build(METRICS):
         row: dict[str, Any] = {"metric": metric.name, "value": None, "refusal": None, "signature": metric.signature()}
         try:
@@ -149,7 +152,7 @@ def scores(traces: Sequence[QuestionTrace]) -> Iterator[dict[str, Any]]:
 
 
 def traces_of(written: Iterable[str], questions: Sequence[Question], problems: list[str]) -> list[QuestionTrace]:
-    """Return the traces of a submission's lines, in the order of `questions`; every problem is added to `problems`."""
+    """Return the traces of a submission's lines, in the order of `questions`; append every problem to `problems`."""
     if not questions:
         raise ConfigError("--questions: the set has no questions")
     rows, torn = rows_of(written, problems)
@@ -160,7 +163,7 @@ def traces_of(written: Iterable[str], questions: Sequence[Question], problems: l
 
 
 def rows_of(written: Iterable[str], problems: list[str]) -> tuple[dict[str, list[Row]], set[object]]:
-    """Return question -> rows, and the questions with an unreadable row, whose steps are not counted."""
+    """Return question -> rows, and the questions with an unreadable row, whose steps are not checked."""
     rows: dict[str, list[Row]] = {}
     torn: set[object] = set()
     for number, line in enumerate(written, start=1):
@@ -177,7 +180,7 @@ def rows_of(written: Iterable[str], problems: list[str]) -> tuple[dict[str, list
             problems.append(f"{number}: {error}: {line[:60]!r}")
             continue
         if isinstance(value, dict) and type(value.get("question")) is int:
-            value["question"] = str(value["question"])  # as in a file of questions
+            value["question"] = str(value["question"])  # files of questions have text ids
         wrong = shape_problems(Line, value)
         if isinstance(value, Mapping) and ("guess" in value) != ("buzz" in value):
             wrong.append("guess, buzz: a row has both or neither")
@@ -192,7 +195,7 @@ def rows_of(written: Iterable[str], problems: list[str]) -> tuple[dict[str, list
 def fitted(
     rows: Mapping[str, Sequence[Row]], torn: Collection[object], questions: Sequence[Question], problems: list[str]
 ) -> list[QuestionTrace]:
-    """Return the traces of these questions' rows, ignoring other rows.  Every problem is added to `problems`."""
+    """Return the traces of these questions' rows, ignoring other rows; append every problem to `problems`."""
     answered = {row.guess is not None for question in questions for row in rows.get(question.id, ())}
     if len(answered) > 1:
         problems.append("0: guess, buzz: some rows have them and some do not")
@@ -211,7 +214,7 @@ def _problems(question: Question, rows: Sequence[Row], torn: bool) -> Iterator[s
     for step, row in enumerate(rows):
         if row.step != step and not torn:
             yield f"{row.line}: step: {question.id} is at step {step}, got {row.step}"
-            torn = True  # report one slip once
+            torn = True  # report each mistake once
         if not g <= row.g <= size:
             yield f"{row.line}: g: must be in {g}..{size} (words of {question.id} read, never falling), got {row.g}"
         else:
@@ -221,12 +224,15 @@ def _problems(question: Question, rows: Sequence[Row], torn: bool) -> Iterator[s
 
 
 def _trace(question: Question, rows: Sequence[Row], answered: bool) -> QuestionTrace:
-    """Invert equation 1: a word written after g words belongs to the sentence that holds word g."""
+    """Return the trace of a question by inverting equation 1.
+
+    A word written after g words belongs to the sentence that holds word g.
+    """
     ends = list(accumulate(len(sentence) for sentence in question.sentences))
     written = [row for row in rows if row.token]
     emissions = []
     for row in written:
-        sentence = bisect_left(ends, row.g)  # the first that ends at word g or later
+        sentence = bisect_left(ends, row.g)  # first sentence that ends at word g or later
         emissions.append(Emission(sentence, row.token, row.g - [0, *ends][sentence], False))
     if not answered:
         return QuestionTrace(question, tuple(emissions))

@@ -27,8 +27,8 @@ from sqa_services.protocols.java import BLANKS, double_text, hashtable_order
 T = TypeVar("T")
 USAGE = "Incorrect args: -testFile <testFile_path> -gsFile <gsFile_path>"
 SYNTAX = "Incorrect JSON syntax (JsonSyntaxException)."
-LONGEST_KEY = 1000  # characters of a photo sequence in a message
-_BAR_STANDS = "\ue07c"  # a private character that stands for a bar on the way to METEOR
+LONGEST_KEY = 1000  # maximum characters of a photo sequence in a message
+_BAR_STANDS = "\ue07c"  # private character that replaces a bar in text for METEOR
 
 
 class _Ended(Exception):
@@ -37,7 +37,7 @@ class _Ended(Exception):
 
 @dataclass(slots=True)
 class Report:
-    """Messages in order; printed at once unless they become JSON."""
+    """Messages in order, printed immediately unless the output is JSON."""
 
     quiet: bool
     all_errors: bool
@@ -52,7 +52,7 @@ class Report:
             print(message, flush=True)
 
     def problem(self, message: str, key: str | None = None) -> None:
-        """Report a problem; the first one ends the evaluation, unless all are wanted."""
+        """Report a problem; the first problem ends the evaluation unless all are requested."""
         text = message if key is None else f"{message} Photo seq: {key:.{LONGEST_KEY}}"
         self.problems.append(text)
         self.add(f"[Error] {text}")
@@ -61,7 +61,7 @@ class Report:
 
 
 def main(words: Sequence[str], start: Callable[[], External] | None = None) -> int:
-    """Run the evaluator on its command line; return 0 or 1.  `start` starts METEOR."""
+    """Run the evaluator with command-line arguments; return 0 or 1.  `start` starts METEOR."""
     if "--help" in words:
         print(__doc__)
         return 0
@@ -84,7 +84,7 @@ def main(words: Sequence[str], start: Callable[[], External] | None = None) -> i
 
 
 def parse_arguments(words: Sequence[str]) -> tuple[dict[str, Path], set[str]]:
-    """Return files and flags; no files where the original prints its usage.  Other words are ignored."""
+    """Return files and flags, or no files if the original prints its usage.  Unknown words are ignored."""
     paths: dict[str, Path] = {}
     flags: set[str] = set()
     remaining = iter(words)
@@ -119,7 +119,7 @@ def _evaluate(paths: Mapping[str, Path], report: Report, start: Callable[[], Ext
         if program is not None:
             scores = {key: best_score(program, submitted[key], references) for key, references in gold.items()}
     total = 0.0
-    for key in hashtable_order(scores):  # in the order in which the original adds
+    for key in hashtable_order(scores):  # order in which the original adds the scores
         total += scores[key]
     report.add("--------------------------")
     report.add("Avg. Max Meteor Score =")
@@ -128,13 +128,13 @@ def _evaluate(paths: Mapping[str, Path], report: Report, start: Callable[[], Ext
 
 
 def best_score(program: External, story: str, references: Sequence[str]) -> float:
-    """Return METEOR against the best of the references, 0 to 1."""
+    """Return METEOR against the best reference, 0 to 1."""
     stats = program.stats([_one_line(text) for text in references], _one_line(story))
     return program.scores([stats])[0]
 
 
 def _one_line(text: str) -> str:
-    """Return the words as METEOR's tokeniser finds them, single-spaced, and without the protocol's `|||`."""
+    """Return the words as METEOR's tokeniser finds them, separated by single blanks, without the protocol's `|||`."""
     if _BAR_STANDS in text:
         raise DataError(f"the character {_BAR_STANDS!r} (U+E07C) is not usable in stories")
     for blank in "\t\n\r\f":
@@ -146,7 +146,7 @@ def _one_line(text: str) -> str:
 
 
 class Story(Struct, frozen=True):
-    """One story of a submission; None for an attribute that the file lacks."""
+    """One story of a submission; attributes that the file lacks are None."""
 
     album_id: str | None = None
     photo_sequence: tuple[str | None, ...] | None = None
@@ -154,12 +154,15 @@ class Story(Struct, frozen=True):
 
     @property
     def key(self) -> str | None:
-        """The photo ids in order, each with a "-" after it."""
+        """The photo ids in order, each followed by "-"."""
         return None if self.photo_sequence is None else _key(self.photo_sequence)
 
 
 def submission(document: Json) -> list[Story]:
-    """Return the stories of a submission or template.  Raises JsonSyntax for wrong types, Uncaught without stories."""
+    """Return the stories of a submission or template.
+
+    Raises JsonSyntax for wrong types, Uncaught if there are no stories.
+    """
     stories = _typed(document, dict[str, Any]).get("output_stories")
     if stories is None:
         raise Uncaught("the file has no output_stories (the original ends with a NullPointerException)")
@@ -185,7 +188,7 @@ def _submitted(path: Path, report: Report) -> dict[str, str]:
     for story in stories:
         if story.key in by_key:
             report.problem("One photo sequence has more than one stories.", story.key)
-        elif story.key is not None:  # else it was reported above
+        elif story.key is not None:  # a missing key is already reported
             by_key[story.key] = story.story_text_normalized or ""
     if not report.problems:
         report.add("[Passed] Test file is in valid JSON syntax.")
@@ -206,7 +209,7 @@ class _Annotation(Struct):
 
     @property
     def position(self) -> int | None:
-        """Its place among the parts.  Raises JsonSyntax if it is no number."""
+        """Place of the annotation among the parts.  Raises JsonSyntax if it is not a number."""
         order = self.worker_arranged_photo_order
         try:
             return None if order is None else int(float(order))
@@ -215,7 +218,7 @@ class _Annotation(Struct):
 
 
 def gold_stories(document: Json) -> dict[str, list[str]]:
-    """Return the human stories of each photo sequence: texts in the workers', sequences in the original's order."""
+    """Return the human stories of each photo sequence: texts in the workers' order, sequences in the original's."""
     by_story: dict[str, list[tuple[int | None, _Annotation]]] = {}
     for annotation in _annotations(_typed(document, dict[str, Any]).get("annotations")):
         if annotation.story_id is None:
@@ -234,7 +237,7 @@ def gold_stories(document: Json) -> dict[str, list[str]]:
 
 
 def _annotations(value: Any) -> list[_Annotation]:
-    """Read the annotations in [[{...}], ...], or else in [{...}, ...]."""
+    """Read the annotations in [[{...}], ...] or in [{...}, ...]."""
     if value is None:
         raise Uncaught("the gold file has no annotations")
     try:
@@ -255,7 +258,7 @@ def _ordered(gold: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
 
 def _trusted(path: Path, stories: Callable[[Json], T]) -> T:
-    """Return the stories in a file of the organisers, in which any mistake ends the evaluation."""
+    """Return the stories in a file of the organisers; any mistake in it ends the evaluation."""
     try:
         return stories(_document(path))
     except (Uncaught, JsonSyntax) as error:
@@ -276,7 +279,7 @@ def _key(photos: Sequence[str | None]) -> str:
 
 
 def _typed(value: Json, kind: type[T]) -> T:
-    """Return a value in its type.  Raises JsonSyntax for another type."""
+    """Return a value as the given type.  Raises JsonSyntax if it has another type."""
     try:
         return convert(value, kind)
     except ValidationError as error:

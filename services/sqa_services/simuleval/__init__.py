@@ -1,1 +1,1 @@
-"""SimulEval, both ways: its agents as translators, our translators as its agents."""
+"""SimulEval in both directions: its agents as translators, and translators of this project as its agents."""

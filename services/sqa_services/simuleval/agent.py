@@ -1,16 +1,16 @@
-"""A SimulEval agent, unchanged, as a translator.
+"""An unchanged SimulEval agent as a translator.
 
     translator: {name: simuleval, agent: my_agent.py:MyAgent, args: [--waitk, 3]}
     translator: {name: simuleval, agent: my.package.agents:MyAgent}
 
-The class is built as `simuleval --agent FILE ARGS` builds it (its own options beside all of SimulEval's) and driven as
-SimulEval 1.1's evaluator drives it: every `pushpop` brings one more source word, after the last word empty segments,
-until a segment that the agent returns is `finished`.  What it writes is split at white space, in words.
+The class is built as in `simuleval --agent FILE ARGS` (its own options beside all of SimulEval's) and driven as in
+SimulEval 1.1's evaluator.  Every `pushpop` passes one more source word, and empty segments after the last word, until
+the agent returns a segment that is `finished`.  The agent's output is split at white space into words.
 
-SimulEval tells an agent with the last word that it is the last.  A pulled source cannot: the end is known when one
-more word is asked for.  So `translate` looks at the source's `__length_hint__` (iterators over lists and tuples have
-one) and announces the end with the last word, as SimulEval does.  A source that does not know its length has its end
-announced by an empty segment after the last word.
+SimulEval announces the last word to an agent together with that word.  A pulled source cannot: its end is known only
+when another word is requested.  So `translate` looks at the source's `__length_hint__`, which iterators over lists and
+tuples have, and announces the end with the last word, as SimulEval does.  If a source does not know its length, an
+empty segment after the last word announces the end.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from sqa_services.protocols.agents import agent_class
 if TYPE_CHECKING:
     from simuleval.agents import GenericAgent
 
-VERSION = 1  # raise when the same agent would be driven otherwise
-PATIENCE = 10_000  # pushes after the end of a sentence before an agent that never finishes is given up
+VERSION = 1  # increase when the same agent would be driven differently
+PATIENCE = 10_000  # pushes after the end of a sentence before giving up on an agent that never finishes
 
-# place, word (None after the last), whether it is the last -> the agent's words, and whether it has finished
+# position, word (None after the last), whether it is the last word -> the agent's words, and whether it has finished
 PushPop = Callable[[int, str | None, bool], tuple[list[str], bool]]
 Translate = Callable[[Iterator[str]], Iterator[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class SimulevalConfig:
-    """The agent's class and its command line."""
+    """Configuration of an agent: its class and its command line."""
 
     agent: Annotated[str, '"path/to/file.py:ClassName" or "module:ClassName"']
     args: Annotated[tuple[str | int | float, ...], "as on SimulEval's command line: [--waitk, 3]"] = ()
@@ -60,7 +60,7 @@ class SimulevalConfig:
 
 
 class SimulevalTranslator:
-    """Drive one agent object through sentence after sentence."""
+    """A translator that drives one agent object through sentence after sentence."""
 
     def __init__(self, config: SimulevalConfig) -> None:
         self.name = config.agent
@@ -84,7 +84,7 @@ class SimulevalTranslator:
         return driven(source, self._pushpop, lambda problem: DataError(f"{self.name}: {problem}"))
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
-        """Return the emissions of whole questions: sentence by sentence, every source knows its length."""
+        """Return the emissions of whole questions, sentence by sentence; every source knows its length."""
         return emissions_of(self.translate, questions)
 
     def _pushpop(self, index: int, word: str | None, ended: bool) -> tuple[list[str], bool]:
@@ -95,9 +95,9 @@ class SimulevalTranslator:
         return [] if output.is_empty else output.content.split(), output.finished
 
     def fingerprint(self) -> str:
-        """Hash of SimulEval's release, the agent's code, its arguments and the files these name.
+        """Hash of SimulEval's version, the agent's code, its arguments and the files that they name.
 
-        An agent that depends on more may have a method `fingerprint() -> str`, which is hashed too.
+        If an agent depends on more, its method `fingerprint() -> str` is hashed, too.
         """
         return self._fingerprint
 
@@ -122,7 +122,7 @@ def driven(source: Iterator[str], pushpop: PushPop, failure: Callable[[str], Exc
 
 
 def emissions_of(translate: Translate, questions: Sequence[Question]) -> list[list[Emission]]:
-    """Return the emissions of whole questions: sentence by sentence, every source knows its length."""
+    """Return the emissions of whole questions, sentence by sentence; every source knows its length."""
     return [[emission for i in range(len(q.sentences)) for emission in _emissions(translate, q, i)] for q in questions]
 
 
@@ -134,7 +134,7 @@ def _emissions(translate: Translate, question: Question, index: int) -> Iterator
 
 
 def build(config: SimulevalConfig) -> SimulevalTranslator:
-    """Return the translator of a config.  Raises ConfigError without SimulEval or the agent."""
+    """Return the translator of a config.  Raises ConfigError if SimulEval or the agent is missing."""
     need("simuleval", "translator 'simuleval'")
     return SimulevalTranslator(config)
 
@@ -148,10 +148,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _build_agent(kind: type[GenericAgent], arguments: list[str]) -> GenericAgent:
-    """Build an agent as simuleval.utils.agent.build_system_args does, with these arguments."""
+    """Build an agent with these arguments, as simuleval.utils.agent.build_system_args does."""
     from simuleval import options
 
-    before, sys.argv = sys.argv, ["simuleval", *arguments]  # SimulEval and some agents read it themselves
+    before, sys.argv = sys.argv, ["simuleval", *arguments]  # SimulEval and some agents read sys.argv
     try:
         parser = options.general_parser(None, _Parser(prog="simuleval", add_help=False, conflict_handler="resolve"))
         options.add_evaluator_args(parser)

@@ -1,4 +1,4 @@
-"""Answer a log as `sqa run` does, for scorers inside other programs: SimulEval's and simulstream's."""
+"""Answers to the translations in a log, as in `sqa run`, for scorers inside SimulEval and simulstream."""
 
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.engine import run
 
 NAMES = ("ew", "oracle-ew", "stable-ew", "accuracy")
-SHOWN = {f"SQA_{name.upper().replace('-', '_')}": name for name in NAMES}  # what the other programs call them
+SHOWN = {f"SQA_{name.upper().replace('-', '_')}": name for name in NAMES}  # name in the other programs -> metric
 FACTS = {f"SQA_{Facts(side).name.upper().replace('-', '_').replace('@', '_')}": Facts(side) for side in SIDES}
 
 
@@ -27,8 +27,8 @@ class Answered(NamedTuple):
     """The scores of a log."""
 
     questions: list[Question]
-    scores: dict[str, list[float]]  # metric -> of each question
-    value: dict[str, float]  # metric -> of all
+    scores: dict[str, list[float]]  # metric -> score of each question
+    value: dict[str, float]  # metric -> score of all questions
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -45,7 +45,7 @@ def add_pair(parser: ArgumentParser) -> None:
 
 @contextmanager
 def in_a_file(log: str) -> Iterator[Path]:
-    """Write a log's text to a temporary file."""
+    """Write a log's text to a temporary file during the block."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "instances.log"
         file.write_text(log, encoding="utf-8")

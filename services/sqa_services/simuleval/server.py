@@ -1,13 +1,14 @@
 """`sqa serve simuleval`: a translator of this project, or a SimulEval agent, for `simuleval --remote-eval`.
 
-    GET /          {"info": TEXT}                        POST /reset    forget the sentence in hand
+    GET /          {"info": TEXT}                        POST /reset    discard the current sentence
     PUT /input     a segment of the source, as JSON      GET /output    a segment of the translation, as JSON
 
-The same routes, bodies and status codes as `simuleval --standalone` (SimulEval 1.1), with a token beyond loopback and
-limits.  The protocol has no name for a client or a sentence, so there is one at a time, and while it is under way a
-second client is refused (409); a user in the address (any:TOKEN@host) tells clients apart.  Start a server for each.
+Routes, bodies and status codes are those of `simuleval --standalone` (SimulEval 1.1), with limits and, beyond loopback,
+a token.  The protocol has no name for a client or a sentence, so the server handles one sentence at a time and refuses
+a second client (409) meanwhile.  A user in the address (any:TOKEN@host) distinguishes clients.  Start one server per
+client.
 
-`simuleval` cannot send a token by itself; it is the password in its address: --remote-address any:TOKEN@host.
+`simuleval` cannot send a token itself, so the token is the password in its address: --remote-address any:TOKEN@host.
 """
 
 from __future__ import annotations
@@ -35,19 +36,19 @@ if TYPE_CHECKING:
     from simuleval.agents import GenericAgent
     from simuleval.data.segments import Segment
 
-MAX_SEGMENTS = 10_000  # of one sentence
-LEASE_SECONDS = 10.0  # without a request, after which a sentence under way may be given up
+MAX_SEGMENTS = 10_000  # maximum segments of one sentence
+LEASE_SECONDS = 10.0  # idle time after which another client may take over
 
 
 def serve(translator: str, agent: str, arguments: Sequence[str], address: Address) -> None:
-    """Serve until interrupted.  simuleval missing: ConfigError."""
+    """Serve until interrupted.  Raises ConfigError if simuleval is missing."""
     served = agent_of(translator, agent, arguments)
     print(f"sqa: {served} at {address.url}; simuleval --remote-eval --remote-port {address.port}", file=sys.stderr)
     serving.run_app(make_app(served, address), address)
 
 
 def agent_of(translator: str, agent: str = "", arguments: Sequence[str] = ()) -> GenericAgent:
-    """Return the SimulEval agent to serve: around a translator (YAML, or a config file), or one "file.py:Class"."""
+    """Return the SimulEval agent to serve: a wrapped translator (YAML or config file), or an agent "file.py:Class"."""
     need("simuleval", "sqa serve simuleval")
     if bool(translator) == bool(agent):
         raise ConfigError("--translator and --agent: give one of them")
@@ -61,7 +62,7 @@ def agent_of(translator: str, agent: str = "", arguments: Sequence[str] = ()) ->
 
 
 def make_app(agent: GenericAgent, address: Address) -> Starlette:
-    """Return the application.  The token is needed for all but GET /."""
+    """Return the application.  All requests but GET / need the token."""
     server = Server(agent)
     routes = [
         Route("GET", "/", server.info, public=True),
@@ -73,26 +74,26 @@ def make_app(agent: GenericAgent, address: Address) -> Starlette:
 
 
 class Lease:
-    """The client whose sentence is under way; others are refused (409) until it is over, or was left alone for long.
+    """The client whose sentence is in progress; others are refused (409) until the sentence ends or was idle for long.
 
-    The protocol names neither clients nor sentences.  A client is known by the user in its address and by its machine.
-    Of two without a user on one machine, the second is known by what it does: it resets in the middle of a sentence,
-    sends a segment that is not the next one, or asks for an output without an input.
+    The protocol names neither clients nor sentences.  A client is identified by the user in its address and by its
+    machine.  If two clients on one machine have no user, the second is recognised by its requests: it resets in the
+    middle of a sentence, sends a segment that is not the next one, or requests an output without an input.
     """
 
     def __init__(self) -> None:
         self._client: tuple[bytes, str] = (b"", "")
-        self._segments = 0  # words of the sentence that came
-        self._answered = True  # whether the last input has its output
+        self._segments = 0  # segments received for the sentence
+        self._answered = True  # whether the output of the last input was requested
         self._used = 0.0  # time.monotonic() of the last request
 
     def reset(self, client: tuple[bytes, str]) -> None:
-        """Begin a sentence; a client with a user may do so at any time."""
+        """Start a sentence; a client with a user may do so at any time."""
         self._refuse_if(self._under_way() and not (client == self._client and client[0]))
         self._client, self._segments, self._answered = client, 0, True
 
     def input(self, client: tuple[bytes, str], index: int | None) -> None:
-        """Take a segment; `index` is its number, None of an empty one."""
+        """Accept a segment; `index` is its number, or None for an empty segment."""
         self._refuse_if(self._under_way() and client != self._client)
         if index is not None:
             self._refuse_if(index != self._segments)
@@ -102,7 +103,7 @@ class Lease:
         self._used, self._answered = time.monotonic(), False
 
     def output(self, client: tuple[bytes, str]) -> None:
-        """Give the output of the last input."""
+        """Record that the output of the last input is requested."""
         self._refuse_if(self._under_way() and (client != self._client or self._answered))
         self._used, self._answered = time.monotonic(), True
 
@@ -139,7 +140,7 @@ class Server:
         try:
             segment = _segment(body)
         except (ValueError, TypeError, KeyError) as error:
-            raise Refused(500) from error  # what the original answers
+            raise Refused(500) from error  # status of the original
         self._lease.input(_client(request), None if segment.is_empty else segment.index)
         await self._thread.run(self._agent.push, segment)
         return reply("")
@@ -153,12 +154,12 @@ class Server:
 
 
 def _client(request: Request) -> tuple[bytes, str]:
-    """Return the user in the client's address, and its machine."""
+    """Return the user in the client's address, and the client's machine."""
     return given_name(request.headers), request.client.host if request.client else ""
 
 
 def _segment(body: bytes) -> Segment:
-    """Return the source segment in a body.  Raises ValueError, TypeError or KeyError for anything else."""
+    """Return the source segment in a body.  Raises ValueError, TypeError or KeyError if there is none."""
     from simuleval.data.segments import segment_from_json_string
 
     value = parse_json(body)
@@ -171,7 +172,7 @@ def _segment(body: bytes) -> Segment:
 
 
 def _plain(segment: Segment) -> dict[str, Any]:
-    """Return a segment as JSON values.  A missing target language, in SimulEval 1.1.4 a type, is null."""
+    """Return a segment as JSON values; a missing target language, which is a type in SimulEval 1.1.4, becomes null."""
     values = dict(vars(segment))
     language = values.get("tgt_lang")
     return values | {"tgt_lang": language if isinstance(language, str) else None}

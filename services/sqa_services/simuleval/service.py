@@ -1,10 +1,10 @@
-"""An agent that SimulEval 1.1 serves (`simuleval --standalone`), or anything that speaks so, as a translator.
+"""An agent served by SimulEval 1.1 (`simuleval --standalone`), or any service with its protocol, as a translator.
 
     translator: {name: simuleval_service, url: "http://localhost:12321"}
 
-It is driven as SimulEval's remote evaluator drives it: a reset before each sentence, then a source word in and a
-segment out until that is `finished`, empty segments after the last word.  Where the source knows its length, the end is
-announced with the last word, as SimulEval does (see agent.py); the package itself is not needed.
+The service is driven as in SimulEval's remote evaluator.  After a reset, each source word is sent and a segment is
+received, with empty segments after the last word, until a received segment is `finished`.  If the source knows its
+length, the end is announced with the last word, as in SimulEval (see agent.py).  The package itself is not needed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from sqa.files.store import digest
 from sqa.net.client import Service, token_from, url_problems
 from sqa_services.simuleval.agent import driven, emissions_of
 
-VERSION = 1  # raise when the same service would be driven otherwise
+VERSION = 1  # increase when the same service would be driven differently
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class SimulevalServiceConfig:
 
 
 class SimulevalServiceTranslator:
-    """Drive one service through sentence after sentence."""
+    """A translator that drives one service through sentence after sentence."""
 
     def __init__(self, config: SimulevalServiceConfig, service: Service) -> None:
         self._config, self._service = config, service
 
     def fingerprint(self) -> str:
-        """Hash of the address and the label: what answers there only the user knows."""
+        """Hash of the address and the label; only the user knows which program answers at the address."""
         return digest(["simuleval_service", VERSION, self._config.url, self._config.label])
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
@@ -51,7 +51,7 @@ class SimulevalServiceTranslator:
         return driven(source, self._pushpop, lambda problem: self._service.problem("GET", "/output", problem))
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
-        """Return the emissions of whole questions: sentence by sentence, every source knows its length."""
+        """Return the emissions of whole questions, sentence by sentence; every source knows its length."""
         return emissions_of(self.translate, questions)
 
     def _pushpop(self, index: int, word: str | None, ended: bool) -> tuple[list[str], bool]:
@@ -67,7 +67,7 @@ class SimulevalServiceTranslator:
 
 
 def _segment(index: int, word: str | None, finished: bool) -> dict[str, Any]:
-    """Return a segment of SimulEval's: a word, or an empty one."""
+    """Return a segment in SimulEval's format: a word, or an empty segment."""
     empty = word is None
     return {
         "index": index,
@@ -81,5 +81,5 @@ def _segment(index: int, word: str | None, finished: bool) -> dict[str, Any]:
 
 
 def build(config: SimulevalServiceConfig) -> SimulevalServiceTranslator:
-    """Return the translator of a config.  Raises ConfigError if the variable has no token."""
+    """Return the translator of a config.  Raises ConfigError if the environment variable has no token."""
     return SimulevalServiceTranslator(config, Service(config.url, config.timeout, token=token_from(config.token_env)))

@@ -1,17 +1,19 @@
-"""Expected wins inside simulstream 1.0: its own command that scores latencies, with SQA_EW and its kin as scorers.
+"""Expected wins inside simulstream 1.0: its command for latency scores, with SQA_EW and related metrics as scorers.
 
-    sqa simulstream-score --scorer SQA_EW --sqa-questions questions.jsonl --log-file metrics.jsonl \
+    sqa simulstream-score --scorer SQA_EW --sqa-questions questions.jsonl --log-file metrics.jsonl \\
         --eval-config eval.yaml --audio-definition segments.yaml
 
-The tokens are pieces of words as `--eval-config` says for `detokenizer_type: simuleval`; for other detokenizers
-`--sqa-pieces` says so (docs/simulstream.md).
+With `detokenizer_type: simuleval`, `--eval-config` gives the kind of pieces that the tokens are.  For other
+detokenizers, `--sqa-pieces` gives the kind (docs/simulstream.md).
 
-simulstream gives a scorer the final text alone; what was shown and then deleted, and when, is read from the log itself.
-So the number is that of `sqa run` on the log.  simulstream prints it as a latency "in seconds", which it is not.
+simulstream passes only the final text to a scorer.  The log itself shows which words were deleted later, and when, so
+the score equals that of `sqa run` on the log.  simulstream prints the score as a latency "in seconds", although it is
+not a time.
 
-SQA_FACTS wants simulstream's `--reference` and no questions: the facts of each of its segments (docs/facts.md), after
-simulstream's own resegmentation.  With `--sqa-sources FILE`, a line for each segment, SQA_FACTS_INVENTED,
-SQA_FACTS_LAG (that one in seconds, as `sqa latency LOG --facts` estimates them) and SQA_FACTS_TIMED have values, too.
+SQA_FACTS needs simulstream's `--reference` but no questions.  It scores the facts of each segment (docs/facts.md) after
+simulstream's own resegmentation.  With `--sqa-sources FILE`, which has one line per segment, SQA_FACTS_INVENTED,
+SQA_FACTS_LAG and SQA_FACTS_TIMED have values, too.  SQA_FACTS_LAG is in seconds, as estimated by `sqa latency LOG
+--facts`.
 """
 
 import json
@@ -62,7 +64,7 @@ class OfAnswers(LatencyScorer):
 
 
 class OfFacts(MWERSegmenterBasedLatencyScorer):
-    """Facts of the reference that the translation of its segment has."""
+    """A metric of the reference's facts that the translation of each segment contains."""
 
     metric: Facts
     args: Namespace
@@ -101,14 +103,14 @@ for _shown, _facts in FACTS.items():
 
 
 def _line(index: int, written: OutputWithDelays, segment: ReferenceSentenceDefinition) -> str:
-    """Return a segment as OmniSTEval writes it: its times in ms since its start, before which a word may be written."""
+    """Return a segment in OmniSTEval's format: times in ms since its start, before which no word is written."""
     row = {"index": index, "docid": 0, "segid": 0, "prediction": written.final_text, "reference": segment.content}
     delays = [1000 * (delay - segment.start_time) for delay in written.ideal_delays]
     return json.dumps({**row, "emission_cu": delays, "source_length": 1000 * float(segment.duration)}) + "\n"
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run simulstream_score_latency; problems of log or questions are reported first."""
+    """Run simulstream_score_latency; problems of the log or the questions are reported first."""
     sys.argv = ["simulstream_score_latency", *arguments]
     if set(SHOWN) & set(arguments) and not {"-h", "--help"} & set(arguments):
         parser = ArgumentParser(add_help=False)
@@ -125,7 +127,7 @@ def _add_options(parser: ArgumentParser) -> None:
 
 
 def _pieces(args: Namespace) -> str | None:
-    """Return the kind of the log's tokens, by the option or the configuration of simulstream's detokenizer."""
+    """Return the kind of the log's tokens, from the option or the configuration of simulstream's detokenizer."""
     config = yaml.safe_load(Path(args.eval_config).read_text(encoding="utf-8")) or {}
     pieces: str | None = args.sqa_pieces
     if pieces or config.get("detokenizer_type") != "simuleval":

@@ -4,11 +4,11 @@
     simuleval --agent $agent --translator '{name: waitk, model: es-en, k: 6}' --source FILE --target FILE
     simuleval --agent $agent --translator configs/xqb_es_wait6_bm25.yaml --source FILE --target FILE
 
-`--translator` takes what `translator:` takes in a config, or a config file, whose translator is meant.  SimulEval
-itself comes with the extra "simul".
+`--translator` takes the value of `translator:` in a config, or a config file whose translator is used.  The extra
+"simul" installs SimulEval.
 
-Words and delays are those of a run of this project: what `translate` writes after pulling g words has the delay g.
-SimulEval hands over a word before it asks for anything, so what is written at g = 0 gets the delay 1.
+Words and delays equal those of a run of this project: a word that `translate` writes after pulling g words has the
+delay g.  SimulEval passes a word before it requests output, so words written at g = 0 get the delay 1.
 """
 
 import weakref
@@ -32,24 +32,24 @@ Translate = Callable[[Iterator[str]], Iterator[str | Write]]
 
 
 class _Abandoned(BaseException):
-    """Pushed in place of a word, and raised inside `translate`, when its sentence is dropped."""
+    """Exception that is pushed instead of a word, and raised inside `translate`, when its sentence is dropped."""
 
 
 class Turn(NamedTuple):
     """The output of a translator between two reads."""
 
     words: list[str | Write]
-    finished: bool  # the sentence is over: it wrote its last word
+    finished: bool  # whether the last word of the sentence was written
     error: BaseException | None = None
 
 
 class Pushed:
-    """`translate` turned inside out: source words are pushed in, target words come back.
+    """Inverted control flow of `translate`: the caller pushes source words and receives target words.
 
-    A generator that pulls cannot be suspended in the middle of `next(source)` but by a second stack.  So `translate`
-    runs in a thread, which sleeps whenever the pusher is awake and the other way round: one runs at a time, nothing
-    is computed twice, and any translator will do.  The thread lives as long as this object, for torch keeps a pool of
-    workers for every thread that calls it.
+    A generator that pulls its input can be suspended inside `next(source)` only with a second stack.  So `translate`
+    runs in a thread that alternates with the caller.  Only one of them runs at a time, nothing is computed twice, and
+    any translator works.  The thread lives as long as this object, because torch keeps a pool of workers for every
+    thread that calls it.
     """
 
     def __init__(self, translate: Translate) -> None:
@@ -62,9 +62,9 @@ class Pushed:
         self._thread.start()
 
     def push(self, word: str | None) -> Turn:
-        """Give one source word, None at the end of a sentence; return the output until the next word is pulled.
+        """Push one source word, None at the end of a sentence; return the output until the next word is pulled.
 
-        After a finished turn comes the next sentence's first word.  An exception of the translator is raised here.
+        After a finished turn, the next word begins the next sentence.  Exceptions of the translator are raised here.
         """
         self._to.put(word)
         turn = self._from.get()
@@ -73,18 +73,18 @@ class Pushed:
         return turn
 
     def restart(self) -> None:
-        """Drop the sentence in hand, if there is one."""
+        """Drop the current sentence, if there is one."""
         self._to.put(_Abandoned())
 
     def close(self) -> None:
-        """End the thread and wait for it: the program may not end while torch ends a thread's workers."""
+        """End the thread and wait for it, since the program must not exit while torch ends a thread's workers."""
         self._closed = True
         self._to.put(_Abandoned())
         if self._thread is not current_thread():
             self._thread.join(timeout=10)
 
     def _run(self) -> None:
-        """Translate one sentence after the other, in the thread."""
+        """Translate one sentence after another, in the thread."""
         while not self._closed:
             first = self._to.get()
             if isinstance(first, _Abandoned):
@@ -95,13 +95,13 @@ class Pushed:
                     self._written.append(word)
             except _Abandoned:
                 pass
-            except BaseException as error:  # whatever it is, the pusher waits for it
+            except BaseException as error:  # the caller waits, whatever the error
                 self._from.put(Turn([], True, error))
             else:
                 self._from.put(Turn(self._written, True))
 
     def _source(self, word: str | None) -> Iterator[str]:
-        """Yield the words as they are pushed; pulling the next one hands the turn over."""
+        """Yield the words as they are pushed; pulling the next word returns control to the caller."""
         while word is not None:
             yield word
             self._from.put(Turn(self._written, False))
@@ -114,13 +114,13 @@ class Pushed:
 
 @entrypoint
 class TranslatorAgent(TextToTextAgent):
-    """A translator of this project, for SimulEval."""
+    """A translator of this project as a SimulEval agent."""
 
     def __init__(self, args: Namespace) -> None:
         self._asked: str = args.translator
         self.translator = translator_from(self._asked)
         self._pushed = Pushed(self.translator.translate)
-        self._given = 0  # source words of this sentence that the translator has
+        self._given = 0  # source words of this sentence that the translator has received
         weakref.finalize(self, self._pushed.close)
         super().__init__(args)
 
@@ -133,14 +133,14 @@ class TranslatorAgent(TextToTextAgent):
         )
 
     def reset(self) -> None:
-        """Forget the sentence in hand."""
+        """Drop the current sentence."""
         super().reset()
         self._pushed.restart()
         self._given = 0
 
     def policy(self) -> Action:
-        """WRITE the translator's output for the new words; READ if there is none."""
-        words = " ".join(self.states.source).split()  # an agent before this one may send several at once
+        """Return a WRITE of the translator's output for the new words, or a READ if there is no output."""
+        words = " ".join(self.states.source).split()  # a preceding agent may send several words at once
         new: list[str | None] = [*words[self._given :]]
         if self.states.source_finished:
             new.append(None)
@@ -154,12 +154,12 @@ class TranslatorAgent(TextToTextAgent):
         return WriteAction(" ".join(written), finished=False) if written else ReadAction()
 
     def fingerprint(self) -> str:
-        """Return the translator's fingerprint, or that of its source and config."""
+        """Return the translator's fingerprint, or a fingerprint of its source and config."""
         return fingerprint_of(TRANSLATORS, translator_config(self._asked), self.translator)
 
 
 def _appended(word: str | Write) -> str:
-    """Return a written word.  Raises ConfigError for a retraction: SimulEval's agents only append."""
+    """Return a written word.  Raises ConfigError for a retraction, since SimulEval's agents only append."""
     if isinstance(word, Write):
         if word.erase:
             raise ConfigError("--translator: it retracts words; a SimulEval agent can only append")

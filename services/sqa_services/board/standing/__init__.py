@@ -1,1 +1,1 @@
-"""Plausibility, views, rounding and the rank of models."""
+"""Plausibility, views, rounding and rank of models."""

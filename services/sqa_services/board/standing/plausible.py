@@ -1,15 +1,15 @@
 """Rules for submissions that no system can have produced by reading the source as the file claims.
 
-A file itself states how much of the source had been read before each word.  The rules detect impossible files; they
-cannot detect a careful lie (words of the whole sentence with delays of wait-3), so every file is shown as unverified.
-Reasons that depend on answers or references hold no counts, which would reveal secret answers.
+A submission file itself states how much of the source was read before each word.  The rules detect impossible files.
+They cannot detect a careful lie, such as words of the whole sentence with the delays of wait-3, so every file is shown
+as unverified.  Reasons that depend on answers or references contain no counts, which would reveal secret answers.
 
     blind    a buzz before any source word; a text or a guess that differs between questions before any source word
-    early    right answers earlier than any known system: `EARLY` says which share of questions by which share of source
+    early    right answers earlier than any known system: `EARLY` gives the share of questions per share of the source
     ahead    a translation that is written before its source: a mean lag far below zero
-    copied   the human reference, or it with a few words altered
-    length   far too many words for the source (or guesses tried at one moment), or far too few
-    answers  one and the same answer to every question
+    copied   the human reference, or the reference with a few altered words
+    length   far too many words for the source (or guesses at one source position), or far too few
+    answers  the same answer to every question
 """
 
 import re
@@ -20,31 +20,33 @@ import numpy as np
 from sqa.core.answers import key
 from sqa.core.trace import QuestionTrace
 
-LONG = 20  # source words from which a question is long enough for shares of it to mean something
-FEW = 3  # questions: fewer than these may be chance
-# (share of the source, share of the long questions whose right guess no known system has by then).  The best guesser is
-# right within 5% of the source on 1% of XQB's Spanish questions, within 10% on 7%, within 25% on 22% (rerank, Apertium
-# wait-3); reading the human translation at an interpreter's pace on 6%, 12% and 28%.
+LONG = 20  # source words: minimum length of a long question, for which shares of the source are meaningful
+FEW = 3  # questions: a smaller number may be chance
+# (share of the source, greatest share of long questions with a right guess by then).  The best guesser is right within
+# 5% of the source on 1% of XQB's Spanish questions, within 10% on 7%, and within 25% on 22% (rerank, Apertium wait-3).
+# On
+# the human translation at an interpreter's pace, the shares are 6%, 12% and 28%.
 EARLY = ((0.05, 0.10), (0.10, 0.20), (0.25, 0.50))
-# mean lag of a question's words, in shares of its source; the least of 14 runs on mini-es and xqb-es had -0.07
+# Mean lag of a question's words, as a share of its source.  The minimum of 14 runs on mini-es and xqb-es is -0.07.
 AHEAD = -0.10
-AHEAD_QUESTIONS = 0.10  # share of the long questions; of those runs 5% of the questions were below -0.01
-COPIED = 0.05  # share of the long questions
-# Overlap with the human reference, see `overlap`.  Of 12 outputs on mini-es, mini-pl, xqb-es and xqb-pl (wait-k,
-# Apertium, the language model by wait-3, in full, with a beam of 4) no question had more than .89, no mean was above
-# .71; with three tenths of what the model wrote otherwise put as in the reference, 4.1% of the questions had more than
-# .9, the mean was .79.  With every tenth word of the reference altered both are about .9.
+AHEAD_QUESTIONS = 0.10  # share of long questions; in the same 14 runs, 5% of questions were below -0.01
+COPIED = 0.05  # share of long questions
+# Overlap with the human reference, see `overlap`.  We measured 12 outputs on mini-es, mini-pl, xqb-es and xqb-pl
+# (wait-k,
+# Apertium, the language model with wait-3, full input, and a beam of 4): no question exceeded .89 and no mean exceeded
+# .71.  With three tenths of the differing words replaced by the reference's, 4.1% of the questions exceeded .9 and the
+# mean was .79.  With every tenth word of the reference altered, both values are about .9.
 OVERLAP = 0.9
 MEAN_OVERLAP = 0.85
 RATIO = (0.2, 5.0)  # target words per source word, over all questions
-TRIED = 20  # distinct guesses at one and the same source word
-SAME_ANSWER = 10  # questions with different answers that one answer is given to
+TRIED = 20  # distinct guesses at the same source word
+SAME_ANSWER = 10  # questions with different answers that receive the same answer
 
 
 def implausible(traces: Sequence[QuestionTrace], early: bool = True) -> list[str]:
     """Return the reasons why traces are implausible, one line each.
 
-    `early`: whether the questions keep their order of clues, hard ones first.
+    `early`: whether the clues of each question keep their order, from hard to easy.
     """
     rules = (_blind_buzzes, _blind_words, _blind_guesses, _ahead, _copied, _length, _tried, _one_answer)
     chosen = (*rules, _early) if early else rules
@@ -71,13 +73,13 @@ def _blind_guesses(traces: Sequence[QuestionTrace]) -> Iterator[str]:
 
 
 def _blind_steps(trace: QuestionTrace) -> int:
-    """Return the number of steps before any source word was read."""
+    """Return the number of steps before the first source word was read."""
     return int(np.searchsorted(trace.source_words, 1))
 
 
 def _early(traces: Sequence[QuestionTrace]) -> Iterator[str]:
     long = [t for t in _long(traces) if t.guesses is not None]
-    first = [t.fraction[np.argmax(t.correct)] for t in long if t.correct.any()]  # of the source, at the right answer
+    first = [t.fraction[np.argmax(t.correct)] for t in long if t.correct.any()]  # share of source read
     counts = [(sum(fraction <= read for fraction in first), share) for read, share in EARLY]
     if any(count >= FEW and count > share * len(long) for count, share in counts):
         limits = ", ".join(f"{share:.0%} of the questions within {read:.0%}" for read, share in EARLY)
@@ -112,7 +114,8 @@ def _copied(traces: Sequence[QuestionTrace]) -> Iterator[str]:
 def overlap(text: str, other: str) -> float:
     """Return 2 * (words of the longest common subsequence) / (words of both texts), 0 to 1.
 
-    Case and punctuation are ignored; texts without words have 0.  Bit-parallel algorithm of H. Hyyrö, 2004.
+    Case and punctuation are ignored; the overlap is 0 for texts without words.  Bit-parallel algorithm of H. Hyyrö,
+    2004.
     """
     words, other_words = (re.findall(r"\w+", side.lower()) for side in (text, other))
     at: dict[str, int] = {}

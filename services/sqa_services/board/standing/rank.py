@@ -1,11 +1,11 @@
-"""Rank of models: weighted metrics with intervals; implausible models stand below the rank.
+"""Rank of models: weighted metrics with intervals; implausible models are listed below the ranked ones.
 
-    rank      place by Dynascore (without one by performance); equal scores share a place
-    interval  95%, of the performance, by resampling examples within each data set
-    places    [first, last] place by performance: 1 + those surely better, all - those surely worse; "surely": the 95%
-              interval of the paired difference, over the same resampled examples, leaves out 0
+    rank      place by Dynascore, or by performance if there is no Dynascore; equal scores share a place
+    interval  95% interval of the performance, by resampling examples within each data set
+    places    [first, last] place by performance: 1 + number of surely better models, number of models - number of
+              surely worse models; "surely": the 95% interval of the paired difference excludes 0
 
-Implausible and withdrawn models have no rank.
+All intervals use the same resampled examples.  Implausible and withdrawn models have no rank.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,15 +24,15 @@ from sqa_services.board.task import Task
 
 VERSION = 3
 RESAMPLES = 1000
-CUTOFF = 0.0001  # of the largest performance
-MOST_KEPT = 64  # cached standings of a board
-STANDING = ("dynascore", "rank", "interval", "places")  # of a row, null until computed
-Row = dict[str, Any]  # of the leaderboard
-Rows = Sequence[Mapping[str, Any]]  # of the database
-Weights = Mapping[str, float]  # of data sets, or of metrics
-Details = Callable[[Sequence[int]], Mapping[int, Any]]  # evaluation ids -> the examples' statistics
-Standing = tuple[list[list[float]], list[list[int]]]  # intervals and places, by row
-Standings = dict[Any, Standing]  # cache: key -> standing; what a key names is immutable
+CUTOFF = 0.0001  # minimum difference in performance, as a share of the largest
+MOST_KEPT = 64  # number of standings that a board caches
+STANDING = ("dynascore", "rank", "interval", "places")  # columns of a row that are null until computed
+Row = dict[str, Any]  # row of the leaderboard
+Rows = Sequence[Mapping[str, Any]]  # rows of the database
+Weights = Mapping[str, float]  # weights of data sets or of metrics
+Details = Callable[[Sequence[int]], Mapping[int, Any]]  # evaluation ids -> statistics of the examples
+Standing = tuple[list[list[float]], list[list[int]]]  # intervals and places, one each per row
+Standings = dict[Any, Standing]  # cache: key -> standing; the data behind a key are immutable
 
 
 def rank(
@@ -66,7 +66,7 @@ def rank(
 
 
 def _means(task: Task, on_each: Sequence[Mapping[str, float]], of_data: Weights) -> dict[str, float]:
-    """Return the weighted mean over data sets of each metric that all of them have."""
+    """Return the weighted mean over data sets of each metric that every data set has."""
     weights = of_data.values()
     return {
         metric: sum(values[metric] * weight for values, weight in zip(on_each, weights, strict=True)) / sum(weights)
@@ -90,10 +90,10 @@ def _values(done: Rows) -> dict[tuple[str, str], dict[str, float]]:
 
 
 def _marks(models: Rows, done: Rows, of_data: Weights) -> dict[str, list[str]]:
-    """Return model -> reasons why it is implausible on these data sets; copies of others' answers are, too."""
+    """Return model -> reasons why it is implausible on these data sets, including copies of other models' answers."""
     marks: dict[str, list[str]] = {model["name"]: [] for model in models}
     about = {model["name"]: model for model in models}
-    first: dict[tuple[str, str], str] = {}  # (data set, digest) -> the first model with these answers
+    first: dict[tuple[str, str], str] = {}  # (data set, digest) -> first model with these answers
     shown = [row for row in done if row["dataset"] in of_data and row["model"] in about]
     for row in sorted(shown, key=lambda row: about[row["model"]]["id"]):
         result, name, where = row["result"], row["model"], prefixed(row["prefix"], row["dataset"])
@@ -128,7 +128,7 @@ def _add_places(
 
 
 def _standing(on_each: Sequence[Floats], weights: Sequence[float], get: Additive) -> Standing:
-    """Return intervals and places by model, from the statistics on each data set, (models, n, d)."""
+    """Return intervals and places by model, from the statistics (models, n, d) on each data set."""
     parts = zip(on_each, weights, strict=True)
     each = [weight / sum(weights) * _resampled(stats, get) for stats, weight in parts]
     samples = np.sum(each, axis=0)  # (models, RESAMPLES)
@@ -141,21 +141,21 @@ def _standing(on_each: Sequence[Floats], weights: Sequence[float], get: Additive
 
 
 def _resampled(stats: Floats, get: Additive) -> Floats:
-    """Resample examples, the same for all models, and score: (models, n, d) -> (models, RESAMPLES)."""
+    """Resample examples, with the same draw for all models, and score: (models, n, d) -> (models, RESAMPLES)."""
     n = stats.shape[1]
     drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)  # (RESAMPLES, n)
     return np.stack([get.metric.score_many(drawn @ rows) for rows in stats])
 
 
 def _order(row: Mapping[str, Any], task: Task) -> tuple[bool, bool, float, bool, float]:
-    """Sort key: best Dynascore first, then by performance, then implausible models."""
+    """Return the sort key: best Dynascore first, then performance, then implausible models."""
     score, perf = row["dynascore"], row["metrics"].get(task.perf_metric)
     direction = meta_of(task.perf_metric).utility_direction
     return (bool(row["implausible"]), score is None, -(score or 0.0), perf is None, -direction * (perf or 0.0))
 
 
 def about_metrics(task: Task) -> dict[str, dict[str, Any]]:
-    """Return metric -> its unit, name and direction."""
+    """Return metric -> unit, name and direction."""
     return {name: asdict(meta_of(name)) for name in task.metrics}
 
 
@@ -167,15 +167,18 @@ def dynascore(
 ) -> list[float]:
     """Return the Dynascore of each row (metric -> value; every weighted metric is present).
 
-    As published (Ma et al., "Dynaboard", NeurIPS 2021) and as Dynabench computes it:
+    Formula of Ma et al. ("Dynaboard", NeurIPS 2021) as implemented in Dynabench:
 
         u = direction * value + offset                          more is better
         AMRS(metric) = mean |u_i - u_(i-1)| / (p_i - p_(i-1))   over models in order of performance p, only where p
                                                                 differs by more than 0.0001 of its largest value
-        Dynascore = sum of weight * u / |AMRS|                  weights made to sum to 1
+        Dynascore = sum of weight * u / |AMRS|                  weights are normalised to sum to 1
 
-    Scores are comparable only within one set of models.  NotComputable where Dynabench divides by zero or averages
-    nothing: one model, equal performances, a metric that is the same for all.
+    Scores are comparable only within one set of models.
+
+    Raises:
+        NotComputable: Dynabench would divide by zero or average nothing: there is one model, all performances are
+            equal, or all models have the same value of a metric.
     """
     used = {name: weight for name, weight in weights.items() if weight}
     if min(weights.values(), default=0.0) < 0 or not used:
@@ -187,7 +190,7 @@ def dynascore(
         name: metas[name].utility_direction * np.array([row[name] for row in rows], dtype=np.float64)
         + metas[name].offset
         for name in names
-    }  # (models,) each
+    }  # (models,) per metric
     order = np.argsort([row[perf] for row in rows], kind="stable")
     change = np.diff(utility[perf][order])  # (models - 1,)
     kept = np.abs(change) > utility[perf].max() * CUTOFF
@@ -203,7 +206,7 @@ def dynascore(
 
 
 def parse_weights(text: str, names: Sequence[str]) -> dict[str, float]:
-    """Parse "ew=4,dal=1" -> {"ew": 4.0, "dal": 1.0}; ConfigError lists all problems."""
+    """Parse "ew=4,dal=1" into {"ew": 4.0, "dal": 1.0}.  Raises ConfigError with all problems."""
     weights: dict[str, float] = {}
     problems = []
     for part in filter(None, (piece.strip() for piece in text.split(","))):

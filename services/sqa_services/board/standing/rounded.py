@@ -1,13 +1,14 @@
-"""Published results on data sets with secret answers: a single rounded score depends on the answers.
+"""Published results on data sets with secret answers: only one rounded score depends on the answers.
 
-Exact scores reveal which guesses were right, since the position of a buzz gives each question its own weight.  So do
-other statistics of the same answers: intervals, tags, differences and their p-values.  Beside the score of the metric
-that sorts, a published result holds only values that follow from the submission and the public inputs.
+Exact scores reveal which guesses were right, since the position of a buzz gives each question its own weight.  Other
+statistics of the same answers reveal it, too: intervals, tags, differences and their p-values.  A published result
+therefore holds one score, of the metric that sorts.  All other values follow from the submission and the public inputs.
 
-A score is shown in steps of at least `SHARE` examples, rounded up or down at random in proportion to its distance from
-both steps.  One answer changes the shown score with a probability of at most 1 / SHARE.  Over s scores, somebody who
-knows all other answers tells whether a guess is right with a probability of at most 1/2 + s / (2 SHARE).  The draw is
-keyed by the board's secret, the data set and the answers: the same submission always has the same score.
+A score is shown in steps worth at least `SHARE` examples.  It is rounded up or down at random, in proportion to its
+distance from both steps.  One answer changes the shown score with a probability of at most 1 / SHARE.  After s scores,
+somebody who knows all other answers can tell whether a guess is right with a probability of at most 1/2 + s / (2
+SHARE).  The random draw is keyed by the board's secret, the data set and the answers, so the same submission always has
+the same score.
 """
 
 import hashlib
@@ -20,16 +21,16 @@ from sqa.files.records import parse_json
 from sqa_services.board.metrics import EVAL, Additive, pretty
 from sqa_services.board.permissions import PUBLIC_ANSWERS
 
-FEW = 20  # examples: a data set with fewer has no score
-SHARE = 6  # examples that a step is worth at least
-RANGES = {"0-1": 1.0, "0-100": 100.0}  # of the metrics of `sqa.metrics`; those of labels are percentages
-OF_INPUTS = ("al", "ap", "dal")  # metrics that need neither answers nor references
+FEW = 20  # examples: a smaller data set has no score
+SHARE = 6  # minimum number of examples per step
+RANGES = {"0-1": 1.0, "0-100": 100.0}  # ranges of the metrics of `sqa.metrics`; metrics of labels are percentages
+OF_INPUTS = ("al", "ap", "dal")  # metrics that depend on neither answers nor references
 
 
 def rounded(metric: str, value: float, examples: int, key: str) -> float:
     """Round a value at random to one of its two neighbouring steps; a step is 1, 2 or 5 times a power of ten.
 
-    `key` decides which of the two; the mean over keys is the value.
+    `key` determines the direction; the mean over keys equals the value.
     """
     get = EVAL[metric]
     range_ = RANGES.get(get.metric.unit, 1.0) if isinstance(get, Additive) else 100.0
@@ -44,13 +45,13 @@ def _step(least: float) -> float:
 
 
 def published(row: Mapping[str, Any], dataset: Mapping[str, Any], perf_metric: str, secret: str) -> dict[str, Any]:
-    """Return an evaluation as it may leave the board: unchanged for an open data set or without a result."""
+    """Return the public form of an evaluation: unchanged if the data set is open or there is no result."""
     result, n = row["result"], dataset["examples"]
     if dataset["phase"] in PUBLIC_ANSWERS or result is None:
         return dict(row)
     metadata = parse_json(result["metadata_json"])
     if row["prefix"]:
-        names = ("transform", "n", "unperturbed_percent")  # the share of equal answers is the submission's own
+        names = ("transform", "n", "unperturbed_percent")  # the share of equal answers depends only on the submission
         shown = [{name: transform[name] for name in names} for transform in metadata["transforms"]]
         return {**row, "result": {**result, "metadata_json": json.dumps({"transforms": shown})}}
     kept: dict[str, Any] = {name: metadata[name] for name in OF_INPUTS if name in metadata} | {"perf_by_tag": []}

@@ -1,7 +1,7 @@
 """Views: weights of data sets and metrics, with a name and a version.
 
-The first data set of a task creates the view "main"; later data sets enter the headline only with a new version.
-Earlier versions remain available.
+The first data set of a task creates the view "main".  Later data sets affect the headline only in a new version of the
+view.  Earlier versions remain available.
 """
 
 import time
@@ -17,7 +17,7 @@ from sqa_services.board.task import Task, check_name
 MAIN = "main"
 
 
-View = dict[str, Any]  # name, version, created, datasets and metrics: weights by name, each above 0
+View = dict[str, Any]  # name, version, created, datasets and metrics (name -> positive weight)
 
 
 def views(connection: Connection, code: str) -> list[View]:
@@ -28,7 +28,7 @@ def views(connection: Connection, code: str) -> list[View]:
 
 
 def find_view(connection: Connection, code: str, name: str = MAIN, version: int | None = None) -> View | None:
-    """Return a version of a view (None: the newest), or None if it does not exist."""
+    """Return a version of a view (None: the newest), or None if the view does not exist."""
     versions = [v for v in views(connection, code) if v["name"] == name and version in (None, v["version"])]
     return versions[-1] if versions else None
 
@@ -36,7 +36,10 @@ def find_view(connection: Connection, code: str, name: str = MAIN, version: int 
 def add_view(
     connection: Connection, task: Task, name: str, datasets: Mapping[str, float], metrics: Mapping[str, float]
 ) -> View:
-    """Add the next version of a view.  ConfigError lists all unknown names and all weights not above 0."""
+    """Add the next version of a view.
+
+    Raises ConfigError with all unknown names and all weights that are not positive.
+    """
     check_name(name, "view")
     registered = connection.execute(select(DATASETS.c.name).where(DATASETS.c.task == task.code)).scalars().all()
     unknown = [dataset for dataset in datasets if dataset not in registered]
@@ -57,7 +60,7 @@ def add_view(
 
 
 def ensure_main(connection: Connection, task: Task) -> None:
-    """Create the view "main" of a task without one: equal weights of data sets, the task's weights of metrics.
+    """Create the view "main" of a task without one, with equal weights of data sets and the task's weights of metrics.
 
     Metrics of perturbed copies that a data set lacks get no weight, since no model would have them.
     """

@@ -5,8 +5,7 @@
         def update_states(self, states, new_state): states["src"].append(new_state["segment"]); return states
         def policy(self, states): return {"key": GET, "value": None}  # or {"key": SEND, "value": "word"}
 
-A sentence is over when the agent has sent "</s>".  The method names of `EvaluationService` are those that agents of
-2020 call.
+A sentence ends when the agent sends "</s>".  `EvaluationService` keeps the method names that agents of 2020 call.
 """
 
 import sys
@@ -28,9 +27,9 @@ from sqa_services.protocols.iwslt.corpus import EOS, words
 GET = 0
 SEND = 1
 DEFAULT_EOS = EOS
-TIMEOUT = 60.0  # seconds for a reply
-MAX_REPLY = 64 << 20  # bytes of it: a minute of speech at 96 kHz
-GONE = (502, 503, 504)  # a server that is started again, seen through what stands before it; or one without room
+TIMEOUT = 60.0  # seconds to wait for a reply
+MAX_REPLY = 64 << 20  # maximum bytes of a reply: a minute of speech at 96 kHz
+GONE = (502, 503, 504)  # the server restarts behind a proxy, or has no room
 ADVICE = {
     401: "; a token is needed",
     403: "; this token may not do that: a participant has one session and cannot begin it anew",
@@ -39,13 +38,13 @@ ADVICE = {
 
 
 class EvaluationService:
-    """An evaluation server, by the shared task's routes.
+    """An evaluation server with the routes of the shared task.
 
-    One object may be used by many threads.  A server that does not answer as it should: DataError.
+    Many threads may use one object.  Raises DataError if the server does not answer as specified.
 
-    With `patience` a server of this project that does not answer is asked again until it does, for so many seconds:
-    every request says what was asked before it, so one that is made twice counts once, and a client that begins anew
-    reads and writes again what it had.  The originals cannot be asked so.
+    If `patience` is set, requests to a server of this project are repeated for so many seconds until it answers.  Every
+    request carries the number of earlier requests, so a repeated request counts once.  A restarted client reads and
+    writes its earlier words again.  The original servers do not support repeated requests.
     """
 
     def __init__(
@@ -54,12 +53,12 @@ class EvaluationService:
         self.base_url = f"{url.rstrip('/')}/sessions/{session}" if session else url.rstrip("/")
         self._patience = patience
         self._http = Http(TIMEOUT, MAX_REPLY, token)
-        self._resumable: bool | None = None  # whether the server is one of this project; None: not known yet
-        self._reads: Counter[int] = Counter()  # by sentence
+        self._resumable: bool | None = None  # whether the server belongs to this project; None: unknown
+        self._reads: Counter[int] = Counter()  # number of reads by sentence
         self._writes: Counter[int] = Counter()
 
     def new_session(self) -> None:
-        """Forget what was read and written."""
+        """Start a new session: forget everything that was read and written."""
         self._call("POST", "/")
         self._reads.clear()
         self._writes.clear()
@@ -73,7 +72,7 @@ class EvaluationService:
         return self._json("/")
 
     def finished(self) -> set[int]:
-        """Return the sentences that have ended already, as the server reports them."""
+        """Return the numbers of finished sentences, as the server reports them."""
         numbers = self._json("/progress").get("finished", []) if self._can_resume() else []
         return {number for number in numbers if isinstance(number, int)}
 
@@ -91,7 +90,7 @@ class EvaluationService:
         self._writes[sent_id] += len(words(hypo))
 
     def _can_resume(self) -> bool:
-        """Whether there is patience for a server that knows requests that are made twice."""
+        """Return whether `patience` is set and the server recognises repeated requests."""
         if self._patience and self._resumable is None:
             self._resumable = self._ask("GET", "/progress").status == 200
         return bool(self._resumable)
@@ -114,11 +113,11 @@ class EvaluationService:
         return reply
 
     def _ask(self, method: str, path: str, params: dict[str, Any] | None = None, body: bytes | None = None) -> Reply:
-        """Return the answer.  A server that gives none is asked again within `patience`, if that is safe."""
+        """Return the reply; repeat the request within `patience` if the server gives no reply and repeating is safe."""
         url = self.base_url + path
         again = path not in ("/src", "/hypo") or bool(self._resumable)
         end = time.monotonic() + (self._patience if again else 0.0)
-        wait = 0.0  # seconds
+        wait = 0.0  # seconds before the next attempt
         while True:
             try:
                 reply = self._http.ask(method, url, body, params=params)
@@ -134,7 +133,7 @@ class EvaluationService:
 
 
 class Agent:
-    """Interface of a model.  Override all but `decode`; an optional `add_args(parser)` names its options."""
+    """Interface of a model.  Override all methods but `decode`; an optional `add_args(parser)` defines its options."""
 
     def __init__(self, args: Namespace | None = None) -> None:
         pass
@@ -155,7 +154,7 @@ class Agent:
         """Prepare for the next sentence."""
 
     def decode(self, session: EvaluationService, low: int = 0, high: int = 100_000) -> None:
-        """Translate the sentences `low` to `high`, both included."""
+        """Translate the sentences `low` to `high`, inclusive."""
         for sent_id in range(low, min(session.corpus_info()["num_sentences"] - 1, high) + 1):
             self._decode_one(session, sent_id)
 
@@ -175,7 +174,7 @@ class Agent:
 
 
 class TranslatorAgent(Agent):
-    """A translator of this project: `next(source)` is a GET, `yield` a SEND."""
+    """A translator of this project as an agent: `next(source)` is a GET, `yield` a SEND."""
 
     def __init__(self, translator: Translator) -> None:
         self.translator = translator
@@ -203,11 +202,10 @@ def _source(session: EvaluationService, sent_id: int) -> Iterator[str]:
 def evaluate(
     build: Callable[[], Agent], service: EvaluationService, start: int = 0, end: int | None = None, threads: int = 1
 ) -> int:
-    """Translate the sentences `start` to `end` (included), each thread with its own agent; returns their number.
+    """Translate the sentences `start` to `end` (inclusive) and return their number; each thread has its own agent.
 
-    Those that an earlier client has finished in this session are left out, if the service has patience.
-
-    `build` is called once a thread, for an agent keeps the state of its sentence.
+    `build` is called once per thread, because an agent keeps the state of its sentence.  If the service has patience,
+    sentences that an earlier client finished in this session are skipped.
     """
     last = service.corpus_info()["num_sentences"] - 1
     done = service.finished()
@@ -220,7 +218,7 @@ def evaluate(
         thread.agent._decode_one(service, number)
 
     with ThreadPoolExecutor(max_workers=threads) as pool:
-        list(pool.map(one, numbers))  # raises what one raises; those that wait are then left out
+        list(pool.map(one, numbers))  # re-raises the error of a thread and skips waiting sentences
     return len(numbers)
 
 

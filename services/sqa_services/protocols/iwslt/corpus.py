@@ -1,10 +1,10 @@
 """Corpora of an evaluation server: source sentences word by word, or recordings in blocks of 10 ms.
 
-    text    a line a sentence, in two files
+    text    two files with one sentence per line
     speech  a JSON file {"utts": {ID: {"input": {"path", "length_ms"}, "output": {"text"}}}} as the target file, or a
-            file with the path of a recording a line beside a target file with a line each
+            file with one path of a recording per line beside a target file with one sentence per line
 
-Recordings are 16-bit mono .wav files; a request reads the samples it asks for from the file, nothing is kept.
+Recordings are 16-bit mono .wav files.  Each request reads its samples from the file; nothing is cached.
 """
 
 import math
@@ -23,16 +23,16 @@ from sqa_services.net.guard import Refused
 
 EOS = "</s>"
 SKIPPED = "<skipped>"  # dropped by the 13a tokenizer of BLEU
-INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # fillers and a blank that Unicode calls letters and a symbol
-LEAST_RATE = 1000  # samples a second: one for each ms
+INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # fillers and a blank with a letter's or symbol's category
+LEAST_RATE = 1000  # minimum samples per second: one per ms
 BLOCK = 10  # ms: recordings are read in multiples of it
-MAX_SEGMENT = 60_000  # ms of one answer
+MAX_SEGMENT = 60_000  # maximum ms of one reply
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a hypothesis: tokens between blanks that show a letter, a digit, a mark or a symbol.
+    """Return the words of a hypothesis: tokens between blanks that contain a letter, digit, mark or symbol.
 
-    A token without any would have a delay and no part in the text that is scored.
+    Any other token would have a delay but no part in the scored text.
     """
     return [token for token in text.split() if any(map(_visible, token.replace(SKIPPED, "")))]
 
@@ -45,8 +45,8 @@ class Segment(NamedTuple):
     """The result of one read."""
 
     answer: dict[str, Any]  # JSON: "segment_id", "segment" (a word, 16-bit samples or EOS), the samples' format
-    after: int  # where the reader is afterwards; the end of a text counts as a word, that of a recording does not
-    reach: float  # how much was handed out: words, or ms
+    after: int  # position after the read; the end of a text counts as a word, the end of a recording does not
+    reach: float  # amount sent so far: words or ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class TextCorpus:
         return len(self.sources)
 
     def read(self, sentence: int, step: int, size: int | None = None) -> Segment:
-        """Return the word after `step`; `size` is ignored.  Raises IndexError for an unknown sentence."""
+        """Return the word after `step`; `size` is ignored.  Raises IndexError if the sentence is unknown."""
         words = self.sources[sentence]
         after = min(step, len(words)) + 1
         return Segment({"segment_id": step, "segment": words[step] if step < len(words) else EOS}, after, after)
@@ -75,19 +75,19 @@ class TextCorpus:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A .wav file, its header read."""
+    """A .wav file whose header has been read."""
 
     path: Path
-    rate: int  # samples a second
+    rate: int  # samples per second
     samples: int
     milliseconds: int
 
     def read(self, first: int, number: int) -> list[int]:
-        """Return the 16-bit samples `first` to `first + number`, fewer at the end."""
+        """Return `number` 16-bit samples from sample `first` on, or fewer at the end."""
         with wave.open(str(self.path), "rb") as file:
             file.setpos(min(first, self.samples))
             frames = file.readframes(number)
-        return np.frombuffer(frames[: len(frames) // 2 * 2], "<i2").tolist()  # a cut file can end in half a sample
+        return np.frombuffer(frames[: len(frames) // 2 * 2], "<i2").tolist()  # truncated files can end in half a sample
 
     @property
     def duration(self) -> float:
@@ -97,7 +97,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class SpeechCorpus:
-    """Recordings."""
+    """Recordings and their reference translations."""
 
     recordings: tuple[Recording, ...]
     targets: tuple[str, ...]
@@ -107,9 +107,9 @@ class SpeechCorpus:
         return len(self.recordings)
 
     def read(self, sentence: int, step: int, size: int | None = None) -> Segment:
-        """Return whole blocks after `step` ms, of `size` ms rounded down; the last has all samples that remain.
+        """Return whole blocks after `step` ms, of `size` ms rounded down; the last read returns all remaining samples.
 
-        A wrong size: Refused.
+        Raises Refused if the size is out of range.
         """
         recording = self.recordings[sentence]
         end = step + _checked(size, BLOCK) // BLOCK * BLOCK
@@ -120,11 +120,14 @@ class SpeechCorpus:
             first = step * recording.rate // 1000
             last = end * recording.rate // 1000 if end < recording.milliseconds else recording.samples
             samples = recording.read(first, last - first)
-        reach = after if after < recording.milliseconds else max(after, recording.duration)  # the last part of a ms
+        reach = after if after < recording.milliseconds else max(after, recording.duration)  # including a part of a ms
         return Segment({"segment_id": step // BLOCK, "segment": samples}, after, reach)
 
     def take(self, sentence: int, first: int, size: int | None = None) -> Segment:
-        """Return samples of `size` ms from `first` on, as SimulEval 1.0.2 counts; their id is the ms after them."""
+        """Return samples of `size` ms from `first` on, counted as in SimulEval 1.0.2.
+
+        The segment id is the position in ms after the samples.
+        """
         recording = self.recordings[sentence]
         number = math.ceil(_checked(size, 1) / 1000 * recording.rate)
         samples = recording.read(first, number)
@@ -144,7 +147,7 @@ class SpeechCorpus:
         return self.recordings[sentence].milliseconds
 
     def duration(self, sentence: int) -> float:
-        """Return the length in ms, with the last part of one."""
+        """Return the length in ms, including the last fraction of a ms."""
         return self.recordings[sentence].duration
 
 
@@ -152,7 +155,7 @@ Corpus = TextCorpus | SpeechCorpus
 
 
 def _checked(size: int | None, least: int) -> int:
-    """Return the requested ms, BLOCK by default.  Refused (500): a size out of range."""
+    """Return the requested ms, BLOCK by default.  Raises Refused (500) if the size is out of range."""
     size = BLOCK if size is None else size
     if not least <= size <= MAX_SEGMENT:
         raise Refused(500, f"segment_size must be {least} to {MAX_SEGMENT} ms, got {size}")
@@ -160,7 +163,10 @@ def _checked(size: int | None, least: int) -> int:
 
 
 def load(source: Path | None, target: Path, kind: Literal["text", "speech"], strict: bool = False) -> Corpus:
-    """The corpus of the files.  Files that do not fit each other: DataError; `strict` takes them as they are."""
+    """Return the corpus of the files.
+
+    Raises DataError if the files do not match each other; `strict` skips this check.
+    """
     if kind == "speech" and target.suffix == ".json":
         return _speech_from_json(target)
     if source is None:
@@ -198,7 +204,7 @@ class _Utterance(Struct):
 
 
 class _Speech(Struct):
-    """A data description in ESPnet's style."""
+    """A data description in ESPnet's format."""
 
     utts: dict[str, _Utterance]
 
@@ -213,7 +219,7 @@ def _speech_from_json(path: Path) -> SpeechCorpus:
 
 
 def _recording(path: Path, where: Path, milliseconds: int | None = None) -> Recording:
-    """A recording that `where` names, its path relative to the working directory or to that file."""
+    """Return a recording named in the file `where`; its path is relative to the working directory or to that file."""
     if not path.is_file():
         path = where.parent / path
     if not path.is_file():
@@ -221,7 +227,7 @@ def _recording(path: Path, where: Path, milliseconds: int | None = None) -> Reco
     try:
         with wave.open(str(path), "rb") as file:
             channels, width, rate, samples, _, _ = file.getparams()
-    except (wave.Error, EOFError, RuntimeError) as error:  # the last of a header whose sizes lead past the end
+    except (wave.Error, EOFError, RuntimeError) as error:  # RuntimeError: sizes in the header exceed the file
         raise DataError(f"{path}: not a .wav file ({error or 'its header is damaged'})") from error
     if (width, channels) != (2, 1):
         raise DataError(f"{path}: must be 16-bit mono, is {8 * width}-bit with {channels} channels")

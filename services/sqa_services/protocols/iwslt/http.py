@@ -1,19 +1,19 @@
-"""The HTTP side of the evaluation server (Starlette): routes, limits, sessions, the token.
+"""HTTP interface of the evaluation server (Starlette): routes, limits, sessions, the token.
 
     GET /                  {"num_sentences": N}                      POST /                 forget everything
     GET /src?sent_id=I[&segment_size=MS]   the next segment          PUT /hypo?sent_id=I    words, in the body
     GET /result            the scores                                GET /progress           {"finished": [0, 1, ...]}
-    GET /start  /end  /get?info=JSON  /send?hypo=JSON                the same by the published guide
+    GET /start  /end  /get?info=JSON  /send?hypo=JSON                the same routes in the published guide
     /sessions/ID/...       all of these in a separate session; DELETE /sessions/ID ends it
 
-SimulEval 1.0.2's requests say instance_id for sent_id and are answered in its way: GET /src, PUT /hypo, GET /result?
-instance_id=I.  GET / and a bare GET /result fit both, so `dialect` decides.
+Requests of SimulEval 1.0.2 use instance_id instead of sent_id and get SimulEval's replies: GET /src, PUT /hypo, GET
+/result?instance_id=I.  GET / and a bare GET /result fit both, so `dialect` decides.
 
-Of our own: GET /progress, and what makes a request that is sent twice count once: &read=N on /src (reads of the
-sentence before this one) and &written=N on /hypo (tokens before these); a request out of step is answered 409.
+Additions of this project: GET /progress, and counts that make a repeated request count once.  The counts are &read=N on
+/src (earlier reads of the sentence) and &written=N on /hypo (earlier tokens).  A request out of step gets 409.
 
-Every reply has the body, status and content type of the original.  It runs in one thread, the scoring in a second, so
-a client that stalls holds nothing but its own connection; a body that does not arrive in time is given up.
+Every reply has the body, status and content type of the original.  The server runs in one thread and the scoring in a
+second, so a stalled client blocks only its own connection.  A body that does not arrive in time is dropped.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ from sqa_services.protocols.iwslt.scores import SO_FAR
 from sqa_services.protocols.iwslt.session import Session
 from sqa_services.protocols.iwslt.table import SESSION_ID, Sessions, participant_of
 
-MAX_MEMORY = 1 << 30  # bytes of all sessions, about
+MAX_MEMORY = 1 << 30  # approximate maximum bytes of all sessions
 STRICT = (
     "--strict-2020 keeps the originals' mistakes: any page in a browser on this machine can reset and read, "
     "tokens without a word have a delay, references are given away; not for evaluating others"
@@ -82,7 +82,7 @@ class ServeConfig:
 
     @property
     def kept_in(self) -> Path | None:
-        """File of the journal, None without one."""
+        """File of the journal, or None without one."""
         return self.output / "journal.sqlite" if self.journal is None and self.output is not None else self.journal
 
 
@@ -119,7 +119,7 @@ def serve(
 
 
 def make_app(corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None = None) -> Starlette:
-    """Return the application, which owns its sessions.  `scorer`: the corpus is that of its questions."""
+    """Return the application, which owns its sessions; a `scorer` needs the corpus of its own questions."""
     if scorer is not None and config.strict:
         raise ConfigError("--questions: the original had none; leave out --strict-2020")
     server, changes, session = Server(corpus, config, scorer), not config.strict, "/sessions/{session}"
@@ -176,7 +176,7 @@ class Server:
     async def reset(self, request: Request) -> Response:
         session = self._session(request)
         if session.sentences:
-            self._refuse_participants(request)  # no second try after reading
+            self._refuse_participants(request)  # no second attempt after reading
             self.sessions.reset(session)
         return reply("")
 
@@ -217,7 +217,7 @@ class Server:
         else:
             scores = await self._frozen(session, "result", self._folder(request), guide)
         if self._participant(request):
-            scores.pop(SO_FAR, None)  # a score of each word as it is sent would help to choose the next
+            scores.pop(SO_FAR, None)  # scores during the translation would help to choose the next word
         return json_reply(scores)
 
     async def guide_end(self, request: Request) -> Response:
@@ -252,10 +252,10 @@ class Server:
     # ------------------------------------------------------------------------------------------------ the rest
 
     def _session(self, request: Request, sentence: int | None = None, keep: bool = True) -> Session:
-        """Return the session of the path, for a participant their own; a new one if there is room, else 503.
+        """Return the session of the path, or a participant's own; create one if there is room, else refuse (503).
 
-        `sentence`: the one that is asked for, which a participant may do in the order of its question only.
-        `keep`: whether a new session stays; a request that only asks how things stand does not need it.
+        `sentence`: the requested sentence; a participant must request the sentences of a question in order.  `keep`:
+        whether a new session is kept; a request that only reads the state does not need it.
         """
         name, participant = _session_name(request), self._participant(request)
         if participant and name not in ("", participant):
@@ -266,7 +266,7 @@ class Server:
         return session
 
     def _participant(self, request: Request) -> str:
-        """Return the name of the asking participant, "" for the organiser or without participants."""
+        """Return the name of the participant, or "" for the organiser or a server without participants."""
         return participant_of(given_token(request.headers), self.participants)
 
     def _refuse_participants(self, request: Request) -> None:
@@ -274,20 +274,20 @@ class Server:
             raise Refused(403)
 
     def _count(self, request: Request, name: str) -> int | None:
-        """Return the count by which a repeated request is known; None without it, and with `strict`."""
+        """Return the count that identifies a repeated request, or None if it is missing or `strict` is set."""
         text = request.query_params.get(name, "").strip()
         return _integer(text) if text and not self.config.strict else None
 
     def _next(
         self, request: Request, number: int, size: int | None, read: int | None = None, **named: bool
     ) -> Response:
-        """Answer with the next segment of a sentence; the arguments after `request` are those of `Session.read`."""
+        """Reply with the next segment of a sentence; the arguments after `request` are those of `Session.read`."""
         session = self._session(request, number)
         self._check_room()
         return json_reply(session.read(number, size, read, **named))
 
     def _write(self, session: Session, number: int, tokens: list[str], wrap: bool = True) -> None:
-        """Record tokens, if there is room for them; of questions, have the guesser name answers."""
+        """Record tokens if there is room; for a corpus of questions, let the guesser answer."""
         self._check_room(sum(map(len, tokens)))
         session.write(number, tokens, wrap)
         if self.scorer is not None and tokens:
@@ -299,14 +299,14 @@ class Server:
                 task.add_done_callback(self._answering.discard)
 
     def _check_room(self, more: int = 0) -> None:
-        """Refuse (503) if all sessions together would take more memory than allowed."""
+        """Refuse (503) if all sessions together would exceed the allowed memory."""
         if self.sessions.size + more > MAX_MEMORY:
             raise Refused(503)
 
     async def _answer(self, scorer: QuestionScorer, session: Session, index: int) -> None:
-        """Answer a question until it has no new words; there is one task for a session and a question."""
+        """Answer a question until it has no new words; each session and question has one task."""
         rows, waiting = session.rows, session.waiting
-        while session.rows is rows:  # a reset puts others in their place
+        while session.rows is rows:  # a reset replaces the rows
             emissions = scorer.emissions(index, session.sentences)
             if index in rows and rows[index][0] == len(emissions):
                 break
@@ -318,30 +318,30 @@ class Server:
         waiting.discard(index)
 
     async def _frozen(self, session: Session, method: str, *arguments: Any) -> Any:
-        """Call a method on a copy of the session, one at a time, and keep the questions that it scored."""
+        """Call a method on a copy of the session, one call at a time, and keep the questions that it scored."""
         async with self._copy:
-            await self._scorer.run(int)  # what the one thread was working out is among the session's rows now
+            await self._scorer.run(int)  # wait until the thread's current result is in the session's rows
             copy, rows = session.frozen(), session.rows
             result = await self._scorer.run(getattr(copy, method), *arguments)
         rows |= {index: row for index, row in copy.rows.items() if row[0] >= rows.get(index, (0,))[0]}
         return result
 
     def _key(self, request: Request) -> str:
-        """Return the argument that has the sentence number: the dialect's; unless strict, also the other dialect's."""
+        """Return the name of the argument with the sentence number: the dialect's; unless strict, also the other's."""
         key, alternative = ("sent_id", "instance_id")[:: 1 if self.config.dialect == "iwslt-2020" else -1]
         if self.config.strict or key in request.query_params or alternative not in request.query_params:
             return key
         return alternative
 
     def _folder(self, request: Request) -> Path | None:
-        """Return the folder of a session's text, delay and scores, None without --output."""
+        """Return the folder of a session's text, delays and scores, or None without --output."""
         name = self._participant(request) or _session_name(request)
         output = self.config.output
         return output / "sessions" / name if output is not None and name else output
 
 
 def _session_name(request: Request) -> str:
-    """Return the session of the path, "" without one.  Refused (404): an invalid name."""
+    """Return the session of the path, or "" without one.  Raises Refused (404) if its name is invalid."""
     name = str(request.path_params.get("session", ""))
     if name and not SESSION_ID.fullmatch(name):
         raise Refused(404)
@@ -349,7 +349,7 @@ def _session_name(request: Request) -> str:
 
 
 def _argument(request: Request, name: str) -> str:
-    """Return the last value of an argument.  Refused (400): it is missing."""
+    """Return the last value of an argument.  Raises Refused (400) if it is missing."""
     values = request.query_params.getlist(name)
     if not values:
         raise Refused(400)
@@ -357,7 +357,7 @@ def _argument(request: Request, name: str) -> str:
 
 
 def _integer(value: object) -> int:
-    """Return a whole number from JSON or text.  Refused (500, as the original answered): anything else."""
+    """Return an integer from JSON or text.  Raises Refused for anything else (500, as in the original)."""
     if not re.fullmatch(r"\s*[+-]?\d{1,9}\s*", str(value)):
         raise Refused(500)
     return int(str(value))

@@ -1,6 +1,6 @@
-"""Journal of a server's sessions in SQLite, from which a killed server continues.
+"""Journal of a server's sessions in SQLite, from which a killed server resumes.
 
-A power failure can lose the last moments, never the file.
+A power failure can lose the most recent changes, but never the file.
 """
 
 import time
@@ -14,7 +14,7 @@ from sqa_services.net.database import Database
 from sqa_services.protocols.iwslt.corpus import EOS, Corpus, TextCorpus
 
 VERSION = "2"
-# words are whole numbers and ms may be fractions: columns without a type keep which it was
+# Words are integers and ms may be fractions, and columns without a type preserve the difference.
 TABLES = (
     "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """
@@ -33,17 +33,17 @@ CREATE TABLE IF NOT EXISTS tokens (
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """The state of one sentence; a request that changes it makes another."""
+    """The state of one sentence; each request that changes it creates a new object."""
 
-    step: float = 0  # where the next read begins: words, the end counted as one, or ms
-    samples: int = 0  # the same of a recording by SimulEval's requests
-    reads: int = 0  # requests that read it
-    before: tuple[float, int] = (0, 0)  # step and samples before the last of them
+    step: float = 0  # position of the next read: words (the end counts as one) or ms
+    samples: int = 0  # the same position for SimulEval's requests of a recording
+    reads: int = 0  # number of reads
+    before: tuple[float, int] = (0, 0)  # step and samples before the last read
     tokens: tuple[str, ...] = ()
     delays: tuple[float, ...] = ()
-    elapsed: tuple[float, ...] = ()  # ms since the first read; of speech, on top of the delay
+    elapsed: tuple[float, ...] = ()  # ms since the first read; for speech, in addition to the delay
     started: float | None = None  # time.monotonic() of the first read
-    reach: float = 0  # the most that was ever handed out, in the unit of `step`: what a delay is
+    reach: float = 0  # furthest position sent so far, in the unit of `step`; it defines the delay
 
     @property
     def finished(self) -> bool:
@@ -51,10 +51,13 @@ class Sentence:
 
 
 class Journal:
-    """An open journal; one process has it at a time."""
+    """An open journal; only one process can open it at a time."""
 
     def __init__(self, path: Path, corpus: str) -> None:
-        """Open the journal of a corpus, given by its digest.  Raises ConfigError for another corpus' or one in use."""
+        """Open the journal of a corpus, identified by its digest.
+
+        Raises ConfigError if the journal belongs to another corpus or is in use.
+        """
         self.path = path
         self._db = Database(path, "locking_mode=EXCLUSIVE", "synchronous=NORMAL")
         with self._db.writing() as db:
@@ -72,7 +75,10 @@ class Journal:
         return [name for (name,) in self._db.rows("SELECT DISTINCT session FROM sentences ORDER BY session")]
 
     def load(self, session: str) -> dict[int, Sentence]:
-        """Return the sentences of a session by number, none if it is unknown.  Raises DataError if damaged."""
+        """Return the sentences of a session by number, empty if it is unknown.
+
+        Raises DataError if they are damaged.
+        """
         sentences: dict[int, Sentence] = {}
         try:
             tokens: dict[int, list[tuple[Any, ...]]] = {}
@@ -118,7 +124,7 @@ class Journal:
 
 
 def corpus_digest(corpus: Corpus) -> str:
-    """Return the sha256 of the sources and references."""
+    """Return the SHA-256 of the sources and references."""
     if isinstance(corpus, TextCorpus):
         return digest(["text", corpus.sources, corpus.targets])
     return digest(["speech", [(str(r.path), r.rate, r.samples) for r in corpus.recordings], corpus.targets])

@@ -1,11 +1,12 @@
-"""Expected wins while a client translates: the sentences read out are those of questions.
+"""Expected wins during a client's translation: the sentences of the corpus are those of questions.
 
-A word that comes back is an emission with the g at which it came, so the words of a question are a trace, and guesses,
-buzzes and scores are the pipeline's own on it: when the client is done its scores are those of a run that wrote the
-same words at the same g.  What a client wrote of a later sentence before an earlier one comes after it in the trace.
+Each received word is an emission with the g at its arrival, so the words of a question form a trace, on which the
+pipeline computes guesses, buzzes and scores.  When the client is done, its scores equal those of a run that wrote the
+same words at the same g.  If a client writes words of a later sentence before an earlier sentence, the trace puts them
+after the earlier sentence.
 
-Until then a score is that of the questions from the first to the last that has words, those between without any
-counted as unanswered, and of every question as far as it goes.
+Until then, a score covers the questions from the first to the last with words, each as far as it is translated.
+Questions without words between them count as unanswered.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,14 +26,17 @@ from sqa.pipeline.engine import buzz, guess
 from sqa_services.protocols.iwslt.corpus import EOS, TextCorpus
 from sqa_services.protocols.iwslt.journal import Journal, Sentence, corpus_digest
 
-MAX_WORDS = 2_000  # of one question's translation, ends included
+MAX_WORDS = 2_000  # maximum words of one question's translation, ends included
 KEYS = {"ew": "EW", "oracle-ew": "OracleEW", "accuracy": "Accuracy", "bleu": "BLEU"}  # metric -> key of the result
 
-Row = dict[str, np.ndarray | None]  # metric -> its statistics on one question; None: not computable there
+Row = dict[str, np.ndarray | None]  # metric -> its statistics on one question; None: not computable
 
 
 class QuestionScorer:
-    """The questions, their guesser and buzzer, and the scores.  `row` and `result` are called from one thread."""
+    """The questions, their guesser and buzzer, and the scores.
+
+    `row` and `result` must be called from a single thread.
+    """
 
     def __init__(self, questions: Sequence[Question], guesser: Guesser, buzzer: Buzzer | None) -> None:
         self.questions, self._guesser, self._buzzer = tuple(questions), guesser, buzzer
@@ -46,11 +50,11 @@ class QuestionScorer:
         return corpus_of(self.questions)
 
     def question_of(self, number: int) -> int:
-        """Return the index of the question that has sentence `number` of the corpus."""
+        """Return the index of the question that contains sentence `number` of the corpus."""
         return self._question[number]
 
     def before(self, number: int) -> range:
-        """Return the earlier sentences of the question that has sentence `number` of the corpus."""
+        """Return the earlier sentences of the question that contains sentence `number` of the corpus."""
         return range(self._first[self.question_of(number)], number)
 
     def emissions(self, index: int, sentences: Mapping[int, Sentence]) -> Emissions:
@@ -58,13 +62,13 @@ class QuestionScorer:
         return emissions_of(self.questions[index], self._first[index], sentences)
 
     def has_room(self, number: int, tokens: int, sentences: Mapping[int, Sentence]) -> bool:
-        """Whether the translation of a question may have so many tokens more in sentence `number`."""
+        """Return whether the translation of a question has room for `tokens` more tokens in sentence `number`."""
         index = self.question_of(number)
         states = (sentences.get(other) for other in range(self._first[index], self._first[index + 1]))
         return sum(len(state.tokens) for state in states if state) + tokens <= MAX_WORDS
 
     def row(self, index: int, emissions: Emissions) -> Row:
-        """Guess, buzz and return the statistics of one question."""
+        """Run guesser and buzzer on one question and return its statistics."""
         question = self.questions[index]
         id = question.id
         guesses = guesses_rows(guess(self._guesser, [question], {id: emissions}, _silent)).get(id, ())
@@ -75,7 +79,7 @@ class QuestionScorer:
         return {metric.name: _stats(metric, trace) for metric in self.metrics}
 
     def result(self, sentences: Mapping[int, Sentence], rows: dict[int, tuple[int, Row]]) -> dict[str, Any]:
-        """Return the scores so far, None if undefined; add missing questions to `rows`."""
+        """Return the scores so far, None if undefined; missing questions are added to `rows`."""
         last = max((number for number, state in sentences.items() if state.tokens), default=-1)
         indices = range(self.question_of(last) + 1 if last >= 0 else 0)
         for index in indices:
@@ -89,7 +93,7 @@ class QuestionScorer:
 
 
 def corpus_of(questions: Sequence[Question]) -> TextCorpus:
-    """Return all sentences in order; a reference is "" if its question's is cut into other sentences."""
+    """Return all sentences in order; references are "" if the question's reference has other sentence boundaries."""
     sources: list[tuple[str, ...]] = []
     targets: list[str] = []
     for question in questions:
@@ -103,7 +107,10 @@ def corpus_of(questions: Sequence[Question]) -> TextCorpus:
 
 
 def emissions_of(question: Question, first: int, sentences: Mapping[int, Sentence]) -> Emissions:
-    """Return the emissions received for a question whose sentences begin at `first`; a read end counts as a word."""
+    """Return the emissions received for a question whose sentences begin at `first`.
+
+    The end of a sentence, once read, counts as a word.
+    """
     emissions = []
     for index, source in enumerate(question.sentences):
         state = sentences.get(first + index)
@@ -120,8 +127,8 @@ def emissions_of(question: Question, first: int, sentences: Mapping[int, Sentenc
 def session_emissions(journal: Path, session: str, questions: Sequence[Question]) -> dict[str, Emissions]:
     """Return question id -> emissions of a session, with the g that the server counted, from its journal.
 
-    No such file, a journal of other questions or one in use: ConfigError; a session that is not there or not at the end
-    of every sentence: DataError.
+    Raises ConfigError if the file does not exist, is in use, or is a journal of other questions.  Raises DataError if
+    the session does not exist or has not finished every sentence.
     """
     if not journal.is_file():
         raise ConfigError(f"--journal: there is no file {journal}")

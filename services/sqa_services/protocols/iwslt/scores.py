@@ -1,11 +1,13 @@
-"""Scores of a session as the servers of 2020 and SimulEval 1.0.2 gave them, and the three output files.
+"""Scores of a session as computed by the servers of 2020 and SimulEval 1.0.2, and the three output files.
 
-BLEU is sacreBLEU's; latencies are a plain mean over sentences of AL, AP and DAL in float32, operation by operation as
-those servers computed them with torch (`sqa.metrics.latency` has the same formulas in float64, for any number of
-sentences at once).  Their JSON shows every digit of a float32, so a transcript replays byte for byte only if the
-operations come in their order; the order of a sum is that of torch on processors with eight float32 lanes.  TER and
-METEOR came from VizSeq, which is not part of this project: they are null, "n/a" in the file, and -1.0 with
---strict-2020, where the recorded server had no VizSeq either.
+BLEU is sacreBLEU's.  Latencies are plain means of AL, AP and DAL over sentences, in float32.  Each operation follows
+those servers, which used torch (`sqa.metrics.latency` has the same formulas in float64, for any number of sentences at
+once).  Their JSON shows every digit of a float32, so transcripts are byte-identical only if the operations have the
+same order.  The order of a sum is that of torch on processors with eight float32 lanes.
+
+TER and METEOR came from VizSeq, which this project does not include.  They are null in JSON and "n/a" in the file.
+With
+--strict-2020 they are -1.0, as on the recorded server, which had no VizSeq either.
 """
 
 from __future__ import annotations
@@ -24,35 +26,38 @@ from sqa.files.atomic import write_text
 from sqa.metrics.latency import IWSLT_2020_FINAL, Convention
 from sqa_services.net.guard import Refused
 
-LANES = 8  # float32 numbers that torch adds at once
-ROWS = 4  # sums it keeps side by side
-LEVELS = 4  # of its cascade
+LANES = 8  # float32 numbers that torch adds in parallel
+ROWS = 4  # sums that torch keeps side by side
+LEVELS = 4  # levels of its cascade
 SO_FAR = "SoFar"  # key of the scores of an unfinished corpus
 
 
 class Translated(NamedTuple):
     """The translation received for one sentence."""
 
-    text: str  # without the mark of the end
+    text: str  # without the end-of-sentence mark
     delays: tuple[float, ...]  # as recorded
-    source_length: float  # as the convention counts it
+    source_length: float  # length as the convention counts it
     reference: str
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
-    """Return sacreBLEU of the corpus, 0 to 100; as many references as hypotheses."""
+    """Return sacreBLEU of the corpus, 0 to 100; there must be as many references as hypotheses."""
     return float(BLEU(force=True).corpus_score(list(hypotheses), [list(references)]).score)
 
 
 def sentence_bleu(hypothesis: str, reference: str) -> float:
-    """Return sacreBLEU of one sentence, 0 to 100, n-grams up to the longest there is."""
+    """Return sacreBLEU of one sentence, 0 to 100, with n-grams up to the longest available."""
     return float(BLEU(effective_order=True).sentence_score(hypothesis, [reference]).score)
 
 
 def flat_scores(
     sentences: Sequence[Translated], convention: Convention = IWSLT_2020_FINAL, strict: bool = False
 ) -> dict[str, float | None]:
-    """Return {"BLEU", "TER", "METEOR", "DAL", "AL", "AP"}, latencies over the sentences with words (None: none)."""
+    """Return {"BLEU", "TER", "METEOR", "DAL", "AL", "AP"}.
+
+    Latencies cover the sentences with words; they are None if there is no such sentence.
+    """
     if not sentences or (strict and not all(s.delays for s in sentences)):
         raise Refused(500, "no translation was received" if not sentences else "a sentence has no words")
     values = [sentence_latency(s.delays, s.source_length, convention) for s in sentences if s.delays]
@@ -65,7 +70,7 @@ def flat_scores(
 
 
 def mean_latency(values: Sequence[Latency], strict: bool) -> dict[str, float | None]:
-    """Return {"AL", "AP", "DAL"} of SimulEval 1.0.2; sentences without words are nan, and omitted unless strict."""
+    """Return {"AL", "AP", "DAL"} of SimulEval 1.0.2; sentences without words are NaN, and omitted unless strict."""
     if not strict:
         values = [value for value in values if not math.isnan(value.AL)]
     if not values:
@@ -74,7 +79,7 @@ def mean_latency(values: Sequence[Latency], strict: bool) -> dict[str, float | N
 
 
 def of_the_finished(scores: dict[str, Any], finished: int, sentences: int) -> dict[str, Any]:
-    """Return scores of a whole corpus unchanged; of a part null, with counts and the part's scores under SO_FAR."""
+    """Return scores of a whole corpus unchanged; for a part return nulls, counts, and its scores under SO_FAR."""
     if finished >= sentences:
         return scores
     return {**_emptied(scores), "Finished": finished, "Sentences": sentences, SO_FAR: scores}
@@ -85,7 +90,7 @@ def _emptied(scores: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write_files(folder: Path, sentences: Sequence[Translated], scores: Mapping[str, Any]) -> None:
-    """Write text and delays of each sentence, and the scores.  A score that is not computed is "n/a"."""
+    """Write text and delays of each sentence, and the scores; a score that is not computed is "n/a"."""
     write_text(folder / "text", "".join(f"{s.text}\n" for s in sentences))
     rows = ({"src_len": s.source_length, "delays": list(s.delays)} for s in sentences)
     write_text(folder / "delay", "".join(f"{json.dumps(row)}\n" for row in rows))
@@ -97,7 +102,7 @@ def write_files(folder: Path, sentences: Sequence[Translated], scores: Mapping[s
 
 
 class Latency(NamedTuple):
-    """Latencies of one sentence, in source units (AP: a share); nan without words."""
+    """Latencies of one sentence, in source units (AP: a ratio); NaN without words."""
 
     AL: float
     AP: float
@@ -107,9 +112,10 @@ class Latency(NamedTuple):
 def sentence_latency(
     delays: Sequence[float], source_length: float, convention: Convention, reference_length: int | None = None
 ) -> Latency:
-    """Return AL, AP and DAL.  `source_length` > 0 is as the convention counts it: with the end of a text, or without.
+    """Return AL, AP and DAL.  `source_length` > 0 follows the convention: with or without the end of a text.
 
-    `reference_length` is |y| of AL where the convention's `al_reference` is "capped"; the number of delays otherwise.
+    `reference_length` is |y| in AL if the convention's `al_reference` is "capped"; otherwise |y| is the number of
+    delays.
     """
     if not delays or not source_length > 0:
         return Latency(math.nan, math.nan, math.nan)
@@ -124,7 +130,7 @@ def sentence_latency(
     if convention.al_reference == "capped":
         target = len(read) if reference_length is None else reference_length
         ideal = np.minimum(index, np.float32(target - 1)) * source / np.float32(target)
-    counted = np.concatenate(([True], steps[:-1] < source))  # (T,) up to the first word that saw the whole source
+    counted = np.concatenate(([True], steps[:-1] < source))  # (T,) up to the first word written after the whole source
     lag = np.where(counted, steps - ideal, np.float32(0))
     behind = _pushed(steps, np.float32(1) / (number / source)) - per_word
     return Latency(
@@ -156,7 +162,7 @@ def total(values: np.ndarray) -> np.float32:
 
 
 def _lane_sums(rows: np.ndarray) -> np.ndarray:
-    """Sum columns (n, w) -> (w,): every fourth row to the same of four sums, the remainder to the first."""
+    """Sum columns (n, w) -> (w,): four partial sums take every fourth row each; the first also takes the remainder."""
     count, width = rows.shape
     fours = count // ROWS
     sums = _cascade(rows[: fours * ROWS].reshape(fours, ROWS * width)).reshape(ROWS, width)
@@ -165,9 +171,9 @@ def _lane_sums(rows: np.ndarray) -> np.ndarray:
 
 
 def _cascade(rows: np.ndarray) -> np.ndarray:
-    """Sum columns (n, w) -> (w,): sums of 16 rows or more are added up on a second level, and so on."""
+    """Sum columns (n, w) -> (w,): sums of at least 16 rows are added on a second level, and so on."""
     size = 1 << max(4, (len(rows) - 1).bit_length() // LEVELS if len(rows) > 1 else 0)
-    sums = []  # of what is left over on each level, the last first
+    sums = []  # remainders of each level, last level first
     for _ in range(LEVELS - 1):
         whole = len(rows) // size * size
         sums.append(_in_order(rows[whole:], rows.shape[1]))
@@ -176,5 +182,5 @@ def _cascade(rows: np.ndarray) -> np.ndarray:
 
 
 def _in_order(rows: Sequence[np.ndarray] | np.ndarray, width: int = 0) -> np.ndarray:
-    """Sum rows one after the other; zeros (width,) without rows."""
+    """Sum rows one after another; zeros (width,) if there are no rows."""
     return np.cumsum(rows, axis=0, dtype=np.float32)[-1] if len(rows) else np.zeros(width, dtype=np.float32)

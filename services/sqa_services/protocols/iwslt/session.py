@@ -1,16 +1,16 @@
-"""One evaluation on the server: how far each sentence is read, and what was written when.
+"""One evaluation on the server: how much of each sentence was read, and which words were written when.
 
-`strict` keeps what the originals did and should not have:
+`strict` reproduces faults of the original servers:
 
-    a sentence's result has its reference and its whole source, read or not
-    scores of a part of the corpus look like those of all of it
+    the result of a sentence contains its reference and its whole source, whether read or not
+    scores of a part of the corpus look like scores of the whole corpus
     negative sentence numbers index from the end; hypotheses of unknown sentences are accepted and break the result
-    the last token of a sentence is dropped whether or not it is "</s>"; what follows "</s>" counts
+    the last token of a sentence is dropped even if it is not "</s>"; tokens after "</s>" count
     one sentence without words breaks the result, or makes it NaN (SimulEval 1.0.2)
-    the guide's routes count every delay below |x| one too high, and leave the end of a sentence out
+    the guide's routes count every delay below |x| one too high, and omit the end of a sentence
     SimulEval's sentence BLEU has "</s>" in the hypothesis
     a token without a word, such as "" by the guide's route, has a delay; by that route several words are one token
-    what a navigation of a browser asks for is done, so any page can reset a session or read in it
+    a browser's navigation requests are executed, so any page can reset a session or read in it
 """
 
 from __future__ import annotations
@@ -32,19 +32,21 @@ from sqa_services.protocols.iwslt.journal import Sentence
 from sqa_services.protocols.iwslt.questions import MAX_WORDS, QuestionScorer, Row
 from sqa_services.protocols.iwslt.scores import Latency, Translated
 
-MAX_TOKENS = 10_000  # of one sentence
-TOKEN_BYTES = 250  # about what a token, its delay and its time take beside its letters
-SENTENCE_BYTES = 1500  # and a sentence beside its tokens
-Save = Callable[[str, int, Sentence, int], None]  # session, sentence number, its new state, first token that is new
+MAX_TOKENS = 10_000  # maximum tokens of one sentence
+TOKEN_BYTES = 250  # approximate bytes of a token, its delay and its time, without its letters
+SENTENCE_BYTES = 1500  # approximate bytes of a sentence without its tokens
+Save = Callable[[str, int, Sentence, int], None]  # session, sentence number, its new state, first new token
 
 
 class Session:
     """All sentences of one client.  Methods are called from one thread; `frozen` may be scored in another.
 
-    Refused: what the corpus does not have or cannot score (500, as the originals fail), more than MAX_TOKENS tokens of
-    a sentence (413), a request that does not follow what the session has (409: another client is at work), or that
-    leaves the order to which a participant is kept (409).  A request that is refused, or that `save` fails on, changes
-    nothing.
+    Raises Refused for these requests; a refused request, or one on which `save` fails, changes nothing:
+
+    - 500: a sentence that the corpus does not contain or cannot score, as in the originals
+    - 413: more than MAX_TOKENS tokens of a sentence
+    - 409: a request that does not continue the session's state, because another client is at work
+    - 409: a participant's request out of the required order
     """
 
     def __init__(
@@ -55,7 +57,11 @@ class Session:
         name: str = "",
         save: Save | None = None,
     ) -> None:
-        """`scorer`: the corpus is that of its questions.  `save` is called before a change is kept in memory."""
+        """Create an empty session.
+
+        With a `scorer`, the corpus consists of the scorer's questions.  `save` is called before a change is kept in
+        memory.
+        """
         self.name, self.corpus, self.strict, self.scorer, self._save = name, corpus, strict, scorer, save
         self.used = time.monotonic()
         self.reset()
@@ -63,22 +69,22 @@ class Session:
     def reset(self) -> None:
         """Forget everything."""
         self.sentences: dict[int, Sentence] = {}
-        self.scored = False  # a result of all sentences was asked for since the last reset
-        self.size = 0  # bytes that it takes, about
-        self.rows: dict[int, tuple[int, Row]] = {}  # question -> words that were scored, and their statistics
-        self.waiting: set[int] = set()  # questions that are about to be answered
+        self.scored = False  # whether a result of all sentences was requested since the last reset
+        self.size = 0  # approximate size in bytes
+        self.rows: dict[int, tuple[int, Row]] = {}  # question -> number of scored words, and their statistics
+        self.waiting: set[int] = set()  # questions that wait for an answer
 
     def resume(self, sentences: dict[int, Sentence]) -> None:
-        """Continue from the sentences of a journal."""
+        """Resume from the sentences of a journal."""
         self.sentences = sentences
         self.size = SENTENCE_BYTES * len(sentences)
         self.size += sum(len(token) + TOKEN_BYTES for s in sentences.values() for token in s.tokens)
 
     def sentence(self, number: int, writing: bool = False, wrap: bool = True) -> Sentence:
-        """Return the state of a sentence; every request for a sentence begins here.
+        """Return the state of a sentence; every request for a sentence calls this method first.
 
-        Refused (500): the corpus has no such sentence.  `strict` with `wrap` takes negative numbers, as the original's
-        list index did, and when `writing` any number.
+        Raises Refused (500) if the corpus has no such sentence.  `strict` with `wrap` accepts negative numbers, like
+        the original's list index, and any number when `writing`.
         """
         exists = 0 <= number < len(self.corpus)
         if self.strict and wrap:
@@ -95,7 +101,7 @@ class Session:
                 raise Refused(409, f"sentence {number}: finish sentence {earlier} of its question first")
 
     def _put(self, number: int, state: Sentence) -> None:
-        """Save the new state of a sentence, then keep it in memory; its tokens begin with those of the old state."""
+        """Save the new state of a sentence, then keep it in memory; its tokens must extend those of the old state."""
         known = number in self.sentences
         if not known and len(self.sentences) >= 2 * len(self.corpus) + MAX_TOKENS:
             raise Refused(413, "more sentences than the corpus can have")
@@ -113,11 +119,11 @@ class Session:
         guide: bool = False,
         instance: bool = False,
     ) -> dict[str, Any]:
-        """Return the next segment as the JSON of the 2020 server, or with `instance` of SimulEval 1.0.2 (by samples).
+        """Return the next segment as JSON of the 2020 server, or of SimulEval 1.0.2 (by samples) if `instance` is set.
 
-        `read`: how many reads the client made before this one, which it may have asked for already; see `_cursor`.
-        With `guide` and `strict`, reading the end is no step.  What was handed out once has been read, wherever the
-        cursors go.
+        `read`: the number of the client's reads before this one, which may be a repeated read; see `_cursor`.  With
+        `guide` and `strict`, reading the end does not count.  Segments that were sent once stay read, wherever the
+        cursors move.
         """
         sentence = self.sentence(number, wrap=not instance)
         step, samples = cursor = self._cursor(number, sentence, read)
@@ -139,9 +145,9 @@ class Session:
         return segment.answer | {"instance_id": number} if instance else {"sent_id": number} | segment.answer
 
     def _cursor(self, number: int, sentence: Sentence, read: int | None) -> tuple[float, int]:
-        """Return step and samples at which a read begins; `read` others came before it, None: all that are known.
+        """Return step and samples at which a read begins, after `read` other reads (None: all recorded reads).
 
-        A read that was made before is answered again: of a text any, of a recording the last; others: Refused.
+        An earlier read of a text can be repeated; for a recording only the last one.  Raises Refused for other reads.
         """
         if read is None or read == sentence.reads:
             return sentence.step, sentence.samples
@@ -152,13 +158,16 @@ class Session:
         raise Refused(409, f"sentence {number}: {sentence.reads} reads are known, this would be number {read + 1}")
 
     def tokens_of(self, hypothesis: str, guide: bool = False) -> list[str]:
-        """Return the words of a hypothesis; `strict`: the originals' tokens, by the guide's route all of it as one."""
+        """Return the words of a hypothesis; `strict`: the originals' tokens, or one token by the guide's route."""
         if not self.strict:
             return words(hypothesis)
         return [hypothesis] if guide else hypothesis.split()
 
     def has_written(self, number: int, written: int, tokens: Sequence[str]) -> bool:
-        """Whether a client's tokens, after `written` others, are here already; others in their place: Refused."""
+        """Return whether a client's tokens, after `written` others, are recorded already.
+
+        Raises Refused if other tokens are recorded in their place.
+        """
         tokens_here = self.sentence(number, writing=True).tokens
         if written == len(tokens_here):
             return False
@@ -173,7 +182,7 @@ class Session:
         return sum(s.finished and number < len(self.corpus) for number, s in self.sentences.items())
 
     def write(self, number: int, tokens: Sequence[str], wrap: bool = True) -> None:
-        """Record tokens at what was read so far.  After "</s>" they are ignored, but by the strict 2020 server."""
+        """Record tokens with the current delay.  Tokens after "</s>" are ignored, except by the strict 2020 server."""
         state = self.sentence(number, writing=True, wrap=wrap)
         if len(state.tokens) + len(tokens) > MAX_TOKENS:
             raise Refused(413, f"sentence {number}: more than {MAX_TOKENS} tokens")
@@ -197,7 +206,7 @@ class Session:
         )
 
     def frozen(self) -> Session:
-        """Return a copy that later requests do not change."""
+        """Return a copy that is independent of later requests."""
         frozen = copy(self)
         frozen.sentences, frozen.rows = dict(self.sentences), dict(self.rows)
         return frozen
@@ -205,9 +214,11 @@ class Session:
     # ------------------------------------------------------------------------------------------- results of 2020
 
     def result(self, folder: Path | None = None, guide: bool = False) -> dict[str, Any]:
-        """Return, and write to `folder`, the scores of sentences 0 to the last with words; null while others remain.
+        """Return the scores of sentences 0 to the last with words, and write them to `folder`.
 
-        No words at all, and with `strict` an unknown sentence or one without words: Refused.
+        Scores are null while other sentences remain.
+
+        Raises Refused if there are no words, and with `strict` if a sentence is unknown or has no words.
         """
         first = guide and self.strict
         last = max((number for number, s in self.sentences.items() if s.tokens), default=-1)
@@ -223,7 +234,7 @@ class Session:
         if folder is not None:
             try:
                 scoring.write_files(folder, sentences, scores)
-            except OSError as error:  # the client shall have its scores all the same, as in the original
+            except OSError as error:  # the client still gets its scores, as in the original
                 LOG.error("%s: %s; not written", error.filename, error.strerror)
         return scores
 
@@ -240,15 +251,15 @@ class Session:
         return Translated(self._text(tokens), tuple(delays), length, self.corpus.targets[number])
 
     def _text(self, tokens: Sequence[str]) -> str:
-        """Return the tokens as they are scored, without the end; `strict`: as they are."""
+        """Return the text to be scored, without the end mark; `strict` keeps all tokens."""
         return " ".join(tokens if self.strict else [token for token in tokens if token != EOS])
 
     # ---------------------------------------------------------------------------------- results of SimulEval 1.0.2
 
     def nested_result(self) -> dict[str, Any]:
-        """Return {"Quality": {"BLEU"}, "Latency": {"AL", "AP", "DAL"}}, of speech with "_CA" beside each.
+        """Return {"Quality": {"BLEU"}, "Latency": {"AL", "AP", "DAL"}}.
 
-        Of questions also "Answers".
+        For speech, each latency also has a "_CA" variant.  For a corpus of questions, the result also has "Answers".
         """
         targets = self.corpus.targets[: len(self.corpus)]
         states = [self.sentences.get(number, Sentence()) for number in range(len(targets))]
@@ -271,11 +282,11 @@ class Session:
         return scores if self.strict else scoring.of_the_finished(scores, self.finished, len(self.corpus))
 
     def instance(self, number: int, participant: bool = False) -> dict[str, Any]:
-        """Return everything about one sentence that may be shown; null for the rest.
+        """Return all public values of one sentence, and null for the others.
 
-        The words that were handed out are shown, and no others.  Lengths and scores are shown once the sentence is
-        finished, to a participant once all sentences are.  References are shown by `strict` alone, which shows all and
-        also scores an unfinished sentence once all were scored.
+        Only words that were sent are shown.  Lengths and scores are shown after the sentence is finished, to a
+        participant after all sentences are finished.  Only `strict` shows references; it shows everything, and also
+        scores an unfinished sentence once all sentences were scored.
         """
         sentence = self.sentence(number, wrap=False)
         told = self.strict or (sentence.finished and (not participant or self.finished == len(self.corpus)))
@@ -302,7 +313,7 @@ class Session:
 
     def _metric(self, number: int, sentence: Sentence) -> dict[str, Any]:
         reference = self.corpus.targets[number]
-        named = self.scorer is None or reference  # a question's reference may have other sentences than its source
+        named = self.scorer is None or reference  # a question's reference may have another number of sentences
         metric = {
             "sentence_bleu": scoring.sentence_bleu(self._text(sentence.tokens), reference) if named else None,
             "latency": self._shown(self._latency(number, sentence.delays)),
@@ -312,12 +323,12 @@ class Session:
         return metric
 
     def _latency(self, number: int, delays: Sequence[float]) -> Latency:
-        """Return the latency of one sentence; that of a text counts its end."""
+        """Return the latency of one sentence; for a text, the end counts."""
         text = self.corpus.kind == "text"
         reference = len(delays) if text else len(self.corpus.targets[number].split()) + 1
         return scoring.sentence_latency(delays, self.corpus.duration(number) + text, SIMULEVAL_1_0_2, reference)
 
     def _shown(self, latency: Latency) -> dict[str, float | None]:
-        """Return {"AL", "AP", "DAL"}; null where undefined, NaN with `strict`."""
+        """Return {"AL", "AP", "DAL"}; undefined values are null, or NaN with `strict`."""
         values = latency._asdict()
         return values if self.strict else {key: None if math.isnan(value) else value for key, value in values.items()}

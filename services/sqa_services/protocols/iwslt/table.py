@@ -1,6 +1,6 @@
-"""The sessions of a server: found by name, kept in a journal; whose they are.
+"""The sessions of a server: lookup by name, persistence in a journal, and ownership.
 
-A participant of an evaluation has a token and one session, which it can neither leave nor reset.
+A participant of an evaluation has a token and exactly one session, which it can neither leave nor reset.
 """
 
 import hmac
@@ -18,16 +18,16 @@ from sqa_services.protocols.iwslt.journal import Journal
 from sqa_services.protocols.iwslt.session import Session
 
 SESSION_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-MAX_SESSIONS = 1024  # in memory
+MAX_SESSIONS = 1024  # maximum sessions in memory
 
 
 class Sessions:
-    """Sessions by name; "" is that of requests that name none."""
+    """Sessions by name; "" is the session of requests without a name."""
 
     def __init__(self, build: Callable[..., Session], journal: Journal | None, hours: float) -> None:
-        """`build(name=..., save=...)` makes a session.  It leaves the memory after `hours` without a request.
+        """Keep sessions that `build(name=..., save=...)` creates; they leave memory after `hours` without a request.
 
-        The journal, if there is one, keeps it, and the next request loads it from there.
+        If there is a journal, it keeps such a session, and the next request loads it from there.
         """
         self._build, self._journal, self._seconds = build, journal, hours * 3600
         self._known: dict[str, Session] = {}
@@ -36,7 +36,10 @@ class Sessions:
             LOG.warning("%d sessions with %d finished sentences resumed from %s", len(names), ended, journal.path)
 
     def get(self, name: str, keep: bool = True) -> Session:
-        """Return the session of a name; a new one if there is room, else 503.  `keep`: whether a new one stays."""
+        """Return the session of a name; create one if there is room, else refuse (503).
+
+        `keep`: whether a new session is kept.
+        """
         now = time.monotonic()
         session = self._known.get(name)
         if session is None:
@@ -64,7 +67,7 @@ class Sessions:
         session.reset()
 
     def forget(self, name: str) -> None:
-        """End a session, if there is one."""
+        """End a session if it exists."""
         if self._journal is not None:
             self._journal.forget(name)
         self._known.pop(name, None)
@@ -75,12 +78,12 @@ class Sessions:
             self._journal.close()
 
     def _drop_idle(self, now: float) -> None:
-        """Drop the sessions that were not used for long from memory."""
+        """Drop sessions that were idle for long from memory."""
         for name in [name for name, session in self._known.items() if now - session.used > self._seconds]:
             del self._known[name]
 
     def _make_room(self) -> None:
-        """Drop a session from memory that is empty or in a journal, the one that was idle longest."""
+        """Drop the longest-idle session that is empty or in a journal from memory."""
         kept = self._journal is not None
         droppable = [session for session in self._known.values() if kept or not session.sentences]
         if not droppable:
@@ -89,7 +92,7 @@ class Sessions:
 
 
 def read_participants(path: Path) -> dict[str, str]:
-    """Read name -> token, a pair on each line.  Raises ConfigError with all problems, DataError for an empty file."""
+    """Read name -> token, one pair per line.  Raises ConfigError with all problems, DataError if the file is empty."""
     participants: dict[str, str] = {}
     wrong = []
     for number, line in enumerate(lines(path), start=1):
@@ -110,5 +113,5 @@ def read_participants(path: Path) -> dict[str, str]:
 
 
 def participant_of(token: bytes, participants: Mapping[str, str]) -> str:
-    """Return the name that a token belongs to, "" for none; all are compared, in constant time."""
+    """Return the name that a token belongs to, or "" for none; all tokens are compared, in constant time."""
     return "".join(name for name, other in participants.items() if hmac.compare_digest(token, other.encode()))

@@ -1,12 +1,12 @@
-"""Expected wins inside SimulEval: a folder for its `--user-dir` that registers SQA_EW and its kin as latency metrics.
+"""Expected wins inside SimulEval: a folder for its `--user-dir` that registers SQA_EW and related latency metrics.
 
     simuleval --user-dir $(sqa simuleval-dir) --latency-metrics AL SQA_EW --sqa-questions mini-es --sqa-guesser bm25 ...
 
-The sentences must be those of a question set, in order: `sqa questions SET` writes them.  The output is answered as
-`sqa run` answers the same log, so the numbers are the same.  `--score-only` scores old logs.
+The sentences must be those of a question set, in order; `sqa questions SET` writes them.  Guesser and buzzer answer as
+in `sqa run` on the same log, so the numbers are the same.  `--score-only` scores old logs.
 
-SQA_FACTS, SQA_FACTS_INVENTED, SQA_FACTS_LAG and SQA_FACTS_TIMED want references and no questions, and are those of
-`sqa latency LOG --facts`.
+SQA_FACTS, SQA_FACTS_INVENTED, SQA_FACTS_LAG and SQA_FACTS_TIMED need references but no questions, and equal the values
+of `sqa latency LOG --facts`.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ LOGGED = ("index", *_TEXTS, "delays", "elapsed", "prediction_length", "source_le
 
 
 class _OfALog(LatencyScorer):
-    """Base of metrics of all instances as the text of a log; in metrics.tsv each sentence has a score, too."""
+    """Base class of metrics that read all instances as a log's text; metrics.tsv also gets a score per sentence."""
 
-    shown: str  # the name in SimulEval
+    shown: str  # name of the metric in SimulEval
     args: Namespace
     keys: Sequence[str] = LOGGED
 
     def scores(self, log: str) -> tuple[Sequence[float], float]:
-        """Return the scores of each sentence, and of all."""
+        """Return the score of each sentence, and the score of all."""
         raise NotImplementedError
 
     def __call__(self, instances: dict[int, Any]) -> float:
         numbers = sorted(instances)
         try:
             scores, value = self.scores("".join(_line(instances[number], self.keys) for number in numbers))
-        except SqaError as error:  # SimulEval would show a traceback
+        except SqaError as error:  # prevents a traceback of SimulEval
             raise SystemExit(f"sqa: {error}") from error
         for number, score in zip(numbers, scores, strict=True):
             instances[number].metrics[self.shown] = score
@@ -59,7 +59,7 @@ class _OfALog(LatencyScorer):
 
 
 class OfAnswers(_OfALog):
-    """A metric of the answers that a translation allows; a sentence has its question's score."""
+    """A metric of the answers that a translation allows; each sentence gets its question's score."""
 
     metric: str
     add_args = staticmethod(add_options)
@@ -70,7 +70,7 @@ class OfAnswers(_OfALog):
 
 
 class OfFacts(_OfALog):
-    """Facts of the references (docs/facts.md): no questions are needed; nan: no fact in the sentence."""
+    """Facts of the references (docs/facts.md), without questions; the value is NaN if a sentence has no fact."""
 
     metric: Facts
     keys = FACT_KEYS
@@ -103,7 +103,7 @@ def _line(instance: Any, keys: Sequence[str] = LOGGED) -> str:
 
 @cache
 def _answered(log: str, questions: str, guesser: str, buzzer: str) -> tuple[dict[str, list[float]], dict[str, float]]:
-    """Return (metric -> the score of each sentence's question, metric -> the score of all), of a log's text."""
+    """Return metric -> the score of each sentence's question, and metric -> the score of all, for a log's text."""
     with in_a_file(log) as file:
         result = answered(file, questions, guesser, buzzer)
     of_sentence = [index for index, question in enumerate(result.questions) for _ in question.sentences]
