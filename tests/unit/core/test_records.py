@@ -21,6 +21,7 @@ from sqa.metrics.latency_log import LogOptions, score
 
 OWN = {  # module -> why it may call the package's own reader
     "sqa/files/records.py": "the one reader",
+    "sqa/core/packages.py": "what pip wrote about this distribution",
     "services/sqa_services/board/board.py": "its database's own columns",
     "services/sqa_services/board/files.py": "files that it wrote itself",
     "services/sqa_services/board/sqa_task.py": "lines that it has checked",
