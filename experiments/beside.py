@@ -1,4 +1,4 @@
-"""What the paper has under an item's number, what stands here, and why the two differ: printed with every item."""
+"""The paper's finding for an item, our finding, and the reason for the difference: printed with every item."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ KEYS = ("paper", "ours", "why different")
 
 
 def beside(item: str) -> list[str]:
-    """Lines for an item ("fig5", "table2"); none for an item that the paper has not."""
+    """Return the lines for an item ("fig5", "table2"), or no lines if the item is not in the paper."""
     match = re.fullmatch(r"(fig|table)(\d+)", item)
     if match is None:
         return []

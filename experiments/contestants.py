@@ -1,10 +1,11 @@
-"""Who takes part in a grid, a figure or a table: guessers with their buzzers, and what a translator needs.
+"""Contestants of a grid, a figure or a table: guessers with their buzzers; requirements of a translator.
 
-A contestant whose guesser no other one has is named after it ("bm25").  Where several share a guesser the buzzer is
-named too ("bm25+mlp"), and where they share both, the first digits of their whole config follow ("bm25+mlp-1f0c2d3e").
+A contestant is named after its guesser ("bm25") if no other contestant has the same guesser.  If several share a
+guesser, the name includes the buzzer ("bm25+mlp").  If they share both, the first digits of a digest of the whole
+config follow ("bm25+mlp-1f0c2d3e").
 
-One that is `optional` (a server that may be down, a package or a model that may be missing) is left out where it
-is not available, with the reason; without `optional` the command stops there.
+A contestant that is `optional` (a server that may be down, a package or a model that may be missing) is left out
+with the reason if it is not available.  Without `optional` the command stops.
 """
 
 import shutil
@@ -22,25 +23,25 @@ from sqa.core.schema import checked
 from sqa.files.store import digest
 from sqa.pipeline.config import ComponentConfig, of_parts, to_mapping
 
-_DIGITS = 8  # of the config's sha256 in a name
+_DIGITS = 8  # digits of the config's sha256 in a name
 
 
 def twice(values: Sequence[Any]) -> list[Any]:
-    """What is more than once among values, each once."""
+    """Return the values that occur more than once, each one time."""
     return [value for value in dict.fromkeys(values) if values.count(value) > 1]
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """A program, package or folder without which a translator is left out; null = none."""
+    """Requirements of a translator, which is left out if one is missing; null = no requirement."""
 
     program: str | None = None  # on the PATH
-    package: str | None = None  # of Python
-    folder: Path | None = None  # relative to where the command is started
-    hint: str | None = None  # how to get it, for the line that says what is missing
+    package: str | None = None  # Python package
+    folder: Path | None = None  # relative to the working directory
+    hint: str | None = None  # how to get it, for the message about the missing part
 
     def missing(self) -> str:
-        """What is missing, in words; "" where nothing is."""
+        """Return a description of the missing requirement, or "" if none is missing."""
         problem = ""
         if self.program is not None and shutil.which(self.program) is None:
             problem = f"the program {self.program} is not installed"
@@ -62,16 +63,18 @@ class Contestant:
 @dataclass(frozen=True, slots=True)
 @checked
 class NamedContestant:
-    """A guesser and perhaps its buzzer, as in a run's YAML, with the name they go by."""
+    """A named guesser with an optional buzzer, as in a run's YAML."""
 
     label: str  # in figures and tables
     guesser: dict[str, Any]
     buzzer: dict[str, Any] | None = None
     optional: bool = False
-    every_word: bool = True  # Table 1 asks it for all prefixes at once if it can; false = for those at the fractions
+    every_word: bool = True  # Table 1 queries all prefixes at once if it can; false = only the fractions
 
     def problems(self) -> list[str]:
-        """Return no problem; an unknown or wrong part of a contestant that is not optional: ConfigError."""
+        """Return no problems; raises ConfigError if a contestant that is not optional has an unknown or invalid
+        part.
+        """
         if not self.optional:
             components(self.guesser, self.buzzer)
         return []
@@ -80,19 +83,19 @@ class NamedContestant:
 def components(
     guesser: Mapping[str, Any], buzzer: Mapping[str, Any] | None = None
 ) -> tuple[ComponentConfig, ComponentConfig | None]:
-    """The checked configs of a guesser and a buzzer.  ConfigError lists all problems."""
+    """Return the checked configs of a guesser and a buzzer; raises ConfigError with all problems."""
     run = of_parts(guesser=guesser, buzzer=buzzer)
-    assert run.guesser is not None  # it was given
+    assert run.guesser is not None  # guesser is a required argument
     return run.guesser, run.buzzer
 
 
 def names_of(contestants: Sequence[Contestant], reserved: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Identity -> name of each contestant, in order; those in `reserved` keep theirs, and no other gets it.
+    """Return identity -> name of each contestant, in order; names in `reserved` are kept and given to no other.
 
-    The identity is the sha256 (hex) of the whole config of guesser and buzzer, defaults included.
-    A duplicate, or a wrong config: ConfigError.
+    The identity is the sha256 (hex) of the whole config of guesser and buzzer, defaults included. Raises
+    ConfigError for a duplicate or an invalid config.
     """
-    candidates: dict[str, tuple[str, ...]] = {}  # identity -> names, from the shortest to the one that no other has
+    candidates: dict[str, tuple[str, ...]] = {}  # identity -> names, from the shortest to the unique one
     for i, contestant in enumerate(contestants):
         try:
             key = digest(to_mapping(components(contestant.guesser, contestant.buzzer)))
@@ -112,7 +115,7 @@ def names_of(contestants: Sequence[Contestant], reserved: Mapping[str, str] | No
 
 
 def check_labels(contestants: Sequence[NamedContestant], where: str) -> list[str]:
-    """What is wrong with a list of contestants: none at all, or a label twice."""
+    """Return the problems of a list of contestants: an empty list, or a duplicate label."""
     labels = [contestant.label for contestant in contestants]
     missing = [] if labels else [f"{where}: at least one is needed"]
     return missing + [f"{where}: the label {label!r} is there twice" for label in twice(labels)]
@@ -121,9 +124,9 @@ def check_labels(contestants: Sequence[NamedContestant], where: str) -> list[str
 def sift(
     contestants: Sequence[NamedContestant], make: Callable[[NamedContestant], object], where: str = "contestants"
 ) -> tuple[list[NamedContestant], list[LeftOut]]:
-    """Call `make` on each; those it works for, and the optional ones that it raises a SqaError for, with its text.
+    """Call `make` on each contestant; return the successful ones, and the optional ones that raised SqaError.
 
-    None that it works for: ConfigError.
+    Each contestant left out carries the text of its error.  Raises ConfigError if no contestant succeeds.
     """
     present: list[NamedContestant] = []
     left_out: list[LeftOut] = []

@@ -1,4 +1,4 @@
-"""What an item of `sqa reproduce` leaves in its folder: tables (CSV), pictures, pages, differences with intervals."""
+"""Output files of an item of `sqa reproduce`: tables (CSV), pictures, pages, differences with intervals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqa.report import plots
 from sqa.report.plots import save, style
 from sqa.results import Frame, Row, Table, row_of, show_lines
 
-CLAIM = ("dataset", "translator", "guesser", "claim", "between")  # columns of a difference
+CLAIM = ("dataset", "translator", "guesser", "claim", "between")  # columns of a table of differences
 DIFFERENCES = (*CLAIM, "difference", "low", "high", "questions", "note")
 
 
@@ -25,7 +25,10 @@ class LeftOut(NamedTuple):
 
 
 def gap(dataset: str, translator: str, guesser: str, claim: str, comparison: Comparison, form: str = ".3f") -> Row:
-    """A paired comparison as a claim in words, true where the difference is above 0; guesser "-": of the text alone."""
+    """Return a paired comparison as a claim in words, true if the difference is above 0.
+
+    guesser: "-" if the claim is about the text alone.
+    """
     between = f"{comparison.a:{form}} and {comparison.b:{form}}"
     return row_of((dataset, translator, guesser, claim, between), "difference", comparison)
 
@@ -38,17 +41,17 @@ class Outputs:
         self.paths: list[Path] = []
 
     def csv(self, name: str, lines: Iterable[Sequence[Any]], show: bool = False) -> None:
-        """Write a comma-separated file, the header being the first of `lines`; print the table if it is to be shown."""
+        """Write a CSV file whose header is the first of `lines`; print the table if `show` is set."""
         header, *rows = lines
         self._table(name, Table(header, rows), show)
 
     def rows(self, name: str, columns: Sequence[str], rows: Iterable[Row], show: bool = False) -> None:
-        """Write numbers as CSV, a line each: cell, metric, value, 95% interval, how many, unit, signature."""
+        """Write numbers as CSV, one row each: cell, metric, value, 95% interval, count, unit, signature."""
         table = Frame(tuple(columns), tuple(rows)).table()
         self._table(name, Table(table.header, table.rows, nothing=""), show)
 
     def differences(self, rows: Iterable[Row], left_out: Iterable[LeftOut] = (), show: bool = True) -> None:
-        """Write a tab-separated file of claims; what is left out has a line with the reason."""
+        """Write a tab-separated file of claims; each contestant left out has a row with the reason."""
         lines = [(*row.cell, row.value, row.low, row.high, row.n, "") for row in rows]
         lines += [("all", "-", out.label, "-", "-", None, None, None, None, out.reason) for out in left_out]
         self._table("differences.tsv", Table(DIFFERENCES, lines, nothing=""), show)
@@ -59,12 +62,12 @@ class Outputs:
             results.show(table)
 
     def picture(self, stem: str, drawing: Callable[..., plots.Figure], *arguments: Any) -> None:
-        """PDF and PNG of what a drawing makes of what it is given."""
+        """Write the figure that `drawing` returns for the arguments, as PDF and PNG."""
         with style():
             self.paths += save(drawing(*arguments), self.folder, stem)
 
     def end(self) -> None:
-        """Name all files."""
+        """Print the names of all files written."""
         show_lines(*self.paths)
 
     def write(self, name: str, text: str) -> None:

@@ -1,15 +1,16 @@
-"""The paper's claims over k: a primary family that is tested, everything else as differences with intervals.
+"""The paper's claims over k: a tested primary family, and all other comparisons as differences with intervals.
 
-Primary (Holm over two tests): the language model, answered by `rerank` under the paper's rule, both languages pooled,
-each with the same weight.
+Primary family (Holm over two tests): the language model, answered by `rerank` under the paper's rule, both
+languages pooled with equal weight.
 
     rise   the best k has more expected wins than the smallest k
     fall   the best k has more expected wins than full input
 
-The family was declared after these questions had been looked at: it describes them with a known error rate and
-confirms nothing.
+The family was declared after these questions had been examined.  It therefore describes them with a known error
+rate and confirms nothing.
 
-How often a claim is held wrongly, and how often a true difference is found: experiments/paper/error_rates.py.
+experiments/paper/error_rates.py measures how often a claim is held wrongly and how often a true difference is
+found.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Error rates of the primary claims over k (experiments/paper/claims.py).
 
-They are how often a claim is held where k does not matter, and how often a true difference is found.  False
-alarms: the k of every question change places at random, and both claims are tested each time as they are on the
-real table; at the level of .05 one set in twenty may hold one.  Power: in such sets, some k win questions that they did
-not win, drawn at random, until they have DIFFERENCE more expected wins than chance gives: every k between the smallest
-and full input (a hill, as the curves have), or the one in the middle alone (a spike, the hardest case).
+False alarms: how often a claim is held although k does not matter.  The k of every question are permuted at random,
+and both claims are tested as on the real table; at the level of .05 one set in twenty may hold a claim.
+
+Power: how often a true difference is found.  In permuted sets, some k win additional questions, drawn at random,
+until their expected wins are DIFFERENCE above chance.  These k are either all between the smallest and full input
+(a hill, as in the measured curves) or only the middle one (a spike, the hardest case).
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from sqa.core.errors import DataError
 from sqa.core.types import Floats
 
 DIFFERENCE = 0.03  # expected wins
-SETS, PLANTED = 1000, 200  # tables without and with an effect
+SETS, PLANTED = 1000, 200  # number of tables without and with an effect
 ANY = "either claim"
 
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
-    """Yield shares of sets with their Clopper-Pearson intervals."""
+    """Yield the shares of sets in which claims are held, with their Clopper-Pearson intervals."""
     by_system = {ladder[:3]: ladder for ladder in ladders(grid_rows.finished(config_path, runs))}
     ladder = by_system.get((POOLED, PRIMARY, BEST))
     if ladder is None:
@@ -43,7 +44,9 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 
 
 def held(ladder: Ladder, tables: Floats, shuffled_only: bool = True) -> dict[str, np.ndarray]:
-    """Return whether each claim is held on each table (n, K, d, R) after Holm over the family, as (R,) per claim."""
+    """Return whether each claim is held on each table (n, K, d, R) after Holm over the family, as (R,) per
+    claim.
+    """
     permutations = PERMUTATIONS if shuffled_only else 2000
     p = np.stack([p_of(ladder, claim, tables, shuffled_only, permutations) for claim in FAMILY])
     corrected = np.array([holm(column) for column in p.T]).T <= ALPHA
@@ -56,7 +59,7 @@ def without_effect(ladder: Ladder, sets: int, seed: int = 0) -> Floats:
 
 
 def planted(ladder: Ladder, sets: int, indices: Sequence[int], seed: int = 1) -> Floats:
-    """Return shuffled tables in which the k at `indices` win DIFFERENCE more, on questions that they lost."""
+    """Return permuted tables in which the k at `indices` win DIFFERENCE more, on questions that they lost."""
     tables = without_effect(ladder, sets, seed)
     rng, start = np.random.default_rng(seed), 0
     for part in ladder.parts:
@@ -72,7 +75,7 @@ def planted(ladder: Ladder, sets: int, indices: Sequence[int], seed: int = 1) ->
 
 
 def shares(quantity: str, held_by_claim: dict[str, np.ndarray]) -> Iterator[Row]:
-    """Yield a row for each claim."""
+    """Yield one row per claim."""
     for claim, yes in held_by_claim.items():
         test = binomtest(int(yes.sum()), len(yes))
         ends = test.proportion_ci()

@@ -16,7 +16,7 @@ BEST = "rerank"
 ES, PL = "xqb-es", "xqb-pl"
 ANSWERS = columns("ew: EW", "oracle-ew: oracle EW", "accuracy")
 TEXT = columns("bleu: BLEU", "dal: DAL", digits=1, interval=False)
-HEADLINE = ("ew", "oracle-ew", "accuracy", "bleu")  # metrics of the claims, whose values of each question are kept
+HEADLINE = ("ew", "oracle-ew", "accuracy", "bleu")  # metrics of the claims, whose values are stored per question
 PANELS = (("bleu", "BLEU"), ("ew", "expected wins"), ("oracle-ew", "oracle expected wins"))
 MODEL = ("language model", "language model, no lexicon")
 DRAWN = ("language model", "phrase-based", "apertium wait-k", "wait-k")
@@ -72,10 +72,11 @@ def drawn_over(
     names: Mapping[str, str] = MappingProxyType({}),
     title: str = "",
 ) -> plots.Figure:
-    """Draw a row of panels for each (data set, contestant, label): quality, expected wins and oracle expected wins.
+    """Draw a row of panels for each (data set, contestant, label): quality, expected wins and oracle expected
+    wins.
 
-    Metrics that were not measured have no panel.  lag: draw over the lag of each k (DAL), in place of k.  names: the
-    names of translators in the legend, where they differ from their labels.
+    Metrics that were not measured have no panel.  lag: draw over the lag (DAL) of each k instead of over k.  names:
+    translator names for the legend, if they differ from the labels.
     """
     grid = []
     for dataset, contestant, label in rows:

@@ -1,12 +1,12 @@
 """Figure 5 and Table 2: single questions, word by word and as text.
 
     sqa reproduce fig5      # (a) a hallucination and (b) an under-translation, drawn by experiments/stepwise/figure.py
-    sqa reproduce table2    # the same: their texts, the errors marked
+    sqa reproduce table2    # the texts of the same questions, with the errors marked
 
-Which questions are shown: experiments/stepwise/examples.py.
+experiments/stepwise/examples.py selects the questions.
 
-Claim, after Section 7 of Han, Carpuat and Boyd-Graber (2022): words that the translation invents mislead whoever
-answers; `sqa reproduce errors` measures it over all questions of a run: a question alone proves nothing.
+Claim, after Section 7 of Han, Carpuat and Boyd-Graber (2022): words that the translation invents mislead the
+player. A single question proves nothing; `sqa reproduce errors` measures the claim over all questions of a run.
 """
 
 from collections.abc import Iterator
@@ -22,9 +22,9 @@ from experiments.stepwise.figure import draw, numbers, ranks
 def main(config_path: Path, runs: Path) -> None:
     """Write Figure 5 and Table 2: for each data set and panel a figure, its numbers and its texts.
 
-    Table 2 has source, human translation, answer and the system's output.  Its hallucinated stretches are bold and
-    numbered as in the figure; in (b) so are the words of the source that were lost, and [silence] stands where nothing
-    was written for so long.
+    Table 2 has source, human translation, answer and the system's output.  Hallucinated stretches are bold and
+    numbered as in the figure.  In (b) the untranslated source words are marked in the same way, and [silence] marks
+    a long stretch without output.
     """
     selection = load_systems(config_path, runs)
     outputs, examples = Outputs(selection.folder), chosen(selection)
@@ -58,7 +58,7 @@ def texts(example: Example) -> Iterator[tuple[str, str]]:
 
 
 def marked(example: Example) -> str:
-    """Return the system's output with hallucinated stretches numbered and bold, and the silence named."""
+    """Return the system's output with hallucinated stretches numbered and bold, and the silence marked."""
     subject, finding = example.subject, example.finding
     numbered = {mark.first: f"({number}) " for number, mark in enumerate(subject.marks(finding), 1)}
     inside = {step for mark in subject.marks(finding) for step in range(mark.first, mark.last + 1)}

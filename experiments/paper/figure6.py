@@ -2,14 +2,14 @@
 
     sqa reproduce fig6
 
-The source is cut into bins of equal length in characters.  A question's value in a bin is the natural log of 1 / rank
-of its answer at the newest target word once the bin has been read; -4 where the answer is not among the first 50
-(ln(1/50) = -3.9) or no target word was written yet.  A line is the mean over questions, each of which has a value in
-every bin, with a 95% band over questions.  All bands are in the numbers; three are drawn, as more would overlap.  The
-human translation is read as full input is, a sentence at a time.
+The source is cut into bins of equal length in characters.  A question's value in a bin is the natural log of 1 /
+rank of its answer at the newest target word when the bin has been read.  It is -4 if the answer is not among the
+first 50 (ln(1/50) = -3.9) or if no target word is written yet.  A line is the mean over questions, with a 95% band;
+every question has a value in every bin.  All bands are in the numbers, but only three are drawn because more would
+overlap. The human translation is shown sentence by sentence, like full input.
 
 Claims, after Han, Carpuat and Boyd-Graber (2022).  Log MRR rises for every k as more is read.  In the first half a
-small k knows more than full input, which waits for the end of each sentence; at the end it knows less.  After the first
+small k is above full input, which waits for the end of each sentence; at the end it is below.  After the first
 third k = 9 is above the other k.  The differences are printed and written beside the figures.
 """
 
@@ -35,8 +35,8 @@ from sqa.pipeline.parts import Parts
 from sqa.report import plots
 
 HUMAN = "human"
-BEST = 9  # the k that the paper finds on top
-FLOOR = -4.0  # log reciprocal rank of an answer that is not listed
+BEST = 9  # the best k according to the paper
+FLOOR = -4.0  # log reciprocal rank of an answer that is not in the list
 BINS = ("dataset", "guesser", "k", "bin")  # columns
 
 Lines = Mapping[int | str, np.ndarray]  # k, or HUMAN -> (n, bins) log reciprocal ranks
@@ -66,7 +66,7 @@ def at_bin_ends(trace: QuestionTrace, bins: int) -> np.ndarray:
 
 
 def lines_of(grid: Runs, config: FigureConfig, runs: Path, parts: Parts) -> dict[tuple[str, str], Lines]:
-    """Return the lines of each (data set, guesser); the line of the human translation is the last one."""
+    """Return the lines of each (data set, guesser), the human translation last."""
     guessers = {contestant.label: contestant.guesser for contestant in config.contestants}
     lines: dict[tuple[str, str], Lines] = {}
     for dataset, guesser in ((dataset, guesser) for dataset in grid.datasets for guesser in grid.labels):
@@ -118,7 +118,7 @@ def of_lines(grid: Runs, lines: Mapping[tuple[str, str], Lines]) -> Iterator[Row
 def over_source(rows: Sequence[Row], config: FigureConfig) -> plots.Figure:
     """Draw one data set's Figure 6: a panel for each guesser, a line for each k and the human translation.
 
-    The first k, full input and the human translation have their bands.
+    Only the first k, full input and the human translation have bands.
     """
     kind = "questions" if config.questions == "all" else "guessable questions"
     panels = []

@@ -1,11 +1,11 @@
-"""Figures 7 and 10: expected wins, oracle expected wins and accuracy over k, a line per guesser.
+"""Figures 7 and 10: expected wins, oracle expected wins and accuracy over k, one line per guesser.
 
     sqa reproduce fig7        # Polish
     sqa reproduce fig10       # Spanish
 
-Claims, after Han, Carpuat and Boyd-Graber (2022).  For each guesser EW rises, peaks and falls with k; oracle EW peaks
-at a smaller k than EW; full input has the worse EW and the better accuracy.  Each two guessers order the k alike
-(Kendall's tau over k).  The differences are printed and written beside the figures.
+Claims, after Han, Carpuat and Boyd-Graber (2022).  For each guesser EW rises, peaks and falls with k.  Oracle EW
+peaks at a smaller k than EW.  Full input has the worse EW and the better accuracy.  Any two guessers rank the k
+alike (Kendall's tau over k).  The differences are printed and written beside the figures.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def main(config_path: Path, runs: Path) -> None:
 
 
 def matched(grid: Runs, config: FigureConfig, parts: Parts) -> Runs:
-    """Return the rows for the questions whose answer one of the guessers can name, with intervals over these."""
+    """Return the rows for the questions whose answer one of the guessers can name, with intervals over these
+    questions.
+    """
     guessers = [contestant.guesser for contestant in config.contestants if contestant.label in grid.labels.values()]
     masks = {
         dataset: nameable(guessers, parts.questions(grid.of(dataset)[0].cell.run.dataset), config.questions, parts)
@@ -68,7 +70,8 @@ def matched(grid: Runs, config: FigureConfig, parts: Parts) -> Runs:
 def agreement(stats: np.ndarray) -> np.ndarray:
     """Return Kendall's tau (a) of two guessers over K values of k, (B, 4 K) -> (B, 1), for `bootstrap_band`.
 
-    stats: sum and count of each k for the first guesser, then for the second.  A tie counts for neither side.
+    stats: sum and count of each k for the first guesser, then for the second.  A tie counts as neither concordant
+    nor discordant.
     """
     values = (stats[:, 0::2] / stats[:, 1::2]).reshape(len(stats), 2, -1)  # (B, 2, K)
     first, other = np.triu_indices(values.shape[2], 1)
@@ -77,7 +80,7 @@ def agreement(stats: np.ndarray) -> np.ndarray:
 
 
 def of_guessers(grid: Runs) -> Iterator[Row]:
-    """Yield Figure 7's claims on every data set, with labels for the guessers' names."""
+    """Yield Figure 7's claims on every data set, with the guessers' labels in place of their names."""
     for ladder in ladders(grid.rows):
         if ladder.dataset != POOLED:
             for row in differences(ladder):
@@ -94,7 +97,7 @@ def of_guessers(grid: Runs) -> Iterator[Row]:
 
 
 def over_k(grid: Runs, dataset: str) -> list[Row]:
-    """Return the drawn rows: each guesser's metrics for wait-k at every k and for the human translation."""
+    """Return the rows of the figure: each guesser's metrics for wait-k at every k and for the human translation."""
     return [
         replace(row, cell=(*row.cell[:3], label))
         for guesser, label in grid.labels.items()

@@ -2,11 +2,12 @@
 
     sqa reproduce fig9
 
-A panel per metric, a line per translator of the ablation, with 95% bands over questions.  A metric whose program or
-weights are missing is left out, and one line says what is missing; with none of them there is no figure.
+There is one panel per metric and one line per translator of the ablation, with 95% bands over questions.  A metric
+whose program or weights are missing is left out, and a message names the missing part.  If all are missing, there
+is no figure.
 
-Claim, after Figure 9 of Han, Carpuat and Boyd-Graber (2022), which shows what Figure 3b shows: quality rises with k, so
-full input is better than the smallest k.
+Claim, after Figure 9 of Han, Carpuat and Boyd-Graber (2022), which agrees with its Figure 3b: quality rises with k,
+so full input is better than the smallest k.
 """
 
 from __future__ import annotations

@@ -1,26 +1,28 @@
-"""Table 4: does a better translation of the question give better answers?  Full input, XOR-TyDi Finnish and Russian.
+"""Table 4: does a better translation of the question give better answers?  Full input, XOR-TyDi Finnish and
+Russian.
 
     sqa reproduce table4
 
-Each question is put into English as a whole (k = infinity), BM25 finds passages for it, and a reader takes a short
-answer from these.  Exact match and F1 by XOR-TyDi's official rule (`sqa.metrics.short_answers`), mean over fi and ru as
-the official script averages languages, 95% bootstrap intervals over questions, and paired differences of every two
-translations, the better one first.
+Each question is translated into English as a whole (k = infinity), BM25 retrieves passages for it, and a reader
+extracts a short answer.  Exact match and F1 follow XOR-TyDi's official rule (`sqa.metrics.short_answers`).  Scores
+are means over fi and ru, as in the official script, with 95% bootstrap intervals over questions.  Every two
+translations are compared by a paired difference, the better one first.
 
 Claims, after Table 4 of Han, Carpuat and Boyd-Graber (2022), judged for each set, language and reader by F1:
     - answers to a human translation are better than answers to the untranslated question (the floor);
     - answers to a machine translation are better than that floor, and worse than those to a human one;
     - a reader beats the answer "yes" to everything, which needs neither translation nor passage.
-The paper's scores stand below ours; they are of its Wikipedia passages and of a trained reader.
+The paper's scores are printed below ours; they use its own Wikipedia passages and a trained reader.
 
-A language model reads, too, with the retrieved passages and with one that says the answer ("gold": looked up with the
-human translation and the answer together, so only where a set has both; yes/no questions have none).
+A language model is also tested as a reader, with the retrieved passages and with a passage that contains the answer
+("gold").  The gold passage is found with the human translation and the answer together, so it needs a set that has
+both; yes/no questions have none.
 
-The machine translation that needs no download is phrase-based, learnt from XOR-TyDi's own translations of other
-questions (experiments/paper/xor_translator.py): a weak one.
+The only machine translation that needs no download is a weak phrase-based model.  It is trained on XOR-TyDi's own
+translations of other questions (experiments/paper/xor_translator.py).
 
-Sets: dev-engspan is the official one, without human translations; train-engspan has a human translation of
-every question.  A system whose model, program or file is missing is in the table as "not computed", with the reason.
+Sets: dev-engspan is the official one, without human translations; train-engspan has a human translation of every
+question.  A system whose model, program or file is missing is in the table as "not computed", with the reason.
 """
 
 import json
@@ -57,7 +59,7 @@ def main(config_path: Path, runs: Path) -> None:
 
 
 def rows_measured(config_path: Path, runs: Path) -> Iterator[Row]:
-    """Yield the rows of all systems and readers, and the differences of each two systems."""
+    """Yield the scores of all systems and readers, and the differences of every two systems."""
     config = load(config_path, Table4Config)
     return rows_of(measure(config, Store(runs))[0], config)
 

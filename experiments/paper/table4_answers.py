@@ -1,7 +1,7 @@
-"""Table 4's three steps, each kept in the store: questions into English, passages for them, answers from these.
+"""Table 4's three steps, each kept in the store: translation into English, retrieval of passages, answers.
 
-A step's rows are found again under everything that can change them, block by block: a killed run goes on, and two
-readers share translation and passages.
+The rows of a step are stored block by block under everything that can change them.  A killed run therefore resumes,
+and two readers share translation and passages.
 """
 
 import sys
@@ -30,7 +30,7 @@ from sqa.pipeline.engine import BLOCK_SIZE
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.spread import make_ahead
 
-VERSION = 1  # of the steps; raise it when the same parts would give other rows
+VERSION = 1  # version of the steps; raise it when the same parts would give other rows
 
 Make = Callable[[slice], Iterable[tuple[Any, ...]]]  # a block of questions -> the values of each
 
@@ -39,15 +39,15 @@ class Retrieval(NamedTuple):
     """Passages retrieved for one question."""
 
     passages: tuple[int, ...]  # indices, best first
-    rank: int  # of the first with a right answer, 0 if none has one
+    rank: int  # rank of the first with a right answer; 0 if none has one
 
 
 @dataclass(frozen=True)
 class Library:
-    """The passages; they are read and indexed when first needed."""
+    """The passages, read and indexed when first needed."""
 
-    path: Path | None  # None: the Quizbowl text of the mirror
-    depth: int  # passages for each question
+    path: Path | None  # None: the Quizbowl text in the data mirror
+    depth: int  # passages per question
 
     @cached_property
     def passages(self) -> list[Passage]:
@@ -67,7 +67,7 @@ class Library:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the passages and of how they are searched."""
+        """Fingerprint of the passages and of the retrieval method."""
         return digest([shelf.fingerprint(self.path), self.depth, shelf.K1, shelf.B, INDEX_VERSION])
 
     def search(self, text: str) -> list[Passage]:
@@ -100,12 +100,12 @@ class RuleReader(NamedTuple):
     kind: str
 
     def answer(self, question: str, passages: Sequence[Passage]) -> str:
-        """The answer, "" without a passage."""
+        """Return the answer, or "" without a passage."""
         rule = short_answers.title_answer if self.kind == "title" else short_answers.typed_answer
         return rule(question, passages)
 
     def fingerprint(self) -> str:
-        """Names the rule and its version."""
+        """Name of the rule and its version."""
         return f"{self.kind} {short_answers.VERSION}"
 
 
@@ -113,7 +113,7 @@ AnyReader = RuleReader | Reader | LmReader
 
 
 def build_reader(entry: ReaderEntry) -> AnyReader:
-    """Return the reader of a config; a missing model raises ConfigError."""
+    """Return the reader of a config; raises ConfigError if its model is missing."""
     if entry.model is not None:
         return Reader(entry.model)
     return RuleReader(entry.answer) if entry.lm is None else LmReader(entry.lm)
@@ -133,7 +133,7 @@ class Steps:
     store: Store
 
     def translated(self, translator: Mapping[str, Any], parts: Parts) -> list[str]:
-        """Return each question in English, by a translator that reads all of it first; raises SqaError if it cannot."""
+        """Return each question in English, translated at full input; raises SqaError if the translator fails."""
         sources = [question.as_question() for question in self.questions]
         run = engine.run(
             of_parts(translator=translator),
@@ -157,9 +157,9 @@ class Steps:
         return self._looked_up("passages", (digest(list(texts)),), make)
 
     def gold(self) -> list[Retrieval] | None:
-        """Return the best passage with a right answer for each question; none where the answer is yes or no.
+        """Return the best passage with a right answer for each question, or no passage for yes/no questions.
 
-        It is looked up with the human translation and the answer together, so no system has a say in it; None for a
+        The query is the human translation with the answer, so it does not depend on any system.  Returns None for a
         set without human translations.
         """
         if any(question.translation is None for question in self.questions):
@@ -173,7 +173,7 @@ class Steps:
         return self._looked_up("gold", (), make)
 
     def _saying(self, question: OpenQuestion) -> list[int]:
-        """Return the index of the best passage that says an answer, [] if none does."""
+        """Return the index of the best passage that contains an answer, or [] if none does."""
         for answer in question.answers:
             for passage in self.library.search(f"{question.translation} {answer}"):
                 if says(f"{passage.title} {passage.text}", (answer,)):
@@ -181,7 +181,7 @@ class Steps:
         return []
 
     def answered(self, reader: AnyReader, texts: Sequence[str], retrieved: Sequence[Retrieval]) -> list[str]:
-        """Return the answer to each question, "" where there is none."""
+        """Return the answer to each question, or "" if it has none."""
 
         def make(block: slice) -> Iterable[tuple[str]]:
             passages = [[self.library.passages[i] for i in item.passages] for item in retrieved[block]]

@@ -1,4 +1,4 @@
-"""Config of Table 4: the systems that put questions into English, the readers that answer, the question sets."""
+"""Config of Table 4: systems that translate the questions into English, readers that answer them, question sets."""
 
 from dataclasses import dataclass, field
 from itertools import product
@@ -10,21 +10,21 @@ from experiments.paper.table4_answers import ReaderEntry
 from sqa.core.schema import Count, checked
 from sqa.pipeline.config import of_parts
 
-MEAN = "mean"  # of the languages
+MEAN = "mean"  # mean over the languages
 COLUMNS = ("set", "language", "system", "reader")
 METRICS = ("em", "f1", "em.spans", "f1.spans", "em.yes_no", "found")
 DIFFERENCES = ("em", "f1", "f1.spans")
 MINUS = " minus "  # between the two systems of a difference
 YES = "always-yes"
-GOLD = "gold"  # of `ReaderEntry.passages`
-ALL = "all"  # in place of a language, system or reader that something is missing for
-NOTHING = "-"  # the "system" of a reader that reads no question
-RANK = {"human": 0, "trained": 1, "translated": 1, "source": 2, NOTHING: 3}  # of two the lower comes first
+GOLD = "gold"  # value of `ReaderEntry.passages`
+ALL = "all"  # in place of a language, system or reader: the reason for leaving it out holds for all
+NOTHING = "-"  # the "system" of a reader that does not read the question
+RANK = {"human": 0, "trained": 1, "translated": 1, "source": 2, NOTHING: 3}  # in a difference, the lower rank is first
 
 Group = tuple[str, str, str, str]  # set, language or MEAN, system, reader
 
-# human: XOR-TyDi's translators; source: as it stands, in its own language; trained:
-# experiments/paper/xor_translator.py, trained first where it is not; translated: by `translator`
+# human: XOR-TyDi's translations; source: the untranslated question; trained: experiments/paper/xor_translator.py,
+# trained first if needed; translated: by `translator`
 Question = Literal["human", "source", "trained", "translated"]
 Set = Literal["dev-engspan", "train-engspan"]
 Language = Literal["fi", "ru"]
@@ -33,16 +33,16 @@ Language = Literal["fi", "ru"]
 @dataclass(frozen=True, slots=True)
 @checked
 class System:
-    """A way to put questions into English."""
+    """A way to translate questions into English."""
 
     label: str
     question: Question = "translated"
     translator: dict[str, Any] = field(default_factory=dict)  # as in a run's config; for "translated"
-    languages: tuple[Language, ...] = ("fi", "ru")  # those it is for
-    sets: tuple[Set, ...] = ("dev-engspan", "train-engspan")  # those it is for; a file of translations is of one set
+    languages: tuple[Language, ...] = ("fi", "ru")  # languages that it is used for
+    sets: tuple[Set, ...] = ("dev-engspan", "train-engspan")  # a file of translations covers only one set
 
     def problems(self) -> list[str]:
-        """Return problems beyond the declared bounds; a wrong translator: ConfigError."""
+        """Return problems beyond the declared bounds; raises ConfigError if the translator is invalid."""
         if (self.question == "translated") != bool(self.translator):
             return ["translator: needed for question: translated, and for nothing else"]
         if self.translator:
@@ -77,5 +77,5 @@ class Table4Config:
 
 
 def plain(label: str) -> str:
-    """Return a label as part of a file's name."""
+    """Return a label in a form that fits into a file name."""
     return "".join(c if c.isalnum() else "-" for c in label.lower())

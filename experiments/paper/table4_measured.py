@@ -1,4 +1,6 @@
-"""Answers of Table 4: every system and reader on every set and language, and what cannot be measured."""
+"""Answers of Table 4: every system and reader on every set and language, and the entries that cannot be
+measured.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,11 +28,11 @@ class Answered:
     system: str  # label, or NOTHING
     reader: str  # label
     questions: list[OpenQuestion]
-    answers: list[str]  # "" = none
-    texts: list[str] | None = None  # the questions as the system puts them; None for NOTHING
-    found: list[bool] | None = None  # whether a retrieved passage has a right answer; None = no search
+    answers: list[str]  # "" = no answer
+    texts: list[str] | None = None  # translated questions; None for NOTHING
+    found: list[bool] | None = None  # per question, whether a retrieved passage has a right answer; None = no retrieval
 
-    @cache  # noqa: B019 as long as the results, which are all compared with one another
+    @cache  # noqa: B019 the instances live as long as the results, which are all compared with one another
     def values(self, metric: str) -> np.ndarray:
         """Return (n,) values from 0 to 1, nan for questions that the metric omits."""
         spans = np.array([not is_yes_no(question) for question in self.questions])
@@ -42,7 +44,9 @@ class Answered:
 
 
 def measure(config: Table4Config, store: Store) -> tuple[list[Answered], list[LeftOut]]:
-    """Return the answers of every system and reader, and the entries without numbers; raises DataError if all are."""
+    """Return the answers of every system and reader, and the entries without numbers; raises DataError if none
+    has numbers.
+    """
     outcomes = list(_answered(config, store))
     results = [outcome for outcome in outcomes if isinstance(outcome, Answered)]
     left_out = [outcome for outcome in outcomes if isinstance(outcome, LeftOut)]
@@ -103,9 +107,9 @@ def _one_set(
 
 
 def _sample(entry: ReaderEntry, passages: Sequence[Retrieval], seed: int) -> list[int]:
-    """Return the indices of the questions that a reader answers: those with passages, then a sample of these.
+    """Return the indices of the questions that a reader answers: a sample of the questions with passages.
 
-    The sample depends on the questions alone: it is the same for every system.
+    The sample depends on the questions alone, so it is the same for every system.
     """
     indices = [i for i, retrieval in enumerate(passages) if entry.passages != GOLD or retrieval.passages]
     drawn = np.random.default_rng(seed).permutation(len(indices))[: entry.sample]
@@ -113,7 +117,7 @@ def _sample(entry: ReaderEntry, passages: Sequence[Retrieval], seed: int) -> lis
 
 
 def english(system: System, steps: Steps, parts: Parts) -> list[str]:
-    """Return each question as the system puts it; raises SqaError with the reason if it cannot."""
+    """Return each question as the system translates it; raises SqaError with the reason if it cannot."""
     questions: list[OpenQuestion] = steps.questions
     if system.question == "source":
         return [question.text for question in questions]

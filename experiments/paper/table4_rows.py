@@ -20,7 +20,7 @@ from sqa.metrics.short_answers import LanguageMean, by_language
 def rows_of(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
     """Yield scores (0 to 1) of systems and readers, BLEU of each system, and differences of two systems.
 
-    The last also against the reader that reads nothing, where both were asked the same questions.
+    A system is also compared with the reader that reads nothing, if both answered the same questions.
     """
     by_cell = groups(results, config)
     for cell, parts in by_cell.items():
@@ -39,7 +39,7 @@ def rows_of(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
 
 
 def groups(results: Sequence[Answered], config: Table4Config) -> dict[Group, list[Answered]]:
-    """Group answers by system and reader: each language, then the mean where all languages are there."""
+    """Group answers by system and reader: each language, then the mean if all languages are present."""
     by_cell: dict[Group, list[Answered]] = {}
     for result in results:
         for language in (result.language, MEAN):
@@ -56,7 +56,7 @@ def _stats(parts: Sequence[Answered], metric: str) -> np.ndarray | None:
 
 
 def _bleu(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
-    """Yield the BLEU (0 to 100) of each system's questions, where there is a human translation."""
+    """Yield the BLEU (0 to 100) of each system's translations of questions that have a human translation."""
     human = {system.label for system in config.systems if system.question == "human"}
     by_size = sorted(results, key=lambda result: len(result.questions))
     largest = {(result.set, result.language, result.system): result for result in by_size}

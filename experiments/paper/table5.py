@@ -1,4 +1,4 @@
-"""Table 5 (`sqa reproduce table5`): the paper's questions, and what wait-3 and wait-6 write."""
+"""Table 5 (`sqa reproduce table5`): the paper's questions, and the translations by wait-3 and wait-6."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ from experiments.stepwise.systems import Selection, Subject
 from sqa.core.answers import key
 from sqa.core.errors import NotComputable
 
-QUESTIONS = 2  # of a data set that has none of the paper's
+QUESTIONS = 2  # questions shown of a data set that has none of the paper's
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """Write Table 5: the paper's questions where the data set has them, else the first with a known answer."""
+    """Write Table 5: the paper's questions if the data set has them, else the first ones with a known answer."""
     selection = load_systems(config_path, runs)
     rows = [["dataset", "question", "answer", "what", "text"]]
     for dataset in selection.datasets:

@@ -1,9 +1,10 @@
-"""Wait-k's runs of the ablation, answered by the contestants of Figures 6, 7 and 10.
+"""Wait-k runs of the ablation, answered by the contestants of Figures 6, 7 and 10.
 
-The runs have the ablation's names and keys; finished ones are not made again.
+The runs have the ablation's names and keys, so finished runs are reused.
 
-`questions: guessable` are those whose answer the guesser can name (Table 1 counts them), `matched` those whose answer
-any of the guessers compared can name, as the paper takes those whose answer its English training questions have.
+With `questions: guessable` only questions whose answer the guesser can name count (Table 1 gives their number).
+With `matched` a question counts if any of the compared guessers can name its answer.  The paper likewise takes the
+questions whose answer is in its English training questions.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from sqa.pipeline.config import load
 from sqa.pipeline.parts import Parts
 from sqa.report import plots
 
-WAIT_K = "wait-k"  # the translator that the figures are about
+WAIT_K = "wait-k"  # the translator that the figures show
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Runs(NamedTuple):
     """Runs of the ablation's wait-k models, answered by some contestants."""
 
     config: AblationConfig
-    rows: list[Finished]  # wait-k of every k, and the human translation at full input
+    rows: list[Finished]  # wait-k at every k, and the human translation at full input
     labels: dict[str, str]  # name of a contestant (Cell.guesser) -> its label
     left_out: list[LeftOut]
 
@@ -78,8 +79,9 @@ def runs_of(
 ) -> Runs:
     """Run the wait-k models of the ablation's config with the contestants; finished runs are read.
 
-    The runs have the ablation's own names and keys, so those of a finished `sqa ablation` are found.  `metrics` are
-    those that the figure cannot do without; `language` that of the data sets wanted, all where it is None.
+    The runs have the ablation's own names and keys, so the runs of a finished `sqa ablation` are reused.
+
+    metrics: metrics that the figure requires.  language: language of the data sets, or None for all.
     """
     base = load(ablation, AblationConfig)
 
@@ -114,7 +116,8 @@ def nameable(
 ) -> np.ndarray:
     """Return (n,) bool: the questions whose answer at least one of the guessers can name.
 
-    None of them says which answers it has, or has one of these: ConfigError, which calls such questions by `word`.
+    Raises ConfigError if no guesser lists its answers, or if no question qualifies.  The message calls such
+    questions by `word`.
     """
     masks = [knows(parts.component(GUESSERS, components(guesser)[0]), questions) for guesser in guessers]
     masks = [mask for mask in masks if mask is not None]

@@ -1,11 +1,11 @@
-"""A translator of Finnish or Russian questions for Table 4, learnt from XOR-TyDi's own human translations.
+"""Translator of Finnish or Russian questions for Table 4, trained on XOR-TyDi's own human translations.
 
-`sqa reproduce table4` makes the models runs/smt/xor-fi-en/model and runs/smt/xor-ru-en/model.
+`sqa reproduce table4` trains the models runs/smt/xor-fi-en/model and runs/smt/xor-ru-en/model.
 
-Phrase-based (Thot, smt/statistical/stages.py), from the translated questions that are in none of XOR-TyDi's splits:
-about 2,500 Finnish and 2,800 Russian ones, names of countries, languages and currencies (Unicode CLDR), and nothing
-else.  A question that is answered in Table 4 is never trained on, so its sets stay test sets.  It needs no
-download, and is, far below a model trained on millions of sentences.
+The models are phrase-based (Thot, smt/statistical/stages.py).  Training data are the translated questions outside
+XOR-TyDi's splits (about 2,500 Finnish and 2,800 Russian) and names of countries, languages and currencies (Unicode
+CLDR).  No question of Table 4 is used for training, so its sets stay test sets.  The models need no download and
+are far weaker than a model trained on millions of sentences.
 """
 
 import shutil
@@ -24,14 +24,14 @@ from sqa.core.packages import need
 from sqa.data.xor_tydi import SPLITS, load_translations, load_xor_tydi
 from sqa.files.store import digest
 
-Pair = tuple[str, str]  # question, its English
+Pair = tuple[str, str]  # question, its English translation
 VERSION = 1  # raise when the same questions would give another model
-HELD_BACK = 200  # translations that weights are chosen on
+HELD_BACK = 200  # translations for tuning the weights
 
 
 @dataclass(frozen=True, slots=True)
 class XorTraining:
-    """Settings that the stages of a phrase-based training read."""
+    """Settings for the stages of phrase-based training."""
 
     pair: str  # "fi-en"
     phrases: PhraseConfig = field(default_factory=PhraseConfig)
@@ -41,7 +41,7 @@ class XorTraining:
 
 
 def training_pairs(language: str) -> list[Pair]:
-    """Return (question, human translation) of every translated question that no split has."""
+    """Return (question, human translation) of every translated question outside all splits."""
     test_questions = {question.text for split in SPLITS for question in load_xor_tydi(split, language)}
     english = {q.translation for q in load_xor_tydi("train-engspan", language)}
     pairs = load_translations(language).items()
@@ -49,13 +49,13 @@ def training_pairs(language: str) -> list[Pair]:
 
 
 def model(language: str, runs: Path) -> Path:
-    """Return the folder of a language's model; train it (half a minute) if its questions changed."""
+    """Return the folder of a language's model; train it (half a minute) if its questions have changed."""
     folder = runs / "smt" / f"xor-{language}-en"
     config, pairs = XorTraining(f"{language}-en"), training_pairs(language)
     key = digest([VERSION, HELD_BACK, asdict(config), pairs])
     try:
         made_from = read_model(folder / "model")["about"].get("key")
-    except SqaError:  # none, or not a whole one
+    except SqaError:  # no model, or an incomplete one
         made_from = None
     if made_from != key:
         train(config, pairs, key, folder)
@@ -63,7 +63,7 @@ def model(language: str, runs: Path) -> Path:
 
 
 def train(config: XorTraining, questions: list[Pair], key: str, folder: Path) -> None:
-    """Train a model from the start; `key` says what it is made from."""
+    """Train a model from scratch; `key` identifies its training data."""
     need("thot", "phrase-based translation")
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "model").mkdir(parents=True)
