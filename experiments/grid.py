@@ -24,9 +24,9 @@ from sqa.pipeline.spread import run_all
 from sqa.results import Row
 
 COLUMNS = ("dataset", "translator", "k", "contestant")
-DECODED = ("waitk", "causal-lm")  # translators that share no work between one k and another
+DECODED = ("waitk", "causal-lm")  # translators that share no work between different k
 SEPARATE = "separate wait-k"  # one model per k
-CONTINUED = "multi-path wait-k"  # one model for every k, trained on for as long as the separate ones
+CONTINUED = "multi-path wait-k"  # one model for all k, trained on for as long as the separate models
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,14 @@ class System:
     """A translator of the grid, at every k."""
 
     label: str  # its name in tables and figures
-    language: str  # code of the source language of the data sets it is for: es, or spa
+    language: str  # source language code of its data sets: es, or spa
     translator: dict[str, Any]  # as in a run's config, without k
-    k: tuple[K, ...] | None = None  # its values of k; null = those of the grid
-    needs: Needs | None = None  # without which it is left out, with the reason on stderr
-    seed: Whole | None = None  # of its training; entries that differ in it and in the model only are one translator
+    k: tuple[K, ...] | None = None  # null = the grid's values of k
+    needs: Needs | None = None  # requirements; if one is missing, the translator is left out, with the reason on stderr
+    seed: Whole | None = None  # training seed; entries that differ only in seed and model are one translator
 
     def problems(self) -> list[str]:
-        """Return problems beyond the declared bounds; a wrong translator: ConfigError."""
+        """Return problems beyond the declared bounds; raises ConfigError if the translator is invalid."""
         wrong = [] if self.label.strip() and self.label.isprintable() else [f"label: a name, got {self.label!r}"]
         wrong += ["k: at least one value, or null"] if self.k == () else []
         wrong += ["translator.k: give it as `k` of the entry"] if "k" in self.translator else []
@@ -54,7 +54,7 @@ class System:
 @dataclass(frozen=True, slots=True)
 @checked
 class AblationConfig:
-    """What `sqa ablation CONFIG` reads; configs/ablation.yaml explains each key."""
+    """Keys of `sqa ablation CONFIG`; configs/ablation.yaml explains them."""
 
     name: str
     datasets: tuple[str, ...]
@@ -71,7 +71,9 @@ class AblationConfig:
     quality: tuple[QualityConfig, ...] = ()
 
     def problems(self) -> list[str]:
-        """What the declared bounds do not check: runs, figures and tables go by these names."""
+        """Return problems beyond the declared bounds; labels must be unique because they name runs, figures and
+        tables.
+        """
         wrong = [f"{key}: at least one is needed" for key in ("k", "contestants") if not getattr(self, key)]
         wrong += [f"k: {k} is there twice" for k in twice(self.k)]
         for key in ("datasets", "fallback"):
@@ -84,12 +86,12 @@ class AblationConfig:
 
 
 def with_seed(family: str, seed: int | None) -> str:
-    """What the rows of one training of a translator are called."""
+    """Return the name of one training of a translator in the rows."""
     return family if seed is None else f"{family}, seed {seed}"
 
 
 def part_of_name(family: str) -> str:
-    """A translator's part of the names of its runs."""
+    """Return the part of a run's name that stands for its translator."""
     return family.replace(" ", "-")
 
 
@@ -102,22 +104,22 @@ class Cell:
     k: K  # a number of words, "full", "diagonal"
     guesser: str  # name of the contestant, see experiments/contestants.py
     run: RunConfig
-    seed: int | None = None  # of the translator's training, where several were trained
+    seed: int | None = None  # training seed, if several were trained
 
     @property
     def translator(self) -> str:
-        """The family, with the seed where there are several."""
+        """Translator's family, with the seed if there are several."""
         return with_seed(self.family, self.seed)
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """The cell of its rows."""
+        """Cell of the rows."""
         return self.dataset, self.translator, str(self.k), self.guesser
 
     @property
     def beside(self) -> str:
-        """What it has in common with the cells of its data set that share its translator's work within a process."""
-        # Prefix translations of a command are remembered within a process, so its k stay together too.
+        """Key shared by the cells of a data set that reuse the same translator's work within a process."""
+        # A command's translations of prefixes are cached within a process, so its k share a key too.
         translator = self.run.translator
         return f"{translator.options.model} {self.k}" if translator.name in DECODED else self.translator
 
@@ -130,18 +132,18 @@ class Finished:
     n: int  # questions
     rows: tuple[Row, ...]
     stats: dict[str, Floats]  # metric -> (n, d)
-    counts: dict[str, int]  # of empty output and unknown pages
+    counts: dict[str, int]  # counts of empty outputs and unknown pages
 
     @property
     def by_metric(self) -> dict[str, Row]:
-        """The numbers by metric."""
+        """Rows by metric."""
         return {row.metric: row for row in self.rows}
 
 
 def usable(config: AblationConfig) -> list[str]:
-    """The available data sets, downloaded where they have to be; stderr says which are used, and why.
+    """Return the available data sets, downloaded if necessary; stderr names the chosen sets and the reasons.
 
-    A problem with a file of the user's own is an error: no other data set replaces it.
+    A problem with a user's own file is an error; no other data set replaces it.
     """
     available = []
     for name in config.datasets:
@@ -163,7 +165,7 @@ def usable(config: AblationConfig) -> list[str]:
 
 
 def language_of(dataset: str) -> str:
-    """The language code of a data set's first question; `usable` checks that all questions share it."""
+    """Return the language code of a data set's first question; `usable` checks that all questions share it."""
     return code_of(question_sets.load_questions(dataset, 1)[0].language)
 
 
@@ -182,10 +184,10 @@ def cells(
     models: dict[str, list[Entry]],
     reserved: Mapping[str, str] | None = None,
 ) -> Iterator[Cell]:
-    """Every run of the ablation.
+    """Yield every run of the ablation.
 
-    models: the trained models of its sweeps, by source language.  reserved: names that contestants have already, by
-    their identity.
+    models: the trained models of its sweeps, by source language.  reserved: names already given to contestants, by
+    identity.
     """
     named = list(zip(names_of(config.contestants, reserved).values(), config.contestants, strict=True))
     for dataset in datasets:
@@ -208,7 +210,7 @@ def cells(
 
 
 def systems(config: AblationConfig, language: str, models: Sequence[Entry]) -> Iterator[Entry]:
-    """The translators of one source language at each k; stderr says which have no row, and why."""
+    """Yield the translators of one source language at each k; stderr names those without a row and the reason."""
     for line in _without_rows(config, language):
         print(line, file=sys.stderr)
     for system in config.translators:
@@ -225,7 +227,7 @@ def systems(config: AblationConfig, language: str, models: Sequence[Entry]) -> I
 
 
 def _without_rows(config: AblationConfig, language: str) -> Iterator[str]:
-    """A line for each translator of the config that is for other languages only."""
+    """Yield a line for each translator of the config that is only for other languages."""
     offered = [(system.label, code_of(system.language)) for system in config.translators]
     for family in dict.fromkeys(family for family, _ in offered):
         languages = list(dict.fromkeys(code for other, code in offered if other == family))
@@ -239,7 +241,7 @@ def finished(
     wanted: Callable[[Cell], bool] = lambda _: True,
     reserved: Mapping[str, str] | None = None,
 ) -> list[Finished]:
-    """Return the wanted cells; what the store lacks is run.  reserved: as in `cells`."""
+    """Return the wanted cells; cells missing in the store are run.  reserved: as in `cells`."""
     metric_names.build(config.metrics)
     models = trained(runs, config.sweeps, config.k)
     todo = [cell for cell in cells(config, usable(config), models, reserved) if wanted(cell)]
@@ -248,7 +250,7 @@ def finished(
 
 
 def measured(cell: Cell, saved: folders.RunFolder, config: AblationConfig) -> Finished:
-    """Return a cell with its run read back; metrics that refused the run are left out."""
+    """Return a cell with its stored run; metrics that refused the run are left out."""
     metrics = paired.metrics_of(list(saved.signatures), saved)
     scored = [(metric, saved.stats[metric.name]) for metric in metrics]
     rows = tuple(intervals(cell.key, scored, config.resamples, config.seed))
@@ -256,12 +258,16 @@ def measured(cell: Cell, saved: folders.RunFolder, config: AblationConfig) -> Fi
 
 
 def workshop(runs: Path) -> Workshop:
-    """What the runs of a folder share in a process: questions, guessers, the other components used last."""
+    """Return the objects that runs share within a process: questions, guessers, the most recent other
+    components.
+    """
     return workshop_of(Store(runs.resolve()))
 
 
 def trained(runs: Path, sweeps: Mapping[str, str], ks: Sequence[K]) -> dict[str, list[Entry]]:
-    """Per source language, the finished models of its sweep at the requested k; stderr says how many there are."""
+    """Return, per source language, the finished models of its sweep at the requested k; stderr gives their
+    number.
+    """
     from smt.training.sweep import MULTI, finished
 
     by_language: dict[str, list[Entry]] = {}

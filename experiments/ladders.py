@@ -1,9 +1,10 @@
-"""A translator at every k on the same questions: differences between two k, and tests in which chance may choose its k.
+"""A translator at every k on the same questions: differences between two k, and tests that account for choosing
+k.
 
-Every claim is that the best of some k is above one other.  The best k is chosen on the questions that it is then tested
-on, so the null distribution is that of the best difference when the k of each question change places at random
-(sqa/core/differences.py).  Intervals are percentiles over questions, drawn within each data set; they do not account
-for the choice of the best k.
+Every claim is that the best of some k is above one other k.  The best k is chosen on the same questions that it is
+tested on.  The null distribution is therefore that of the best difference when the k of each question are permuted
+at random (sqa/core/differences.py).  Intervals are percentiles over questions, drawn within each data set; they do
+not account for the choice of the best k.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,10 +19,10 @@ from sqa.core.differences import PERMUTATIONS, compare_pooled, null_of, p_value,
 from sqa.core.k import FULL, K, order
 from sqa.core.types import Floats
 
-POOLED = "both"  # the data sets of a ladder of several
+POOLED = "both"  # name of a ladder over several data sets
 RESAMPLES = 2000
 RISE, FALL, GROWS = "rise", "fall", "grows"
-CLAIMS: Mapping[str, tuple[str, str, str]] = {  # name -> metric, what is compared, in words
+CLAIMS: Mapping[str, tuple[str, str, str]] = {  # name -> metric, compared values of k, description
     "rise": ("ew", RISE, "EW rises: the best k above the smallest"),
     "fall": ("ew", FALL, "EW falls: the best k above full input"),
     "oracle rise": ("oracle-ew", RISE, "oracle EW rises: the best k above the smallest"),
@@ -34,30 +35,34 @@ COLUMNS = ("dataset", "translator", "contestant", "claim", "between")
 
 
 class Ladder(NamedTuple):
-    """One translator at every k, answered by one contestant, on one data set or on several of the same weight."""
+    """One translator at every k, answered by one contestant, on one data set or on several with equal weight."""
 
     dataset: str
     translator: str
     contestant: str
     ks: tuple[K, ...]  # full input last
-    parts: tuple[Mapping[str, Floats], ...]  # of each data set: metric -> (n, K, d)
+    parts: tuple[Mapping[str, Floats], ...]  # per data set: metric -> (n, K, d)
 
     @property
     def metrics(self) -> set[str]:
-        """The metrics that every part has."""
+        """Metrics that every part has."""
         return set.intersection(*(set(part) for part in self.parts))
 
     def table(self, metric: str) -> Floats:
-        """(n, K, d) over the questions of all parts; each part has the same sum of weights."""
+        """Return (n, K, d) over the questions of all parts, weighted so that every part has the same sum of
+        weights.
+        """
         return np.concatenate([part[metric] / len(part[metric]) for part in self.parts])
 
     def scores(self, metric: str) -> Floats:
-        """(K,): the metric at every k."""
+        """Return (K,): the metric at every k."""
         [built] = metric_names.build([metric])
         return np.array(built.score_many(self.table(metric).sum(axis=0)))
 
     def compared(self, kind: str) -> tuple[list[int], int] | None:
-        """(indices of the k whose best is compared, index of the other k); None where the ladder has too few k."""
+        """Return (indices of the k whose best is compared, index of the other k), or None if the ladder has too
+        few k.
+        """
         full = len(self.ks) - 1 if self.ks[-1] == FULL else None
         finite = len(self.ks) if full is None else full
         if kind == RISE:
@@ -67,7 +72,7 @@ class Ladder(NamedTuple):
         return (list(range(finite)), full) if kind == FALL else ([full], 0)
 
     def best(self, metric: str, indices: Sequence[int]) -> int:
-        """The index of the best k among `indices`."""
+        """Return the index of the best k among `indices`."""
         return indices[int(np.argmax(self.scores(metric)[list(indices)]))]
 
 
@@ -78,7 +83,8 @@ def ladders(grid: Sequence[Finished]) -> list[Ladder]:
 
 
 def of_tables(tables: Mapping[tuple[str, str, str, K], Mapping[str, Floats]]) -> list[Ladder]:
-    """Return the ladder of every translator with several k and contestant: each data set, then all with the same k.
+    """Return the ladder of every translator with several k and contestant: each data set, then all with the same
+    k.
 
     tables: (data set, translator, contestant, k) -> metric -> statistics (n, d).
     """
@@ -102,7 +108,7 @@ def of_tables(tables: Mapping[tuple[str, str, str, K], Mapping[str, Floats]]) ->
 
 
 def differences(ladder: Ladder) -> Iterator[Row]:
-    """A row for each claim that the ladder's k and metrics allow."""
+    """Yield a row for each claim that the ladder's k and metrics allow."""
     for claim, (metric, kind, _) in CLAIMS.items():
         compared = ladder.compared(kind)
         if compared is not None and metric in ladder.metrics:
@@ -116,7 +122,7 @@ def differences(ladder: Ladder) -> Iterator[Row]:
 
 
 def difference(ladder: Ladder, claim: str, metric: str, a: int, b: int) -> Row:
-    """k of index a minus k of index b, with its percentile interval."""
+    """Return the difference between k at index a and k at index b, with its percentile interval."""
     [built] = metric_names.build([metric])
     gap = compare_pooled([(part[metric][:, a], part[metric][:, b]) for part in ladder.parts], built, RESAMPLES)
     cell = (ladder.dataset, ladder.translator, ladder.contestant, claim, f"k = {ladder.ks[a]} minus k = {ladder.ks[b]}")
@@ -133,10 +139,10 @@ def p_of(
     shuffled_only: bool = True,
     permutations: int = PERMUTATIONS,
 ) -> Floats:
-    """(R,): p-values of a claim, one-sided, on the real table (R = 1) or on `tables` (n, K, d, R).
+    """Return (R,): one-sided p-values of a claim on the real table (R = 1) or on `tables` (n, K, d, R).
 
-    shuffled_only: `tables` are the real one with the k of each question in another order, so that all share one null
-    distribution.  Too few k for the claim: ValueError.
+    shuffled_only: `tables` are the real table with the k of each question permuted, so that all share one null
+    distribution.  Raises ValueError if the ladder has too few k for the claim.
     """
     metric, kind, _ = CLAIMS[claim]
     compared = ladder.compared(kind)
@@ -158,12 +164,12 @@ def p_of(
 
 
 def _flat(table: Floats) -> Floats:
-    """(n, m, d, R) -> (n, m, d * R)."""
+    """Reshape (n, m, d, R) to (n, m, d * R)."""
     return table.reshape(*table.shape[:2], -1)
 
 
 def _scorer(metric: str, d: int) -> Callable[[Floats], Floats]:
-    """Sums (b, m, d * R) -> scores (b, m, R)."""
+    """Return a function from sums (b, m, d * R) to scores (b, m, R)."""
     [built] = metric_names.build([metric])
 
     def score(sums: Floats) -> Floats:

@@ -1,1 +1,1 @@
-"""The lab book's engine: items are measured into tracked ledgers, and pages and pictures are made from these alone."""
+"""Engine of the lab book: items are measured into tracked ledgers, the only source of pages and pictures."""

@@ -1,6 +1,6 @@
-"""What a figure shows, in words and numbers, whatever fonts and versions draw it.
+"""Contents of a figure in words and numbers, independent of fonts and versions.
 
-By this a picture is known to be older than the code that draws it, and tests compare figures.
+The contents show whether a picture is older than the code that draws it, and tests compare figures by them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def contents(figure: Figure) -> list[str]:
-    """Return a line for each thing drawn, in order: titles, limits, lines, areas, bars, words, legends."""
+    """Return one line per drawn element, in order: titles, limits, lines, areas, bars, words, legends."""
     lines = [f"figure {_numbers(figure.get_size_inches())}", *_words(figure.texts)]
     for axes in figure.axes:
         lines += _axes(axes)
@@ -41,7 +41,7 @@ def _axes(axes: Axes) -> Iterator[str]:
     yield f"{shown}axes {titles} x {axes.get_xlabel()} {axes.get_xscale()} y {axes.get_ylabel()} {axes.get_yscale()}"
     yield f"limits {_numbers([*axes.get_xlim(), *axes.get_ylim()])}"
     for name, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
-        if isinstance(axis.get_major_locator(), FixedLocator):  # others hang on the size of letters
+        if isinstance(axis.get_major_locator(), FixedLocator):  # other locators depend on the font size
             yield f"{name} ticks {_numbers(axis.get_ticklocs())} {[text.get_text() for text in axis.get_ticklabels()]}"
     for line in axes.lines:
         style = f"{line.get_color()} {line.get_linestyle()} {line.get_marker()} {line.get_drawstyle()}"
@@ -66,5 +66,5 @@ def _words(texts: Iterable[Any]) -> Iterator[str]:
 
 
 def _numbers(values: Any) -> str:
-    flat = np.asarray(values, dtype=float).ravel().round(9) + 0.0  # no -0, and nothing that is 0 but for rounding
+    flat = np.asarray(values, dtype=float).ravel().round(9) + 0.0  # no -0, and no rounding residue in place of 0
     return " ".join(f"{value:.5g}" for value in flat)

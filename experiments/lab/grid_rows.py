@@ -1,4 +1,4 @@
-"""Rows of a grid of runs: every translator at every k, answered by every contestant, one row a metric."""
+"""Rows of a grid of runs: every translator at every k, answered by every contestant, one row per metric."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -15,29 +15,29 @@ from sqa.pipeline.config import load
 
 
 def measure(config_path: Path, runs: Path) -> Iterable[Row]:
-    """The rows of every cell of a grid's config; missing runs are made."""
+    """Return the rows of every cell of a grid's config; missing runs are computed."""
     return rows_of(finished(config_path, runs))
 
 
 def finished(config_path: Path, runs: Path, wanted: Callable[[Cell], bool] = lambda _: True) -> list[Finished]:
-    """The wanted cells of a grid; missing runs are made."""
+    """Return the wanted cells of a grid; missing runs are computed."""
     return grid.finished(load(config_path, AblationConfig), runs, wanted)
 
 
 def rows_of(grid: Iterable[Finished]) -> list[Row]:
-    """A row for each metric of each cell."""
+    """Return one row for each metric of each cell."""
     return [row for each in grid for row in each.rows]
 
 
 def inputs(config_path: Path) -> dict[str, str]:
-    """Digests of the config, of the models that it names, and of its data sets."""
+    """Return digests of the config, of the models that it names, and of its data sets."""
     config = load(config_path, AblationConfig)
-    digests = {f"config {config_path.name}": digest_of(replace(config, workers=None))}  # they change no number
+    digests = {f"config {config_path.name}": digest_of(replace(config, workers=None))}  # `workers` changes no number
     return digests | model_digests(config) | dataset_digests(config.datasets)
 
 
 def inputs_beside(config_path: Path) -> dict[str, str]:
-    """The digest of an item's own config, and the inputs of the ablation's runs."""
+    """Return the digest of an item's own config, and the inputs of the ablation's runs."""
     return {**config_inputs(config_path), **inputs(CONFIGS / "ablation.yaml")}
 
 
@@ -50,5 +50,5 @@ def of_grid(
     measure: Callable[[Path, Path], Iterable[Row]] = measure,
     **options: Any,
 ) -> Item:
-    """An item about the runs of a grid, with the inputs of these runs."""
+    """Return an item about the runs of a grid, with the inputs of these runs."""
     return Item(name, shows, config, columns, measure, inputs, **options)

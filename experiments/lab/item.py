@@ -1,7 +1,7 @@
-"""What an item is: the runs behind a figure, a table or a study, and what pages and pictures show of them.
+"""Items: the runs behind a figure, a table or a study, and their presentation in pages and pictures.
 
-A module of experiments/ lists its items as `ITEMS`; a plugin registers a function that returns them.  An item of
-your own is `mine.py:ITEM`.
+A module of experiments/ lists its items as `ITEMS`; a plugin registers a function that returns them.  A user's own
+item is named `mine.py:ITEM`.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ Drawing = Callable[[Ledger], "Figure | Image.Image"]
 
 
 def config_inputs(config: Path) -> dict[str, str]:
-    """Return the digest of a config as it stands in its file; nothing where an item has none."""
+    """Return the digest of a config's file; empty for an item without a config."""
     return {f"config {config.name}": digest_of(read_yaml(config))} if config.name else {}
 
 
@@ -49,16 +49,16 @@ class Item:
     name: str  # of its ledger, and on the command line
     shows: str  # one sentence, for lists
     config: str  # a file in configs/, perhaps `file.yaml:entry`; "" = none
-    columns: tuple[str, ...]  # what a row's cell says
-    measure: Measure  # (config, runs) -> rows; what the runs lack is made first
-    inputs: Callable[[Path], Mapping[str, str]] = config_inputs  # config -> digests of what the numbers depend on
+    columns: tuple[str, ...]  # columns of a row's cell
+    measure: Measure  # (config, runs) -> rows; missing runs are computed first
+    inputs: Callable[[Path], Mapping[str, str]] = config_inputs  # config -> digests of all inputs of the numbers
     blocks: Mapping[str, Block] = field(default_factory=dict)  # shown in pages, by name
     figures: Mapping[str, Drawing] = field(default_factory=dict)  # file below the repository -> drawing
     values: Callable[[Path, Path], Mapping[tuple[str, ...], Floats]] | None = None  # (config, runs) -> lab/values.py
-    kept: str = ""  # why `update` measures it by name or with --force only (hours, an idle machine); "" = it does not
+    kept: str = ""  # why it is only measured by name or --force (hours, an idle machine); "": measured by default
 
     def path(self) -> Path:
-        """Return the path of the config; an empty path where there is none."""
+        """Return the path of the config; an empty path if there is none."""
         return config_file(CONFIGS / self.config) if self.config else Path()
 
     @property
@@ -68,7 +68,7 @@ class Item:
 
 
 def elsewhere(how: str) -> Measure:
-    """Return a `measure` for rows that no function of the project makes; it raises ConfigError with their origin."""
+    """Return a `measure` for rows from outside the project; it raises ConfigError with their origin."""
 
     def measure(config: Path, runs: Path) -> Iterable[Row]:
         raise ConfigError(f"no command measures this item: {how}; its ledger stays as it is")
@@ -86,7 +86,9 @@ def items() -> dict[str, Item]:
 
 
 def chosen(names: Sequence[str]) -> list[Item]:
-    """Return items by name or file (`mine.py:ITEM`), or all if none is named; raises ConfigError for unknown ones."""
+    """Return items by name or file (`mine.py:ITEM`), or all if none is named; raises ConfigError for unknown
+    names.
+    """
     by_name = items()
     for name in names:
         if name not in by_name and not in_file(name):
@@ -95,7 +97,7 @@ def chosen(names: Sequence[str]) -> list[Item]:
 
 
 def _own(target: str) -> Item:
-    """Return an item of the user's file; the digest of its code is one of its inputs."""
+    """Return an item of the user's file; the digest of its code is one of the item's inputs."""
     code, item = named(target)
     if not isinstance(item, Item):
         raise ConfigError(f"{short(target)} is a {type(item).__name__}, expected an Item")
@@ -103,12 +105,14 @@ def _own(target: str) -> Item:
 
 
 def digest_of(config: Any) -> str:
-    """Return the first digits of a config's sha256: of the keys in its file, or loaded with all defaults."""
+    """Return the first digits of a config's sha256: of the keys in its file, or of the loaded config with all
+    defaults.
+    """
     return hashlib.sha256(yaml.safe_dump(to_mapping(config), sort_keys=True).encode()).hexdigest()[:DIGITS]
 
 
 def inputs_of(models: Sequence[str] = (), datasets: Sequence[str] = ()) -> Callable[[Path], dict[str, str]]:
-    """Return an `inputs` that names bundled models and data sets explicitly, beside the config."""
+    """Return an `inputs` function that adds the named bundled models and data sets to the config."""
     return lambda config: {
         **config_inputs(config),
         **{f"model {name}": folder_digest(DATA / "models" / name) for name in models},
@@ -117,7 +121,7 @@ def inputs_of(models: Sequence[str] = (), datasets: Sequence[str] = ()) -> Calla
 
 
 def model_digests(config: Any) -> dict[str, str]:
-    """Return the digest of every bundled model that a config names, or that its guessers and buzzers load."""
+    """Return the digest of every bundled model that a config names or that its guessers and buzzers load."""
     folders = {folder.name: folder for folder in (DATA / "models").iterdir() if folder.is_dir()}
     strings = _strings(to_mapping(config))
     strings |= {f"buzzer-{kind}-{model}" for kind in strings for model in strings}

@@ -1,8 +1,8 @@
-"""Ledgers: the measured rows of an item, a tracked text file that says where every number comes from.
+"""Ledgers: the measured rows of an item in a tracked text file that records the origin of every number.
 
-A file begins with `# key: value` lines: the item, the command that makes it, the program's version, the date, a digest
-of every input (config, models, data sets) and the signatures that the rows refer to by number.  A header and a
-tab-separated line for each row follow.  A row's identity is its cell (the item's own columns) and its metric.
+A file begins with `# key: value` lines: item, command, program version, date, a digest of every input (config,
+models, data sets), and the signatures, which the rows refer to by number.  A header and one tab-separated line per
+row follow. A row is identified by its cell (the item's own columns) and its metric.
 """
 
 import csv
@@ -21,17 +21,17 @@ from sqa.results import Row as Row
 from sqa.results import row_of as row_of
 
 MEASURED = (*results.MEASURED, "run")  # after the item's own columns; run: empty
-DIGITS = 12  # of a digest in a ledger
+DIGITS = 12  # digits of a digest in a ledger
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ledger(Frame):
-    """All rows of an item and what they were made from."""
+    """All rows of an item and their inputs."""
 
     item: str
     command: str
-    version: str  # of the program
-    date: str  # ISO 8601, of the newest row
+    version: str  # version of the program
+    date: str  # ISO 8601, date of the newest row
     inputs: Mapping[str, str]  # "model es-en" -> first digits of its digest
 
     @property
@@ -41,7 +41,7 @@ class Ledger(Frame):
 
 
 def read(path: Path) -> Ledger:
-    """The ledger in a file; DataError where it cannot be read."""
+    """Return the ledger in a file; raises DataError if it cannot be read."""
     try:
         return _parsed(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, KeyError, IndexError) as error:
@@ -64,12 +64,12 @@ def _parsed(text: str) -> Ledger:
 
 
 def _named(head: Mapping[str, str], kind: str) -> dict[str, str]:
-    """The lines of the head that begin with a word, by what follows it."""
+    """Return the head's lines of one kind ("<kind> <name>") by name."""
     return {key.removeprefix(kind): value for key, value in head.items() if key.startswith(kind)}
 
 
 def dump(ledger: Ledger) -> str:
-    """The text of a ledger; the same ledger gives the same bytes, and its head says the digest of its rows."""
+    """Return the text of a ledger, whose head includes a digest of its rows; equal ledgers give equal bytes."""
     signatures = {s: str(i) for i, s in enumerate(dict.fromkeys(r.signature for r in ledger.rows if r.signature), 1)}
     head = {"item": ledger.item, "command": ledger.command, "version": ledger.version, "date": ledger.date}
     head |= {f"input {name}": digest for name, digest in sorted(ledger.inputs.items())}
@@ -83,19 +83,19 @@ def dump(ledger: Ledger) -> str:
 
 
 def rows_digest(body: str) -> str:
-    """First digits of the sha256 of all below the head."""
+    """Return the first digits of the sha256 of the text below the head."""
     return hashlib.sha256(body.encode()).hexdigest()[:DIGITS]
 
 
 def edited(path: Path) -> bool:
-    """Whether a ledger's rows are no longer those that were written."""
+    """Return whether a ledger's rows have been edited since they were written."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     body = "".join(line for line in lines if not line.startswith("# "))
     return f"# rows: {rows_digest(body)}\n" not in lines
 
 
 def write(ledger: Ledger, path: Path) -> None:
-    """Write a ledger, whole or not at all.  A duplicate row: DataError."""
+    """Write a ledger atomically; raises DataError for a duplicate row."""
     if len(ledger.by_key()) != len(ledger.rows):
         keys = [row.key for row in ledger.rows]
         twice = next(key for key in keys if keys.count(key) > 1)
@@ -104,7 +104,7 @@ def write(ledger: Ledger, path: Path) -> None:
 
 
 def _shown(row: Row) -> list[str]:
-    """A row's cell, metric, numbers and count."""
+    """Return a row's cell, metric, numbers and count as text."""
     return [*row.key, *map(_number, (row.value, row.low, row.high)), str(row.n)]
 
 
@@ -115,5 +115,5 @@ def _number(value: float | None) -> str:
 
 
 def same_numbers(old: Ledger, new: Iterable[Row]) -> bool:
-    """Whether rows are those of a ledger, digit for digit."""
+    """Return whether rows equal those of a ledger, digit for digit."""
     return [(*_shown(row), row.signature) for row in old.rows] == [(*_shown(row), row.signature) for row in new]

@@ -1,4 +1,4 @@
-"""`sqa results`: measure what is stale, make pages and pictures from ledgers, find what is old, show all rows."""
+"""`sqa results`: measure stale items, make pages and pictures from ledgers, find outdated files, show all rows."""
 
 import html
 import sys
@@ -21,7 +21,7 @@ from sqa.results import Table, show
 def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
     """Measure the named items that are stale (all if none is named), then remake pages and pictures.
 
-    Items that are kept are measured where they are named or forced.
+    Items with `kept` set are measured only if they are named or forced.
     """
     for item in chosen(names):
         why = list(stale(item))
@@ -42,8 +42,9 @@ def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
 def measure(item: Item, runs: Path) -> None:
     """Write an item's ledger; unchanged numbers keep their date.
 
-    A number that replaces one of another signature is named on stderr: the two cannot be compared.  Where all numbers
-    of a data set or a system are gone, for want of its data or package: DataError, and the ledger stays.
+    A number that replaces a number of another signature is named on stderr, because the two cannot be compared.
+    Raises DataError, and keeps the ledger, if all numbers of a data set or a system are lost because its data or
+    package is missing.
     """
     path, config = ledger_path(item.name), item.path()
     rows = tuple(item.measure(config, runs))
@@ -83,7 +84,7 @@ def stale(item: Item) -> Iterator[str]:
 
 
 def check(names: Sequence[str] = ()) -> int:
-    """Name every outdated or edited ledger, picture and line of a page; return 1 if there is one."""
+    """Name every outdated or edited ledger, picture and line of a page; return 1 if there is one, else 0."""
     problems = list(_problems(chosen(names)))
     for problem in problems:
         print(problem, file=sys.stderr)
@@ -121,7 +122,7 @@ def listing() -> None:
 
 
 def page(output: Path) -> None:
-    """Write all ledgers as one HTML page with sorting, filters and search that needs no network (itables)."""
+    """Write all ledgers as one HTML page with sorting, filters and search (itables); the page needs no network."""
     import pandas
     from itables import to_html_datatable
 

@@ -1,7 +1,8 @@
-"""Blocks of pages and pictures, made from ledgers: `<!-- [[[cog show("ITEM", "BLOCK") ]]] -->` in Markdown (cog).
+"""Blocks of pages and pictures, made from ledgers: `<!-- [[[cog show("ITEM", "BLOCK") ]]] -->` in Markdown
+(cog).
 
-cog runs the line between the marks and puts what it prints below it, up to `<!-- [[[end]]] -->`.  A picture carries
-the digest of its ledger, by which `sqa results check` knows that it is old.
+cog runs the line between the marks and inserts its output below, up to `<!-- [[[end]]] -->`.  A picture contains
+the digest of its ledger, by which `sqa results check` recognises an outdated picture.
 """
 
 import difflib
@@ -24,7 +25,7 @@ from sqa.files.atomic import file_digest
 LEDGERS = ROOT / "experiments" / "ledger"
 PAGES = ("README.md", "docs/*.md", "data/models/*/README.md")
 PICTURE = "Ledger"  # key of a PNG's text: digest of the ledger that it shows
-DRAWING = "Drawing"  # digest of what it shows; a screenshot has none
+DRAWING = "Drawing"  # digest of the drawing's contents; a screenshot has none
 _MARK = re.compile(r"^<!-- \[\[\[cog", re.MULTILINE)
 _PROLOGUE = "from experiments.lab.pages import show"
 
@@ -35,7 +36,7 @@ def ledger_path(name: str) -> Path:
 
 
 def ledger_of(name: str) -> Ledger:
-    """Return an item's current ledger; raises DataError if it is not measured yet."""
+    """Return an item's current ledger; raises DataError if the item has not been measured."""
     return ledgers.read(ledger_path(name))
 
 
@@ -76,7 +77,7 @@ def stale_lines(path: Path) -> Iterator[tuple[int, str, str]]:
 
 
 def stale_picture(item: Item, name: str) -> str | None:
-    """Return the reason to remake a picture: its ledger has changed, or the code that draws it; else None."""
+    """Return the reason to remake a picture (changed ledger or changed drawing code), or None if it is current."""
     from PIL import Image
 
     carried: Mapping[str, str] = {}
@@ -93,7 +94,7 @@ def stale_picture(item: Item, name: str) -> str | None:
 def draw(item: Item) -> list[Path]:
     """Make the outdated pictures of an item; return the files written.
 
-    One that this machine cannot make (no browser) is said on stderr and stays old.
+    A picture that this machine cannot make (no browser) is reported on stderr and stays outdated.
     """
     from PIL import Image
     from PIL.PngImagePlugin import PngInfo
@@ -111,14 +112,14 @@ def draw(item: Item) -> list[Path]:
             text.add_text(PICTURE, file_digest(ledger_path(item.name))[:DIGITS])
             if shows:
                 text.add_text(DRAWING, shows)
-            few_colours = image.convert("RGB").quantize(96, dither=Image.Dither.NONE)  # half as large
+            few_colours = image.convert("RGB").quantize(96, dither=Image.Dither.NONE)  # halves the size of the file
             few_colours.save(ROOT / name, optimize=True, pnginfo=text)
             written.append(ROOT / name)
     return written
 
 
 def _drawn(item: Item, name: str, to_file: bool = True) -> tuple[Any, str]:
-    """Return a picture (None if not for a file) and a digest of its contents ("" of a screenshot)."""
+    """Return a picture (None if `to_file` is false) and a digest of its contents ("" for a screenshot)."""
     from PIL import Image
 
     from experiments.lab import drawing

@@ -10,28 +10,28 @@ from sqa.results import NOTHING, markdown, with_interval
 
 Cell = Mapping[str, str | int]
 FORMS = {"0-100": ".1f", "words": ".1f", "share": ".1%", "count": ",.0f", "per second": ",.0f", "ratio": ".1f"}
-DEVIATION = " sd"  # suffix of the metric that is the standard deviation of another
+DEVIATION = " sd"  # suffix of a metric that is the standard deviation of another one
 
 
 class Column(NamedTuple):
-    """A metric as a column."""
+    """A metric shown as a column."""
 
     metric: str
     head: str
-    digits: int | None = None  # None: as its unit has them
+    digits: int | None = None  # None: the usual digits of its unit
     interval: bool = True
-    sign: bool = False  # with + where it is above 0
-    cell: Cell = MappingProxyType({})  # of the rows shown here, beside what the table's row says
+    sign: bool = False  # with + if it is above 0
+    cell: Cell = MappingProxyType({})  # of the rows shown in this column, in addition to the table row's own cell
 
 
 def columns(*specs: str, **options: Any) -> list[Column]:
-    """Columns from "metric", or "metric: head"; `given`: what else they share."""
+    """Return columns from specs "metric" or "metric: head"; `options` apply to all of them."""
     parts = (spec.partition(": ") for spec in specs)
     return [Column(metric, head or metric, **options) for metric, _, head in parts]
 
 
 def number(row: Row | None, digits: int | None = None, interval: bool = True, sign: bool = False) -> str:
-    """A value with its interval; n/a where it was not measured."""
+    """Return a value with its interval, or n/a if it was not measured."""
     if row is None:
         return NOTHING
     spec = f"{'+' * sign}{FORMS.get(row.unit, '.3f') if digits is None else f'.{digits}f'}"
@@ -41,7 +41,7 @@ def number(row: Row | None, digits: int | None = None, interval: bool = True, si
 def table(
     ledger: Ledger, head: Sequence[str], rows: Iterable[tuple[Sequence[str], Cell]], columns: Sequence[Column]
 ) -> list[str]:
-    """Lines of a table: `rows` are (names, cell), and `head` stands above the names."""
+    """Return the lines of a table; `rows` are (names, cell), and `head` is the heading of the names."""
     lines = [[*names, *(_shown(ledger, c, {**cell, **c.cell}) for c in columns)] for names, cell in rows]
     return markdown([*head, *(column.head for column in columns)], lines)
 
@@ -56,9 +56,10 @@ def _shown(ledger: Ledger, column: Column, cell: Cell) -> str:
 def pivot(
     names: Sequence[str], columns: Sequence[Column], heads: Sequence[str] = (), **only: str | Sequence[str]
 ) -> Block:
-    """A block of pages: a row for each combination of the columns `names` that has a number, in order of appearance.
+    """Return a page block with one row for each combination of the columns `names` that has a number.
 
-    `only`: the value that all rows have in another column, or the values that are shown of one of `names`.
+    Rows are in order of appearance.  `only` fixes the value of another column, or lists the values shown of a
+    column in `names`.
     """
     fixed = {name: value for name, value in only.items() if isinstance(value, str)}
     shown = {name: value for name, value in only.items() if not isinstance(value, str)}
@@ -75,5 +76,5 @@ def pivot(
 
 
 def across(metric: str, column: str, values: Iterable[str | int], head: str = "{}", **cell: str) -> list[Column]:
-    """A metric as one column for each value of a column of the ledger."""
+    """Return a metric as one column for each value of a column of the ledger."""
     return [Column(metric, head.format(value), cell={column: value, **cell}) for value in values]

@@ -1,4 +1,4 @@
-"""Per-question statistics of measured rows: intervals and p-values can be computed again without any run.
+"""Per-question statistics of measured rows, from which intervals and p-values are recomputed without any run.
 
     from experiments.lab import values
     from sqa import metrics
@@ -9,7 +9,8 @@
     compare(best, full, *metrics.build(["ew"]))
 
 `sqa results update ITEM` writes experiments/ledger/values/ITEM.npz beside the ledger of an item that has `values`.
-Row i of all tables of a data set is the same question.  A metric's score is that of the sum of its statistics.
+Row i of all tables of a data set is the same question.  A metric's score is computed from the sum of its
+statistics.
 """
 
 from collections.abc import Callable, Mapping
@@ -51,7 +52,7 @@ def write(item: str, tables: Tables) -> None:
 
 
 def read(item: str) -> dict[tuple[str, ...], Floats]:
-    """Return the tables of an item by their cell and metric; raises DataError if none is written yet."""
+    """Return the tables of an item by their cell and metric; raises DataError if none has been written."""
     try:
         with np.load(path_of(item), allow_pickle=False) as arrays:
             return {tuple(name.split("\t")): arrays[name] for name in arrays.files}
