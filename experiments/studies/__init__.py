@@ -1,1 +1,1 @@
-"""Reports of our own: guessers, buzzers, translators, people, planted errors."""
+"""Additional studies: guessers, buzzers, translators, people, planted errors."""

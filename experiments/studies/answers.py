@@ -1,4 +1,4 @@
-"""How much it matters that answers are matched strictly, and what perturbed copies of the questions do."""
+"""Effect of strict answer matching, and of perturbed copies of the questions."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,7 +23,7 @@ MEASURES = ("ew", "oracle-ew", "stable-ew", "accuracy", "mrr")
 
 
 def measure(_: Path, runs: Path) -> Iterator[Row]:
-    """Yield each measure by the strict rule, and the gain by the generous rule."""
+    """Yield each measure under the strict rule, and the gain under the lenient rule."""
     store, parts = Store(runs), Parts()
     for language, text, guesser in product(("es", "pl"), ("human", "wait6"), ("bm25", "gru")):
         config = load_run(CONFIGS / f"xqb.yaml:answers_{language}_{text}_{guesser}")

@@ -1,20 +1,21 @@
-"""When to answer: how good is every buzzer of a guesser, and how far from the best that its guesses allow?
+"""When to answer: the quality of every buzzer of a guesser, and its distance from the best that the guesses
+allow.
 
-The item `buzzers`: expected wins with those of the two oracles, what happens at the answer, calibration,
-and the paired difference to the best fixed threshold.
+The item `buzzers`: expected wins beside those of the two oracles, statistics at the answer, calibration, and the
+paired difference to the best fixed threshold.
 
-That threshold is the best one of a grid on the very questions of the table, over all three signals of the threshold
-buzzer: no threshold chosen beforehand can win more, so a buzzer above it beats them all.
+That threshold is the best of a grid on the same questions as the table, over all three signals of the threshold
+buzzer. No threshold chosen in advance can win more, so a buzzer above it beats every fixed threshold.
 
-A question that ends unanswered wins nothing (the paper's rule).  Buzzers that learnt to have it answered there have two
-lines, by the paper's rule (", silent") and then by theirs, each with the chance that was tuned for it.  "-translated"
-are those that learnt from translations too.
+A question that ends unanswered wins nothing (the paper's rule).  Buzzers trained with an answer at the end have two
+lines: by the paper's rule (", silent") and by their own rule, each with the probabilities tuned for it.  The suffix
+"-translated" marks buzzers that were also trained on translations.
 
-    dev             tossups that neither the guesser nor the buzzer learnt from, guessed by the guesser that buzzers are
-                    trained on (`data` in configs/train_buzzers.yaml:mlp-GUESSER); a fifth of them on answers without a
-                    page
+    dev             tossups that neither the guesser nor the buzzer was trained on, guessed by the guesser that buzzers
+                    are trained on (`data` in configs/train_buzzers.yaml:mlp-GUESSER); a fifth of them have answers
+                    without a page
     guessdev        QANTA's guessdev questions that have a page, guessed by the bundled guesser
-    xqb-es, xqb-pl  configs/xqb.yaml:es_wait6_translated, pl_wait6_translated; what --runs has of it is not made again
+    xqb-es, xqb-pl  configs/xqb.yaml:es_wait6_translated, pl_wait6_translated; results stored in --runs are reused
 """
 
 import itertools
@@ -53,7 +54,7 @@ NETWORKS = (RECURRENT, MLP, LOGISTIC)
 AGAINST = "minus best threshold"
 
 Histories = Sequence[GuessHistory]
-Scores = Sequence[np.ndarray]  # of each question, at each step
+Scores = Sequence[np.ndarray]  # per question, the score at each step
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,8 @@ class Outcome:
 
     name: str
     won: np.ndarray  # (n,) expected wins
-    steps: np.ndarray  # (n,) where it answered, the number of steps where it never did
-    chances: list[np.ndarray] | None = None  # per question, chance of being right at each step; None where it has none
+    steps: np.ndarray  # (n,) step of the answer, or the number of steps if there is none
+    chances: list[np.ndarray] | None = None  # per question, P(right) at each step; None if not given
 
 
 def outcomes(guesser: str, histories: Histories, models: Path = DATA / "models") -> list[Outcome]:
@@ -94,7 +95,7 @@ def outcomes(guesser: str, histories: Histories, models: Path = DATA / "models")
 
 
 def oracles(histories: Histories) -> list[Outcome]:
-    """Return the two upper bounds; they answer where they win, else never."""
+    """Return the two upper bounds; they answer only when they win."""
     first, lasting = [], []
     for history in histories:
         n = len(history.right)
@@ -122,7 +123,7 @@ def rows(
 ) -> Iterator[Row]:
     """Yield the wins and errors of each buzzer, and its difference to the best fixed threshold.
 
-    A number that a buzzer has not (what happens at the answer, if it never answers) has no row.
+    A number that a buzzer does not have (statistics at the answer, if it never answers) has no row.
     """
     best = max((o for o in results if o.name.startswith("best ")), key=lambda outcome: outcome.won.mean())
     wins_of = {outcome.name: float(outcome.won.mean()) for outcome in results}

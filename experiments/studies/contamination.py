@@ -1,11 +1,14 @@
-"""Item `contamination`: had the language model read the questions before?
+"""Item `contamination`: tests whether the language model saw the questions in training.
 
-The English side of XQB has been public for years and may be in a pretrained model's text, so a translation could be
-remembered instead of made.  Two measures, each beside younger questions (tournaments of 2023 to 2025, and of these the
-ones played after August 2024, with which Gemma 3's training text is said to end): nats per word that the base model
-needs for the English text, and the share of the next words that it gives itself, greedily, when it is shown the first
-half of a question.  A remembered text needs far fewer nats and is continued word for word: of both the mean over texts
-has its 95% interval, and the largest share of one text stands last.
+The English side of XQB has been public for years and may be in a pretrained model's training text.  A translation
+could then be memorised.  Two measures are compared with younger questions (tournaments of 2023 to 2025, and
+separately those played after August 2024, the reported end of Gemma 3's training text):
+
+    - nats per word of the base model on the English text
+    - share of the next words that the model reproduces greedily after the first half of a question
+
+A memorised text has far fewer nats per word and is continued word for word.  Both measures are means over texts
+with 95% intervals; the last row is the largest share of a single text.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,8 +31,8 @@ from sqa.data.download import path_of
 from sqa.files.devices import is_fast
 from sqa.files.records import json_lines
 
-TEXTS = 147  # of each set
-NEXT = 12  # words that the model goes on with
+TEXTS = 147  # texts per set
+NEXT = 12  # number of continued words
 AFTER = frozenset({"2024 ACF Fall", "2024 ACF Winter", "2024 Penn Bowl", "2025 ACF Regionals"})  # from October 2024 on
 
 
@@ -52,7 +55,7 @@ def measure(_: Path, __: Path) -> Iterator[Row]:
 
 
 def played_in(tournaments: frozenset[str]) -> frozenset[str]:
-    """Return the ids of the questions with recorded buzzes that some tournaments played."""
+    """Return the ids of the questions with recorded buzzes that were played at the given tournaments."""
     records = json_lines(path_of("human-buzz-questions"))
     return frozenset(record["id"] for record in records if tournaments.intersection(record["sets"]))
 
@@ -81,7 +84,7 @@ def nats_per_word(base: Base, texts: Sequence[str]) -> np.ndarray:
 
 
 def continued(base: Base, texts: Sequence[str]) -> np.ndarray:
-    """Return the share of the NEXT words after a text's first half that the model continues with (n,)."""
+    """Return the share of the NEXT words after a text's first half that the model reproduces (n,)."""
     shares = []
     for words in map(str.split, texts):
         half = len(words) // 2
@@ -93,13 +96,13 @@ def continued(base: Base, texts: Sequence[str]) -> np.ndarray:
 
 
 def opened(base: Base, text: str) -> Tensor:
-    """Return a text's pieces (1, N) after the start symbol."""
+    """Return a text's pieces (1, N), preceded by the start symbol."""
     start = [] if base.tokens.bos is None else [base.tokens.bos]
     return torch.tensor([start + base.tokens.text(text)])
 
 
 def read(base: Base, pieces: Tensor) -> tuple[Tensor, list[KeyValue]]:
-    """Return states and memory of pieces (1, N) under a causal mask."""
+    """Return the hidden states and the key-value cache of pieces (1, N) under a causal mask."""
     n = pieces.shape[1]
     causal = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), base.network.dtype)
     return base.network(pieces, torch.arange(n)[None], causal)

@@ -1,7 +1,8 @@
-"""What is delay, what is text: the full-input translation shown at wait-k's pace beside wait-k's own translation.
+"""Delay or text: the full-input translation shown at wait-k's pace, compared with wait-k's own translation.
 
-With one text, only the pace differs (what waiting costs); at one pace, only the text differs (what waiting buys).  The
-guesses and buzzes of a text depend on its words alone, so the traces of finished runs get new delays and are scored.
+With the same text, only the pace differs (the cost of waiting).  At the same pace, only the text differs (the
+benefit of waiting).  The guesses and buzzes of a text depend on its words alone, so the traces of finished runs get
+new delays and are scored again.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from sqa.pipeline import folder as folders
 from sqa.report import plots
 
 METRICS = ("ew", "oracle-ew")
-FULL_TEXT = "full-input text"  # at wait-k's pace
+FULL_TEXT = "full-input text"  # the full-input text, shown at wait-k's pace
 COST, BUYS = "pace alone", "text alone"
 LABELS = {COST: "the same text, earlier", BUYS: "at the same pace, its own text"}
 

@@ -1,4 +1,4 @@
-"""The README's examples: what `sqa run` prints of the log of five questions, and what `sqa view` shows of one."""
+"""Examples in the README: the report of `sqa run` on a log of five questions, and the page of `sqa view` on one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 EXAMPLE = "docs/example/mine.yaml"
 LOG = ROOT / "docs/example/instances.log"
 WATCHED, QUESTION, MOMENT = "mini_es_wait6_bm25.yaml", "mini-039-es", "37.30"  # words read, words written
-PLAYED = (  # what the player waits for, and the keys that follow: agree, a game against the system, one question, Peru
+PLAYED = (  # condition to wait for, keys pressed then: agree, a game against the system, one question, Peru
     ("document.activeElement.id == 'agree'", ["Enter"]),
     ("document.activeElement.id == 'run'", ["Tab", "ArrowDown", "Tab", "Tab", "Tab", "1", "Enter"]),
     ("document.activeElement.id == 'next'", ["Enter"]),
@@ -100,7 +100,7 @@ def screenshot(_: Ledger) -> Image.Image:
 
 
 def game(_: Ledger) -> Image.Image:
-    """Play the first question of `sqa play` against the system by keys; return the page after the answer."""
+    """Play the first question of `sqa play` against the system by keyboard; return the page after the answer."""
     options = {"viewport": {"width": 900, "height": 700}, "color_scheme": "dark"}
     with (
         TemporaryDirectory() as folder,

@@ -1,7 +1,7 @@
-"""Changes of one place in an English text, as in AskQE (Ki, Duh and Carpuat 2025), as perturbations.
+"""Perturbations that change one place in an English text, as in AskQE (Ki, Duh and Carpuat 2025).
 
-Minor ones a reader forgives: a common word misspelt, a synonym, another order.  Critical ones mislead: another name,
-another number, a negation more or less.
+Minor changes keep the meaning: a misspelt common word, a synonym, swapped words.  Critical changes mislead: another
+name, another number, an added or removed negation.
 """
 
 import random
@@ -46,7 +46,7 @@ def swapped(word: str, rng: random.Random) -> str:
 
 
 def order(question: Question, rng: random.Random) -> Question:
-    """Swap two neighbouring words, neither with a capital nor a number."""
+    """Swap two neighbouring words that are neither capitalised nor numbers."""
     words = list(question.words)
     if positions := [
         position for position in range(len(words) - 1) if _common(words[position]) and _common(words[position + 1])
@@ -77,7 +77,7 @@ def _fact(question: Question, rng: random.Random, kind: str, other: Callable[[st
 
 
 def negation(question: Question, rng: random.Random) -> Question:
-    """Insert "not" after an auxiliary, or remove it where there is one."""
+    """Insert "not" after an auxiliary, or remove it if it is already there."""
     words = list(question.words)
     if "not" in words:
         words.remove("not")

@@ -1,9 +1,10 @@
-"""Facts of any test set: how well they are read, how systems differ, and what lowers them.
+"""Facts of any test set: accuracy of their extraction, differences between systems, and effect of text changes.
 
-reading     precision and recall of the rules, on sentences that a person has marked
-systems     facts that arrive and are invented, and how late, of systems on newstest2013; paired differences
-contrast    changes of one place in a translation, as in AskQE (Ki, Duh and Carpuat 2025): those that leave its facts
-            alone, and those that do not; paired, over the sentences that a change applies to
+reading     precision and recall of the rules, on hand-marked sentences
+systems     shares of facts that arrive and that are invented, and their delay, of systems on newstest2013; paired
+            differences
+contrast    changes of one place in a translation, as in AskQE (Ki, Duh and Carpuat 2025): some keep its facts, others
+            change them; paired, over the sentences that a change applies to
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -78,7 +79,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 
 
 def of_others() -> Iterator[Row]:
-    """Yield facts of a log that OmniSTEval publishes (English speech, German text; only numbers are facts)."""
+    """Yield facts of a log published with OmniSTEval (English speech, German text; only numbers are facts)."""
     lines = judged_lines(str(path_of("mustc-instances")), FactOptions("en-de"))
     cell = ("log", "MuST-C en-de", "OmniSTEval's log")
     yield from intervals(cell, [(Facts(), np.array([line.stats("arrived") for line in lines]))], unit="0-1")

@@ -2,18 +2,18 @@
 
     sqa guessers configs/guessers.yaml
     sqa reproduce table1      # the same
-    sqa reproduce table3      # the size of the Spanish question set, the Polish one beside it
+    sqa reproduce table3      # sizes of the Spanish and the Polish question set
 
-The text is the English one that a person wrote (the human translation of XQB, the question itself of guessdev).  After
-a fraction f of its characters, in whole words, a guesser names its best 50 pages, and each question gives
+The text is English written by a person (the human translation of XQB, the question itself of guessdev).  After a
+fraction f of its characters, in whole words, a guesser names its best 50 pages, and each question gives
 
     acc@1, acc@10, acc@50   1 if the answer is among the first 1, 10, 50, else 0
     mrr                     1 / rank of the answer, 0 beyond 50
-    ew                      EW(f) if the top guess is right, else 0: what a buzz at f would win
+    ew                      EW(f) if the top guess is right, else 0: the expected wins of a buzz at f
 
-Every number is a mean over questions with a 95% bootstrap interval over them; a question whose page the guesser does
-not know counts as wrong, and `guessable` is the group without those.  Ranks are kept in the store under the guesser's
-fingerprint, block by block: a killed report goes on, and a guesser trained anew is measured anew.
+Every number is a mean over questions with a 95% bootstrap interval.  A question whose page the guesser does not
+know counts as wrong; the group `guessable` excludes such questions.  Ranks are stored block by block under the
+guesser's fingerprint: a killed report resumes, and a retrained guesser is measured again.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ DEPTHS = (1, 10, DEPTH)
 MEASURES = (*(f"acc@{depth}" for depth in DEPTHS), "mrr", "ew")  # the order of the statistics
 ALL, GUESSABLE = "all", "guessable"  # groups beside the categories
 COLUMNS = ("dataset", "group", "guesser", "read")
-VERSION = 1  # of how ranks are found; raise it when they change
+VERSION = 1  # version of the ranks; raise it when their computation changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def given(config: ReportConfig) -> Given:
     def make(entry: NamedContestant) -> None:
         options, _ = components(entry.guesser)
         guesser = parts.component(GUESSERS, options)
-        guesser.fingerprint()  # reads what it is made of
+        guesser.fingerprint()  # reads the guesser's files
         guessers[entry.label] = guesser, GUESSERS.identity(options.name), entry.every_word
 
     _, left_out = sift(config.guessers, make, "guessers")
@@ -260,7 +260,7 @@ def knows(guesser: Any, questions: Sequence[Question]) -> np.ndarray | None:
 def described(inputs: Given) -> list[list[str]]:
     """Return Table 1: sizes of each data set, and the number of answers that each guesser knows.
 
-    "n/a": of a guesser that does not say which pages it has, and then of the answers that no guesser knows.
+    "n/a" marks a guesser without a page list, and in that case also the number of answers that no guesser knows.
     """
     head = "dataset questions source_sentences source_words english_words source_words_a_question"
     head += " english_words_a_question pages"
@@ -279,7 +279,7 @@ def described(inputs: Given) -> list[list[str]]:
 
 
 def categories(name: str) -> dict[str, str]:
-    """Return the category of each question id for guessdev and the bundled set, else nothing."""
+    """Return the category of each question id for guessdev and the bundled set; empty for other sets."""
     if name == "guessdev":
         return {tossup.id: tossup.category for tossup in load_guessdev()}
     if name.startswith("mini-"):
@@ -289,7 +289,7 @@ def categories(name: str) -> dict[str, str]:
 
 
 def groups(name: str, questions: Sequence[Question], is_known: np.ndarray | None) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield (group, (n,) bool): all, the guessable questions, and each category from the largest."""
+    """Yield (group, (n,) bool): all questions, the guessable ones, and each category, the largest first."""
     yield ALL, np.ones(len(questions), dtype=bool)
     if is_known is not None:
         yield GUESSABLE, is_known

@@ -1,4 +1,4 @@
-"""How well guessers read: alone on complete questions, in pairs after every word, and those that are asked seldom."""
+"""Accuracy of guessers: alone on complete questions, in pairs after every word, and queried less often."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""The system against the people who played the same questions: `sqa head-to-head configs/head_to_head.yaml`.
+"""The system against people who played the same questions: `sqa head-to-head configs/head_to_head.yaml`.
 
 Question: how many recorded opponents does a guesser with its buzzer beat when it reads the same English text?
 
-Each recorded buzz is one opponent.  The system buzzes after s words (never: infinitely many), the opponent after h.
+Each recorded buzz is one opponent.  The system buzzes after s words (infinity if never), the opponent after h.
 
                          opponent right     opponent wrong
     s < h   right             +10                +10
@@ -10,16 +10,16 @@ Each recorded buzz is one opponent.  The system buzzes after s words (never: inf
     s >= h  last guess right  -10                +15
             last guess wrong  -10                 +5
 
-These are Protobowl's points, own minus the opponent's (Pinafore/qb, qanta/buzzer/eval.py: a tie is the opponent's;
-after a wrong opponent the system answers at the end of the question).  It beats an opponent if it is right and
-credited, +10 or +15, and loses at -10 and -15; at -5 and +5 neither answered.  Every share is the mean over a
-question's opponents, then over questions, with a bootstrap interval over questions.  A team that did not buzz left no
-record: opponents are those who buzzed.
+These are Protobowl's points, own minus the opponent's (Pinafore/qb, qanta/buzzer/eval.py).  A tie goes to the
+opponent; after a wrong opponent the system answers at the end of the question.  The system wins at +10 and +15 and
+loses at -10 and -15; at -5 and +5 neither side answered correctly.  Every share is the mean over a question's
+opponents, then over questions, with a bootstrap interval over questions.  Only teams that buzzed left a record, so
+only they are opponents.
 
-Questions that repeat a text of the guessers' training data are left out and listed.  Two texts overlap by the number of
-runs of six words that both have, as a share of the runs of the one that has fewer.  A question repeats a text if that
-share is .3 or more, with four runs or more.  (Between tossups of different tournaments on one answer a famous quotation
-can reach .2; a question that was used again is near 1.)
+Questions that repeat a text of the guessers' training data are excluded and listed.  The overlap of two texts is
+the number of common runs of six words, as a share of the runs of the text with fewer runs.  A question repeats a
+text if that share is at least .3, with at least four common runs.  (Between tossups of different tournaments on one
+answer a famous quotation can reach .2; a reused question is near 1.)
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ OUTCOMES = tuple(f"{value:+d}" for value in POINTS)
 MEASURES = ("points", "beaten", "lost-to", "neither", "buzzes-first", "right-when-first", "beatable")
 COLUMNS = ("contestant",)
 RUN = 6  # words
-SHARE, RUNS = 0.3, 4  # least share, and least number, of common runs
+SHARE, RUNS = 0.3, 4  # minimum share and minimum number of common runs
 _WORD = re.compile(r"\w+")
 
 Run = tuple[str, ...]
@@ -121,9 +121,9 @@ class Play:
     """The system's play on one question; words are counted from 1."""
 
     buzz: float  # words read at the first buzz; inf = never
-    right: bool  # the answer given there
-    right_at_end: bool  # the top guess after the last word
-    first_right: float  # words read when the top guess was right for the first time; inf = never
+    right: bool  # whether the answer at the buzz is right
+    right_at_end: bool  # whether the top guess after the last word is right
+    first_right: float  # words read when the top guess is first right; inf = never
 
 
 def main(config_path: Path, runs: Path, words: Sequence[str] = ()) -> None:
@@ -137,7 +137,7 @@ def main(config_path: Path, runs: Path, words: Sequence[str] = ()) -> None:
 
 
 def played(config_path: Path, runs: Path, words: Sequence[str] = ()) -> tuple[list[Row], list[Repeat]]:
-    """Return the rows of every contestant, and the excluded questions with the text that they repeat."""
+    """Return the rows of every contestant, and each excluded question with the training text that it repeats."""
     config = load_study(config_path, HeadToHeadConfig, words)
     parts, store = Parts(), Store(runs)
     questions = parts.questions(config.run(config.contestants[0]).dataset)
@@ -169,8 +169,8 @@ def played(config_path: Path, runs: Path, words: Sequence[str] = ()) -> tuple[li
 def opponents_of(buzzes: Buzzes, questions: Sequence[Question], first_word: int) -> dict[str, Opponents]:
     """Return the people who buzzed on each question, by question id.
 
-    `first_word` is the word_index of a question's first word, 0 or 1: a buzz on word_index w came after
-    w + 1 - first_word words, at most all of them.  Buzzes on a text of another length than the question: DataError.
+    `first_word` is the word_index of a question's first word, 0 or 1: a buzz on word_index w came after w + 1 -
+    first_word words, at most all of them.  Raises DataError if the buzzes belong to a text of another length.
     """
     if buzzes.word is None or buzzes.words is None:
         raise DataError(f"{buzzes.name}: head-to-head needs the columns word_index and n_words")
@@ -186,7 +186,7 @@ def opponents_of(buzzes: Buzzes, questions: Sequence[Question], first_word: int)
 
 
 def play_of(trace: QuestionTrace) -> Play:
-    """Return the system's play on a question; without a step it never buzzed and was never right."""
+    """Return the system's play on a question; a trace without a step gives no buzz and no right guess."""
     read, correct = trace.source_words, trace.correct
     buzzed = np.flatnonzero([buzz.buzz for buzz in trace.buzzes or ()])
     right = np.flatnonzero(correct)
@@ -210,11 +210,12 @@ def measures(play: Play, opponents: Opponents) -> dict[str, tuple[float, float]]
     """Return (sum, weight) of each measure on one question, for `Mean`.
 
     points            mean points against an opponent
-    beaten, lost-to, neither   shares of opponents, 1 together
+    beaten, lost-to, neither   shares of opponents; they sum to 1
     buzzes-first      share of opponents before whom the system buzzed
-    right-when-first  of those, the share against whom it was right (pooled: a ratio of sums over questions)
-    beatable          share of opponents that were wrong, or right after the system's guess was right for the first
-                      time: what a perfect buzzer could beat
+    right-when-first  among these opponents, the share against whom it was right (pooled: a ratio of sums over
+                      questions)
+    beatable          share of opponents that were wrong, or right after the system's first right guess: the share that
+                      a perfect buzzer could beat
     +10 ... +5        share of opponents with that outcome
     """
     won = points(play, opponents)
@@ -250,7 +251,7 @@ def rows_of(label: str, result: RunResult, opponents: dict[str, Opponents], conf
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """The training text that a question has most in common with."""
+    """Training text with the largest overlap with a question."""
 
     question: str  # id
     text: str  # "<file>:<record>"
@@ -303,7 +304,7 @@ def _texts(training: Sequence[str]) -> Iterator[tuple[str, str]]:
 # ------------------------------------------------------------------------------------------------------------ items
 
 PEOPLE = "human-buzzes"
-READ = (0, 0.25, 0.5, 0.75, 1)  # shares of a question
+READ = (0, 0.25, 0.5, 0.75, 1)  # shares of a question read
 
 
 def curves(_: Path, __: Path) -> Iterator[Row]:

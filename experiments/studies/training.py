@@ -1,7 +1,8 @@
-"""Translators trained several times: one model for every k or one for all, and the luck of a training.
+"""Translators trained several times: one model per k or one for all, and the variance between trainings.
 
-Means and deviations over trainings, and differences whichever training one happens to get: the interval of a difference
-resamples questions and trainings together; with a single training of a system it knows nothing of its variance.
+The study gives means and deviations over trainings, and differences between systems.  The interval of a difference
+resamples questions and trainings together.  For a system with a single training, it does not include the variance
+between trainings.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from sqa.pipeline.config import load
 from sqa.report import plots
 
 LANGUAGES = (("Spanish", "es-en"), ("Polish", "pl-en"))
-SHIPPED = "wait-k"  # the bundled model, which they began with
+SHIPPED = "wait-k"  # the bundled model, from which these models were trained further
 SHOWN = ("bleu", "ew", "oracle-ew", "accuracy")
 COLUMNS = ("dataset", "translator", "k", "guesser")
 
 Key = tuple[str, str, int | str, str]  # data set, family, k, guesser
 Groups = Mapping[Key, Sequence[Finished]]
-Pair = tuple[tuple[str, ...], Sequence[Finished], Sequence[Finished], bool]  # cell, trainings a and b, the same ones
+Pair = tuple[tuple[str, ...], Sequence[Finished], Sequence[Finished], bool]  # cell, trainings a, b; same seeds
 
 
 def development(_: Path, runs: Path) -> Iterator[Row]:
@@ -45,14 +46,14 @@ def development(_: Path, runs: Path) -> Iterator[Row]:
 
 
 def _spread_over(cell: tuple[str, ...], metric: str, values: Sequence[float], unit: str) -> Iterator[Row]:
-    """Yield the mean over trainings, and with several of them their standard deviation (n - 1)."""
+    """Yield the mean over trainings, and with several trainings their standard deviation (n - 1)."""
     yield Row(cell, metric, fmean(values), n=len(values), unit=unit)
     if len(values) > 1:
         yield Row(cell, metric + DEVIATION, stdev(values), n=len(values), unit=unit)
 
 
 def answers(config: Path, runs: Path) -> Iterator[Row]:
-    """Yield means, deviations and differences over trainings by question answering."""
+    """Yield means, deviations and differences over trainings, measured by question answering."""
     return rows_of(grid_rows.finished(config, runs), load(config, AblationConfig).resamples)
 
 
@@ -79,7 +80,7 @@ def rows_of(grid: Sequence[Finished], resamples: int) -> Iterator[Row]:
 
 
 def trends(groups: Groups) -> Iterator[Pair]:
-    """Yield the pairs largest k and smallest k of a translator with several trainings, by the same seeds."""
+    """Yield the pairs of largest and smallest k of each translator with several trainings, matched by seed."""
     ladders: defaultdict[tuple[str, str, str], list[Key]] = defaultdict(list)
     for key, trainings in groups.items():
         if len(trainings) > 1:

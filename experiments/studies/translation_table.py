@@ -1,10 +1,11 @@
-"""Figure 8 and the table of translators: BLEU, chrF and lag of each on each test set, in one command.
+"""Figure 8 and the table of translators: BLEU, chrF and lag of each translator on each test set.
 
     sqa translations configs/translation_table.yaml
 
-Question: what quality does each translator reach, at what lag, and what does reading further ahead buy it?  A segment
-is one question of XQB, or one sentence of a news test; every number is over segments, with a 95% bootstrap interval.  A
-translator that is not installed, or a test set that is not available, is left out, and the table says so.
+Question: what quality does each translator reach, at what lag, and how much does quality gain from reading further
+ahead?  A segment is one question of XQB or one sentence of a news test.  Every number is over segments, with a 95%
+bootstrap interval.  A translator that is not installed, or a test set that is not available, is left out and noted
+in the table.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ from sqa.report import plots
 
 METRICS = ("bleu", "chrf", "dal")
 SHARES = ("empty", "copied", "looping")
-COLUMNS = ("pair", "test", "translator", "k")  # of a ledger
-COPIED_FROM = 4  # words of a sentence that could be copied: shorter ones often are the same in both languages
-LOOP = re.compile(r"(\b[\w' ]{1,30}\b)(?:\W+\1\b){3,}|(\w{1,4})\2{5,}")  # a phrase 4 times, or 6 times some letters
+COLUMNS = ("pair", "test", "translator", "k")  # columns of a ledger
+COPIED_FROM = 4  # minimum words of a sentence that can count as copied: shorter ones often are equal in both languages
+LOOP = re.compile(r"(\b[\w' ]{1,30}\b)(?:\W+\1\b){3,}|(\w{1,4})\2{5,}")  # a phrase 4 times, or letters 6 times
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class SetConfig:
 @dataclass(frozen=True, slots=True)
 @checked
 class TranslatorConfig:
-    """A translator of the table, one row for each k."""
+    """A translator of the table, one row per k."""
 
     label: Annotated[str, "its name in table and figure"]
     pair: Annotated[str, "the test sets it is for"]
@@ -68,13 +69,13 @@ class TranslatorConfig:
     needs: Needs | None = None
 
     def problems(self) -> list[str]:
-        """Return no problem; a wrong translator or k: ConfigError."""
+        """Return no problems; raises ConfigError if the translator or k is invalid."""
         for k in self.k or (None,):
             self.run(k)
         return []
 
     def run(self, k: int | str | None, dataset: str = "mini-es") -> RunConfig:
-        """Return a run on questions that are given to it."""
+        """Return the config of a run whose questions the caller supplies."""
         translator = self.translator if k is None else {**self.translator, "k": k}
         return of_parts(name="translations", dataset={"name": dataset}, translator=translator, metrics=METRICS)
 
@@ -104,7 +105,7 @@ class Wanted(NamedTuple):
     """A translator at one k on one test set."""
 
     cell: tuple[str, str, str, str]  # pair, test set, translator, k
-    run: RunConfig  # on the questions, which are given to it
+    run: RunConfig  # its questions are supplied separately
     questions: Sequence[Question]
 
 
@@ -113,7 +114,7 @@ def main(
 ) -> None:
     """Write table and figure of the translators; print the table.
 
-    sets: the wanted test sets of the config; none = all.
+    sets: names of the wanted test sets; empty = all.
     """
     config = load_study(config_path, TableConfig, words)
     names = [test.name for test in config.sets]
@@ -132,7 +133,7 @@ def main(
 
 
 def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]]:
-    """Return all rows in the order of the config, and what has none.  No row at all: DataError."""
+    """Return all rows in the order of the config, and the entries left out; raises DataError if there is no row."""
     wanted, left_out = _wanted(config)
     for out in left_out:
         print(f"{out.label}: left out, {out.reason}", file=sys.stderr)
@@ -143,7 +144,7 @@ def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]
     kept = {id(one.questions): keeping.keep(one.questions) for one in wanted}
     jobs = []
     for one in wanted:
-        # prefix translations of a program are remembered within a process, so its k stay together
+        # a program's translations of prefixes are cached within a process, so its k stay together
         beside, given = "" if one.run.translator.name in DECODED else one.cell[2], kept[id(one.questions)]
         finish = partial(finished, one.cell, one.run, config.resamples, config.seed, given)
         jobs.append(Job(one.run, finish, given=given, beside=beside))
@@ -156,7 +157,7 @@ def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]
 
 
 def _wanted(config: TableConfig) -> tuple[list[Wanted], list[LeftOut]]:
-    """Return the rows that can be made, in the order of the config, and what cannot."""
+    """Return the rows that can be computed, in the order of the config, and the entries that cannot."""
     wanted: list[Wanted] = []
     left_out: list[LeftOut] = []
     for test in config.sets:
@@ -178,7 +179,7 @@ def _wanted(config: TableConfig) -> tuple[list[Wanted], list[LeftOut]]:
 def finished(
     cell: tuple[str, ...], config: RunConfig, resamples: int, seed: int, kept: str, store: Store, parts: Parts
 ) -> list[Row]:
-    """Return a row for each metric and each share of odd sentences, when all blocks are in the store.
+    """Return a row for each metric and each share of odd sentences, once all blocks are in the store.
 
     A metric that is undefined here (DAL of a translator that retracts words) has no row.
     """
@@ -192,7 +193,7 @@ def finished(
 def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]:
     """Return a test set's name in a run's config, and its segments as questions.
 
-    Not to be had: DataError; not known, or in another language: ConfigError.
+    Raises DataError if the set is not available, and ConfigError if it is unknown or in another language.
     """
     language, name = config.pair.partition("-")[0], config.name
     parts = texts.parallel_parts(config.pair)
@@ -227,7 +228,9 @@ def _sentences(name: str, language: str, pairs: Sequence[tuple[str, str]]) -> li
 
 
 def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
-    """Return the shares (0 to 1) of empty, copied and looping translations; short sources do not count as copied."""
+    """Return the shares (0 to 1) of empty, copied and looping translations; short sources do not count as
+    copied.
+    """
     long = [(source, target) for source, target in sentences if len(source.split()) >= COPIED_FROM]
     empty = sum(not target for _, target in sentences) / len(sentences)
     copied = sum(source == target for source, target in long) / max(1, len(long))

@@ -1,11 +1,11 @@
-"""Which metric knows which question is lost, and which ranks the systems as answers do?
+"""Metrics as predictors of lost questions, and their agreement with answer metrics in the ranking of systems.
 
-Per question: AUC for keeping an answer that the human translation gets.
+The score per question is the AUC for keeping an answer that the guesser gets from the human translation.
 
-Questions count whose answer the guesser has first once the whole human translation is read.  A system keeps the answer
-if it is first at the end of its own translation, too.  AUC .5 is chance, 1 means that every question kept has a better
-score than every question lost (Mann and Whitney 1947; ties count half).  The metrics of Figure 9 count where they are
-installed.
+A question counts if the guesser ranks its answer first after the whole human translation.  A system keeps the
+answer if it is also first at the end of the system's translation.  An AUC of .5 is chance; at 1 every kept question
+has a better score than every lost question (Mann and Whitney 1947; ties count half).  The metrics of Figure 9 are
+included if they are installed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,11 +30,11 @@ from sqa.files.store import Store
 from sqa.pipeline.config import load
 from sqa.results import markdown
 
-OF_TRACES = ("facts", "facts@invented")  # not among the ablation's metrics: computed here from its translations
+OF_TRACES = ("facts", "facts@invented")  # not among the ablation's metrics; computed here from the translations
 SCORES = ("bleu", "chrf", "names", "names@invented", *OF_TRACES)
 RESAMPLES = 1000
 MEAN = "mean of all systems"
-LEAST = 5  # questions kept, and lost, below which no AUC is given
+LEAST = 5  # minimum number of kept and of lost questions for an AUC
 
 
 def auc(score: Floats, kept: Bools) -> float:
@@ -81,7 +81,7 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 def _dataset(dataset: str, systems: Sequence[System], answerable: Bools, metrics: Mapping[str, Any]) -> Iterator[Row]:
     rng, n = np.random.default_rng(0), int(answerable.sum())
     draws = [np.arange(n), *(rng.integers(0, n, n) for _ in range(RESAMPLES))]
-    means: dict[str, Floats] = {}  # over the systems, of the questions and of each resample
+    means: dict[str, Floats] = {}  # means over the systems, for the questions and for each resample
     for name, metric in metrics.items():
         aucs = []
         for cell, stats in systems:
@@ -102,7 +102,7 @@ def _dataset(dataset: str, systems: Sequence[System], answerable: Bools, metrics
 
 
 def _row(cell: tuple[str, str, str], metric: str, values: Floats, n: int) -> Row:
-    """Return the row of a value, which is followed by its resamples."""
+    """Return the row of the first value; the other values are its resamples."""
     return Row(cell, metric, float(values[0]), *percentiles(values[1:]), n, "AUC")
 
 

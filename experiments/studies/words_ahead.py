@@ -1,11 +1,14 @@
-"""Which words of a translation is wait-k too early for?  The share of each test set's words, by k.
+"""Words of a translation that wait-k must write before their source is read: the share of each test set's words,
+by k.
 
-The human translation is linked to its source by the word aligner (sqa/diagnose/alignment.py).  A target word is *ahead*
-at k if its last linked source word has not been read when wait-k writes the word, after g(j) = min(k + floor((j - 1) /
-r), |S|) source words: a system has to guess it, leave it out, or put it elsewhere.  Given for r = 1 and for catch-up,
-r = target words per source word of the set; for all words, and for names (a capital inside the sentence, linked).
+The human translation is linked to its source by the word aligner (sqa/diagnose/alignment.py).  A target word is
+*ahead* at k if wait-k writes it before reading its last linked source word.  At that time wait-k has read g(j) =
+min(k + floor((j - 1) / r), |S|) source words, so a system has to guess the word, omit it, or move it.  Shares are
+given for r = 1 and for catch-up, where r is the number of target words per source word of the set.  They cover all
+words, and names (linked words with a capital inside the sentence).
 
-Questions with as many sentences in both languages count; intervals are over questions, or over sentences of news.
+Only questions with equally many sentences in both languages count; intervals are over questions, or over sentences
+of news.
 """
 
 from collections.abc import Iterator, Sequence
