@@ -21,7 +21,7 @@ def intervals(
 ) -> list[Row]:
     """Return a row for each metric, all from the same resamples.
 
-    unit: of metrics that have no unit and no signature; None: each metric has its own.
+    unit: unit of metrics that define neither unit nor signature; None: each metric has its own.
     """
     if not given:
         return []

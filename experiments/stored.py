@@ -1,6 +1,6 @@
-"""Rows of an experiment's own stage, one for each question, kept in the store block by block.
+"""Rows of an experiment's own stage, one per question, stored block by block.
 
-A killed command resumes at the missing block; a stage whose inputs changed is computed again.
+A killed command resumes at the missing block; a stage whose inputs changed is recomputed.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -40,9 +40,9 @@ def stored(
     title: str,
     **kinds: str,
 ) -> list[tuple[Any, ...]]:
-    """A tuple of values, one for each of `kinds`, for each question, in order.
+    """Return one tuple of values per question, in order, with one value for each of `kinds`.
 
-    make: the tuples of a block that the store lacks.  title: of the progress bar.
+    make: computes the tuples of a block that the store lacks.  title: title of the progress bar.
     """
     schema = {"question_id": "text", **kinds}
     blocks = number_of_blocks(stage, ids)

@@ -1,1 +1,1 @@
-"""The paper's ablation over k: its report, how its metrics rank the systems, the models as trained."""
+"""The paper's ablation over k: its report, the rankings by its metrics, the models as trained."""

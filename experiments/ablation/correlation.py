@@ -1,14 +1,15 @@
-"""Quality, lag and answers of every system; and does a quality metric rank the systems as expected wins do?
+"""Quality, lag and answers of every system, and the agreement of quality metrics with expected wins on the
+ranking.
 
     sqa reproduce correlation
 
-After the abstract of Han, Carpuat and Boyd-Graber (2022), that usual evaluations of simultaneous translation miss what
-answering needs.  That tau is below 1 shows nothing, since chance alone orders equal systems anew.
-The systems are the translators of the ablation at every k; the human translation is in the table, but not ranked, since
-it is what quality is measured against.  Tau and its interval: sqa/report/correlation.py.
+The abstract of Han, Carpuat and Boyd-Graber (2022) says that usual evaluations of simultaneous translation miss
+properties that answering needs.  A tau below 1 alone shows nothing, because chance also reorders equal systems. The
+systems are the translators of the ablation at every k.  The human translation is in the table but not ranked,
+because it is the reference of the quality metrics.  sqa/report/correlation.py defines tau and its interval.
 
-Every metric that the runs have is in the numbers; which cannot be compared, and why, is said on stderr.  The paper has
-no such table.
+All metrics of the runs are in the numbers; stderr names the metrics that cannot be compared, and the reasons.  The
+paper has no such table.
 """
 
 from __future__ import annotations
@@ -32,23 +33,23 @@ from sqa.report import plots
 from sqa.report.correlation import HEADER, Correlation, correlate_runs
 from sqa.results import Table, show
 
-SHORT = ("ew", "oracle-ew", "accuracy")  # drawn, with a colour each
+SHORT = ("ew", "oracle-ew", "accuracy")  # metrics in the figure, one colour each
 
 
 @dataclass(frozen=True, slots=True)
 class CorrelationConfig:
-    """What `sqa reproduce correlation` reads; configs/correlation.yaml explains each key."""
+    """Keys of `sqa reproduce correlation`; configs/correlation.yaml explains them."""
 
     name: str
     ablation: Path
     resamples: int = 10_000
 
 
-Taus = dict[tuple[str, str], list[Correlation]]  # data set, guesser -> of the systems that it answers
+Taus = dict[tuple[str, str], list[Correlation]]  # data set, guesser -> correlations over the systems that it answers
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce correlation`: run what the store lacks; numbers and figures; the taus drawn on stdout."""
+    """Run everything that the store lacks; write numbers and figures; print the taus of the figure."""
     config = load(config_path, CorrelationConfig)
     finished, taus, metrics = ranked(config_path, runs)
     outputs, head = Outputs(runs / config.name), ["dataset", "guesser", *HEADER]
@@ -65,8 +66,10 @@ def main(config_path: Path, runs: Path) -> None:
 
 
 def ranked(config_path: Path, runs: Path) -> tuple[list[Finished], Taus, dict[str, Any]]:
-    """All finished cells, the correlations of each data set and guesser (none where it has too few systems), and the
-    metrics that these are of; what the store lacks is run."""
+    """Return all finished cells, the correlations of each data set and guesser, and the compared metrics.
+
+    A data set and guesser with too few systems has no correlations.  Runs that the store lacks are computed.
+    """
     config = load(config_path, CorrelationConfig)
     finished = grid_rows.finished(config_path.parent / config.ablation, runs, lambda cell: cell.k != "diagonal")
     folders_of: dict[tuple[str, str], list[folders.RunFolder]] = {}
@@ -89,7 +92,9 @@ def ranked(config_path: Path, runs: Path) -> tuple[list[Finished], Taus, dict[st
 def drawn(
     taus: Mapping[str, Sequence[Correlation]], dataset: str, names: Sequence[str], metrics: Mapping[str, Any]
 ) -> plots.Figure:
-    """Tau of answers with quality and lag, one data set, a panel per guesser, a dot for each of SHORT."""
+    """Draw tau of answers with quality and lag for one data set: a panel per guesser, a dot for each metric in
+    SHORT.
+    """
     panels: dict[str, list[plots.Dot]] = {guesser: [] for guesser in taus}
     for guesser, correlations in taus.items():
         for tau in correlations:

@@ -2,9 +2,9 @@
 
     sqa reproduce models
 
-There is no claim to judge.  A column is a model: its settings are read from the files that lie with it, and from the
-config it was trained with where these do not say; its size is measured.  The paper has no such table:
-its column is the recipe of configs/*_paper*.yaml, whose comments say where each value comes from.
+There is no claim to test.  A column is a model.  Its settings are read from the files beside it, and missing ones
+from its training config; its size is measured.  The paper has no such table: its column is the recipe of
+configs/*_paper*.yaml, whose comments give the source of each value.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,15 +24,15 @@ from sqa.pipeline.config import load
 class ModelColumn:
     """A model of the table, or a recipe."""
 
-    part: str  # of the system: translator, guesser, buzzer
+    part: str  # part of the system: translator, guesser, buzzer
     label: str
-    files: tuple[Path, ...]  # where its settings are; an earlier file counts more
-    model: Path | None = None  # its folder
+    files: tuple[Path, ...]  # files with its settings; an earlier file takes precedence
+    model: Path | None = None  # folder of the model
 
 
 @dataclass(frozen=True, slots=True)
 class ModelsConfig:
-    """What `sqa reproduce models` reads; configs/models.yaml explains each key."""
+    """Keys of `sqa reproduce models`; configs/models.yaml explains them."""
 
     name: str
     columns: tuple[ModelColumn, ...]
@@ -40,7 +40,7 @@ class ModelsConfig:
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa reproduce models`: settings and sizes as CSV; nothing is run."""
+    """Write the settings and sizes of the models as CSV; no run is needed."""
     config = load(config_path, ModelsConfig)
     lines = [["part", "model", "setting", "value", "source"]]
     for column in config.columns:
@@ -52,7 +52,7 @@ def main(config_path: Path, runs: Path) -> None:
 
 
 def settings(column: ModelColumn, prefixes: Sequence[str] = ()) -> dict[str, tuple[str, str]]:
-    """(value, file it was read from or "measured") of every setting of a model by its dotted name, its size last."""
+    """Return (value, source file or "measured") of every setting of a model by its dotted name, its size last."""
     values: dict[str, tuple[str, str]] = {}
     for file in column.files:
         for key, value in _flat(read_yaml(ROOT / file), ""):
@@ -65,7 +65,7 @@ def settings(column: ModelColumn, prefixes: Sequence[str] = ()) -> dict[str, tup
 
 
 def _flat(mapping: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """("model.width", 256), ...; of a list of plain values one entry."""
+    """Yield ("model.width", 256), ...; a list of plain values is one entry."""
     for key, value in mapping.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{key}.")
@@ -82,7 +82,7 @@ def _shown(value: Any) -> str:
 
 
 def measure(folder: Path) -> tuple[int, int]:
-    """(numbers in the weights, scales of quantised ones included; unpacked bytes of all its files but the card)."""
+    """Return (number of weights including quantisation scales, unpacked bytes of all its files except the card)."""
     from safetensors import SafetensorError
     from safetensors.numpy import load as load_tensors
 

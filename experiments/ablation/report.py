@@ -1,7 +1,8 @@
 """`sqa ablation CONFIG`: expected wins, accuracy, BLEU and lag over k, on real questions.   make reproduce
 
-After Figure 3 of Han, Carpuat and Boyd-Graber (2022): BLEU only grows with k and flattens, while expected wins rise,
-peak and fall; oracle expected wins peak earlier.  What the runs say of it is printed: differences.tsv.
+The figures follow Figure 3 of Han, Carpuat and Boyd-Graber (2022): BLEU only grows with k and flattens, while
+expected wins rise, peak and fall, and oracle expected wins peak earlier.  differences.tsv, which is also printed,
+tests these claims on the runs.
 """
 
 from __future__ import annotations
@@ -64,13 +65,13 @@ def peak(ladder: Ladder) -> list[Any]:
 
 
 def title(dataset: str, config: AblationConfig) -> str:
-    """A data set's name in titles, and which data sets it replaces."""
+    """Return a data set's name for titles, with the data sets that it replaces."""
     instead = "" if dataset in config.datasets else f", in place of {' and '.join(config.datasets)}"
     return f"{Path(dataset).name}{instead}"
 
 
 def figure(frame: Frame, dataset: str, translators: Sequence[str], above: str) -> plots.Figure:
-    """A data set's figure: a row of panels for each contestant."""
+    """Draw a data set's figure: a row of panels for each contestant."""
     contestants = dict.fromkeys(row.cell[3] for row in frame.where(dataset=dataset))
     return drawn_over(
         frame, [(dataset, contestant, contestant) for contestant in contestants], translators, title=above
@@ -78,7 +79,7 @@ def figure(frame: Frame, dataset: str, translators: Sequence[str], above: str) -
 
 
 def tables(frame: Frame, rows: Sequence[Finished]) -> Iterator[str]:
-    """The table of each contestant on a data set, and what was counted as wrong or came out empty."""
+    """Yield the table of each contestant on a data set, and the numbers of wrong and empty outputs."""
     unknown = {row.cell.guesser: row.counts.get(UNKNOWN_PAGES) for row in rows}
     for contestant in unknown:
         yield from (f"Answered by {contestant}:", "", *every_k(rows[0].cell.dataset, contestant)(frame), "")

@@ -1,1 +1,1 @@
-"""Errors planted in human translations: kinds, materials, the training of the detector, and how well it finds them."""
+"""Errors planted in human translations: kinds, materials, training of the detector, and its accuracy."""

@@ -1,20 +1,20 @@
 """Which errors does `sqa diagnose` find in good translations that were corrupted?
 
-    python -m experiments.planted.found es pl                             # those that people make, written by hand
+    python -m experiments.planted.found es pl                             # human-like errors, written by hand
     python -m experiments.planted.found es --detector words --probability 0.2
-    python -m experiments.planted.found es --plant inserted 0.1 --limit 40    # words of other questions put in
-    python -m experiments.planted.found es --plant dropped 2 --limit 40       # clauses left out
+    python -m experiments.planted.found es --plant inserted 0.1 --limit 40    # inserted words of other questions
+    python -m experiments.planted.found es --plant dropped 2 --limit 40       # omitted clauses
 
-handmade.tsv has a line for each error: kind, source languages, question, sentence from 0, what stands in the bundled
-English sentence and what is written instead.  The questions are CC0, and so are these errors; nothing is learnt from
-them.  A sentence has one error at most, and 45 questions of 180 sentences have some 70.  --plant corrupts XQB's human
-translations instead, by a kind of experiments/planted/materials.py: so many errors a question, or a share of its words.
-All are diagnosed as a run of their translations would be, with the shipped weights, at the shipped threshold unless
-another is given.
+handmade.tsv has one line per error: kind, source languages, question, sentence from 0, the words of the bundled
+English sentence, and the words that replace them.  The questions and these errors are CC0, and nothing is trained
+on them.  A sentence has at most one error; the 45 questions (180 sentences) have about 70.  --plant corrupts XQB's
+human translations instead, with one kind of error from experiments/planted/materials.py: a number of errors per
+question, or a share of its words.  All texts are diagnosed like a run of their translations, with the shipped
+weights and, unless another threshold is given, the shipped one.
 
-An error is found if one of its words is flagged; where words were left out, the next one counts.  Precision: the share
-of all flagged words that belong to an error.  Of dropped clauses sentences are counted: those in which an omission is
-found.  A human translation has words without a source word, too: precision is a lower bound.
+An error is found if one of its words is flagged; for an omission, the next word counts.  Precision is the share of
+all flagged words that belong to an error.  Dropped clauses are counted by sentence: the sentences in which an
+omission is found.  A human translation also has words without a source word, so precision is a lower bound.
 """
 
 import argparse
@@ -37,13 +37,13 @@ from sqa.results import Table, show
 
 FILE = Path(__file__).parent / "handmade.tsv"
 COLUMNS = 6
-UNSCORED = "words"  # the detector without a model
+UNSCORED = "words"  # the detector that uses no model
 DROPPED = "dropped"
 HEADER = ("language", "detector", "kind", "errors", "found", "flagged", "precision", "recall")
 
-Marked = list[list[tuple[str, str]]]  # per sentence its words, each with the kind of the error it belongs to, "" = none
+Marked = list[list[tuple[str, str]]]  # per sentence its words, each with the kind of its error, "" = none
 Given = list[tuple[Question, Marked]]
-Judged = list[tuple[str, bool, tuple[int, ...]]]  # kind, flagged, which error
+Judged = list[tuple[str, bool, tuple[int, ...]]]  # kind, whether flagged, position of the error
 
 
 def handmade(language: str) -> Given:
@@ -87,7 +87,7 @@ def planted(language: str, kind: str, rate: float, limit: int | None) -> Given:
 
 
 def diagnosed(language: str, detector: str, texts: Given, config: DiagnoseConfig | None) -> list[StepErrors]:
-    """Return the errors found in each translation; sentences are read whole before they are written."""
+    """Return the errors found in each translation, diagnosed as if at full input."""
     scorer = None if detector == UNSCORED else SCORERS.resolve(detector)(f"{language}-{TARGET}")
     traces = []
     for question, lines in texts:
@@ -98,7 +98,7 @@ def diagnosed(language: str, detector: str, texts: Given, config: DiagnoseConfig
 
 
 def of_words(texts: Given, results: Sequence[StepErrors], together: bool) -> Judged:
-    """Judge every word. together: words of a kind in a sentence are one error."""
+    """Judge every word.  together: all words of one kind in a sentence are one error."""
     judged: Judged = []
     for index, ((_, lines), errors) in enumerate(zip(texts, results, strict=True)):
         flags = iter(errors.hallucinated)
@@ -108,7 +108,7 @@ def of_words(texts: Given, results: Sequence[StepErrors], together: bool) -> Jud
 
 
 def of_sentences(texts: Given, results: Sequence[StepErrors]) -> Judged:
-    """Judge every sentence; those shorter than the human translation's have lost something."""
+    """Judge every sentence; a sentence shorter than its human translation has an omission."""
     judged: Judged = []
     for index, ((question, lines), errors) in enumerate(zip(texts, results, strict=True)):
         flagged = {finding.sentence for finding in errors.findings if finding.kind == "omission"}

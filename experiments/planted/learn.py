@@ -2,9 +2,10 @@
 
     python -m experiments.planted.learn es data/models/errors-es-en
 
-Human translations other than XQB (`TRAINING` in experiments/planted/materials.py) are corrupted by errors of all kinds,
-one to a text of five sentences up to one to five words; a small network learns which words were planted, and a logistic
-curve on texts it has not seen turns its number into a probability.
+Human translations other than XQB (`TRAINING` in experiments/planted/materials.py) are corrupted by errors of all
+kinds. The rate ranges from one error per text of five sentences to one error per five words.  A small network is
+trained to recognise the planted words.  A logistic curve, fitted on held-out texts, turns its output into a
+probability.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from sqa.diagnose.scores import WordScorer
 from sqa.diagnose.signals import DIRECT, GROUPS, SIGNS, TARGET, word_signals
 from sqa.files.atomic import write_text
 
-RATES: tuple[int | float, ...] = (1, 1, 2, 0.05, 0.1, 0.2)  # errors of a text: so many, or this share of its words
+RATES: tuple[int | float, ...] = (1, 1, 2, 0.05, 0.1, 0.2)  # errors per text: a number, or a share of its words
 HIDDEN, MEMBERS, STEPS, DECAY, RATE = 8, 3, 200, 1e-3, 0.03
-TEXTS = 60  # of each corpus
-CALIBRATION = 5  # every fifth text sets the logistic curve
-SERVED = {"transformer": ("words", "model"), "language-model": ("lm",)}  # scorer -> groups of signals it serves
+TEXTS = 60  # texts per corpus
+CALIBRATION = 5  # every fifth text is used for the logistic curve
+SERVED = {"transformer": ("words", "model"), "language-model": ("lm",)}  # scorer -> groups of signals from it
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,9 @@ class Signals:
     """Signals of the content words of corrupted texts."""
 
     signals: Floats  # (N, F)
-    kinds: np.ndarray  # (N,) of the planted error, "" = none
+    kinds: np.ndarray  # (N,) kind of the planted error, "" = none
     texts: np.ndarray  # (N,) ids
-    group: str = "words"  # of `sqa.diagnose.signals.GROUPS`: names the F signals
+    group: str = "words"  # a key of `sqa.diagnose.signals.GROUPS`, which names the F signals
 
 
 def signals_of(corrupted: Sequence[Corrupted], language: str, scorer: WordScorer) -> Signals:
@@ -66,7 +67,7 @@ def of_group(data: Signals, group: str) -> Signals:
 
 
 def fit(data: Signals, without: Collection[str] = ()) -> Network:
-    """Return the network that tells planted words from others, trained without the kinds `without`."""
+    """Return the network that separates planted words from others, trained without the kinds `without`."""
     seen = ~np.isin(data.kinds, list(without))
     held = np.isin(data.texts, sorted(set(data.texts[seen]))[::CALIBRATION])
     learnt, calibrated = data.signals[seen & ~held], seen & held
@@ -83,10 +84,11 @@ def fit(data: Signals, without: Collection[str] = ()) -> Network:
 
 
 def _descend(signals: Floats, x: Floats, prior: Floats, signs: Floats, planted: np.ndarray) -> tuple[Floats, ...]:
-    """Return weights of MEMBERS randomly started networks and of the direct signals, by Adam on all words.
+    """Return weights of MEMBERS randomly initialised networks and of the direct signals, by Adam on all words.
 
-    Direct signals start at their `prior`, are drawn back to it and never fall below 0; the networks do not see them.
-    `signs` constrains the networks' weights of a signal: 1 for an error, -1 against it, 0 both; nan: it is not used.
+    Direct signals start at their `prior`, are regularised towards it and never fall below 0; the networks do not
+    use them. `signs` constrains the networks' weights per signal: 1 = evidence for an error, -1 = against it, 0 =
+    both; nan = unused.
     """
     import torch
     import torch.nn.functional as F

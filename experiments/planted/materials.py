@@ -1,13 +1,13 @@
-"""Texts with human translations, and errors planted in them.  Everything drawn depends on (seed, text id) alone.
+"""Texts with human translations, and errors planted in them.  All random draws depend on (seed, text id) alone.
 
 name       a name replaced by a name of another text
-number     the digits of a number changed
+number     a number with changed digits
 noun       a content word without a capital replaced by one of another text
-inserted   a content word of another text put in
-garbled    letters of a content word dropped, doubled, exchanged or changed
-copied     a content word replaced by a source word near its place, left untranslated
-repeated   two to four words said twice
-dropped    a clause left out (three words or more between commas, or in the middle)
+inserted   an inserted content word of another text
+garbled    a content word with dropped, doubled, exchanged or changed letters
+copied     a content word replaced by an untranslated source word from a nearby position
+repeated   two to four repeated words
+dropped    an omitted clause (three words or more between commas, or in the middle)
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,12 +24,12 @@ from sqa.data.texts import load_parallel
 from sqa.files.store import digest
 
 TARGET = "en"
-SHORTEST = 4  # letters of a word that is garbled
-CLAUSE = (4, 9)  # words of a clause that is dropped, in the middle of a sentence
-SENTENCES = 5  # of a text that is made of single sentences, as many as a question has
-# parallel text that is no XQB: human translations of news, of encyclopedias
+SHORTEST = 4  # letters of the shortest word that is garbled
+CLAUSE = (4, 9)  # words of a clause dropped in the middle of a sentence
+SENTENCES = 5  # sentences of a text composed of single sentences, as many as a question has
+# parallel text other than XQB: human translations of news and of encyclopedias
 TRAINING = {"es": ("newstest2011", "newstest2012", "flores-dev"), "pl": ("ntrex128", "flores-dev")}
-NEIGHBOURS = 10  # other texts that strange words come from
+NEIGHBOURS = 10  # other texts that unrelated words are drawn from
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +45,19 @@ class Text:
 class Corrupted:
     """A sentence pair of a text, and the errors planted in it."""
 
-    text: str  # its id
+    text: str  # id of the text
     source: tuple[str, ...]
     words: tuple[str, ...]
-    kinds: tuple[str, ...]  # per word: the kind of the error planted there, "" = none
+    kinds: tuple[str, ...]  # per word, the kind of the error planted there, "" = none
 
 
 def rng_for(*key: object) -> np.random.Generator:
-    """Return random numbers that depend on the key alone."""
+    """Return a random number generator that depends on the key alone."""
     return np.random.default_rng(int(digest(list(key))[:16], 16))
 
 
 def references(language: str) -> Iterator[Text]:
-    """Yield XQB's questions with as many English sentences as source sentences."""
+    """Yield XQB's questions that have equally many English and source sentences."""
     for question in load_questions(f"xqb-{language}"):
         if len(question.reference) == len(question.sentences):
             lines = tuple(tuple(line.split()) for line in question.reference)
@@ -65,7 +65,7 @@ def references(language: str) -> Iterator[Text]:
 
 
 def parallel(language: str, name: str) -> Iterator[Text]:
-    """Yield a development or test set of translators, SENTENCES to a text."""
+    """Yield a development or test set of the translators, SENTENCES per text."""
     pairs = ((tuple(s.split()), tuple(t.split())) for s, t, _ in load_parallel(f"{language}-en", name))
     rows, number = (pair for pair in pairs if all(pair)), 0
     while block := list(islice(rows, SENTENCES)):
@@ -82,7 +82,7 @@ def training(language: str, limit: int) -> list[Text]:
 
 
 class Planted(NamedTuple):
-    """Replacement of the words from `start` to `stop` of a sentence: wrong words, or nothing."""
+    """Replacement of the words from `start` to `stop` of a sentence by wrong words, or by nothing."""
 
     start: int
     stop: int
@@ -120,7 +120,7 @@ def _replaced(line: list[str], position: int | None, new: str | None) -> Planted
 
 
 def unrelated_word(pool: Sequence[str], have: Sequence[str], rng: np.random.Generator) -> str | None:
-    """Return a word of the pool that neither text has."""
+    """Return a word of the pool that differs from all words in `have`, or None if there is none."""
     forms = {form(word, TARGET) for word in have}
     for index in rng.permutation(len(pool))[:20]:
         if form(pool[index], TARGET) not in forms and not any(similar(word, pool[index]) for word in have):
@@ -214,7 +214,7 @@ KINDS: dict[str, Kind] = {
     kind.__name__.strip("_"): kind
     for kind in (_name, _number, _noun, _inserted, _garbled, _copied, _repeated, _dropped)
 }
-WORDS = tuple(kind for kind in KINDS if kind != "dropped")  # kinds of which a word can be pointed at
+WORDS = tuple(kind for kind in KINDS if kind != "dropped")  # kinds whose errors are single words
 
 
 # ------------------------------------------------------------------------------------------------------------ planting
@@ -223,8 +223,8 @@ WORDS = tuple(kind for kind in KINDS if kind != "dropped")  # kinds of which a w
 def plant(texts: Sequence[Text], errors: Sequence[int | float], kinds: Sequence[str], seed: int) -> list[Corrupted]:
     """Return the sentences of texts, corrupted.
 
-    Each text draws one of `errors`, a number of errors or a share of its words, and for each error a kind; what
-    cannot be planted (no number to change) gives way to another kind.
+    Each text draws one of `errors`, which is a number of errors or a share of its words, and a kind for each error.
+    If an error of that kind is impossible (no number to change), another kind replaces it.
     """
     corrupted = []
     for text in texts:
@@ -246,7 +246,7 @@ def _planted(
     for _ in range(count):
         for kind in (kinds[i] for i in rng.permutation(len(kinds))):
             number = int(rng.integers(len(lines)))
-            # a sentence with a clause dropped gets no other error, so that the missing words are known
+            # A sentence with a dropped clause gets no other error, so the missing words are known.
             planted = None if number in dropped else KINDS[kind](text.sources[number], lines[number], others, rng)
             if planted is not None:
                 span = slice(planted.start, planted.stop)

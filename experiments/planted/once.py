@@ -3,10 +3,11 @@
     python -m experiments.planted.once es pl
 
 Each question of XQB has one error planted in its human translation, of a kind drawn for the question
-(experiments/planted/materials.py).  The words of a question are judged by a detector that was trained, on other texts,
-on all kinds but that one.  Precision and recall are over content words; every word of the human translation that is
-flagged counts as a false alarm, those that are real errors of it too.  The lines: each signal group at its best
-threshold for F1 and at 0.5, each kind apart, and what the shipped detector flags in the same translations undamaged.
+(experiments/planted/materials.py).  A question is judged by a detector trained on other texts and on all kinds
+except the planted one.  Precision and recall are over content words.  Every flagged word of the human translation
+counts as a false alarm, even if it is a real error.  The rows: each signal group at its best threshold for F1 and
+at 0.5, each kind separately, and the words that the shipped detector flags in the same translations without planted
+errors.
 """
 
 import argparse
@@ -28,12 +29,14 @@ HEADER = ("language", "signals", "kind", "threshold", "planted", "flagged", "fou
 
 
 def kind_of_text(data: Signals) -> Mapping[str, str]:
-    """Return the kind of the one error of each text id; errors that are no content word are omitted."""
+    """Return the kind of the one error of each text id; errors that are not content words are omitted."""
     return {text: kind for text, kind in zip(data.texts.tolist(), data.kinds.tolist(), strict=True) if kind}
 
 
 def unseen(test: Signals, networks: Mapping[str, Network], shipped: Network) -> Floats:
-    """Return (N,) probabilities by the network that never saw the text's kind of error; `shipped` without an error."""
+    """Return (N,) probabilities by the network trained without the text's kind of error; `shipped` if there is
+    no error.
+    """
     kinds = kind_of_text(test)
     kind_of_word = np.array([kinds.get(text, "") for text in test.texts.tolist()])
     probabilities = shipped.probabilities(test.signals)
@@ -53,7 +56,7 @@ def best_threshold(probabilities: Floats, planted: np.ndarray) -> float:
 
 
 def row(language: str, group: str, kind: str, threshold: float, p: Floats, planted: np.ndarray) -> list[str]:
-    """Return the counts of one kind, or of all, at a threshold; "none": in undamaged translations."""
+    """Return the counts of one kind, or of all, at a threshold; kind "none" means undamaged translations."""
     flagged = p >= threshold
     counts = [int(which.sum()) for which in (planted, flagged, flagged & planted)]
     shares = [f"{counts[2] / n:.3f}" if n else "n/a" for n in (counts[1], counts[0])]

@@ -1,1 +1,1 @@
-"""Step-wise errors of wait-k translations: which are found, which one is shown, and how."""
+"""Step-wise errors of wait-k translations: their detection, the choice of examples, and their figures."""

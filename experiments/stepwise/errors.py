@@ -1,25 +1,30 @@
-"""Step-wise errors of wait-k translations: the worst of each kind, what they cost, how many there are over k.
+"""Step-wise errors of wait-k translations: the worst of each kind, their cost, and their frequency over k.
 
     sqa reproduce errors
 
-Examples are chosen by rule, never by hand, from what `sqa diagnose` finds: of a kind the one that cost most log MRR, at
-least ln 2 nats (rank 1 to 2), or for under-translations the first of the ranking.  Kinds:
+Examples are chosen by rule, never by hand, from the findings of `sqa diagnose`.  For each kind the example is the
+error that cost most log MRR, at least ln 2 nats (rank 1 to 2); for under-translations it is the first of the
+ranking.  Kinds:
 
-    hallucination      content words that no source word stands behind
-    omission           a stretch of source that no word translates, in a sentence whose translation goes on after it
-    under-translation  such a stretch after which nothing is written: the source is read on, the translation has ended
+    hallucination      content words without a corresponding source word
+    omission           a stretch of untranslated source words in a sentence whose translation continues after it
+    under-translation  an untranslated stretch after which nothing is written: reading continues, writing has stopped
 
-A hallucination costs what log MRR fell while it was written.  A stretch that is left out writes nothing, so its cost is
-held against the human translation: how much more log MRR that one gained over the sentence.
+The cost of a hallucination is the fall of log MRR while it was written.  A stretch that is left out writes nothing,
+so its cost is relative to the human translation: the additional log MRR that the human translation gained over the
+sentence.
 
-Claims, after Section 7 of Han, Carpuat and Boyd-Graber (2022): words that the translation invents mislead whoever
-answers (log MRR changes for the worse there); what is left out, or no longer written, cannot be answered from (more log
-MRR is lost there against the human translation); the smallest k invents more content words than full input, and leaves
-stretches of source out in more sentences.  The paper has no such table.
+Claims, after Section 7 of Han, Carpuat and Boyd-Graber (2022):
 
-Links between words are drawn with four seeds; what is counted uses their mean, and the metrics "least alone" and "most
-alone" say what the least and the most of them would count.  The precision of what is counted is that of docs/errors.md,
-the same for every k.
+    - Invented words mislead the player: log MRR changes for the worse at these words.
+    - Left-out source cannot help the player: more log MRR is lost there against the human translation.
+    - The smallest k invents more content words than full input, and leaves out source in more sentences.
+
+The paper has no such table.
+
+Word links are drawn with four seeds.  Counts use the mean of the seeds; the metrics "least alone" and "most alone"
+give the smallest and the largest count of a single seed.  docs/errors.md gives the precision of the counted errors,
+which is the same for every k.
 """
 
 import sys
@@ -48,7 +53,7 @@ from sqa.pipeline.config import load
 
 FEW = 10  # sentences or words: a mean over fewer is not compared
 COSTS, COUNTS = ("kind", "dataset"), ("dataset", "k", "kind")  # columns
-ALONE = ("least alone", "most alone")  # of the single alignments
+ALONE = ("least alone", "most alone")  # metrics of single alignments
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,7 @@ class StepwiseConfig:
 
 
 def subjects(config_path: Path, runs: Path) -> Selection:
-    """Return the systems of a config: those whose errors are counted, and the one shown in examples."""
+    """Return the systems of a config: those with counted errors, and the one shown in examples."""
     config = load(config_path, StepwiseConfig)
     return systems(config, config_path, runs, [("wait-k", k) for k in dict.fromkeys((*config.counted, config.k))])
 
@@ -99,12 +104,14 @@ class Cost(NamedTuple):
     """Cost of errors of one kind over all questions."""
 
     kind: Kind
-    costly: bool  # only an example that cost RULES.drop or more is shown
-    label: str  # of the words or sentences with such an error
+    costly: bool  # whether an example must cost at least RULES.drop
+    label: str  # label of the words or sentences with such an error
     gap: Callable[[Subject], np.ndarray]
 
     def rows(self, subject: Subject, ablation: AblationConfig) -> Iterator[Row]:
-        """Yield the number of places with such an error, and log MRR there minus elsewhere if both are FEW or more."""
+        """Yield the number of places with such an error, and log MRR there minus elsewhere if both have at least
+        FEW places.
+        """
         stats, cell = self.gap(subject), (self.label, subject.dataset)
         counts = stats.sum(axis=0)[1::2]
         yield Row(cell, "places", float(counts[0]), n=len(stats), unit="count")
@@ -131,7 +138,7 @@ def costs(selection: Selection) -> Iterator[Row]:
 
 
 def shares(subject: Subject) -> dict[str, np.ndarray]:
-    """Return the counted errors of one system, (n, 2): how often in each question, out of how many."""
+    """Return the counted errors of one system, (n, 2): number of errors and number of places in each question."""
     words = [len(errors.unaligned) for errors in subject.errors]
     sentences = [len(question.sentences) for question in subject.run.questions]
 
@@ -178,7 +185,9 @@ EXAMPLE_COLUMNS = (
 
 
 def worst(subject: Subject, kind: Kind, costly: bool) -> list[Finding]:
-    """Return the worst finding of a kind for each question; costly: those that cost RULES.drop or more, by cost."""
+    """Return the worst finding of a kind for each question; costly: only those that cost at least RULES.drop, by
+    cost.
+    """
     findings = subject.findings(kind)
     if costly:
         findings = sorted((f for f in findings if subject.cost(f) >= RULES.drop - TINY), key=subject.cost, reverse=True)
@@ -191,7 +200,7 @@ def worst(subject: Subject, kind: Kind, costly: bool) -> list[Finding]:
 def main(config_path: Path, runs: Path) -> None:
     """Write counts, costs and examples, and draw the worst error of each kind; print counts and costs.
 
-    The examples are what `sqa diagnose` prints, with the data set, the finer kind, the cost and the answer.
+    The examples are the output of `sqa diagnose`, with the data set, the finer kind, the cost and the answer.
     """
     selection = subjects(config_path, runs)
     outputs = Outputs(selection.folder)

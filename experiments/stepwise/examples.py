@@ -1,14 +1,16 @@
-"""Which questions Figure 5 and Table 2 show, by rule: nothing is picked by hand.
+"""Selection rule for the questions of Figure 5 and Table 2; no question is picked by hand.
 
-A question whose answer is not known shows nothing, for log MRR lies at its floor: those count whose answer comes first
-when the whole human translation has been read.  Of the systems asked for,
+A question with an unknown answer shows nothing, because its log MRR is always at the floor.  A question therefore
+counts only if its answer is first when the whole human translation has been read.  Each data set shows two examples
+from the configured systems:
 
-    (a) the hallucination at which log MRR falls most: up to SHORT words, content words among them, that no source word
-        stands behind, in an output at most LONG times as long as the human translation (longer ones are loops)
-    (b) the under-translation with the longest silence while the answer is not first: words of the source are lost, and
-        nothing more is written of their sentence; the silence is the share of the question's characters read meanwhile
+    (a) the hallucination at which log MRR falls most: up to SHORT words, including content words, without a
+        corresponding source word; the output is at most LONG times as long as the human translation (longer ones are
+        loops)
+    (b) the under-translation with the longest silence while the answer is not first: source words are lost, and no
+        more of their sentence is written; the silence is the share of the question's characters read meanwhile
 
-is shown of each data set.  A translator that is not available is left out; the examples may then be others.
+A translator that is not available is left out, which may change the examples.
 """
 
 from collections.abc import Iterable, Iterator
@@ -79,7 +81,7 @@ def is_answerable(subject: Subject, index: int) -> bool:
 
 
 def tells(panel: Panel, subject: Subject, finding: Finding) -> bool:
-    """Return whether an error can show anything; the module's docstring gives the rule."""
+    """Return whether an error is a valid example; the module's docstring gives the rule."""
     index = subject.index_of(finding)
     line = subject.lines[index]
     if not is_answerable(subject, index):

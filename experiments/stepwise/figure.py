@@ -1,10 +1,11 @@
-"""A question word by word: log MRR over the source read, the red curve, all words written and read.
+"""Figure of a question word by word: log MRR over the source read, the red curve, all words written and read.
 
-After Figure 5 of Han, Carpuat and Boyd-Graber (2022), on top log MRR over the share of the source's characters read, of
-the system and of the human translation, and below it the red curve: 1 where a word written there stands for no source
-word, else 0.  Below these is every word written, in order: words of one position on the axis stand side by side, a line
-leads from each to its position, and red ones stand for no source word.  At the bottom are the source's words, with
-the links of the word aligner; lost ones are red.  (1), (2), ... are the hallucinated stretches.
+The figure follows Figure 5 of Han, Carpuat and Boyd-Graber (2022).  The top panel shows log MRR over the share of
+the source's characters read, for the system and for the human translation.  The red curve below it is 1 where a
+word without a corresponding source word is written, else 0.  Below it are all written words in order.  Words of one
+position on the axis stand side by side, and a line leads from each word to its position; words without a source
+word are red.  At the bottom are the source's words with the links of the word aligner; lost words are red.  The
+numbers (1), (2), ... mark the hallucinated stretches.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from sqa.report import plots
 from sqa.report.plots import COLOURS, GREY, PAGE, canvas
 
 BLUE, RED = COLOURS[0], COLOURS[1]
-SIZE = 6.5  # points, of the words
+SIZE = 6.5  # font size of the words, in points
 STEP = 8.2  # points from one word to the next
-LETTER = 0.62  # of SIZE, width of a letter on average, generously
-LEADS, LINKS = 30, 24  # points from the axis down to the words written, and from these to the source's words
-FRAME = 62  # points that titles, labels and ticks take
-BOX = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}  # behind what stands on a line
+LETTER = 0.62  # of SIZE, a generous estimate of the mean letter width
+LEADS, LINKS = 30, 24  # points: axis to written words, written words to source words
+FRAME = 62  # points for titles, labels and ticks
+BOX = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}  # background of texts that cover a line
 
 
 def numbers(subject: Subject, finding: Finding) -> list[list[str]]:
@@ -43,7 +44,7 @@ def numbers(subject: Subject, finding: Finding) -> list[list[str]]:
 
 
 def ranks(finding: Finding) -> str:
-    """Return the rank of the answer before and after a finding, in words."""
+    """Return the rank of the answer before and after a finding, as text."""
     return " to ".join(str(rank or f"> {RULES.top}") for rank in (finding.rank_before, finding.rank_after))
 
 
@@ -107,7 +108,7 @@ def _red(axes: plots.Axes, subject: Subject, finding: Finding) -> None:
 
 
 def red_curve(fraction: np.ndarray, unaligned: tuple[bool, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return (positions, 0 or 1 from each on): 1 where one of the words written at a position is unaligned."""
+    """Return (positions, 0 or 1 from each on): 1 if one of the words written at a position is unaligned."""
     positions, inverse = np.unique(fraction, return_inverse=True)
     flags = np.bincount(inverse, weights=unaligned, minlength=len(positions)) > 0
     return np.concatenate([[0], positions, [1]]), np.concatenate([[0], flags, flags[-1:] if len(flags) else [0]])
@@ -116,9 +117,9 @@ def red_curve(fraction: np.ndarray, unaligned: tuple[bool, ...]) -> tuple[np.nda
 def _words(
     axes: plots.Axes, subject: Subject, finding: Finding, written: dict[int, str], heights: tuple[float, float, float]
 ) -> None:
-    """Draw every word written below its position on the axis, and its links to the source's words.
+    """Draw every written word below its position on the axis, and its links to the source's words.
 
-    The y axis is in points; heights: of the upper ends of the source's words, of the links, and of the whole.
+    The y axis is in points; heights: upper ends of the source's words, of the links, and of the whole.
     """
     index, source = subject.index_of(finding), subject.trace(finding).question.words
     errors, fraction = subject.errors[index], subject.lines[index].fraction

@@ -1,4 +1,4 @@
-"""Systems seen word by word: a translator at one k, answered by one guesser, from the runs of an ablation."""
+"""Word-by-word views of systems (a translator at one k, answered by one guesser) from the runs of an ablation."""
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -31,13 +31,13 @@ Kind = Literal["hallucination", "omission", "under-translation", "drop"]
 class Line(NamedTuple):
     """State at each step of one question, each array (n,)."""
 
-    read: np.ndarray  # source words of the question read
-    fraction: np.ndarray  # of the question's source characters read, 0 to 1
+    read: np.ndarray  # source words read, over all sentences of the question
+    fraction: np.ndarray  # share of the question's source characters read, 0 to 1
     sentence: np.ndarray  # 0-based
-    log_mrr: np.ndarray  # natural logarithm of 1 / rank, RULES.floor where the answer is not listed
+    log_mrr: np.ndarray  # natural logarithm of 1 / rank, RULES.floor if the answer is not in the list
 
     def at(self, position: int) -> float:
-        """Return log MRR after `position` source words were read; the floor before any word."""
+        """Return log MRR after `position` source words were read; the floor if nothing was read."""
         step = int(np.searchsorted(self.read, position, side="right")) - 1
         return RULES.floor if step < 0 else float(self.log_mrr[step])
 
@@ -52,13 +52,13 @@ class Subject:
     run: FinishedRun
     errors: tuple[StepErrors, ...]  # one per question
     lines: tuple[Line, ...]
-    human: tuple[Line, ...]  # of the human translation
+    human: tuple[Line, ...]  # lines of the human translation
     indices: Mapping[str, int]  # id of a question -> its index in the four above
     family: str = "wait-k"  # the translator's name in the ablation
 
     @property
     def system(self) -> str:
-        """Name in figures and tables."""
+        """Name of the system in figures and tables."""
         name = "full input" if self.k == "full" else f"wait-{self.k}"
         return name if self.family == "wait-k" else f"{self.family}, {name}"
 
@@ -88,7 +88,7 @@ class Subject:
         return sorted((f for f in findings if f.kind == "hallucination"), key=lambda f: f.first)
 
     def silence(self, finding: Finding) -> tuple[float, float]:
-        """Return the shares of the source read when writing stopped at an under-translation and when it went on."""
+        """Return the shares of the source read when writing stopped at an under-translation and when it resumed."""
         line = self.lines[self.index_of(finding)]
         before = np.flatnonzero(line.sentence <= finding.sentence)
         after = np.flatnonzero(line.sentence > finding.sentence)
@@ -96,13 +96,13 @@ class Subject:
         return start, float(line.fraction[after[0]]) if len(after) else 1.0
 
     def cost(self, finding: Finding) -> float:
-        """Return the nats of log MRR that a finding cost; experiments/stepwise/errors.py defines it."""
+        """Return the log MRR that a finding cost, in nats; experiments/stepwise/errors.py defines it."""
         if finding.kind != "omission":
             return finding.loss
         return self.deficits(self.index_of(finding))[finding.sentence]
 
     def deficits(self, index: int) -> list[float]:
-        """Return, for each sentence, how many nats of log MRR the human translation gained more over it."""
+        """Return, for each sentence, the additional log MRR (nats) that the human translation gained over it."""
         sentences = self.run.questions[index].sentences
         ends = np.cumsum([0, *map(len, sentences)]).tolist()
         human, line = self.human[index], self.lines[index]
@@ -112,11 +112,11 @@ class Subject:
 class Selection(NamedTuple):
     """Systems of an item."""
 
-    config: Any  # of the item: its name, the ablation that it is about, its guesser, and more
+    config: Any  # config of the item: its name, the ablation, its guesser, and more
     ablation: AblationConfig
     subjects: list[Subject]
     left_out: list[LeftOut]
-    folder: Path  # the item's results go here
+    folder: Path  # folder of the item's results
 
     @property
     def datasets(self) -> list[str]:
@@ -124,9 +124,10 @@ class Selection(NamedTuple):
 
 
 def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collection[tuple[str, int | str]]) -> Selection:
-    """Return each (translator, k) on every data set, in the order of the ablation; missing runs are made.
+    """Return each (translator, k) on every data set, in the order of the ablation; missing runs are computed.
 
-    One whose words cannot be aligned is left out with the reason.  A translator that is not available has no systems.
+    A system whose words cannot be aligned is left out with the reason.  A translator that is not available has no
+    systems.
     """
     base = replace(load(config_path.parent / config.ablation, AblationConfig), sweeps={})
     names = names_of(base.contestants).values()
@@ -160,7 +161,7 @@ def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collecti
 
 @lru_cache(maxsize=32)
 def opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[Line, ...], tuple[StepErrors, ...]]:
-    """Return a run, its lines and if `aligned` its errors; the run's summary is part of the cache key."""
+    """Return a run, its lines and, if `aligned`, its errors; the run's summary is part of the cache key."""
     run = open_run(folder, workshop(folder.parent).parts)
     traces = list(run.traces)
     return run, tuple(map(_line, traces)), _errors(run, traces, "", SEEDS) if aligned else ()
