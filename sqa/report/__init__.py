@@ -1,1 +1,1 @@
-"""What finished runs are made into for readers: reports, pages, figures, curves, correlations."""
+"""Reports, pages, figures, curves and correlations of finished runs."""

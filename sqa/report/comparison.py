@@ -1,9 +1,9 @@
-"""Several runs compared pairwise: differences corrected for multiple tests, as table, picture and LaTeX.
+"""Pairwise comparison of several runs: differences corrected for multiple tests, as table, picture and LaTeX.
 
     sqa compare RUN RUN RUN... --metric ew --metric bleu --output compared
 
-The p-values are those of approximate randomisation over questions (sqa/core/differences.py); `p_holm` is adjusted, for
-each metric, for all pairs of runs.
+The p-values are from approximate randomisation over questions (sqa/core/differences.py).  For each metric, `p_holm`
+is adjusted for all pairs of runs.
 """
 
 from __future__ import annotations
@@ -36,32 +36,33 @@ ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two of the runs by one metric."""
+    """A comparison of two runs by one metric."""
 
     a: str
     b: str
     row: ComparisonRow
-    p_holm: float  # over all pairs of runs, this metric
+    p_holm: float  # adjusted over all pairs of runs for this metric
 
 
 def _check(runs: Sequence[RunFolder], metrics: Sequence[str], resamples: int) -> None:
-    """Too few runs, one run twice, unknown metrics, no resamples: ConfigError."""
+    """Raise ConfigError for too few runs, duplicate runs, unknown metrics, or no resamples."""
     problems = [] if len(runs) > 1 else ["RUN: two or more are needed to compare"]
     measured = dict.fromkeys(name for run in runs for name in run.signatures)
     problems += [f"--metric: no run has {m!r}{did_you_mean(m, list(measured))}" for m in metrics if m not in measured]
     problems += [] if resamples >= 1 else [f"--resamples: must be >= 1, got {resamples}"]
     if problems:
         raise ConfigError(problems)
-    if len(runs) > 2:  # one run may be compared with itself, as a check
+    if len(runs) > 2:  # two runs may be the same, as a check
         check_distinct([run.folder for run in runs])
 
 
 def compare_all(
     runs: Sequence[RunFolder], metrics: Sequence[str] = (), resamples: int = saving.RESAMPLES
 ) -> tuple[list[Pair], list[str]]:
-    """Every two runs by every metric (none given: all), by metric; and a note for each metric left out.
+    """Compare every two runs by every metric (all if none is given); return also a note for each metric left
+    out.
 
-    Runs on other questions, one run twice, a metric that none of them has: ConfigError.
+    Raises ConfigError for runs on different questions, duplicate runs, or a metric that no run has.
     """
     _check(runs, metrics, resamples)
     by_metric: dict[str, list[tuple[str, str, ComparisonRow]]] = {}
@@ -80,7 +81,7 @@ def compare_all(
 
 
 def table(pairs: Sequence[Pair], named: bool = True) -> Table:
-    """Return a line for each comparison; named: with its runs and the adjusted p-value."""
+    """Return one row per comparison; named: with the names of its runs and the adjusted p-value."""
     rows = Table.of([pair.row for pair in pairs], ComparisonRow)
     if not named:
         return rows
@@ -89,7 +90,7 @@ def table(pairs: Sequence[Pair], named: bool = True) -> Table:
 
 
 def write(pairs: Sequence[Pair], folder: Path) -> list[Path]:
-    """comparisons.tsv, significance.tex, and for each metric significance_<metric>.pdf and .png."""
+    """Write comparisons.tsv, significance.tex, and for each metric significance_<metric>.pdf and .png."""
     tsv, latex = folder / "comparisons.tsv", folder / "significance.tex"
     write_text(tsv, table(pairs).to_tsv())
     groups = [list(group) for _, group in groupby(pairs, key=lambda pair: pair.row.metric)]
@@ -98,7 +99,7 @@ def write(pairs: Sequence[Pair], folder: Path) -> list[Path]:
 
 
 def _matrix(pairs: Sequence[Pair]) -> tuple[list[str], dict[tuple[str, str], tuple[float, float]]]:
-    """Names in order; (row, column) -> (row minus column, adjusted p)."""
+    """Return names in order, and (row, column) -> (row minus column, adjusted p)."""
     names = list(dict.fromkeys(name for pair in pairs for name in (pair.a, pair.b)))
     cells = dict.fromkeys(product(names, names), (math.nan, 1.0))
     cells |= {(pair.a, pair.b): (pair.row.diff, pair.p_holm) for pair in pairs}
@@ -107,7 +108,7 @@ def _matrix(pairs: Sequence[Pair]) -> tuple[list[str], dict[tuple[str, str], tup
 
 
 def _text(pairs: Sequence[Pair], diff: float) -> str:
-    """A difference in the digits of its metric."""
+    """Return a difference with the digits of its metric."""
     return f"{diff:+.{3 if max(max(abs(pair.row.a), abs(pair.row.b)) for pair in pairs) <= 1 else 1}f}"
 
 
@@ -115,7 +116,7 @@ def _text(pairs: Sequence[Pair], diff: float) -> str:
 
 
 def _latex(pairs: Sequence[Pair]) -> str:
-    """A table (booktabs) of row minus column; bold where it is significant after Holm."""
+    """Return a table (booktabs) of row minus column; bold if it is significant after Holm."""
     names, cells = _matrix(pairs)
     metric, n = pairs[0].row.metric, pairs[0].row.n
     rows = [[latex_escaped(metric), *map(latex_escaped, names)]]
@@ -131,7 +132,7 @@ def _latex(pairs: Sequence[Pair]) -> str:
 
 
 def draw(pairs: Sequence[Pair], folder: Path) -> list[Path]:
-    """The matrix of one metric: row minus column, coloured where it is significant after Holm; PDF and PNG."""
+    """Draw the matrix of one metric as PDF and PNG: row minus column, coloured if significant after Holm."""
     names, _ = _matrix(pairs)
     side = 0.55 * len(names)
     with style():
@@ -144,7 +145,7 @@ def draw(pairs: Sequence[Pair], folder: Path) -> list[Path]:
 
 
 def _cells(axes: Axes, pairs: Sequence[Pair]) -> None:
-    """A square for each pair of runs, with their difference."""
+    """Draw a square for each pair of runs, with their difference."""
     names, cells = _matrix(pairs)
     for (y, a), (x, b) in product(enumerate(names), enumerate(names)):
         diff, p = cells[a, b]

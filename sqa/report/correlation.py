@@ -6,20 +6,21 @@ Every metric orders the systems from best to worst; tau-b (Kendall 1945) compare
 
     tau = (C - D) / sqrt((P - Ta) (P - Tb))
 
-of P pairs of systems C have the same order and D the opposite one, Ta and Tb are ties of the first and of the second
-metric.  1 = the same order, -1 = the reverse, 0 = no relation.  Orders are by GOODNESS: where less is better (lag, TER)
-the sign is turned, so a positive tau with DAL means "the system that answers better also lags less".
+Of P pairs of systems, C have the same order and D the opposite one; Ta and Tb are the ties of the first and of the
+second metric.  1 = the same order, -1 = the reverse, 0 = no relation.  Orders are by GOODNESS: if less is better
+(lag, TER) the sign is reversed, so a positive tau with DAL means "the system that answers better also lags less".
 
-Soft pairwise accuracy (Thompson et al. 2024) also asks how sure the two metrics are:
+Soft pairwise accuracy (Thompson et al. 2024) also measures how certain the two metrics are:
 
     SPA = mean over pairs of systems of 1 - |p - q|
 
-p and q are the shares of resamples on which the first metric and the second have the pair's first system above its
-second one, a tie counted as half.  (Thompson et al. take p-values of permutation tests.)  0 to 1; higher = more alike.
+p and q are the shares of resamples in which the first and the second metric rank the pair's first system above its
+second one; a tie counts as half.  (Thompson et al. take p-values of permutation tests.)  0 to 1; higher = more alike.
 
-The interval says how far the QUESTIONS leave the order open: every resample draws questions with replacement, the same
-ones for all systems and metrics, and scores all of them again (see sqa/core/significance.py).  The systems are fixed;
-the interval does not cover other systems.  Few systems have few orders: with 3 of them tau is one of -1, -1/3, 1/3, 1.
+The interval shows the uncertainty of the order due to the choice of QUESTIONS.  Every resample draws questions with
+replacement, the same ones for all systems and metrics, and scores all of them again (sqa/core/significance.py).
+The systems are fixed, so the interval does not cover other systems.  Few systems have few orders: with 3 systems
+tau is one of -1, -1/3, 1/3, 1.
 """
 
 import math
@@ -39,7 +40,7 @@ from sqa.pipeline import paired
 from sqa.report.data import check_distinct
 from sqa.results import Table, defined
 
-LEAST = 3  # systems; two have an order, but not one that could agree more or less
+LEAST = 3  # systems; two systems have no degrees of agreement
 RESAMPLES = 10_000
 ANSWERS = ("ew", "oracle-ew", "accuracy", "mrr")  # the metrics of --against
 HEADER = ("metric", "with", "tau", "low", "high", "systems", "questions", "resamples", "undefined", "note")
@@ -50,28 +51,28 @@ Stats = Mapping[str, np.ndarray]  # metric -> (questions, d)
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """Kendall's tau-b of two metrics over systems.  tau None: not computed, `note` says why."""
+    """Kendall's tau-b of two metrics over systems.  If tau is None, `note` gives the reason."""
 
     a: str
     b: str
-    tau: float | None  # -1..1, by goodness
+    tau: float | None  # -1 to 1, by goodness
     low: float | None  # percentile interval over questions
     high: float | None
     systems: int
-    n: int  # questions
+    n: int  # number of questions
     resamples: int = RESAMPLES
-    undefined: int = 0  # resamples on which one of the two ties all systems; the interval is over the others
+    undefined: int = 0  # resamples left out of the interval because one metric ties all systems
     note: str = ""
     spa: float | None = None  # soft pairwise accuracy, 0-1; None where tau is
 
     def cells(self) -> tuple[Any, ...]:
-        """The values of HEADER."""
+        """Values of the columns in HEADER."""
         counts = (self.systems, self.n, self.resamples, self.undefined)
         return self.a, self.b, self.tau, self.low, self.high, *counts, self.note
 
 
 def table(rows: Iterable[Correlation]) -> Table:
-    """Return a line for each correlation, with its soft pairwise accuracy."""
+    """Return one row per correlation, with its soft pairwise accuracy."""
     return Table((*HEADER, "spa"), [(*row.cells(), row.spa) for row in rows])
 
 
@@ -81,10 +82,10 @@ def correlate_runs(
     against: Sequence[str] = ANSWERS,
     n_resamples: int = RESAMPLES,
 ) -> tuple[list[Correlation], list[str]]:
-    """The correlations of finished runs, and a note for each metric that is left out.
+    """Return the correlations of finished runs, and a note for each metric that is left out.
 
-    The runs must be on the same questions, and none twice: ConfigError.  A metric that a run has no value for, or with
-    another signature, is left out; a requested metric that no run has is a ConfigError.
+    Raises ConfigError unless the runs are distinct and on the same questions, or if a requested metric is in no
+    run.  A metric is left out if a run has no value for it, or has another signature.
     """
     _check_runs(runs)
     names, notes = comparable([(str(run.folder), run.signatures) for run in runs])
@@ -103,13 +104,16 @@ def correlate_runs(
 
 
 def pairs_of(answers: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:
-    """Each of `answers` with each of `names`, no pair in both directions."""
+    """Return each of `answers` paired with each of `names`, no pair in both directions."""
     pairs = [(a, b) for a, b in product(answers, names) if a != b]
     return [(a, b) for index, (a, b) in enumerate(pairs) if (b, a) not in pairs[:index]]
 
 
 def comparable(systems: Sequence[tuple[str, Mapping[str, str]]]) -> tuple[list[str], list[str]]:
-    """Metrics that all systems have with one signature, a note for each other one; (name, signatures) per system."""
+    """Return metrics that all systems have with one signature, and a note for each other metric.
+
+    systems: (name, signatures by metric) of each system.
+    """
     names, notes = [], []
     for metric in dict.fromkeys(name for _, signatures in systems for name in signatures):
         lacking = [name for name, signatures in systems if metric not in signatures]
@@ -142,10 +146,11 @@ def correlate(
     n_resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> list[Correlation]:
-    """One correlation per pair of metrics' names, in that order, all from the same resamples.
+    """Return one correlation per pair of metric names, in that order, all from the same resamples.
 
-    `systems` gives each system's statistics by metric, (n, d) with row i the same question in all.  Fewer than LEAST
-    systems: ConfigError.  A metric without a value for one of them, or that ties them all, has no tau, and a note.
+    `systems` gives each system's statistics by metric, (n, d), where row i is the same question in all.  Raises
+    ConfigError for fewer than LEAST systems.  A metric that lacks a value for a system, or that ties all systems,
+    has a note instead of a tau.
     """
     if len(systems) < LEAST:
         raise ConfigError(f"a correlation needs at least {LEAST} systems, got {len(systems)}")
@@ -178,7 +183,7 @@ def correlate(
 
 
 def _refusal(metric: Metric, systems: Mapping[str, Stats]) -> str:
-    """Why a metric cannot be compared over these systems; "" when it can."""
+    """Return why a metric cannot be compared over these systems; "" if it can."""
     for name, stats in systems.items():
         if metric.name not in stats:
             return f"{metric.name} has no value for {name}"
@@ -190,10 +195,11 @@ def _refusal(metric: Metric, systems: Mapping[str, Stats]) -> str:
 
 
 class _Agreement:
-    """Kendall's tau-b of some pairs of metrics as a curve for `bootstrap_band`, from the statistics side by side.
+    """Kendall's tau-b of some pairs of metrics as a curve for `bootstrap_band`, from the statistics side by
+    side.
 
-    Columns: metric by metric, of each the systems in order.  `undefined` (pairs,) counts the rows scored so far on
-    which a pair has no tau.
+    Columns are ordered by metric, and within a metric by system.  `undefined` (pairs,) counts the rows scored so
+    far in which a pair has no tau.
     """
 
     def __init__(
@@ -206,7 +212,7 @@ class _Agreement:
         self._better = self._last = np.zeros((len(metrics), systems * (systems - 1) // 2))  # resamples; a tie is half
 
     def score_many(self, stats: np.ndarray) -> np.ndarray:
-        """(B, all columns) -> (B, pairs), nan where a metric is undefined or ties all systems."""
+        """Return (B, pairs) from (B, all columns); nan if a metric is undefined or ties all systems."""
         parts = iter(np.split(stats, self._cuts, axis=1))
         signs = []
         for metric in self._metrics:
@@ -225,7 +231,9 @@ class _Agreement:
 
 
 def orders(scores: np.ndarray) -> np.ndarray:
-    """Scores (S, B) -> (S (S - 1) / 2, B): 1 the first of two systems is higher, -1 lower, 0 tied, nan undefined."""
+    """Return (S (S - 1) / 2, B) from scores (S, B): 1 if the first system is higher, -1 lower, 0 tied, nan
+    undefined.
+    """
     first, second = np.triu_indices(len(scores), 1)
     a, b = scores[first], scores[second]
     tied = np.abs(a - b) <= _TIE * np.maximum(np.abs(a), np.abs(b))
@@ -233,6 +241,6 @@ def orders(scores: np.ndarray) -> np.ndarray:
 
 
 def tau_b(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Kendall's tau-b (B,) of two `orders` (P, B); nan where one of them ties every pair or is undefined."""
+    """Return Kendall's tau-b (B,) of two `orders` (P, B); nan if one of them ties every pair or is undefined."""
     agreement, untied = (a * b).sum(axis=0), (a * a).sum(axis=0) * (b * b).sum(axis=0)
     return np.divide(agreement, np.sqrt(untied), out=np.full(a.shape[1], np.nan), where=untied > 0)

@@ -12,11 +12,11 @@ from sqa.metrics.curve_fit import GRID, FitConfig, Fitted, fit, summary
 from sqa.metrics.qa import CURVES, AnyCurve, curve_in
 from sqa.report.plots import COLOURS, COLUMN, GREY, canvas, save, style
 
-_LINES = ("--", ":")  # of the published curves
+_LINES = ("--", ":")  # line styles of the published curves
 
 
 def main(buzzes: str, output: Path, config: FitConfig) -> None:
-    """`sqa curve fit`: write the curve's file, and <output without .json>.png and .pdf beside it; print a summary."""
+    """Fit a curve (`sqa curve fit`): write its file, and <output without .json>.png and .pdf; print a summary."""
     if not output.name.endswith(".json"):
         raise ConfigError(f"--output: a curve file's name ends in .json, got {output}")
     fitted = fit(buzzes, config)
@@ -28,7 +28,9 @@ def main(buzzes: str, output: Path, config: FitConfig) -> None:
 
 
 def show(files: Sequence[Path], output: Path | None = None) -> None:
-    """`sqa curve show`: EW(t) of the published curves and of those in `files`; a figure at `output` if wanted."""
+    """Show EW(t) of the published curves and of those in `files` (`sqa curve show`); draw a figure if `output`
+    is given.
+    """
     if output is not None and not output.name:
         raise ConfigError(f"--output: {output}: is a folder; give the name of a file in it")
     curves: list[AnyCurve] = [curve_in(path) for path in files]
@@ -41,7 +43,7 @@ def show(files: Sequence[Path], output: Path | None = None) -> None:
 
 
 def draw(curves: Sequence[AnyCurve], stem: Path, fitted: Fitted | None = None) -> list[Path]:
-    """The curves beside the published ones, with the points and the band of a fit; returns both files."""
+    """Draw the curves beside the published ones, with the points and the band of a fit; return both files."""
     with style():
         figure, [[axes]] = canvas((COLUMN, 2.6))
         if fitted is not None:

@@ -1,4 +1,4 @@
-"""The report's data: finished run folders, grouped by questions and compared, and the reasons for missing values."""
+"""The report's data: finished runs grouped by questions and compared, and the reasons for missing values."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -21,19 +21,19 @@ from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.paired import ComparisonRow
 from sqa.results import Row
 
-_HUMAN_BUZZES = {"human-buzzes": "human-buzz-questions"}  # question sets whose file has another name in the manifest
+_HUMAN_BUZZES = {"human-buzzes": "human-buzz-questions"}  # question set -> its name in the manifest, if different
 
 
 class Gap(NamedTuple):
     """A missing number of the report."""
 
     what: str  # a metric or another item
-    runs: tuple[str, ...]  # labels of the runs concerned; () = the report as a whole
+    runs: tuple[str, ...]  # labels of the affected runs; () = the whole report
     why: str
 
 
 class Component(NamedTuple):
-    """The part that made a stage, from the store."""
+    """The component that computed a stage, from the store."""
 
     stage: str
     implementation: str  # "module:attribute"
@@ -44,29 +44,29 @@ class Component(NamedTuple):
 class Reported:
     """One finished run, read back.  Nothing is computed and no model is loaded."""
 
-    label: str  # its folder's name, with parents where another run has the same name
+    label: str  # folder name, with parent folders if another run has the same name
     saved: RunFolder
     rows: dict[str, Row]  # by metric, in the report's order
     refusals: dict[str, str]  # metric -> why it has no value
-    digits: dict[str, int]  # metric -> digits after the point, of those that have a value
+    digits: dict[str, int]  # metric -> decimal places, only for metrics with a value
     components: tuple[Component, ...]
     seconds: dict[str, float] | None  # wall time by stage
-    gaps: tuple[Gap, ...]  # missing in its folder
+    gaps: tuple[Gap, ...]  # values missing in its folder
 
     @property
     def questions(self) -> tuple[str, tuple[str, ...]]:
-        """Equal for runs on the same questions."""
+        """Key of the run's questions, equal for runs on the same questions."""
         return self.saved.dataset, self.saved.questions
 
     @property
     def k(self) -> K | None:
-        """Source words read before the first target word, or "full"; None where the translator has no such thing."""
+        """Source words read before the first target word, or "full"; None if the translator has no k."""
         k = getattr(self.saved.config.translator.options, "k", None)
         return k if isinstance(k, int) or k == FULL else None
 
     @property
     def family(self) -> str:
-        """Equal for runs that differ in nothing but k."""
+        """Key of all settings except k, equal for runs that differ only in k."""
         config = self.saved.config
         translator = to_mapping(config.translator)
         translator.pop("k", None)
@@ -75,17 +75,17 @@ class Reported:
 
 
 def read_runs(folders: Sequence[Path]) -> list[Reported]:
-    """The runs in these folders.
+    """Return the runs in these folders.
 
-    No folder, or the same one twice: ConfigError.  An unfinished or damaged run, or one from another schema:
-    ConfigError or DataError that names it.
+    Raises ConfigError for an empty or duplicate list, and ConfigError or DataError with the run's name if a run is
+    unfinished, damaged, or from another schema.
     """
     check_distinct(folders)
     return [_read(folder, label) for folder, label in zip(folders, run_names(folders), strict=True)]
 
 
 def check_distinct(folders: Sequence[Path]) -> None:
-    """At least one folder, and none twice: else ConfigError."""
+    """Raise ConfigError unless there is at least one folder and all are distinct."""
     if not folders:
         raise ConfigError("name at least one run's folder")
     for folder, count in Counter(folder.resolve() for folder in folders).items():
@@ -94,7 +94,7 @@ def check_distinct(folders: Sequence[Path]) -> None:
 
 
 def run_names(folders: Sequence[Path]) -> list[str]:
-    """The folders' names, each with as many of its parents as distinguish it from the others."""
+    """Return the folders' names, each with as many parents as distinguish it from the others."""
     paths = [folder.resolve().parts for folder in folders]
     names = []
     for path in paths:
@@ -106,7 +106,7 @@ def run_names(folders: Sequence[Path]) -> list[str]:
 
 
 def groups_of(reported: Iterable[Reported]) -> list[list[Reported]]:
-    """The runs by their questions, in order of appearance."""
+    """Return the runs grouped by their questions, in order of appearance."""
     groups: dict[tuple[str, tuple[str, ...]], list[Reported]] = {}
     for run in reported:
         groups.setdefault(run.questions, []).append(run)
@@ -114,7 +114,7 @@ def groups_of(reported: Iterable[Reported]) -> list[list[Reported]]:
 
 
 def compared(first: Reported, run: Reported) -> tuple[list[ComparisonRow], list[Gap]]:
-    """Paired differences run - first, and the metrics that cannot be compared."""
+    """Return paired differences run - first, and the metrics that cannot be compared."""
     try:
         rows, notes = paired.compare(run.saved, first.saved)
     except SqaError as error:
@@ -141,7 +141,7 @@ def _read(folder: Path, label: str) -> Reported:
 
 
 def _digits(saved: RunFolder) -> dict[str, int]:
-    """Digits after the point by metric; a metric that cannot be built (its program is missing) has no entry."""
+    """Return decimal places by metric; a metric that cannot be built (its program is missing) has no entry."""
     digits = {}
     for name in saved.signatures:
         try:
@@ -153,15 +153,15 @@ def _digits(saved: RunFolder) -> dict[str, int]:
 
 
 def _reason(row: Row) -> str:
-    """Why a line has no value: the reason in its signature, else that it is undefined."""
+    """Return why a row has no value: the reason in its signature, or else that the metric is undefined."""
     reason = row.signature.removeprefix("not computed: ")
     return reason if reason != row.signature else "undefined on these questions"
 
 
 def _components(saved: RunFolder, label: str) -> tuple[tuple[Component, ...], list[Gap]]:
-    """The component of each stage, from the store beside the run."""
+    """Return the component of each stage, from the store beside the run."""
     store, components, gaps = Store(saved.folder.resolve().parent), [], []
-    for name in (name for name in saved.stages if name != "score"):  # made by the metrics, whose signatures are given
+    for name in (name for name in saved.stages if name != "score"):  # its signatures are listed
         try:
             stage = store.stage(name, saved.stages[name])
             components.append(Component(name, stage.implementation, stage.fingerprint))
@@ -175,7 +175,7 @@ def _components(saved: RunFolder, label: str) -> tuple[tuple[Component, ...], li
 
 
 def data_files(run: Reported) -> tuple[list[tuple[str, str, str]], list[Gap]]:
-    """(name, sha256, source of the hash) of the file of the questions, then of every file that the config names."""
+    """Return (name, sha256, source of the hash) of the question file, then of every file that the config names."""
     config = run.saved.config
     name = config.dataset.name
     parts = [part for part in (config.translator, config.guesser, config.buzzer, *config.quality) if part is not None]
@@ -195,7 +195,7 @@ def data_files(run: Reported) -> tuple[list[tuple[str, str, str]], list[Gap]]:
 
 
 def _texts(value: Any) -> list[str]:
-    """Every text in a nest of mappings and lists."""
+    """Return every text in nested mappings and lists."""
     if isinstance(value, str):
         return [value] if value else []
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -203,7 +203,9 @@ def _texts(value: Any) -> list[str]:
 
 
 def changes(first: RunConfig, other: RunConfig) -> list[tuple[str, str]]:
-    """(key, value) of the keys in which `other` differs, its name excepted; a part of another kind is given whole."""
+    """Return (key, value) of the keys in which `other` differs, except its name; a part of another kind is given
+    whole.
+    """
     base, changed = to_mapping(first), to_mapping(other)
     differences = []
     for key in dict.fromkeys([*base, *changed]):
@@ -219,13 +221,13 @@ def changes(first: RunConfig, other: RunConfig) -> list[tuple[str, str]]:
 
 
 def _yaml(value: Any) -> str:
-    """A value as YAML on one line."""
+    """Return a value as YAML on one line."""
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, allow_unicode=True, width=1 << 20)
     return text.strip().removesuffix("...").strip()
 
 
 def described(component: ComponentConfig | None, *without: str) -> str:
-    """A component's name, its k and the settings that are not defaults; "none" for None."""
+    """Return a component's name, its k and its non-default settings; "none" for None."""
     if component is None:
         return "none"
     options = component.options
@@ -236,10 +238,10 @@ def described(component: ComponentConfig | None, *without: str) -> str:
 
 
 def _short(value: Any) -> str:
-    """A setting; absolute paths by their last part."""
+    """Return a setting as text; absolute paths by their last part."""
     return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else _yaml(value)
 
 
 def one_line(text: str) -> str:
-    """The text with every stretch of white space as one blank."""
+    """Return the text with every stretch of white space as one blank."""
     return " ".join(str(text).split())

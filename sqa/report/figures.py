@@ -1,7 +1,7 @@
-"""The report's figures: scores over k, scores over lag, expected wins over the share of the source that was read.
+"""The report's figures: scores over k, scores over lag, expected wins over the share of the source read.
 
-Each is written as PDF and PNG with the drawn numbers as CSV beside it.  The bands and bars are the 95% intervals over
-questions of the runs' own reports.
+Each is written as PDF and PNG with the drawn numbers as CSV beside it.  Bands and bars are the 95% intervals over
+questions from the runs' own reports.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from sqa.report.plots import Figure
 
 PANELS = (("ew", "expected wins (EW)"), ("oracle-ew", "oracle EW"), ("bleu", "BLEU"))  # metric, y axis
-LAGS = (("dal", "DAL"), ("laal", "LAAL"), ("al", "AL"))  # the first that all runs have is the x axis
-BINS = 20  # positions at which expected wins are drawn
+LAGS = (("dal", "DAL"), ("laal", "LAAL"), ("al", "AL"))  # x axis: the lag that most runs have
+BINS = 20  # number of positions at which expected wins are drawn
 CURVE = "qanta2018"
 Series = Mapping[str, Sequence[Reported]]  # name in the legend -> runs, in the order of k
 
 
 def draw_all(group: Sequence[Reported], folder: Path, suffix: str) -> tuple[list[Drawn], list[Gap]]:
-    """The figures of runs on the same questions that can be drawn, and why the others cannot."""
+    """Draw the figures of runs on the same questions; return them, and the reasons for missing ones."""
     figures: list[Drawn] = []
     gaps: list[Gap] = []
     try:
@@ -56,7 +56,7 @@ def draw_all(group: Sequence[Reported], folder: Path, suffix: str) -> tuple[list
 
 
 def series_of(group: Sequence[Reported]) -> dict[str, list[Reported]]:
-    """The runs that differ in k only, together; each named after its translator, and its guesser if need be."""
+    """Group the runs that differ only in k; name each group after its translator, and its guesser if necessary."""
     families: dict[str, list[Reported]] = {}
     for run in group:
         families.setdefault(run.family, []).append(run)
@@ -79,9 +79,9 @@ def _dataset(group: Sequence[Reported]) -> str:
 
 
 def _frame(series: Series) -> Frame:
-    """The rows of all runs that have a value.
+    """Return the rows of all runs that have a value.
 
-    A BLEU of 100, of the reference translation itself, is left out: it would flatten the axis.
+    The BLEU of the reference translation itself, 100, is left out because it would flatten the axis.
     """
     rows = [
         replace(row, cell=(name, run.label, str(run.k or run.label)))
@@ -110,7 +110,7 @@ def _over_lag(group: Sequence[Reported], series: Series, folder: Path, suffix: s
     if len(group) < 2:
         return [Gap("figure over lag", (), "one run has one lag; name several runs")]
     frame = _frame(series)
-    lag, name = max(LAGS, key=lambda item: len(frame.where(item[0])))  # the first of those that most runs have
+    lag, name = max(LAGS, key=lambda item: len(frame.where(item[0])))  # the first of equals
     having = {row.cell[1] for row in frame.where(lag)}
     panels = _panels(frame, lag)
     if len(having) < 2 or not panels:
@@ -124,21 +124,21 @@ def _over_lag(group: Sequence[Reported], series: Series, folder: Path, suffix: s
 
 
 def _panels(frame: Frame, lag: str = "") -> list[Panel]:
-    """A panel for each metric that some run has, a line for each series over k or over a lag."""
+    """Return a panel for each metric that some run has, with a line for each series over k or over a lag."""
     names, over = frame.values("series"), frame.where(lag) if lag else None
     drawn = {label: frame.where(metric) for metric, label in PANELS}
     return [Panel(label, lines(rows, 0, 2, names, over=over)) for label, rows in drawn.items() if rows]
 
 
 def _numbers(frame: Frame, *more: str) -> Table:
-    """The drawn numbers, a line for each run and metric."""
+    """Return the drawn numbers, one row for each run and metric."""
     metrics = [*more, *(metric for metric, _ in PANELS)]
     rows = [(*row.cell, row.metric, row.value, row.low, row.high) for row in frame.rows if row.metric in metrics]
     return Table((*frame.columns, "metric", "value", "low", "high"), rows)
 
 
 def _legend(name: str) -> str:
-    """A name as a legend shows it: matplotlib drops those that begin with an underscore."""
+    """Return a name for a legend: matplotlib drops names that begin with an underscore."""
     return f" {name}" if name.startswith("_") else name
 
 
@@ -146,7 +146,7 @@ def _legend(name: str) -> str:
 
 
 def wins_at(trace: QuestionTrace, bins: int = BINS) -> np.ndarray:
-    """(bins,): EW of answering with the top guess once 1/bins, 2/bins, ... 1 of the source's characters were read."""
+    """Return (bins,): EW of answering with the top guess after 1/bins, 2/bins, ... 1 of the source's characters."""
     ends = np.arange(1, bins + 1) / bins
     newest = np.searchsorted(trace.fraction, ends + 1e-9, side="right") - 1  # -1: nothing was written yet
     right = {step: _right(trace, step) for step in set(newest.tolist())}  # fraction never decreases; 1e-9: its rounding
@@ -154,7 +154,7 @@ def wins_at(trace: QuestionTrace, bins: int = BINS) -> np.ndarray:
 
 
 def _right(trace: QuestionTrace, step: int) -> bool:
-    """Whether the top guess at a step is right (`trace.correct` would look at all guesses of all steps)."""
+    """Return whether the top guess at a step is right (`trace.correct` would check all guesses of all steps)."""
     guesses = trace.guesses[step] if trace.guesses and step >= 0 else ()
     return bool(guesses) and is_right(guesses[0].page, trace.question.page)
 
@@ -198,7 +198,7 @@ def _k(run: Reported) -> str:
 
 
 def _source_figure(panels: Mapping[str, Mapping[str, Sequence[Interval]]]) -> Figure:
-    """A panel for each series of several runs, and one for the other runs."""
+    """Draw a panel for each series of several runs, and one for the other runs."""
     x = {str(i): 100 * i / BINS for i in range(1, BINS + 1)}
     drawn = []
     for title, bands in panels.items():

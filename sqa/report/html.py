@@ -1,7 +1,8 @@
-"""Markdown of the report, and its HTML page: one file, no script, no request, light and dark as the reader's system.
+"""Markdown of the report, and its HTML page: one file, no script, no request, light or dark like the reader's
+system.
 
-Texts that come from runs enter the Markdown through `code` and `plain` only, and the page is rendered from it with raw
-HTML switched off, so that none of them can become markup in either.
+Texts from runs enter the Markdown only through `code` and `plain`, and the page is rendered with raw HTML disabled.
+Therefore none of these texts can become markup in either format.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _MARKUP = re.compile(r"([\\`*\[\]<>&~!#$]|(?<![^\W_])_|_(?![^\W_]))")
 _NUMBER = re.compile(
     r"n/a|(\*\*)?[-+]?\d+(\.\d+)?(\*\*)?( \[.*\]| of \d+)?|\[[-+\d., ]+\]"
-)  # cells that stand to the right
+)  # right-aligned cells
 
 
 def plain(text: object) -> str:
-    """A text on one line that Markdown shows as it is."""
+    """Return a text on one line, escaped so that Markdown shows it unchanged."""
     return _MARKUP.sub(r"\\\1", _visible(text))
 
 
 def code(text: object) -> str:
-    """A text on one line as a code span; an empty one as an empty text."""
+    """Return a text on one line as a code span; empty for an empty text."""
     shown = _visible(text)
     if not shown:
         return ""
@@ -43,13 +44,13 @@ def code(text: object) -> str:
 
 
 def _visible(text: object) -> str:
-    """White space as single blanks, other control characters as the replacement character."""
+    """Return a text with white space as single blanks and other control characters as the replacement character."""
     shown = " ".join(str(text).split())
     return "".join(c if c.isprintable() or c == " " else "\ufffd" for c in shown)
 
 
 def page(markdown: str, title: str, figures: Iterable[Drawn]) -> str:
-    """The HTML page of a report in Markdown; an image whose file belongs to a figure becomes that figure."""
+    """Return the HTML page of a report in Markdown; an image of a figure's file becomes that figure."""
     from markdown_it import MarkdownIt
 
     images = {path.name: figure for figure in figures for path in figure.files if path.suffix == ".png"}
@@ -71,17 +72,17 @@ def page(markdown: str, title: str, figures: Iterable[Drawn]) -> str:
 
 
 def page_file(folder: str, name: str) -> str:
-    """The text of a file of a page."""
+    """Return the text of a file of a page."""
     return (files("sqa.report") / folder / name).read_text(encoding="utf-8")
 
 
 def filled(template: str, slots: Mapping[str, str]) -> str:
-    """The template with every {{name}} replaced, once."""
+    """Return the template with every {{name}} replaced, once."""
     return _SLOT.sub(lambda slot: slots[slot[1]], template)
 
 
 def _image(renderer: Any, tokens: Sequence[Token], at: int, options: Any, env: Mapping[str, Any]) -> str:
-    """A figure, or the alternative text of any other image."""
+    """Render a figure, or the alternative text of any other image."""
     source = str(tokens[at].attrs.get("src", ""))
     alt = html.escape(tokens[at].content)
     figure = env["figures"].get(source.rpartition("/")[2])
@@ -92,12 +93,12 @@ def _image(renderer: Any, tokens: Sequence[Token], at: int, options: Any, env: M
 
 
 def _mark_numbers(tokens: Sequence[Token]) -> None:
-    """Give cells that hold a number the class that puts them to the right."""
+    """Give cells that hold a number the class for right alignment."""
     for opening, content in pairwise(tokens):
         if opening.type == "td_open" and _NUMBER.fullmatch(content.content):
             opening.attrSet("class", "number")
 
 
 def source_hash(text: str) -> str:
-    """The source expression of a content security policy that allows just this text."""
+    """Return the source expression of a content security policy that allows only this text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,10 +1,10 @@
 """Figures: the style, the files, and the drawings that reports, items of the paper and `sqa.Experiment` share.
 
-    over_k    panels of lines with 95% bands: over k, over a lag, over the share of the source that was read
+    over_k    panels of lines with 95% bands: over k, over a lag, or over the share of the source read
     forest    panels of dots with intervals around a line at 0
-    finish    a figure of a report, with the drawn numbers as CSV beside it
+    finish    write a figure of a report, with the drawn numbers as CSV beside it
 
-A value may be a row of a ledger, or of a report: whatever has `value`, `low` and `high`.
+A value may be a row of a ledger or of a report: any object with `value`, `low` and `high`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 GREY = "#7F7F7F"
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-MAX_MARKERS = 8  # of a line, about
-OFFSET = 0.12  # of the distance of two k, between lines of a single k
+MAX_MARKERS = 8  # approximate maximum per line
+OFFSET = 0.12  # horizontal shift of lines with a single k, as a share of the distance between two k
 COLUMN = 3.35  # inches, one column of an ACL paper
 PAGE = 6.9  # inches, both columns
 SETTINGS: dict[Any, Any] = {  # of every figure: small sans-serif, thin lines, no box
@@ -54,7 +54,10 @@ SETTINGS: dict[Any, Any] = {  # of every figure: small sans-serif, thin lines, n
 
 @contextmanager
 def style(settings: Mapping[str, Any] | None = None, to_files: bool = True) -> Iterator[None]:
-    """The settings of every figure, and more of matplotlib's; to_files: nothing is shown on a screen."""
+    """Apply the style of every figure, and further matplotlib settings.
+
+    to_files: write figures to files only, and show none on a screen.
+    """
     import matplotlib
 
     if to_files:
@@ -74,7 +77,9 @@ def canvas(
     sharey: bool = False,
     heights: Sequence[float] | None = None,
 ) -> tuple[Figure, Any]:
-    """A figure of `size` (inches) and its axes, an array (rows, columns); heights: of the rows, relative."""
+    """Return a figure of `size` (inches) and its axes, an array (rows, columns); heights: relative heights of
+    the rows.
+    """
     from matplotlib import pyplot
 
     return pyplot.subplots(
@@ -83,7 +88,7 @@ def canvas(
 
 
 def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
-    """Write <stem>.pdf and <stem>.png into `folder`, without a date in them, and close the figure; both paths."""
+    """Write <stem>.pdf and <stem>.png into `folder` without a date, close the figure, and return both paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
@@ -106,7 +111,7 @@ def close(figure: Figure) -> None:
 
 
 class Point(Protocol):
-    """A value with its interval, where it has one."""
+    """A value, optionally with an interval."""
 
     @property
     def value(self) -> Any: ...
@@ -117,17 +122,17 @@ class Point(Protocol):
 
 
 class Line(NamedTuple):
-    """A line, or with one k a dot."""
+    """A line, or a single point if there is only one k."""
 
     label: str
     number: int  # of its colour and marker: the same in every panel
     by_k: Mapping[str, Point]
-    human: Point | None = None  # the same of the human translation: a dotted line
-    x: Mapping[str, float] | None = None  # k -> lag, or share read; None: the axis has the k
+    human: Point | None = None  # value of the human translation: a dotted line
+    x: Mapping[str, float] | None = None  # k -> lag, or share read; None: the x axis is k
 
 
 class Panel(NamedTuple):
-    """One metric."""
+    """A panel for one metric."""
 
     title: str
     lines: Sequence[Line]
@@ -142,9 +147,10 @@ def lines(
     label: Callable[[str], str] = str,
     over: Iterable[Any] | None = None,
 ) -> list[Line]:
-    """A line of rows for each value in column `by` of their cells, over those in column `x`.
+    """Return a line for each value in column `by` of the rows' cells, over the values in column `x`.
 
-    names: in the order of their colours and markers.  over: the rows of the metric on the x axis, with the same cells.
+    names: names in the order of their colours and markers.  over: the rows of the metric on the x axis, with the
+    same cells.
     """
     by_name: dict[str, dict[str, Point]] = {}
     for row in rows:
@@ -169,9 +175,9 @@ def over_k(
     ylabel: str = "",
     title: str = "",
 ) -> Figure:
-    """Draw a row of panels for each of `grid`, below the title and the names of all lines.
+    """Draw a row of panels for each element of `grid`, below the title and the legend of all lines.
 
-    bars: draw intervals as bars, and the k at each point, in place of bands.
+    bars: draw intervals as bars, and the k at each point, instead of bands.
     """
     figure, all_axes = canvas((width, 0.6 + height * len(grid)), len(grid), max(map(len, grid)))
     named: dict[str, Artist] = {}
@@ -190,7 +196,7 @@ def over_k(
 
 
 def above(figure: Figure, named: Mapping[str, Artist], title: str = "") -> None:
-    """Add a legend above the panels, in as many columns, at most four, as fit the figure's width."""
+    """Add a legend above the panels, with at most four columns and as many as fit the figure's width."""
     for columns in range(4 if len(named) > 3 else 3, 0, -1):
         legend = figure.legend(
             list(named.values()), list(named), loc="outside upper center", ncols=columns, title=title
@@ -201,7 +207,7 @@ def above(figure: Figure, named: Mapping[str, Artist], title: str = "") -> None:
 
 
 def draw(axes: Axes, panel: Panel, colours: Sequence[str] = COLOURS, bars: bool = False) -> None:
-    """A panel over k, or over the lags that its lines have."""
+    """Draw a panel over k, or over the lags of its lines."""
     ks = sorted({k for line in panel.lines for k in line.by_k}, key=order)
     for index, line in enumerate(panel.lines):
         x = {k: float(i) for i, k in enumerate(ks)} if line.x is None else line.x
@@ -250,16 +256,18 @@ def _draw(axes: Axes, line: Line, x: Mapping[str, float], offset: float, colour:
 class Dot(NamedTuple):
     """A value of a forest plot."""
 
-    y: float  # index of its name, from above
-    row: Any  # a ledger's row: `value`, `arms`
+    y: float  # index of its name, from the top
+    row: Any  # row of a ledger: `value`, `arms`
     number: int = 0  # of its colour and marker
     label: str | None = None  # in the legend
-    size: float = 3  # points, of its marker
-    width: float = 0.9  # points, of its interval
+    size: float = 3  # size of its marker, in points
+    width: float = 0.9  # line width of its interval, in points
 
 
 def forest(panels: Mapping[str, Iterable[Dot]], names: Sequence[str], width: float, xlabel: str) -> Figure:
-    """A panel for each kind, in it a row of dots with intervals for each name; labels of dots below."""
+    """Draw a panel for each kind, with a row of dots and intervals for each name; the legend of the dots is
+    below.
+    """
     figure, [row] = canvas((width, 0.8 + 0.25 * len(names)), 1, len(panels), sharey=True)
     labels: dict[str, Any] = {}
     for axes, (title, dots) in zip(row, panels.items(), strict=True):
@@ -282,7 +290,7 @@ def forest(panels: Mapping[str, Iterable[Dot]], names: Sequence[str], width: flo
 
 
 class Drawn(NamedTuple):
-    """A figure of the report."""
+    """A drawn figure of the report."""
 
     title: str
     caption: str
@@ -294,8 +302,8 @@ def finish(draw: Callable[[], Figure], folder: Path, stem: str, title: str, capt
     """Draw a figure and write its files; letters are shapes in the SVG."""
     numbers, svg = folder / f"{stem}.csv", io.StringIO()
     write_text(numbers, table.to_csv())
-    with warnings.catch_warnings(), style({"text.parse_math": False}):  # a dollar in a run's name is a dollar
-        # names of runs may hold letters that the font lacks: a box in a legend is no failure
+    with warnings.catch_warnings(), style({"text.parse_math": False}):  # a dollar sign in a run's name is no formula
+        # Run names may contain letters that the font lacks; a box in a legend is acceptable.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         figure = draw()
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})

@@ -1,15 +1,16 @@
-"""`sqa report RUN [RUN...]`: the results of finished runs, the origin of every number, and what is missing and why.
+"""`sqa report RUN [RUN...]`: results of finished runs, the origin of every number, and missing values with
+reasons.
 
     from sqa.report.report import main
     main([Path("runs/a"), Path("runs/b")], output=Path("report"))
 
     report/report.md       tables of all metrics with 95% intervals, paired tests against the first run, figures, gaps,
-                           signatures, data hashes, fingerprints of what translated and answered, versions, configs
+                           signatures, data hashes, fingerprints of translators, guessers and buzzers, versions, configs
     report/report.html     the same as one page that needs no network
     report/*.png .pdf .csv the figures, and the numbers drawn in them
 
 Only the run folders and the store beside them are read: no model is loaded, no metric is computed.  Runs on
-different questions get a table each and no test between them.
+different questions get one table per question set and no test between them.
 """
 
 import platform
@@ -41,11 +42,11 @@ PACKAGES = (
     "numpy scipy pyarrow sacrebleu torch numba sentencepiece transformers ctranslate2 simuleval unbabel-comet "
     "bert-score bleurt-pytorch matplotlib"
 ).split()
-_USUAL_DIGITS = 3  # after the point, where the metric can no longer be asked
+_USUAL_DIGITS = 3  # decimal places of a metric that cannot be built
 
 
 def main(runs: Sequence[Path], output: Path | None = None, html: bool = True) -> None:
-    """Write the report of finished runs and print the files' paths; the first run is what others are compared with."""
+    """Write the report of finished runs and print the files' paths; all runs are compared with the first one."""
     reported = read_runs([Path(run) for run in runs])
     folder = Path(output) if output is not None else reported[0].saved.folder / DEFAULT_OUTPUT
     text, figures, gaps = compose(reported, folder)
@@ -60,12 +61,12 @@ def main(runs: Sequence[Path], output: Path | None = None, html: bool = True) ->
 
 
 def title(reported: Sequence[Reported]) -> str:
-    """The title of the report."""
+    """Return the title of the report."""
     return f"Report: {reported[0].label}" if len(reported) == 1 else f"Report: {len(reported)} runs"
 
 
 def compose(reported: Sequence[Reported], folder: Path) -> tuple[str, list[Drawn], list[Gap]]:
-    """The Markdown text, its figures (written to `folder`), and what is not computed."""
+    """Return the Markdown text, its figures (written to `folder`), and the missing values."""
     groups = groups_of(reported)
     gaps = [gap for run in reported for gap in _gaps(run)]
     figures: list[Drawn] = []
@@ -99,7 +100,7 @@ def compose(reported: Sequence[Reported], folder: Path) -> tuple[str, list[Drawn
 
 
 def _questions(run: Reported) -> str:
-    """A question set as a heading: its name and how many."""
+    """Return a question set as a heading: its name and its size."""
     dataset, n = run.saved.config.dataset, len(run.saved.questions)
     limited = "" if dataset.limit is None else f" (at most the first {dataset.limit})"
     return f"{plain(Path(dataset.name).name)}, {n} question{'s' * (n != 1)}{limited}"
@@ -151,17 +152,17 @@ def _cell(row: Row, digits: int) -> str:
 
 
 def _digits(name: str, group: Sequence[Reported]) -> int:
-    """Digits after the point of a metric, as the runs that have it say."""
+    """Return the decimal places of a metric, according to the runs that have it."""
     return next((run.digits[name] for run in group if name in run.digits), _USUAL_DIGITS)
 
 
 def _interval(low: float | None, high: float | None, shape: str) -> str:
-    """An interval, of numbers in a format; "" where there is none."""
+    """Return an interval as text, with its numbers in a format; "" if there is none."""
     return "" if low is None or high is None else f"[{low:{shape}}, {high:{shape}}]"
 
 
 def _differences(first: Reported, compared_rows: dict[str, list[ComparisonRow]]) -> list[str]:
-    """One line per metric and run, the runs of a metric together."""
+    """Return one line per metric and run, grouped by metric."""
     names = list(dict.fromkeys(row.metric for rows in compared_rows.values() for row in rows))
     lines = []
     for name in names:
@@ -199,7 +200,7 @@ def _figure(figure: Drawn) -> list[str]:
 
 
 def _gaps(run: Reported) -> Iterable[Gap]:
-    """Missing values of a run: parts that did not run, metrics without a value, metrics not requested."""
+    """Yield missing values of a run: parts that did not run, metrics without a value, metrics not requested."""
     config, label = run.saved.config, (run.label,)
     if config.guesser is None:
         yield Gap("all question answering", label, "the config names no guesser")
@@ -213,7 +214,7 @@ def _gaps(run: Reported) -> Iterable[Gap]:
 
 
 def _gap_lines(gaps: Sequence[Gap], reported: Sequence[Reported]) -> list[str]:
-    """One line per reason: the items and the runs it holds for."""
+    """Return one line per reason, with the items and the runs that it applies to."""
     where: dict[tuple[str, str], dict[str, None]] = {}  # (item, reason) -> runs
     for gap in gaps:
         where.setdefault((gap.what, gap.why), {}).update(dict.fromkeys(gap.runs))
@@ -236,7 +237,7 @@ def _in_runs(runs: Sequence[str], of: int) -> str:
 
 
 def _signatures(reported: Sequence[Reported]) -> list[str]:
-    """Each signature once; runs are named where their signatures differ."""
+    """List each signature once; runs are named if their signatures differ."""
     by_metric: dict[str, dict[str, list[str]]] = {}  # metric -> signature -> runs
     for run in reported:
         for metric, signature in run.saved.signatures.items():
@@ -262,7 +263,7 @@ def _data(groups: Sequence[Sequence[Reported]]) -> tuple[list[str], list[Gap]]:
 
 
 def _fingerprints(reported: Sequence[Reported]) -> list[str]:
-    """The components of each stage: a hash over weights, code version and settings."""
+    """List the components of each stage: a hash over weights, code version and settings."""
     runs_of: dict[Component, list[str]] = {}
     for run in reported:
         for component in run.components:
@@ -279,7 +280,7 @@ def _fingerprints(reported: Sequence[Reported]) -> list[str]:
 
 
 def _versions() -> list[str]:
-    """The program and the packages that wrote this report; those of a run stand in its metrics' signatures."""
+    """List the program and the packages that wrote this report; metric signatures contain the versions of a run."""
     versions = []
     for package in PACKAGES:
         try:
@@ -292,7 +293,7 @@ def _versions() -> list[str]:
 
 
 def _times(reported: Sequence[Reported]) -> list[str]:
-    """Wall times of the stages, where runs recorded them."""
+    """List the wall times of the stages of runs that recorded them."""
     timed = [(run.label, run.seconds) for run in reported if run.seconds]
     if not timed:
         return []
@@ -305,7 +306,7 @@ def _times(reported: Sequence[Reported]) -> list[str]:
 
 
 def _configs(reported: Sequence[Reported]) -> list[str]:
-    """The first config in full, then the differences of each other run."""
+    """List the first config in full, then the differences of each other run."""
     first = reported[0]
     text = yaml.safe_dump(to_mapping(first.saved.config), sort_keys=False, allow_unicode=False)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))

@@ -1,4 +1,4 @@
-"""The stages in a store, the runs that use them, and why a stage of a run was made again."""
+"""The stages in a store, the runs that use them, and the reasons for recomputing a stage of a run."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -12,13 +12,13 @@ from sqa.files.store import Stage, Store
 from sqa.pipeline import folder as folders
 from sqa.pipeline import saving
 
-PARTS = {  # of a stage's key -> what a reader calls it
+PARTS = {  # part of a stage's key -> its name for readers
     "dataset": "questions",
     "block_size": "questions per block",
     "schema_version": "version of the traces",
 }
-VERSION_OF_SQA = "version of sqa"  # in no key by itself: named where nothing else differs
-DIGITS = 12  # of a digest
+VERSION_OF_SQA = "version of sqa"  # in no key of its own: named if nothing else differs
+DIGITS = 12  # digits of a digest
 Difference = tuple[str, str, str]  # part, its value now, in the other stage
 
 
@@ -38,14 +38,14 @@ class Reason(NamedTuple):
 
     stage: str
     key: str
-    nearest: str  # key; "" where there is no other
+    nearest: str  # its key; "" if there is no other stage
     part: str
     now: str
     then: str
 
 
 def holdings(runs: Path) -> list[Held]:
-    """Every stage of a runs folder's store, and its data sets' questions, with the runs there that use them."""
+    """Return every stage of a runs folder's store, and its data sets' questions, with the runs that use them."""
     users: dict[str, list[str]] = {}
     for name, summary in summaries(runs).items():
         for key in (*summary["stages"].values(), summary.get("dataset")):
@@ -61,7 +61,7 @@ def holdings(runs: Path) -> list[Held]:
 
 
 def summaries(runs: Path) -> dict[str, Mapping[str, Any]]:
-    """Folder name -> run.json of every finished run.  A damaged one: DataError."""
+    """Return folder name -> run.json of every finished run; raises DataError if one is damaged."""
     summaries_by_name = {}
     for path in sorted(runs.glob(f"*/{saving.SUMMARY}")):
         try:
@@ -74,7 +74,7 @@ def summaries(runs: Path) -> dict[str, Mapping[str, Any]]:
 
 
 def prune(runs: Path) -> Iterator[Held]:
-    """Remove the stages that no finished run of the folder uses; each as it is removed."""
+    """Remove the stages that no finished run of the folder uses; yield each removed stage."""
     for held in holdings(runs):
         if not held.runs:
             with locked(held.folder):
@@ -83,7 +83,7 @@ def prune(runs: Path) -> Iterator[Held]:
 
 
 def explain(run: Path) -> Iterator[Reason]:
-    """For each stage of a finished run, what differs from the most similar stored stage."""
+    """Yield, for each stage of a finished run, its differences from the most similar stored stage."""
     store, stored = Store(run.parent), holdings(run.parent)
     for name, key in folders.read(run).stages.items():
         stage = store.stage(name, key)
@@ -112,7 +112,7 @@ def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
     both = {*now} & {*then}
     of_questions = [part for part in changed if ".dataset" in f".{part}".replace(" ", ".")]
     of_part = [part for part in changed if part not in (*of_questions, VERSION_OF_SQA)]
-    of_part = [part for part in of_part if part in both or not part.startswith("VERSION ")]  # else: of another part
+    of_part = [part for part in of_part if part in both or not part.startswith("VERSION ")]  # else of another part
     shown = (of_part or [part for part in changed if part == VERSION_OF_SQA]) if made else []
     for part in [*shown, *(of_questions if "dataset" in differing else ())]:
         yield part, now.get(part, "not there"), then.get(part, "not there")

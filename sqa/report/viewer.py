@@ -3,9 +3,10 @@
     from sqa.report.viewer import main
     main([Path("runs/xqb_es_wait3_bm25"), Path("runs/xqb_es_wait6_bm25")], output=Path("page.html"))
 
-The page holds everything: its data (sqa/report/viewer_data.py), its style and script (sqa/report/viewer_page/) and
-uPlot, which draws its charts (github.com/leeoniya/uPlot, version UPLOT, MIT licence, unchanged).  Its content security
-policy names the hashes of what it may run, and allows no request at all; texts of the data are only ever shown as text.
+The page is self-contained: its data (sqa/report/viewer_data.py), its style and script (sqa/report/viewer_page/) and
+uPlot, which draws its charts (github.com/leeoniya/uPlot, version UPLOT, MIT licence, unchanged).  Its content
+security policy lists the hashes of the allowed scripts and styles and forbids every request; texts of the data are
+only displayed as text.
 """
 
 import json
@@ -27,19 +28,19 @@ from sqa.results import show_lines
 
 UPLOT = "1.6.32"
 DEFAULT_OUTPUT = "view.html"  # in the first run's folder
-LARGE = 5_000_000  # bytes: pages above are slow to send and to open
-SCRIPTS = ("uPlot.iife.min.js", "moments.js", "charts.js", "address.js", "page.js")  # in the order in which they run
+LARGE = 5_000_000  # bytes: larger pages are slow to send and to open
+SCRIPTS = ("uPlot.iife.min.js", "moments.js", "charts.js", "address.js", "page.js")  # in order of execution
 STYLES = ("uPlot.min.css", "page.css")
-# "<" could end the script element that the data lie in; the separators end a line in old JavaScript
+# "<" could end the script element with the data; the separators end a line in old JavaScript
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def main(
     runs: Sequence[Path], output: Path | None = None, questions: Collection[str] = (), config: ViewConfig | None = None
 ) -> None:
-    """Write the page of one or more runs on the same questions and print where it is; notes go to stderr.
+    """Write the page of one or more runs on the same questions and print its path; notes go to stderr.
 
-    `questions`: ids of those to show, none = all.
+    questions: ids of the questions to show; empty = all.
     """
     opened = open_runs(runs)
     data = page_data(opened, _wanted(opened[0], questions), config or ViewConfig())
@@ -57,7 +58,7 @@ def main(
 
 
 def open_runs(folders: Sequence[Path]) -> list[FinishedRun]:
-    """The runs, which must be on the same questions (ConfigError otherwise), each given once."""
+    """Return the runs, each once; raises ConfigError unless all are on the same questions."""
     check_distinct(folders)
     parts = Parts()
     opened = [open_run(folder, parts) for folder in folders]
@@ -69,7 +70,7 @@ def open_runs(folders: Sequence[Path]) -> list[FinishedRun]:
 
 
 def _wanted(run: FinishedRun, questions: Collection[str]) -> list[int]:
-    """Indices of the questions to show."""
+    """Return the indices of the questions to show."""
     ids = [q.id for q in run.questions]
     for id in questions:
         if id not in ids:
@@ -78,7 +79,7 @@ def _wanted(run: FinishedRun, questions: Collection[str]) -> list[int]:
 
 
 def render(data: dict[str, Any]) -> str:
-    """The HTML page of the result of `page_data`."""
+    """Return the HTML page for the result of `page_data`."""
     slots = {
         "policy": policy_of(),
         "licence": f"Charts: uPlot {UPLOT}, https://github.com/leeoniya/uPlot\n\n{_joined(['uPlot.LICENSE'])}",
@@ -90,7 +91,9 @@ def render(data: dict[str, Any]) -> str:
 
 
 def policy_of() -> str:
-    """The content security policy of every page of `render`: it may run its own script, and ask for nothing."""
+    """Return the content security policy of every page of `render`: it allows the page's own scripts and no
+    request.
+    """
     script, style = source_hash(_joined(SCRIPTS)), source_hash(_joined(STYLES))
     return f"default-src 'none'; script-src {script}; style-src {style}; base-uri 'none'"
 
@@ -100,6 +103,6 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def as_script(data: dict[str, Any]) -> str:
-    """Compact JSON that may stand inside a script element: it holds no "<", ">" or "&"."""
+    """Return compact JSON for use inside a script element: without "<", ">" or "&"."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.translate(_ESCAPES)

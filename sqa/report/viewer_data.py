@@ -5,20 +5,20 @@
      "runs": [{"name", "parts": {"translator": ...}, "notes": [...], "guessed", "buzzed", "aligned", "threshold",
                "traces": [...]}]}
 
-"threshold" is the buzzer score from which the buzzer answers, null where no such number explains all its decisions.
-A trace has one entry per question, in the same order.  With n steps:
+"threshold" is the buzzer score from which the buzzer answers, or null if no single number explains all its
+decisions. A trace has one entry per question, in the same order.  With n steps:
 
     w  the n words joined by blanks (n = 0: null); a step that only retracts has an empty word
-    s  [n] source words read, each less the one before
+    s  [n] source words read, as differences from the previous step
     e  {step: words retracted}
     g  [n][2 * guesses] page (index in "pages"), score, page, score, ...; best first
     r  [n] rank of the answer, 0 = not among the first "top"
     b  [n] buzzer score
     z  first step at which the buzzer answers, null = never
     u  n characters: 0 aligned, 1 unaligned, 2 unaligned content word
-    l  [n][...] source words (0-based in the question) that the word stands for
+    l  [n][...] source words (0-based in the question) that the word is aligned with
     o  [first, stop] of every stretch of source words that was left out
-    k  the human translation's names, numbers and dates in a sentence (docs/facts.md); missing without any
+    k  the human translation's names, numbers and dates in a sentence (docs/facts.md); missing if there are none
     f  findings, worst first: {"kind", "first", "last", "words", "source", "before", "after", "severity"}
 """
 
@@ -46,25 +46,25 @@ from sqa.pipeline.folder import FinishedRun
 from sqa.pipeline.parts import Parts
 from sqa.report.data import described, run_names
 
-VERSION = 1  # of this layout
+VERSION = 1  # version of this layout
 GRID = 101  # points of the expected-wins curve
-DIGITS = 4  # significant ones, of scores
-GUESSES = 5  # per step
-FINDINGS = 8  # per question and run, the worst
+DIGITS = 4  # significant digits of scores
+GUESSES = 5  # guesses per step
+FINDINGS = 8  # worst findings per question and run
 ERRORS = DiagnoseConfig()
 Pages = dict[str, int]  # title -> its index, in the order of first use
 
 
 @dataclass(frozen=True, slots=True)
 class ViewConfig:
-    """Settings of the page."""
+    """Settings of the viewer's page."""
 
     curve: Annotated[str, "a published expected-wins curve, or a curve file (.json)"] = "qanta2018"
     priors: Annotated[Path | None, "of the word aligner; None = the bundled ones"] = None
 
 
 def traces_data(traces: Sequence[QuestionTrace], name: str, config: ViewConfig) -> dict[str, Any]:
-    """The page's data for traces without a run's folder; their words are not aligned."""
+    """Return the page's data for traces without a run's folder; their words are not aligned."""
     pages: Pages = {}
     run = {
         "name": name,
@@ -79,7 +79,7 @@ def traces_data(traces: Sequence[QuestionTrace], name: str, config: ViewConfig) 
 
 
 def page_data(runs: Sequence[FinishedRun], indices: Sequence[int], config: ViewConfig) -> dict[str, Any]:
-    """The page's data: the questions at `indices`, in that order, of runs that have the same questions."""
+    """Return the page's data for the questions at `indices`, in that order; all runs have the same questions."""
     pages: Pages = {}
     names = run_names([run.folder for run in runs])
     shown = [_run(run, name, indices, pages, config) for run, name in zip(runs, names, strict=True)]
@@ -130,14 +130,14 @@ def _run(run: FinishedRun, name: str, indices: Sequence[int], pages: Pages, conf
 
 
 def _threshold(run: FinishedRun, traces: Sequence[QuestionTrace]) -> float | None:
-    """The buzzer's own threshold, if every buzz of the run is at or above it and no other score is."""
+    """Return the buzzer's own threshold if it separates all scores of buzzes from all other scores, else None."""
     if run.config.buzzer is None:
         return None
     threshold = getattr(run.config.buzzer.options, "threshold", None)
-    if threshold is None:  # then the trained model has one
+    if threshold is None:  # the threshold is in the trained model
         try:
             threshold = getattr(Parts().component(BUZZERS, run.config.buzzer), "threshold", None)
-        except SqaError:  # a run can be viewed without the buzzer that it was made with
+        except SqaError:  # a run can be viewed without its buzzer
             return None
     if not isinstance(threshold, (int, float)):
         return None
@@ -148,9 +148,9 @@ def _threshold(run: FinishedRun, traces: Sequence[QuestionTrace]) -> float | Non
 def _errors(
     run: FinishedRun, traces: Sequence[QuestionTrace], config: ViewConfig
 ) -> tuple[list[StepErrors] | None, list[str]]:
-    """The step-wise errors of all questions, or None and the reason where its words cannot be aligned.
+    """Return the step-wise errors of all questions, or None and the reason if the words cannot be aligned.
 
-    All questions are aligned, shown or not: links depend on the texts beside.
+    All questions are aligned, shown or not, because links depend on the other texts.
     """
     languages = Counter(trace.question.language for trace in traces)
     if len(languages) != 1:
@@ -215,6 +215,6 @@ def _guesses(row: Sequence[Any], pages: Pages) -> list[float]:
 
 
 def _short(values: Any) -> list[float]:
-    """Numbers with DIGITS significant digits, whole ones without a point."""
+    """Return numbers with DIGITS significant digits, whole numbers without a decimal point."""
     rounded = (float(f"{float(value):.{DIGITS}g}") for value in values)
     return [int(value) if value.is_integer() else value for value in rounded]
