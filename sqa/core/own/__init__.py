@@ -1,27 +1,27 @@
-"""Parts of your own by their target: `module:attribute` or `path/to/file.py:attribute`.
+"""User-defined parts, named by their target: `module:attribute` or `path/to/file.py:attribute`.
 
-A file is searched beside the config that names it, then in the current folder; it may import the files beside it.
-A run without such parts imports this module alone.  The rest of the package imports your code (`code`), checks what
-its methods return (`answers`), and calls them (`parts`).
+A file is searched beside the config that names it, then in the current folder; it may import the files beside it. A
+run without such parts imports only this module.  The rest of the package imports the user's code (`code`), checks
+the values that its methods return (`answers`), and calls them (`parts`).
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# The project's packages.  Their version is in every signature, so their code is no part of a key.
+# The project's packages.  Their version is in every signature, so keys do not include their code.
 PACKAGES = frozenset({"sqa", "sqa_services", "smt", "guessers", "buzzers", "experiments"})
 
-BUILT: list[Any] = []  # the `Code` of every part of your own that this process has built, in that order
+BUILT: list[Any] = []  # the `Code` of every user-defined part built by this process, in order
 GIVEN: dict[str, Any] = {}  # name -> an object that was passed to `sqa.run` as a part
 
 
 @dataclass(frozen=True, slots=True)
 class OwnPart:
-    """A part of your own inside another part's config: `policy: {name: "mine.py:build", patience: 2}`."""
+    """A user-defined part inside another part's config: `policy: {name: "mine.py:build", patience: 2}`."""
 
-    name: str  # its target
-    options: Any  # instance of the dataclass that its build function takes
+    name: str  # target of the part
+    options: Any  # instance of its build function's config dataclass
 
 
 def in_file(target: str) -> bool:
@@ -49,5 +49,5 @@ def located(target: str, folder: Path | None = None) -> str:
 
 
 def short(target: str) -> str:
-    """Return a target as store keys and reports have it: a file without its folder."""
+    """Return a target as shown in store keys and reports: a file without its folder."""
     return target if not in_file(target) else f"{Path(split(target)[0]).name}:{split(target)[1]}"

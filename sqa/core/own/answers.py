@@ -1,8 +1,8 @@
-"""Contracts of what the methods and attributes of own parts return: a type for msgspec, and a check beyond it.
+"""Contracts of values returned by user-defined parts: a type for msgspec, and further checks.
 
 mine.py:build: guess() must return a list of (page, score) for each text; Expected `array`, got `str` - at `$[0]`
 
-The pipeline checks the content of emissions, guesses and buzzes, as it does for every part (sqa/core/trace.py).
+The pipeline checks the content of emissions, guesses and buzzes for all parts (sqa/core/trace.py).
 """
 
 import sys
@@ -27,15 +27,17 @@ class Answer:
     """The contract of a returned value or an attribute."""
 
     expected: str
-    kind: Any  # its type
+    kind: Any  # type of the value
     finish: Callable[..., Any] = lambda value, *_: value  # (value, arguments of the call) -> value; raises ValueError
 
     def checked(self, where: str, value: Any, *arguments: Any) -> Any:
-        """Return a value in its plain type.  Raises DataError, one line that begins with `where`, for any other."""
+        """Return a value in its plain type; raises DataError, one line that begins with `where`, if the type is
+        wrong.
+        """
         try:
-            plain = to_builtins(value, builtin_types=(bytes,), enc_hook=methodcaller("tolist"))  # numpy's have one
+            plain = to_builtins(value, builtin_types=(bytes,), enc_hook=methodcaller("tolist"))  # numpy has `tolist`
             return self.finish(convert(plain, self.kind), *arguments)
-        except (AttributeError, ValueError, TypeError, OverflowError) as error:  # msgspec's are ValueErrors
+        except (AttributeError, ValueError, TypeError, OverflowError) as error:  # msgspec's errors are ValueErrors
             raise DataError(f"{where} {self.expected}; {error}") from error
 
 
@@ -48,7 +50,7 @@ def _copy(copy: Question, given: Question, *_: Any) -> Question:
 
 
 def words(where: str, value: Any) -> Iterator[str | Write]:
-    """Yield what translate() returned, checked word by word."""
+    """Yield the words that translate() returned, each one checked."""
     if isinstance(value, (str, bytes)) or not isinstance(value, (Iterator, Sequence)):
         raise DataError(f"{where} {WORD.expected}, got {type(value).__name__}")
     for word in value:
@@ -61,7 +63,7 @@ LINE = Answer("text of one line without blanks around it", Line)
 SCORES = Answer(
     "a number for each row", list[float], lambda *rows: np.array([row for row, _ in zip(*rows, strict=True)])
 )
-# `languages` is checked where they are compared with the questions', and nothing is done with what `check` returns.
+# `languages` is checked in the comparison with the questions' languages; the value returned by `check` is ignored.
 ATTRIBUTES: Mapping[str, Answer] = {
     **dict.fromkeys(("name", "unit", "label"), LINE),
     "digits": Answer("a number of digits, 0 to 17", Annotated[int, Meta(ge=0, le=17)]),

@@ -1,8 +1,8 @@
-"""The code of a part of your own: imported normally, and the digest of its files that is in store keys.
+"""Code of user-defined parts: its import, and the digest of its files for store keys.
 
-Own code is every Python file outside the standard library, site-packages and this project.  The digest of a part
-covers its file, the files that import statements reach from there, in functions too, and what else its import loads.
-It does not cover a module that a function imports by a computed name.
+User code is every Python file outside the standard library, site-packages and this project.  The digest of a part
+covers its file, all files reachable by import statements (including those in functions), and all other files that
+its import loads.  It does not cover a module that a function imports by a computed name.
 """
 
 import ast
@@ -28,7 +28,7 @@ LOADED: dict[str, "Code"] = {}  # target -> its code
 
 
 class Code:
-    """The imported module of a part, and the files that it consists of."""
+    """The imported module of a part, and its files."""
 
     def __init__(self, target: str, root: ModuleType, named: Mapping[str, Path], files: Mapping[Path, str]) -> None:
         self.target, self.root = target, root
@@ -37,20 +37,21 @@ class Code:
 
     @property
     def digest(self) -> str:
-        """The sha256 (hex) of the part's name and of its files, wherever its folder lies."""
+        """Sha256 (hex) of the part's name and of its files, independent of the folder's location."""
         home = Path(self.root.__file__ or "").parent
         rows = sorted((os.path.relpath(file, home), sha256) for file, sha256 in self.files.items())
         return hashlib.sha256(json.dumps([short(self.target), rows]).encode()).hexdigest()
 
     def current(self) -> bool:
-        """Return whether no file was edited since."""
+        """Return whether no file has been edited since the import."""
         return all(_sha256(file) == sha256 for file, sha256 in self.files.items())
 
 
 def load(target: str) -> Code:
-    """Import the module of a target: once, and after an edit again.
+    """Import the module of a target, once per version of its files.
 
-    Raises ConfigError for a missing or invalid file, ImportError and the like for what the import itself raises.
+    Raises ConfigError for a missing or invalid file; errors of the import itself (ImportError and others) pass
+    through.
     """
     forget([code for code in LOADED.values() if not code.current()])
     if target not in LOADED:
@@ -75,7 +76,10 @@ def load(target: str) -> Code:
 
 @contextmanager
 def at_work() -> Iterator[None]:
-    """Check the modules that parts import while they run.  An edited file: DataError.  A computed name: a warning."""
+    """Check the modules that parts import while they run.
+
+    Raises DataError for an edited file; warns about a module imported by a computed name.
+    """
     before = set(sys.modules)
     yield
     known = {name: code for code in LOADED.values() for name in code.named}
@@ -87,7 +91,7 @@ def at_work() -> Iterator[None]:
 
 
 def forget(stale: Collection[Code]) -> None:
-    """Let parts be imported again, with all own code that they consist of."""
+    """Allow a new import of these parts and of all user code that they use."""
     for code in stale:
         for name in code.named:
             sys.modules.pop(name, None)
@@ -95,7 +99,7 @@ def forget(stale: Collection[Code]) -> None:
 
 
 def _make_way(named: Mapping[str, Path]) -> set[Path]:
-    """Let modules that no part has imported be imported again: they may be older than their files, which it returns."""
+    """Allow a new import of modules that no part has imported, since they may be outdated; return their files."""
     known = {file for code in LOADED.values() for file in code.files}
     for name, file in named.items():
         loaded = getattr(sys.modules.get(name), "__file__", None)
@@ -107,7 +111,7 @@ def _make_way(named: Mapping[str, Path]) -> set[Path]:
 
 
 def _searched_first(file: Path) -> str:
-    """Return the name of a file's module; its folder is searched first, as for `python mine.py`."""
+    """Return the name of a file's module and put its folder first on `sys.path`, as `python mine.py` does."""
     if not file.is_file():
         raise ConfigError(f"{file}: no such file; it is looked for beside the config, then in the current folder")
     sys.path[:] = [str(file.parent), *(folder for folder in sys.path if folder != str(file.parent))]
@@ -126,7 +130,9 @@ def _from_file(name: str, file: Path) -> ModuleType:
 
 
 def _reached(root: str, file: Path | None) -> dict[str, Path]:
-    """Return module -> file of the own code that import statements reach from a module, in its functions too."""
+    """Return module -> file of the user code reachable by import statements from a module, including its
+    functions.
+    """
     found: dict[str, Path] = {}
     todo = [(root, file)]
     while todo:
@@ -142,7 +148,7 @@ def _reached(root: str, file: Path | None) -> dict[str, Path]:
 
 
 def _imports(file: Path, package: str) -> Iterator[str]:
-    """Yield the modules that the import statements of a file may load.  Invalid Python: SyntaxError."""
+    """Yield the modules that the import statements of a file may load; raises SyntaxError for invalid Python."""
     for node in ast.walk(ast.parse(file.read_bytes(), str(file))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -153,7 +159,7 @@ def _imports(file: Path, package: str) -> Iterator[str]:
 
 
 def _file_of(module: str, root: str) -> Path | None:
-    """Return the file of a module; None unless it is own code, or in the package of `root`, wherever that lies."""
+    """Return the file of a module, or None unless it is user code or in the package of `root`."""
     spec, package = _spec(module), module.partition(".")[0]
     if spec is None or package in PACKAGES or not (spec.origin or "").endswith(".py"):
         return None
@@ -175,7 +181,7 @@ def _sha256(file: Path) -> str:
 
 
 def named(target: str) -> tuple[Code, Any]:
-    """Return the code and the object of a target.  ConfigError says why it cannot be imported."""
+    """Return the code and the object of a target; raises ConfigError with the reason if it cannot be imported."""
     try:
         code = load(located(target))
         return code, getattr(code.root, split(target)[1])
@@ -184,7 +190,9 @@ def named(target: str) -> tuple[Code, Any]:
 
 
 def built(target: str) -> tuple[Code, Any]:
-    """Return the code of a target and what its function returns without parameters.  ConfigError says why it fails."""
+    """Return the code of a target and the result of its function without arguments; raises ConfigError if it
+    fails.
+    """
     code, build = named(target)
     try:
         part = build()

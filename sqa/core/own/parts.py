@@ -1,4 +1,4 @@
-"""A part of your own as the project calls it: what it returns is checked, and its code is in its fingerprint."""
+"""Wrappers of user-defined parts: they check returned values and include the part's code in its fingerprint."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from sqa.core.types import Floats
 
 
 class OwnComponent:
-    """A part of your own: those methods and attributes of its kind that the part has, checked."""
+    """A checked user-defined part with those methods and attributes of its kind that it defines."""
 
     def __init__(self, kind: str, name: str, digest: str, part: Any, config: object) -> None:
         self.own_part, self._kind, self._name, self._digest, self._config = part, kind, name, digest, config
@@ -28,24 +28,26 @@ class OwnComponent:
             setattr(self, member, partial(self._call, member) if callable(value) else value)
 
     def own_fingerprint(self) -> str | None:
-        """Return what the part's fingerprint() returns; empty without one."""
+        """Return the result of the part's own fingerprint(), or an empty string if it has none."""
         text: str | None = self._call("fingerprint") if hasattr(self.own_part, "fingerprint") else ""
         if text is None and self._kind != "quality metric":
             raise DataError(f"{self._name}: fingerprint() must return {LINE.expected}, got None")
         return text
 
     def fingerprint(self) -> str | None:
-        """Return the sha256 (hex) of its code, its config and its own fingerprint; None if that is None."""
+        """Return the sha256 (hex) of its code, its config and its own fingerprint; None if the own fingerprint
+        is None.
+        """
         if (own := self.own_fingerprint()) is None:
             return None
         return hashlib.sha256(json.dumps([self._digest, repr(self._config), own]).encode()).hexdigest()
 
     def __repr__(self) -> str:
-        """Its name and fingerprint: the fingerprints of translators hold this of a policy."""
+        """Return the part's name and fingerprint; a translator's fingerprint contains this text for its policy."""
         return f"{self._name} {self.fingerprint()}"
 
     def _call(self, method: str, *arguments: Any) -> Any:
-        """Call a method of the part.  DataErrors about its answer name the method."""
+        """Call a method of the part; a DataError about the returned value names the method."""
         value = getattr(self.own_part, method)(*arguments)
         where = f"{self._name}: {method}() must return"
         if method == "translate":
@@ -54,7 +56,7 @@ class OwnComponent:
 
 
 class OwnMetric(OwnComponent):
-    """A metric of your own; its signature ends in a digest of its code."""
+    """A user-defined metric; its signature ends in a digest of its code."""
 
     score: Callable[[Floats], float]
 
@@ -71,7 +73,7 @@ class OwnMetric(OwnComponent):
         return f"{self._call('signature')}|source:{self._digest[:16]}"
 
     def _score_each(self, stats: Floats) -> Floats:
-        """Return the score of each row of sums (B, d), nan where there is none: (B,) float64."""
+        """Return (B,) float64: the score of each row of sums (B, d), nan if undefined."""
         scores = np.full(len(stats), np.nan)
         for at, row in enumerate(stats):
             with suppress(NotComputable):
@@ -80,7 +82,7 @@ class OwnMetric(OwnComponent):
 
 
 def component(kind: str, name: str, digest: str, part: Any, config: object) -> Any:
-    """Return a part of your own of a kind of registry as the project calls it."""
+    """Return a user-defined part of a registry's kind, wrapped for the project."""
     if kind not in MEMBERS:
         return part
     made = (OwnMetric if "metric" in kind else OwnComponent)(kind, name, digest, part, config)
