@@ -1,1 +1,3 @@
-"""What the whole task is said in: values, contracts, errors, the trace, the store.  Knows no other room."""
+"""Base package of the project: values, contracts, errors, the trace.  It imports no other package of the
+project.
+"""

@@ -1,8 +1,8 @@
 """Threads of numerical libraries, and batches of similar length.
 
-Networks of a few million weights are slower on many threads than on one, and on a busy machine many times slower,
-because a thread that waits for a processor holds up all others.  So small models take one thread, large ones all
-processors.  A user's OMP_NUM_THREADS is kept.
+Networks of a few million weights run slower on many threads than on one.  On a busy machine they are many times
+slower, because a thread that waits for a processor holds up all others.  Small models therefore use one thread, and
+large models use all processors.  A user's OMP_NUM_THREADS is kept.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # read when numpy and torch are loaded
-OURS = "SQA_SET_THREADS"  # the number that was set here, so that it is not taken for the user's
+OURS = "SQA_SET_THREADS"  # the number that was set here, to tell it from the user's
 # Parts with a large model, and programs with an unknown one; all others of the registry run best on one thread.
 LARGE = frozenset("causal-lm llm e5 pretrained ctranslate2 bert comet bleurt bertscore".split())
 UNKNOWN = frozenset(("command", "simuleval"))
@@ -20,7 +20,7 @@ QUOTA = Path("/sys/fs/cgroup/cpu.max")  # "200000 100000": two processors' worth
 
 
 def usable(quota: Path = QUOTA) -> int:
-    """Return the number of processors that this process may use, within its share of time."""
+    """Return the number of processors that this process may use, limited by its CPU quota."""
     bound = len(os.sched_getaffinity(0))
     try:
         share, period = quota.read_text(encoding="ascii").split()
@@ -30,7 +30,7 @@ def usable(quota: Path = QUOTA) -> int:
 
 
 def part_names(config: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of a run's parts, those inside a fusion too, from the plain values of its config."""
+    """Yield the names of a run's parts, including those inside a fusion, from the plain values of its config."""
     waiting = [config.get(key) for key in ("translator", "guesser", "buzzer")]
     while waiting:
         part = waiting.pop()
@@ -47,13 +47,16 @@ def part_names(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def set_for(parts: Iterable[str], environment: MutableMapping[str, str] = os.environ) -> int | None:
-    """Set and return the number of threads for parts of these names; "mine.py:build" is a part of your own."""
+    """Set and return the number of threads for parts of these names; "mine.py:build" is a user-defined part."""
     large = any(part in LARGE | UNKNOWN or ":" in part for part in parts)
     return set_threads(usable() if large else 1, environment)
 
 
 def set_threads(number: int, environment: MutableMapping[str, str] = os.environ) -> int | None:
-    """Set the number of threads of numpy and torch, best before they are loaded; return None if the user has set it."""
+    """Set and return the number of threads of numpy and torch; return None if the user has set it.
+
+    Call it before numpy and torch are loaded if possible; a loaded torch is set too.
+    """
     given = environment.get(VARIABLES[0])
     if given is not None and given != environment.get(OURS):
         return None
@@ -67,7 +70,7 @@ def set_threads(number: int, environment: MutableMapping[str, str] = os.environ)
 
 
 def buckets(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Yield groups of rows of similar length, longest first: at most `tokens` with padding, or one row."""
+    """Yield groups of rows of similar length, longest first: at most `tokens` including padding, or one row."""
     group: list[int] = []
     for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
         if group and (len(group) + 1) * lengths[group[0]] > tokens:

@@ -1,6 +1,6 @@
 """Differences of systems, trainings and values of k, by resampling questions (sqa/core/significance.py).
 
-    interval of a difference  plain percentiles, which hold there and BCa does not (Efron 1979; Koehn 2004); their
+    interval of a difference  plain percentiles, which are valid here while BCa is not (Efron 1979; Koehn 2004); their
                               coverage: tests/property/test_coverage_of_intervals.py
     paired bootstrap          p = (1 + #{|d*_b - d| >= |d|}) / (B + 1), d the observed difference; two-sided
     approximate randomisation p = (1 + #{|d*_b| >= |d|}) / (B + 1), where resample b exchanges the two systems'
@@ -35,35 +35,35 @@ from sqa.core.significance import (
 )
 from sqa.core.types import Bools, Floats
 
-PERMUTATIONS = 20_000  # of every test
-STOP = 0.05  # a permutation test ends early once its p is above
-_BLOCK = 2_000  # permutations
-_SWAP, _INSIDE, _SETS, _QUESTIONS, _TRAININGS = range(2, 7)  # streams of random numbers that share a seed
+PERMUTATIONS = 20_000  # permutations per test
+STOP = 0.05  # a permutation test ends early once its p is above this
+_BLOCK = 2_000  # permutations per block
+_SWAP, _INSIDE, _SETS, _QUESTIONS, _TRAININGS = range(2, 7)  # random streams that share a seed
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two systems on the same questions: a minus b, its percentile interval, and both two-sided p-values."""
+    """Comparison of two systems on the same questions: a minus b, percentile interval, two-sided p-values."""
 
     a: float
     b: float
     diff: float  # a - b
     low: float
     high: float
-    p_bootstrap: float  # in 1/(resamples+1) .. 1
+    p_bootstrap: float  # from 1/(resamples+1) to 1
     p_randomization: float
-    n: int  # questions
+    n: int  # number of questions
 
     @property
     def value(self) -> float:
-        """The difference, as the value of a row of results."""
+        """Difference, as the value of a row of results."""
         return self.diff
 
 
 def compare_many(
     pairs: Sequence[tuple[Floats, Floats]], metrics: Sequence[Resampled], n_resamples: int = 1000, seed: int = 0
 ) -> list[Comparison]:
-    """One comparison per (a (n, d_i), b (n, d_i)) and metric; row i of a and b is the same question."""
+    """Return one comparison per (a (n, d_i), b (n, d_i)) and metric; row i of a and b is the same question."""
     a, b = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     n = common_size([*a, *b], [*metrics, *metrics], n_resamples)
     for left, right, metric in zip(a, b, metrics, strict=True):
@@ -85,14 +85,14 @@ def compare_many(
 
 
 def compare(a: Floats, b: Floats, metric: Resampled, n_resamples: int = 1000, seed: int = 0) -> Comparison:
-    """Paired comparison of two systems' statistics (n, d) on the same questions in the same order."""
+    """Return the paired comparison of two systems' statistics (n, d) on the same questions in the same order."""
     return compare_many([(a, b)], [metric], n_resamples, seed)[0]
 
 
 def compare_pooled(pairs: Sequence[tuple[Floats, Floats]], metric: Resampled, n_resamples: int = 1000) -> Interval:
-    """Return a minus b with its percentile interval, the mean over data sets of the same weight.
+    """Return the mean over data sets of a minus b, with equal weights, and its percentile interval.
 
-    pairs: a and b (n_i, d) of each data set.  Questions are drawn within each of them.
+    pairs: a and b (n_i, d) of each data set.  Questions are resampled within each data set.
     """
     rng, value, samples = np.random.default_rng(0), 0.0, np.zeros(n_resamples)
     for a, b in pairs:
@@ -105,10 +105,12 @@ def compare_pooled(pairs: Sequence[tuple[Floats, Floats]], metric: Resampled, n_
 def compare_trainings(
     a: Sequence[Floats], b: Sequence[Floats], metric: Resampled, n_resamples: int = 1000, same: bool = False
 ) -> Interval:
-    """Return the mean score over the trainings of one system minus that of another, with its percentile interval.
+    """Return the mean score over the trainings of one system minus that of another, with its percentile
+    interval.
 
-    a, b: statistics (n, d) of each training; row i of all of them is the same question.  Questions and trainings are
-    drawn.  same: table i of both comes from the same training (one model at two k), so both are drawn together.
+    a, b: statistics (n, d) of each training; row i of all of them is the same question.  Questions and trainings
+    are resampled.  same: table i of both comes from the same training (one model at two k), so both are drawn
+    together.
     """
     if not a or not b or len({table.shape for table in (*a, *b)}) != 1:
         shapes = ", ".join(str(table.shape) for table in (*a, *b))
@@ -129,13 +131,17 @@ def compare_trainings(
 
 
 def p_value(observed: Floats, null: Floats) -> Floats:
-    """Return how often chance gives as much or more, (R,), one-sided; observed is (R,), null (B, R)."""
+    """Return (R,): one-sided probability under the null of a value at least as large; observed (R,), null (B,
+    R).
+    """
     result: Floats = (1 + (~_smaller(null, observed)).sum(axis=0)) / (len(null) + 1)
     return np.where(np.isnan(observed), 1.0, result)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjusted p-values (Holm 1979): rejecting those at most alpha errs anywhere with a chance of alpha at most."""
+    """Return adjusted p-values (Holm 1979): rejecting those <= alpha has a family-wise error rate of at most
+    alpha.
+    """
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])
     adjusted, least = [0.0] * len(p_values), 0.0
     for rank, i in enumerate(order):
@@ -163,7 +169,7 @@ def null_of(table: Floats, statistic: Callable[[Floats], Floats], permutations: 
 def p_values(
     table: Floats, statistic: Callable[[Floats], Floats], observed: Floats, permutations: int, seed: int
 ) -> Floats:
-    """Return p of R tables (n, m, d, R) against `observed` (R,), one-sided; the statistic is that of `null_of`."""
+    """Return one-sided p-values of R tables (n, m, d, R) against `observed` (R,); `statistic` as in `null_of`."""
     seeds = _permutation_seeds(permutations, seed)
     as_large, drawn = np.zeros(len(observed), np.int64), np.zeros(len(observed), np.int64)
     for start in range(0, permutations, _BLOCK):
@@ -178,7 +184,7 @@ def p_values(
 
 
 def shuffled(table: Floats, sets: int, seed: int) -> Floats:
-    """Return copies (n, m, d, sets) of a table (n, m, d), the conditions permuted inside each question."""
+    """Return copies (n, m, d, sets) of a table (n, m, d), with the conditions permuted inside each question."""
     n, m = table.shape[:2]
     order = np.random.default_rng([seed, _SETS]).random((sets, n, m)).argsort(axis=2).transpose(1, 2, 0)  # (n, m, sets)
     return np.take_along_axis(table[..., None], order[:, :, None, :], axis=1)
@@ -188,19 +194,21 @@ def shuffled(table: Floats, sets: int, seed: int) -> Floats:
 
 
 def _swap_weights(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
-    """Blocks (b, n) of 0/1 weights: on which questions the two systems change places."""
+    """Yield blocks (b, n) of 0/1 weights: 1 for questions on which the two systems are exchanged."""
     rng = np.random.default_rng([seed, _SWAP])
     for rows in block_sizes(n, n_resamples):
         yield rng.integers(0, 2, size=(rows, n)).astype(np.float64)
 
 
 def _multinomial(rng: np.random.Generator, n: int, n_resamples: int) -> Floats:
-    """All weights (n_resamples, n) at once, for the levels above the question."""
+    """Return all weights (n_resamples, n) at once, for the levels above the question."""
     return rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(np.float64)
 
 
 def _exchanged(metric: Resampled, a: Floats, b: Floats) -> Callable[[Floats], Floats]:
-    """The differences of two systems with sums a and b (d,), some questions' statistics exchanged, by w @ (b - a)."""
+    """Return a function from w @ (b - a) to the differences of two systems with exchanged questions; sums a and
+    b (d,).
+    """
     return lambda change: metric.score_many(a + change) - metric.score_many(b - change)
 
 
@@ -209,7 +217,7 @@ def _smaller(null: Floats, observed: Floats) -> Bools:
 
 
 def _permutation_seeds(permutations: int, seed: int) -> Any:
-    """(permutations,) uint64: where the random numbers of each begin."""
+    """Return (permutations,) uint64: the seed of each permutation's random numbers."""
     return np.random.default_rng([seed, _INSIDE]).integers(2**64, size=permutations, dtype=np.uint64)
 
 
@@ -229,10 +237,12 @@ def _sums(table: Floats, seeds: Any) -> Iterator[Floats]:
 
 
 def _permuted(table: Floats, questions: Any, seeds: Any) -> Floats:
-    """Return the sums (b, m, c) of a table (n, m, c), the rows of each question in an own order for each seed (b,).
+    """Return the sums (b, m, c) of a table (n, m, c), each question's rows permuted separately for each seed
+    (b,).
 
-    Fisher and Yates's shuffle, by the upper 32 bits of Marsaglia's xorshift, which begins at Steele's mixture of the
-    seed and the question's number (n,): an order depends on nothing else.
+    The shuffle is Fisher and Yates's, with the upper 32 bits of Marsaglia's xorshift as random numbers.  The
+    generator starts at Steele's mixture of the seed and the question's number (n,), so an order depends on nothing
+    else.
     """
     rows, upper, sums = np.arange(len(seeds)), np.uint64(32), np.zeros((len(seeds), *table.shape[1:]))
     for question, values in zip(questions, table, strict=True):

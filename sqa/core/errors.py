@@ -1,4 +1,4 @@
-"""Errors that the project raises on purpose, and their exit codes.
+"""Deliberate errors of the project, and their exit codes.
 
     SqaError                      exit 1   a check failed
       ConfigError                 exit 2   a config, flag or argument is wrong; lists all problems at once
@@ -8,8 +8,8 @@
       NotComputable               exit 1   a metric is undefined here; never turned into 0
       RemoteProtocolError         exit 1   the program at the other end broke the protocol or is gone
 
-A message says what is wrong, where, what was expected and what to do, within a screen, even where it quotes long or
-binary text of a file or a program.
+A message names the problem, its location, the expected value and the remedy.  It fits on one screen even if it
+quotes long or binary text of a file or a program.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from collections.abc import Callable, Sequence
 from typing import ParamSpec
 
 P = ParamSpec("P")
-LONGEST = 1200  # characters of a line of a message
-MOST = 40  # lines
+LONGEST = 1200  # characters per line of a message
+MOST = 40  # lines per message
 _HEAD, _TAIL = 800, 300  # characters kept of a longer line
-# not \t\n
+# all control characters and line separators except \t and \n
 _UNSEEN = {c: repr(chr(c))[1:-1] for c in (*range(9), *range(11, 32), 127, *range(128, 160), 0x2028, 0x2029)}
 
 
@@ -41,7 +41,7 @@ def on_a_screen(text: str) -> str:
 
 
 class SqaError(Exception):
-    """Base of all deliberate errors. `exit_code` is what the command line returns."""
+    """Base of all deliberate errors.  `exit_code` is the exit code of the command line."""
 
     exit_code = 1
 
@@ -60,17 +60,17 @@ class ConfigError(SqaError):
 
 
 class DataError(SqaError):
-    """A data file is missing, malformed or not what was expected."""
+    """A missing, malformed or unexpected data file."""
 
     exit_code = 3
 
 
 class ChecksumError(DataError):
-    """A file's bytes are not those the manifest names."""
+    """A file whose bytes differ from the manifest."""
 
 
 class TraceError(SqaError):
-    """A trace row breaks the rules of `sqa.core.trace`."""
+    """A trace row that breaks the rules of `sqa.core.trace`."""
 
     exit_code = 3
 
@@ -87,15 +87,15 @@ class TraceError(SqaError):
 
 
 class NotComputable(SqaError):
-    """A number is undefined on this input (an empty set, a metric under revision)."""
+    """A number that is undefined on this input (an empty set, a metric under revision)."""
 
 
 class RemoteProtocolError(SqaError):
-    """The program at the other end broke the protocol or is gone; the message quotes its answer."""
+    """A protocol error or the end of the program at the other end; the message quotes its answer."""
 
 
 def returns_exit_code(main: Callable[P, None]) -> Callable[P, int]:
-    """Let a main function return 0, or print a deliberate error on stderr and return its exit code."""
+    """Make a main function return 0, or print a deliberate error on stderr and return its exit code."""
 
     @functools.wraps(main)
     def wrapped(*arguments: P.args, **options: P.kwargs) -> int:

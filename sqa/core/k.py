@@ -1,4 +1,4 @@
-"""The k of a translator: how many source words are read before the first target word."""
+"""The k of a translator: the number of source words read before the first target word."""
 
 from typing import Literal
 
@@ -6,11 +6,11 @@ from sqa.core.errors import ConfigError
 
 K = int | str  # at least 1; or "full", the whole sentence first
 FULL: Literal["full"] = "full"
-LONGEST = 10_000  # source words, in place of "full" where a number is needed: longer than any sentence
+LONGEST = 10_000  # source words, as the number for "full": longer than any sentence
 
 
 def parse_k(k: K) -> int:
-    """Return a config's k as a number of words; raise ConfigError unless it is at least 1 or "full"."""
+    """Return a config's k as a number of words; raises ConfigError unless it is at least 1 or "full"."""
     if k == FULL:
         return LONGEST
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:
@@ -20,7 +20,7 @@ def parse_k(k: K) -> int:
 
 
 def order(k: K | float) -> float:
-    """Sort key of a k, or of a share of the source: "full" and every other name last."""
+    """Return the sort key of a k, or of a share of the source; "full" and all other names are last."""
     try:
         return float(k)
     except ValueError:

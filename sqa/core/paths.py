@@ -1,7 +1,7 @@
 """Paths of the project's folders, the bundled data and the user's cache.
 
-In a checkout the folders beside `sqa` (configs, data, docs, smt, ...) are what they are in the repository; in an
-installed package they lie below `sqa/bundled`.
+In a checkout, the folders beside `sqa` (configs, data, docs, smt, ...) are those of the repository.  In an
+installed package they are below `sqa/bundled`.
 """
 
 import os
@@ -17,7 +17,9 @@ CONFIGS = ROOT / "configs"
 
 
 def beside(name: str, folder: Path | None) -> str:
-    """Return a path that exists below the config's `folder` relative to here; return other texts unchanged."""
+    """Return a path that exists below the config's `folder`, relative to the current folder; other texts are
+    unchanged.
+    """
     path = Path(folder or "", name)
     there = path.parent if "{" in path.name else path  # prism/{run}.txt
     is_word = "/" not in name and not path.suffix
@@ -25,9 +27,9 @@ def beside(name: str, folder: Path | None) -> str:
 
 
 def config_file(path: Path) -> Path:
-    """A config file, or the bundled one of that name (`xqb_es_wait6_bm25`, `configs/xqb.yaml:NAME`).
+    """Return a config file, or the bundled one of that name (`xqb_es_wait6_bm25`, `configs/xqb.yaml:NAME`).
 
-    A name without a suffix that is neither: ConfigError.  A missing file is left to its reader.
+    Raises ConfigError for a name without a suffix that is neither.  The caller handles a missing file.
     """
     name, colon, entry = str(path).partition(":")
     file = Path(name)
@@ -43,7 +45,9 @@ def config_file(path: Path) -> Path:
 
 
 def cache_dir() -> Path:
-    """The folder for downloads: $SQA_CACHE, else $XDG_CACHE_HOME/sqa, else ~/.cache/sqa. Not created here."""
+    """Return the folder for downloads: $SQA_CACHE, else $XDG_CACHE_HOME/sqa, else ~/.cache/sqa.  It is not
+    created.
+    """
     own = os.environ.get("SQA_CACHE")
     if own:
         return Path(own).expanduser()

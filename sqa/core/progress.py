@@ -1,6 +1,6 @@
 """Progress on stderr (tqdm): a bar on a terminal, a line every half minute in a pipe or a log file.
 
-A block of translations takes minutes, so a heartbeat redraws the bar meanwhile, with the time so far.
+A block of translations takes minutes, so a heartbeat redraws the bar with the elapsed time in between.
 """
 
 import sys
@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Any, TextIO
 
-BEAT, LINE = 4.0, 30.0  # seconds between two drawings on a terminal, and between two lines elsewhere
+BEAT, LINE = 4.0, 30.0  # seconds between updates on a terminal, and elsewhere
 _LINE = "{desc}: {n_fmt}/{total_fmt} {unit}, {elapsed}, {remaining} to go{postfix}"
 
 
 class _Lines:
-    """A stream on which every drawing is a separate line."""
+    """A stream that shows every update of a bar as a separate line."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream, self._last = stream, ""
@@ -30,7 +30,7 @@ class _Lines:
 
 
 def _settings() -> dict[str, Any]:
-    """tqdm's settings for the stream it draws on."""
+    """Return tqdm's settings for the output stream."""
     if sys.stderr.isatty():
         return {"file": sys.stderr, "dynamic_ncols": True}
     return {"file": _Lines(sys.stderr), "mininterval": LINE, "maxinterval": LINE, "bar_format": _LINE}
@@ -38,7 +38,7 @@ def _settings() -> dict[str, Any]:
 
 @contextmanager
 def bar(description: str, total: float, done: float = 0, unit: str = "question", **settings: Any) -> Iterator[Any]:
-    """A bar with a heartbeat; `done` of `total` are done already."""
+    """Show a bar with a heartbeat; `done` of `total` are already finished."""
     from tqdm import tqdm
 
     stop = Event()

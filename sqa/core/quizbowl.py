@@ -1,4 +1,4 @@
-"""Right answers as Quizbowl takes them, more generous than `is_right` (sqa/core/answers.py)."""
+"""Right answers by Quizbowl's rules, which are more generous than `is_right` (sqa/core/answers.py)."""
 
 import functools
 import re
@@ -13,20 +13,20 @@ _SILENT = re.compile(r"['’`ʻ]|\(disambiguation\)")
 _BETWEEN = re.compile(r"[^\w()]+")
 _PARENTHESIS = re.compile(r"\([^)]*\)?|\)")
 _ARTICLES = frozenset({"the", "a", "an"})
-_STATES = ("emirate of ", "sultanate of ", "principality of ", "state of ")  # as good as the name alone
+_STATES = ("emirate of ", "sultanate of ", "principality of ", "state of ")  # equivalent to the name alone
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def spelling(title: str) -> str:
-    """A title without case, accents, punctuation and "(disambiguation)"; other parentheses stay."""
-    letters = key(unicodedata.normalize("NFKD", key(title)))  # some signs are made of capitals or of "_": U+33D7 is PH
+    """Return a title without case, accents, punctuation and "(disambiguation)"; other parentheses stay."""
+    letters = key(unicodedata.normalize("NFKD", key(title)))  # some signs decompose into capitals or "_": U+33D7 is PH
     plain = unmarked(unicodedata.normalize("NFKD", letters).translate(_UNDECOMPOSED)).replace("&", " and ")
     return " ".join(_BETWEEN.sub(" ", _SILENT.sub("", plain)).split())
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def bare(title: str) -> str:
-    """`spelling` without what stands in parentheses, an article before it, a plural's s, "Emirate of" and the like."""
+    """Return `spelling` without parentheses, a leading article, a plural's s, "Emirate of" and similar prefixes."""
     text = " ".join(_PARENTHESIS.sub(" ", spelling(title)).split())
     text = next((text.removeprefix(state) for state in _STATES if text.startswith(state)), text)
     words = text.split()
@@ -41,26 +41,26 @@ def _singular(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Right answers as Quizbowl matches them: everything that `is_right` takes, and what the tables hold.
+    """Right answers as Quizbowl matches them: all matches of `is_right`, and those in the tables.
 
-    A guess is right if one of these holds, tried in this order:
+    A guess is right if one of these rules holds, tried in this order:
 
         spelling   both titles have the same `spelling`
-        accepted   packets' answer lines of the question's page take the guess for right (`titles`, `forms`), or the
-                   guess's page takes the question's, where that is a name that is no page of its own (`forms`)
+        accepted   answer lines of the question's page accept the guess (`titles`, `forms`), or answer lines of the
+                   guess's page accept the question's page, if that is a name without a page of its own (`forms`)
         bare       both have the same `bare` form, and no two pages share it (`shared`)
 
-    "Paris (mythology)" is "Paris" if one page has that bare form; if both "Spin" and "Spins" are pages, they differ.
-    sqa/data/answer_aliases.py makes the tables; all keys and values are spellings, `shared` are bare forms.
+    "Paris (mythology)" is "Paris" if one page has that bare form; if both "Spin" and "Spins" are pages, they
+    differ. sqa/data/answer_aliases.py makes the tables; all keys and values are spellings, `shared` are bare forms.
     """
 
-    titles: Mapping[str, Collection[str]]  # page -> other pages that are right where it is asked for; one way
+    titles: Mapping[str, Collection[str]]  # page -> other pages accepted for it; one-way
     forms: Mapping[str, Collection[str]]  # page -> names that are no pages; both ways
     shared: Collection[str]
-    name: str  # with the version of the tables: part of signatures
+    name: str  # includes the version of the tables: part of signatures
 
     def is_right(self, guess: str, page: str) -> bool:
-        """True if the guess is right where `page` is asked for."""
+        """Return whether the guess is right for a question about `page`."""
         if is_right(guess, page):
             return True
         given, wanted = spelling(guess), spelling(page)
@@ -75,5 +75,7 @@ class Accepted:
 
 
 def takes(guess: str, right: Collection[str]) -> bool:
-    """True if a short answer is one of the right ones, compared as `bare` forms: without case, article, ..."""
+    """Return whether a short answer is one of the right ones, compared as `bare` forms: without case, article,
+    ...
+    """
     return bool(bare(guess)) and bare(guess) in map(bare, right)

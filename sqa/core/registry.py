@@ -1,16 +1,17 @@
 """Components by name, imported on first use.
 
-An entry is "module:attribute", the attribute a function `build(config: XConfig) -> component` whose one parameter is
-annotated with a frozen dataclass: that class says which config keys exist.  Your own component needs no entry: give
-"your.module:build" or "your_file.py:build" as its name, or a class; a dataclass has its own fields as config keys.
+An entry is "module:attribute".  The attribute is a function `build(config: XConfig) -> component` whose one
+parameter is annotated with a frozen dataclass, which defines the config keys.  A user-defined component needs no
+entry: its name is "your.module:build" or "your_file.py:build".  The attribute may also be a class; the fields of a
+dataclass are its config keys.
 
-Plugins add entries.  A plugin is one entry point of the group `sqa`; importing the module that it names registers what
-it brings:
+Plugins add entries.  A plugin is one entry point of the group `sqa`; importing the module that it names registers
+the plugin's components:
 
     [project.entry-points.sqa]
     mine = "my_package.parts"          # calls GUESSERS.register("mine", "my_package.guesser:build") and the like
 
-Plugins are imported once: when a name is requested that no registry has, or when all names are listed.
+Plugins are imported once: when a requested name is in no registry, or when all names are listed.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NoKeys:
-    """The config of a part whose build function takes no parameter."""
+    """Config of a part whose build function takes no parameter."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +46,19 @@ class Registry:
     entries: dict[str, str]  # name -> "module:attribute"
 
     def register(self, name: str, target: str) -> None:
-        """Add an entry, as plugins do.  A name registered with another target: ValueError."""
+        """Add an entry, as plugins do; raises ValueError if the name is registered with another target."""
         if self.entries.setdefault(name, target) != target:
             raise ValueError(f"the {self.kind} {name!r} is registered already: {self.entries[name]}")
 
     def names(self) -> tuple[str, ...]:
-        """The registered names, sorted."""
+        """Return the registered names, sorted."""
         load_plugins()
         return tuple(sorted(self.entries))
 
     def target(self, name: str) -> str:
-        """The "module:attribute" of a name; a name with a colon is its own target.  Unknown: ConfigError."""
+        """Return the "module:attribute" of a name; a name with a colon is its own target.  Raises ConfigError if
+        unknown.
+        """
         if name not in self.entries and not own.in_file(name):
             load_plugins()
         if name in self.entries:
@@ -72,12 +75,17 @@ class Registry:
         raise ConfigError(f"unknown {self.kind} {name!r}{did_you_mean(name, self.entries)}; {names}")
 
     def identity(self, name: str) -> str:
-        """Return what store keys call a name: a registered name itself, so that its code can move."""
-        self.target(name)  # refuses an unknown one
+        """Return the identity of a name in store keys: for a registered name the name itself, so that its code
+        can move.
+        """
+        self.target(name)  # raises ConfigError for an unknown name
         return own.short(name)
 
     def resolve(self, name: str) -> Callable[..., Any]:
-        """Import and return the build function of a name.  Missing or not callable: ConfigError without its value."""
+        """Import and return the build function of a name.
+
+        Raises ConfigError, without the object's value, if it is missing or not callable.
+        """
         target = self.target(name)
         home, attribute = own.split(target)
         try:
@@ -95,14 +103,16 @@ class Registry:
         return build
 
     def config_class(self, name: str) -> type:
-        """Return the dataclass of the config keys of a name: the annotation of its build function, or itself."""
+        """Return the config dataclass of a name: the annotation of its build function's parameter, or the class
+        itself.
+        """
         if name in own.GIVEN:
             return NoKeys
         build = self.resolve(name)
         try:
             parameters = list(inspect.signature(build).parameters)
             hint = typing.get_type_hints(build).get(parameters[0]) if len(parameters) == 1 else None
-        except (TypeError, ValueError, NameError, AttributeError):  # not of Python, or an undefined annotation
+        except (TypeError, ValueError, NameError, AttributeError):  # not written in Python, or an undefined annotation
             parameters, hint = ["?"], None
         if not parameters and (inspect.isfunction(build) or inspect.isclass(build)):
             return NoKeys
@@ -113,9 +123,9 @@ class Registry:
         return cls
 
     def build(self, name: str, config: object) -> Any:
-        """Return the component of a name, made by its builder from an instance of its config class.
+        """Return the component of a name, built from an instance of its config class.
 
-        An object that was given to `sqa.run` is returned as it is.  Raises ConfigError if the user's own file was
+        An object that was given to `sqa.run` is returned unchanged.  Raises ConfigError if the user's own file was
         edited after the config was read.
         """
         if name in own.GIVEN:
@@ -155,8 +165,8 @@ def _made(build: Callable[..., Any], config: object) -> Any:
 
 @cache
 def load_plugins() -> None:
-    """Import every plugin that is installed; one that cannot be imported is left out, with a line on stderr."""
-    from importlib.metadata import entry_points  # takes longer to import than all the rest of this room
+    """Import all installed plugins; a plugin whose import fails is left out, with a line on stderr."""
+    from importlib.metadata import entry_points  # takes longer to import than the rest of this package
 
     for point in sorted(entry_points(group="sqa")):
         try:
@@ -167,7 +177,7 @@ def load_plugins() -> None:
 
 
 def did_you_mean(name: str, names: typing.Iterable[str], cls: type | None = None) -> str:
-    """ ", did you mean 'x'" for the nearest of `names`, "" when none is near; or why `cls` has no such key."""
+    """Return ", did you mean 'x'" for the nearest of `names`, "" if none is near, or why `cls` has no such key."""
     if reason := getattr(cls, "ABSENT", {}).get(name):
         return f"; {reason}"
     folded = {candidate.lower(): candidate for candidate in names}
@@ -176,7 +186,8 @@ def did_you_mean(name: str, names: typing.Iterable[str], cls: type | None = None
 
 
 def misspelt(keys: typing.Iterable[str], names: typing.Iterable[str]) -> str:
-    """ "'idnex', did you mean 'index'" for the first of `keys` that is near a missing one of `names`; "" for none.
+    """Return "'idnex', did you mean 'index'" for the first of `keys` near a missing name of `names`; "" if none
+    is near.
 
     For files of other programs, which may have further keys.
     """
@@ -229,7 +240,7 @@ BUZZERS = Registry(
         "oracle": "buzzers.oracle:build",
     },
 )
-POLICIES = Registry(  # around full-input systems; an entry is the class itself, smt/policies/chosen.py reads its keys
+POLICIES = Registry(  # of full-input systems; an entry is the class itself, smt/policies/chosen.py reads its keys
     "policy",
     {
         "wait-k": "smt.policies.waitk:WaitK",
@@ -250,7 +261,7 @@ QUALITY = Registry(  # metrics of texts: sqa/metrics/quality/text_metric.py
 SCORERS = Registry(  # models that score words of a translation: sqa/diagnose/scores.py
     "scorer", {"transformer": "smt.models.scoring:build", "language-model": "smt.lm.word_scores:build"}
 )
-COMMANDS = Registry(  # an entry is a typer.Typer that holds the command of this name, or is a group of that name
+COMMANDS = Registry(  # an entry is a typer.Typer with the command of this name, or for the group of that name
     "command",
     {
         **dict.fromkeys(("init", "doctor"), "sqa.cli.start:start_app"),

@@ -27,7 +27,7 @@ from sqa.core.errors import ConfigError
 T = TypeVar("T")
 SOUGHT = "a relative path is sought beside the config, then in the current folder"
 File = Annotated[str, SOUGHT]  # key of a config that may name a file or folder to read
-FilePath = Annotated[Path, SOUGHT]  # key of one that does
+FilePath = Annotated[Path, SOUGHT]  # key of a config that names a file or folder to read
 
 Count = Annotated[int, Meta(ge=1)]
 Whole = Annotated[int, Meta(ge=0)]
@@ -42,9 +42,9 @@ class Key:
     """A key of a config class."""
 
     name: str
-    hint: Any  # its annotation
+    hint: Any  # annotation of the key
     default: Any  # MISSING: the key is required
-    help: str  # empty: the class says nothing about it
+    help: str  # empty if the class has no help for the key
     bounds: Meta | None
 
     @property
@@ -67,7 +67,7 @@ def keys(cls: type) -> dict[str, Key]:
 
 
 def _notes(hint: Any) -> Iterator[object]:
-    """Yield the metadata of an annotation and of the members of a union in it."""
+    """Yield the metadata of an annotation and of the union members in it."""
     yield from getattr(hint, "__metadata__", ())
     if typing.get_origin(hint) in (Annotated, Union, types.UnionType):
         for inner in typing.get_args(hint):
@@ -75,7 +75,7 @@ def _notes(hint: Any) -> Iterator[object]:
 
 
 def checked(cls: type[T]) -> type[T]:
-    """Let instances of a config's dataclass keep the bounds of their keys; stands below `@dataclass`.
+    """Make a config dataclass check the bounds of its keys; place the decorator below `@dataclass`.
 
     The constructor raises ConfigError with every value out of bounds, "batch: must be >= 1, got 0", and with the
     problems that the class's own method `problems` returns or raises.
@@ -90,7 +90,7 @@ def checked(cls: type[T]) -> type[T]:
                 wrong.append(f"{key.name}: must be {_in_words(key.bounds)}{null}, got {value}")
         try:
             wrong += getattr(self, "problems", list)()
-        except ConfigError as error:  # of a part of it
+        except ConfigError as error:  # from a part of the config
             wrong += error.problems
         if wrong:
             raise ConfigError(wrong)
@@ -116,7 +116,7 @@ def _within(bounds: Meta, value: float) -> bool:
 
 
 def _in_words(bounds: Meta) -> str:
-    """Return bounds as messages show them: ">= 1", "in (0, 1]"."""
+    """Return bounds in the form of messages: ">= 1", "in (0, 1]"."""
     least, most = (bounds.ge if bounds.gt is None else bounds.gt), (bounds.le if bounds.lt is None else bounds.lt)
     if most is None:
         return f"{'>=' if bounds.gt is None else '>'} {least}"
@@ -124,7 +124,7 @@ def _in_words(bounds: Meta) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """Return a value and its kind, short, for messages."""
+    """Return a value and its kind as a short text for messages."""
     if value is None:
         return "null (nothing)"
     names = {bool: "true or false", int: "number", float: "number", str: "text", list: "list", dict: "mapping"}
@@ -132,7 +132,7 @@ def kind_of(value: Any) -> str:
 
 
 def describe(hint: Any) -> str:
-    """Return a type in a config author's words."""
+    """Return a type in words for a config author."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         return describe(arguments[0])

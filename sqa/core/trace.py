@@ -1,16 +1,17 @@
-"""The trace: what a translator, a guesser and a buzzer did on one question, and its columns on disk.
+"""The trace of one question: emissions, guesses and buzzes, and their columns on disk.
 
-A *step* is one emission.  Its text is every target word of the question so far, joined by single blanks.  Its source
-position is equation 1 of Han, Carpuat and Boyd-Graber (2022): the lengths of the finished source sentences plus the
-words read of the current one.  Expected wins take the position in CHARACTERS, as a fraction of the source text.
+A *step* is one emission.  Its text is every target word of the question so far, joined by single blanks.  Its
+source position is equation 1 of Han, Carpuat and Boyd-Graber (2022): the lengths of the finished source sentences
+plus the words read of the current one.  Expected wins use the position in CHARACTERS, as a fraction of the source
+text.
 
-A translator that revises retracts the last words of its sentence and writes others in their place.  Its steps are
-still one word each: the first step of a revision shows the text without what was retracted and with one new word.
+A translator that revises retracts the last words of its sentence and replaces them by others.  Its steps are still
+one word each: the first step of a revision shows the text without the retracted words and with one new word.
 
-This is the only file that names the columns.  Logically the trace is one table keyed (question_id, step); on disk it
-is one file per stage and block of questions, so that several guessers share one translation.
+Only this file names the columns.  Logically the trace is one table with the key (question_id, step).  On disk it is
+one file per stage and block of questions, so that several guessers share one translation.
 
-A question without target words has no rows: the list of questions, not the file, says which exist.
+A question without target words has no rows; the list of questions determines which questions exist.
 """
 
 from __future__ import annotations
@@ -46,15 +47,15 @@ SCORES = {"question_id": "text", "metric": "text", "stats": "[f8]", "refusal": "
 Emissions = tuple[Emission, ...]
 Guesses = Sequence[tuple[Guess, ...]]
 Buzzes = tuple[Buzz, ...]
-Right = Callable[[str, str], bool]  # (guessed page, question's page) -> whether that is right
+Right = Callable[[str, str], bool]  # (guessed page, question's page) -> whether the guess is right
 
 
 @dataclass(frozen=True)
 class QuestionTrace:
-    """Everything that happened on one question; what every metric is given.  Checked when it is made.
+    """All events of one question; the input of every metric.  Validated on construction.
 
-    With n emissions: `guesses` has n entries (best first, at most 50 each) or is None when no guesser ran; `buzzes`
-    has n entries or is None when no buzzer ran.
+    With n emissions, `guesses` has n entries (best first, at most 50 each), or is None if no guesser ran.  `buzzes`
+    has n entries, or is None if no buzzer ran.
     """
 
     question: Question
@@ -70,22 +71,22 @@ class QuestionTrace:
 
     @cached_property
     def prefixes(self) -> Prefixes:
-        """The steps: texts, words and source positions."""
+        """Texts, words and source positions of the steps."""
         return prefixes(self.question, self.emissions)
 
     @property
     def source_words(self) -> Ints:
-        """(n,) int64, source words read at each step, earlier sentences included (equation 1)."""
+        """Source words read at each step, (n,) int64, including earlier sentences (equation 1)."""
         return self.prefixes.source_words
 
     @property
     def fraction(self) -> Floats:
-        """(n,) float64 in 0..1, the fraction of source characters read at each step."""
+        """Fraction of source characters read at each step, (n,) float64 in 0..1."""
         return self.prefixes.fraction
 
     @cached_property
     def rank(self) -> Ints:
-        """(n,) int64, 1-based rank of the first right guess at each step, 0 where none is right."""
+        """Rank of the first right guess at each step, (n,) int64, from 1; 0 if none is right."""
         if (asked := self.question.asked) is None:
             return self._rank_by(is_right)
         from sqa.core.quizbowl import takes
@@ -93,13 +94,15 @@ class QuestionTrace:
         return self._rank_by(lambda guess, _: takes(guess, asked.answers))
 
     def judged(self, rule: str, right: Right) -> QuestionTrace:
-        """The same trace with `rank` and `correct` by another rule, `right(guess, page)`; made once for each name."""
+        """Return the trace with `rank` and `correct` by another rule, `right(guess, page)`; cached by the rule's
+        name.
+        """
         traces: dict[str, QuestionTrace] = self.__dict__.setdefault("_judged", {})
         if rule not in traces:
             trace = copy(self)
             trace.__dict__.pop("_judged", None)
             trace.__dict__.pop("correct", None)
-            trace.__dict__["rank"] = self._rank_by(right)  # where the cached property keeps its value
+            trace.__dict__["rank"] = self._rank_by(right)  # overrides the cached property
             traces[rule] = trace
         return traces[rule]
 
@@ -118,14 +121,14 @@ class QuestionTrace:
 
     @cached_property
     def correct(self) -> Bools:
-        """(n,) bool, the top guess at each step is right."""
+        """Whether the top guess at each step is right, (n,) bool."""
         correct: Bools = self.rank == 1
         correct.flags.writeable = False
         return correct
 
     @cached_property
     def hypotheses(self) -> list[str]:
-        """The final translation of each source sentence, "" where nothing was written."""
+        """Final translation of each source sentence; "" if nothing was written."""
         return hypotheses(self.question, self.emissions)
 
 
@@ -153,7 +156,7 @@ class Prefixes:
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """The target text visible at each step, n strings; after a retraction the retracted words are gone."""
+        """Target text visible at each step, n strings without the retracted words."""
         if self.append_only:
             return tuple(accumulate(self.words, lambda text, word: f"{text} {word}"))
         texts, seen = [], list[str]()
@@ -164,10 +167,10 @@ class Prefixes:
 
 
 def prefixes(question: Question, emissions: Sequence[Emission]) -> Prefixes:
-    """The steps of `emissions` (valid for `question`: see `sqa.core.trace.check_emissions`)."""
+    """Return the steps of `emissions` (valid for `question`: see `sqa.core.trace.check_emissions`)."""
     finished = (0, *accumulate(len(sentence) for sentence in question.sentences))  # words before sentence i
     source_words = np.array([finished[e.sentence] + e.g for e in emissions], dtype=np.int64)
-    ends = np.cumsum([len(word) + 1 for word in question.words], dtype=np.int64) - 1  # of each word, blanks counted
+    ends = np.cumsum([len(word) + 1 for word in question.words], dtype=np.int64) - 1  # end of each word, blanks counted
     chars_at = np.concatenate([[0], ends])  # chars_at[i] = len(" ".join(words[:i]))
     source_chars = chars_at[source_words]
     fraction = source_chars / chars_at[-1] if len(emissions) else np.zeros(0)
@@ -178,7 +181,7 @@ def prefixes(question: Question, emissions: Sequence[Emission]) -> Prefixes:
 
 
 def hypotheses(question: Question, emissions: Sequence[Emission]) -> list[str]:
-    """The final translation of each source sentence, "" where nothing (or nothing lasting) was written."""
+    """Return the final translation of each source sentence; "" if it is empty or completely retracted."""
     final: list[list[str]] = [[] for _ in question.sentences]
     for e in emissions:
         _apply(e, final[e.sentence])
@@ -186,7 +189,9 @@ def hypotheses(question: Question, emissions: Sequence[Emission]) -> list[str]:
 
 
 def by_sentence(question: Question, words: Iterable[tuple[str, int, bool, int]]) -> Iterator[Emission]:
-    """Equation 1 inverted, of words (token, source words of the question read, has it ended, words retracted)."""
+    """Invert equation 1: yield emissions from (token, source words read of the question, ended, words
+    retracted).
+    """
     lengths, sentence = [len(sentence) for sentence in question.sentences], 0
     starts = (0, *accumulate(lengths))[:-1]
     for token, read, ended, erase in words:
@@ -197,7 +202,7 @@ def by_sentence(question: Question, words: Iterable[tuple[str, int, bool, int]])
 
 
 def _apply(emission: Emission, words: list[str]) -> None:
-    """Change the words that are visible by one write."""
+    """Apply one write to the list of visible words."""
     del words[len(words) - emission.erase :]
     if emission.token:
         words.append(emission.token)
@@ -209,9 +214,9 @@ def _apply(emission: Emission, words: list[str]) -> None:
 def check_emissions(question: Question, emissions: Sequence[Emission]) -> None:
     """Raise TraceError at the first emission that breaks a rule.
 
-    Sentences come in order and exist; 0 <= g <= |S_i|, not decreasing within a sentence; a sentence that has ended
-    was read whole and stays ended; a token holds no white space, and is empty only where words are retracted; no write
-    retracts words of another sentence.
+    Sentences exist and come in order.  0 <= g <= |S_i|, and g does not decrease within a sentence.  A sentence that
+    has ended was read completely and stays ended.  A token has no white space, and is empty only if words are
+    retracted.  No write retracts words of another sentence.
     """
     if not question.words:
         raise TraceError("the question has no words", question.id)
@@ -252,7 +257,7 @@ def check_guesses(question: Question, steps: int, guesses: Sequence[Sequence[Gue
 
 
 def wrong_guesses(row: Sequence[Guess], n: int) -> str:
-    """What is wrong with the guesses of a step; "" if nothing is."""
+    """Return the problem with the guesses of a step, or "" if there is none."""
     if len(row) > n or len({guess.page for guess in row}) != len(row):
         return f"expected at most {n} guesses on distinct pages, got {len(row)}"
     scores = [guess.score for guess in row]
@@ -275,16 +280,16 @@ def check_buzzes(question: Question, steps: int, buzzes: Sequence[Buzz]) -> None
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The values of one column, a row after the other."""
+    """The values of one column in the order of the rows."""
 
     kind: str
-    values: NDArray[Any]  # (n,) numbers; of texts, indices into `words`, -1 = None
+    values: NDArray[Any]  # (n,) numbers; for texts, indices into `words`, -1 = None
     words: tuple[str, ...] = ()  # the distinct texts
     offsets: NDArray[np.int32] | None = None  # (rows + 1,): the list of row i is values[offsets[i] : offsets[i + 1]]
 
     @classmethod
     def of(cls, kind: str, rows: Sequence[Any]) -> Column:
-        """A column of values, or of sequences of them if the kind is a list."""
+        """Return a column of values, or of sequences of values if the kind is a list."""
         if kind.startswith("["):
             offsets = np.cumsum([0, *map(len, rows)], dtype=np.int32)
             return replace(cls.of(kind[1:-1], [*chain.from_iterable(rows)]), kind=kind, offsets=offsets)
@@ -295,36 +300,36 @@ class Column:
         return cls(kind, np.fromiter(indices, np.int32, len(rows)), tuple(words))
 
     def to_list(self) -> list[Any]:
-        """The values of the rows as Python objects, lists where the kind is a list."""
+        """Return the values of the rows as Python objects, lists if the kind is a list."""
         flat = self.values.tolist()
         if self.kind.strip("[]") == "text":
             flat = [None if index < 0 else self.words[index] for index in flat]
         return flat if self.offsets is None else [flat[a:b] for a, b in pairwise(self.offsets.tolist())]
 
 
-Table = Mapping[str, Column]  # what a stage makes and a store keeps
+Table = Mapping[str, Column]  # output of a stage, as stored
 
 
 def table_of(schema: Schema, rows: Iterable[Sequence[Any]]) -> Table:
-    """Rows, their values in the order of the schema, as columns."""
+    """Return rows, whose values are in the order of the schema, as columns."""
     columns = [*zip(*rows, strict=True)] or [()] * len(schema)
     return {name: Column.of(kind, values) for (name, kind), values in zip(schema.items(), columns, strict=True)}
 
 
 def emissions_table(rows: Mapping[str, Sequence[Emission]]) -> Table:
-    """Emissions by question id -> table with the EMISSIONS schema."""
+    """Return the table of emissions by question id, with the EMISSIONS schema."""
     steps = _steps(rows)
     return table_of(EMISSIONS, ((id, step, e.sentence, e.token, e.g, e.ended, e.erase) for id, step, e in steps))
 
 
 def guesses_table(rows: Mapping[str, Sequence[Sequence[Guess]]]) -> Table:
-    """Guesses by question id -> table with the GUESSES schema."""
+    """Return the table of guesses by question id, with the GUESSES schema."""
     steps = _steps(rows)
     return table_of(GUESSES, ((id, step, [g.page for g in row], [g.score for g in row]) for id, step, row in steps))
 
 
 def buzzes_table(rows: Mapping[str, Sequence[Buzz]]) -> Table:
-    """Buzzes by question id -> table with the BUZZES schema."""
+    """Return the table of buzzes by question id, with the BUZZES schema."""
     return table_of(BUZZES, ((id, step, buzz.score, buzz.buzz) for id, step, buzz in _steps(rows)))
 
 
@@ -334,14 +339,14 @@ def _steps(rows: Mapping[str, Sequence[T]]) -> Iterator[tuple[str, int, T]]:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The additive statistics of one metric on one question, or why the metric refused it."""
+    """Additive statistics of one metric on one question, or the reason why the metric refused it."""
 
     stats: tuple[float, ...] | None
     refusal: str | None = None
 
 
 def scores_table(rows: Mapping[str, Mapping[str, Score]]) -> Table:
-    """Scores by question id and metric name -> table with the SCORES schema."""
+    """Return the table of scores by question id and metric name, with the SCORES schema."""
     flat = ((id, name, score) for id, scores in rows.items() for name, score in scores.items())
     return table_of(SCORES, ((id, name, score.stats or (), score.refusal) for id, name, score in flat))
 
@@ -350,13 +355,13 @@ def scores_table(rows: Mapping[str, Mapping[str, Score]]) -> Table:
 
 
 def emissions_rows(table: Table) -> dict[str, Emissions]:
-    """The inverse of `emissions_table` (questions without rows are absent)."""
+    """Invert `emissions_table`; questions without rows are absent."""
     columns = (table[name].to_list() for name in ("sentence", "token", "g", "ended", "erase"))
     return _by_question(table, [Emission(*row) for row in zip(*columns, strict=True)])
 
 
 def guesses_rows(table: Table) -> dict[str, StoredGuesses]:
-    """The inverse of `guesses_table`; the steps of a question must be adjacent."""
+    """Invert `guesses_table`; the steps of a question must be adjacent."""
     pages, scores, offsets = table["page"], table["score"].values, table["page"].offsets
     assert offsets is not None
     guesses = {}
@@ -370,13 +375,13 @@ def guesses_rows(table: Table) -> dict[str, StoredGuesses]:
 
 
 def buzzes_rows(table: Table) -> dict[str, Buzzes]:
-    """The inverse of `buzzes_table`."""
+    """Invert `buzzes_table`."""
     columns = (table[name].to_list() for name in ("score", "buzz"))
     return _by_question(table, [Buzz(*row) for row in zip(*columns, strict=True)])
 
 
 def scores_rows(table: Table) -> dict[str, dict[str, Score]]:
-    """The inverse of `scores_table`."""
+    """Invert `scores_table`."""
     rows: dict[str, dict[str, Score]] = {}
     for id, name, stats, refusal in zip(*(table[name].to_list() for name in SCORES), strict=True):
         rows.setdefault(id, {})[name] = Score(tuple(stats) if refusal is None else None, refusal)
@@ -395,17 +400,20 @@ def _by_question(table: Table, values: Sequence[T]) -> dict[str, tuple[T, ...]]:
 
 
 class StoredGuesses(Sequence[tuple[Guess, ...]]):
-    """n steps of guesses, best first; equal to the tuple of tuples that it stands for.
+    """The guesses of n steps, best first; equal to the tuple of tuples that it represents.
 
-    Kept as columns; a step's become Guess objects when they are indexed.  A run has a million guesses, and most metrics
-    need of each step only the rank of the right page.
+    The guesses are kept as columns and become Guess objects when a step is indexed.  A run has a million guesses,
+    and most metrics need only the rank of the right page at each step.
     """
 
     __slots__ = ("_pages", "_scores", "_starts", "_titles")
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, titles: Sequence[str], pages: Ints, scores: Floats, starts: Ints) -> None:
-        """`pages` (N,) index into `titles`, `scores` (N,) float64; step i has those from starts[i] to starts[i + 1]."""
+        """Create the sequence; step i has the guesses from starts[i] to starts[i + 1].
+
+        pages: (N,) indices into `titles`.  scores: (N,) float64.
+        """
         self._titles, self._pages, self._scores, self._starts = titles, pages, scores, starts
 
     def __len__(self) -> int:
@@ -433,11 +441,13 @@ class StoredGuesses(Sequence[tuple[Guess, ...]]):
         return f"StoredGuesses({tuple(self)!r})"
 
     def rank_where(self, is_right: Callable[[str], bool]) -> Ints:
-        """(n,) int64, 1-based rank of the first guess of each step whose title is right, 0: none."""
+        """Return (n,) int64, the rank (from 1) of the first guess of each step whose title is right; 0 if none
+        is.
+        """
         rank = np.zeros(len(self), dtype=np.int64)
         right = [page for page in np.unique(self._pages).tolist() if is_right(self._titles[page])]
         indices = np.flatnonzero(np.isin(self._pages, right))
         steps = np.searchsorted(self._starts, indices, side="right") - 1
-        indices, steps = indices[::-1], steps[::-1]  # the first of a step is written last
+        indices, steps = indices[::-1], steps[::-1]  # the first guess of a step is written last
         rank[steps] = indices - self._starts[steps] + 1
         return rank
