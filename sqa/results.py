@@ -1,9 +1,9 @@
-"""Results: the one row of every measured number, the frame of such rows, and the table in which both are shown.
+"""Results: the row type of every measured number, the frame of such rows, and the table that displays both.
 
 Row      a number with its interval, its unit and its signature, in a cell of named columns
-Frame    rows with common columns: picked by value, turned into a table
+Frame    rows with common columns: selected by value, converted to a table
 Table    a header and rows of values, as text, TSV, Markdown, LaTeX, HTML, JSON values or a data frame
-show     print a table in the style that the command's options ask for
+show     print a table in the style of the command's options
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from sqa.core.differences import Comparison
     from sqa.core.significance import Interval
 
-MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature")  # the columns of a row, after those of its cell
-DIGITS = 6  # after the point, of a number in a table
+MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature")  # columns of a row, after those of its cell
+DIGITS = 6  # decimal places of a number in a table
 NOTHING = "n/a"  # in place of a missing number
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One number."""
+    """A measured number."""
 
-    cell: tuple[str, ...]  # values of the columns of its frame
+    cell: tuple[str, ...]  # values of the frame's columns
     metric: str
     value: Any  # a number; None if the metric has no value
-    low: float | None = None  # 95% interval; None where there is none
+    low: float | None = None  # 95% interval; None if there is none
     high: float | None = None
-    n: int = 0  # questions (or what the metric counts)
+    n: int = 0  # questions (or the units that the metric counts)
     unit: str = ""  # "0-1", "0-100", "words", "per word", "mean score", "questions", ...
-    signature: str = ""  # what makes two values comparable; "not computed: ..." without a value
+    signature: str = ""  # equal for comparable values; "not computed: ..." without a value
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -51,12 +51,15 @@ class Row:
 
     @property
     def measured(self) -> tuple[Any, ...]:
-        """The values of the columns MEASURED."""
+        """Values of the columns MEASURED."""
         return self.metric, self.value, self.low, self.high, self.n, self.unit, self.signature
 
     @property
     def arms(self) -> tuple[float, float]:
-        """How far its interval reaches below and above the value, 0 where the value is outside.  None: DataError."""
+        """Return the distances from the value to the interval's ends, or 0 if the value is outside.
+
+        Raises DataError if the row has no interval.
+        """
         if self.low is None or self.high is None:
             raise DataError(f"{' '.join(self.key)}: has no interval")
         return max(0.0, self.value - self.low), max(0.0, self.high - self.value)
@@ -81,7 +84,9 @@ class Frame:
         return {row.key: row for row in self.rows}
 
     def where(self, metric: str | None = None, **cell: str | int) -> list[Row]:
-        """Return the rows of a metric (None: all) whose cell has these values.  An unknown column: DataError."""
+        """Return the rows of a metric (None: all) whose cell has these values; raises DataError for an unknown
+        column.
+        """
         if unknown := [name for name in cell if name not in self.columns]:
             raise DataError(f"{self.title}: no column {unknown[0]!r}; it has {', '.join(self.columns)}")
         by_index = {self.columns.index(name): str(value) for name, value in cell.items()}
@@ -89,7 +94,9 @@ class Frame:
         return [row for row in rows if all(row.cell[i] == value for i, value in by_index.items())]
 
     def one(self, metric: str, **cell: str | int) -> Row | None:
-        """Return the row of a metric and a cell; None if it was not measured.  Several: DataError."""
+        """Return the row of a metric and a cell, or None if it was not measured; raises DataError if there are
+        several.
+        """
         rows = self.where(metric, **cell)
         if len(rows) > 1:
             raise DataError(f"{self.title}: {metric} of {cell} names {len(rows)} rows; name more columns")
@@ -101,7 +108,7 @@ class Frame:
         return list(dict.fromkeys(row.cell[index] for row in self.rows))
 
     def table(self) -> Table:
-        """Return the table with a line for each row."""
+        """Return the table with one row per result."""
         return Table((*self.columns, *MEASURED), [(*row.cell, *row.measured) for row in self.rows])
 
     @property
@@ -119,17 +126,17 @@ class Table:
 
     header: Sequence[str]
     rows: Sequence[Sequence[Any]]
-    digits: Mapping[str, int] = field(default_factory=dict)  # of columns whose numbers do not have DIGITS
+    digits: Mapping[str, int] = field(default_factory=dict)  # decimal places of columns that do not use DIGITS
     nothing: str = NOTHING  # in place of a missing value
 
     @classmethod
     def of(cls, items: Sequence[Any], kind: type) -> Table:
-        """Return the table of instances of a dataclass, a column for each field."""
+        """Return the table of instances of a dataclass, one column per field."""
         return cls([each.name for each in fields(kind)], [astuple(item) for item in items])
 
     @property
     def text(self) -> list[list[str]]:
-        """The header and the rows as text."""
+        """Return the header and the rows as text."""
         digits = [self.digits.get(name, DIGITS) for name in self.header]
         lines = ([shown(cell, n, self.nothing) for cell, n in zip(row, digits, strict=True)] for row in self.rows)
         return [[*self.header], *lines]
@@ -141,7 +148,7 @@ class Table:
         return self.to_html()
 
     def to_text(self) -> str:
-        """Columns side by side, two blanks apart; columns of numbers are aligned to the right."""
+        """Return the columns side by side, two blanks apart; columns of numbers are right-aligned."""
         text, numbers = self.text, self._numeric()
         widths = [max(map(_width, column)) for column in zip(*text, strict=True)]
         lines = []
@@ -152,36 +159,36 @@ class Table:
         return "".join(line + "\n" for line in lines)
 
     def to_tsv(self) -> str:
-        """Tab-separated lines; a tab or a line end in a cell becomes a blank."""
+        """Return tab-separated lines; a tab or a line end in a cell becomes a blank."""
         return "".join(
             "\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row) + "\n" for row in self.text
         )
 
     def to_csv(self) -> str:
-        """Comma-separated lines."""
+        """Return comma-separated lines."""
         from sqa.core import formats
 
         return formats.csv_text(self.text)
 
     def to_latex(self) -> str:
-        """A tabular with the rules of booktabs."""
+        """Return a tabular with the rules of booktabs."""
         from sqa.core import formats
 
         cells = [[formats.latex_escaped(cell) for cell in row] for row in self.text]
         return formats.booktabs(cells, "".join("r" if right else "l" for right in self._numeric()))
 
     def to_html(self) -> str:
-        """A plain HTML table, as a notebook shows it."""
+        """Return a plain HTML table, as displayed by a notebook."""
         from sqa.core import formats
 
         return formats.html_table(self.text)
 
     def to_objects(self) -> list[dict[str, Any]]:
-        """One object a row, by the names of the header; None for a missing number."""
+        """Return one object per row, keyed by the header; a missing number is None."""
         return [dict(zip(self.header, map(defined, row), strict=True)) for row in self.rows]
 
     def to_frame(self) -> pandas.DataFrame:
-        """A data frame; a `Row` gives three columns: its value, and its ends as NAME_low and NAME_high."""
+        """Return a data frame; a `Row` gives three columns: its value, and its ends as NAME_low and NAME_high."""
         records = []
         for row in self.rows:
             record: dict[str, Any] = {}
@@ -195,13 +202,13 @@ class Table:
         return frame.astype(dict.fromkeys(numbers, float))
 
     def _numeric(self) -> list[bool]:
-        """For each column: whether it holds numbers and missing numbers only."""
+        """Return, for each column, whether it holds only numbers and missing numbers."""
         columns = [[row[i] for row in self.rows if defined(row[i]) is not None] for i in range(len(self.header))]
         return [bool(cells) and all(isinstance(cell, Real) for cell in cells) for cells in columns]
 
 
 def frames() -> Any:
-    """Return the package pandas, which data frames need.  Missing: ConfigError."""
+    """Return the package pandas, which data frames need; raises ConfigError if it is not installed."""
     from sqa.core.packages import need
 
     need("pandas", "a data frame")
@@ -211,7 +218,7 @@ def frames() -> Any:
 
 
 def shown(value: Any, digits: int = DIGITS, nothing: str = NOTHING) -> str:
-    """A cell as text: a float with so many digits after the point, `nothing` for None and nan."""
+    """Return a cell as text: a float with `digits` decimal places, `nothing` for None and nan."""
     if isinstance(value, Row):
         return with_interval(value, f".{digits}f")
     if defined(value) is None:
@@ -221,7 +228,7 @@ def shown(value: Any, digits: int = DIGITS, nothing: str = NOTHING) -> str:
 
 
 def with_interval(row: Row, form: str) -> str:
-    """A row's value with its interval, if it has one: "0.304 [0.000, 0.464]"."""
+    """Return a row's value as text, with its interval if it has one: "0.304 [0.000, 0.464]"."""
     if row.value is None:
         return NOTHING
     ends = "" if row.low is None or row.high is None else f" [{row.low:{form}}, {row.high:{form}}]"
@@ -229,18 +236,18 @@ def with_interval(row: Row, form: str) -> str:
 
 
 def defined(value: Any) -> Any:
-    """The value, None in place of nan."""
+    """Return the value, or None in place of nan."""
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _width(text: str) -> int:
-    """Columns of a terminal: wide signs take two, combining ones none."""
+    """Return the width of a text in terminal columns: wide characters count two, combining ones none."""
     wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
     return len(text) + wide - sum(bool(unicodedata.combining(sign)) for sign in text)
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of a table of cells in Markdown, not padded: a changed number changes its own line only."""
+    """Return the lines of a Markdown table, not padded, so that a changed number changes only its own line."""
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (header, *rows)]
     return [lines[0], "|---" * len(header) + "|", *lines[1:]]
 
@@ -253,11 +260,11 @@ class Printer:
 
     def __init__(self, style: str = "tsv") -> None:
         self.style = style  # "tsv", "aligned", "latex" or "json"
-        self.tables: list[list[dict[str, Any]]] = []  # held until the end, for one JSON document
+        self.tables: list[list[dict[str, Any]]] = []  # collected until the end, for one JSON document
         self.lines: list[str] = []
 
     def table(self, table: Table, objects: list[dict[str, Any]] | None) -> None:
-        """Print a table."""
+        """Print a table, or collect it for the JSON document."""
         if self.style == "json":
             self.tables.append(table.to_objects() if objects is None else objects)
         else:
@@ -265,7 +272,7 @@ class Printer:
             print(writer(), end="", flush=True)
 
     def line(self, line: object) -> None:
-        """Print a line."""
+        """Print a line, or collect it for the JSON document."""
         if self.style == "json":
             self.lines.append(str(line))
         else:
@@ -287,18 +294,18 @@ _PRINTER: ContextVar[Printer | None] = ContextVar("printer", default=None)
 
 @contextmanager
 def printing(style: str) -> Iterator[None]:
-    """Print in a style what `show` and `show_lines` are given meanwhile."""
+    """Print the output of `show` and `show_lines` in a style while the context is open."""
     printer = Printer(style)
     token = _PRINTER.set(printer)
     try:
         yield
-    finally:  # also what was shown before an error
+    finally:  # also output before an error
         _PRINTER.reset(token)
         printer.end()
 
 
 def show(table: Table, objects: list[dict[str, Any]] | None = None) -> None:
-    """Print a table in the style of the running command; objects: its JSON, if that is not the table's rows."""
+    """Print a table in the style of the running command; objects: its JSON, if different from the table's rows."""
     (_PRINTER.get() or Printer()).table(table, objects)
 
 

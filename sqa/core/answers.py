@@ -1,14 +1,14 @@
-"""The one rule for "is this answer right".
+"""The default rule for right answers.
 
-An answer is a Wikipedia page title.  Two titles are the same answer if they are equal after: Unicode NFC, underscores
-to blanks, white space collapsed, letter case ignored.  Nothing else is forgiven: "Paris (mythology)" is not "Paris",
-"Exoplanets" is not "Exoplanet", an empty title answers nothing.
+An answer is a Wikipedia page title.  Two titles are the same answer if they are equal after Unicode NFC,
+underscores replaced by blanks, white space collapsed, and letter case ignored.  All other differences count: "Paris
+(mythology)" is not "Paris", "Exoplanets" is not "Exoplanet", and an empty title answers nothing.
 
-(The code published with QANTA compares the strings as they are; later code of the same authors also drops blanks,
-underscores and hyphens and accepts substrings, by which "a" answers "Alaska".  Neither is done here.)
+(The code published with QANTA compares the strings unchanged.  Later code of the same authors also drops blanks,
+underscores and hyphens and accepts substrings, so that "a" answers "Alaska".  This rule does neither.)
 
-A config may ask for a second, more generous rule beside it: what a Quizbowl moderator takes, sqa/core/quizbowl.py.  A
-listener's own question (`asked` of a Question) is judged by that rule alone.
+A config may request a second, more generous rule beside it: the rule of a Quizbowl moderator, sqa/core/quizbowl.py.
+A listener's own question (`asked` of a Question) is judged only by that rule.
 """
 
 import functools
@@ -18,38 +18,40 @@ from typing import Literal
 
 
 def canonical(page: str) -> str:
-    """The title in NFC, blanks for underscores, white space collapsed. Keeps the letter case."""
+    """Return the title in NFC, with blanks for underscores and white space collapsed.  Letter case is kept."""
     return " ".join(unicodedata.normalize("NFC", page).replace("_", " ").split())
 
 
-LINE_ENDS = "\u2028\u2029"  # besides control characters: an id that holds one would tear a table
+LINE_ENDS = "\u2028\u2029"  # besides control characters: in an id they would break the lines of a table
 
 
 def unwritable(text: str, also: str = "") -> str:
-    """The first control character of a title or an id, or one of `also`, escaped; "" where there is none."""
+    """Return the first control character of a title or an id, or character of `also`, escaped; "" if there is
+    none.
+    """
     return next((ascii(c)[1:-1] for c in text if unicodedata.category(c) == "Cc" or c in also), "")
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def key(page: str) -> str:
-    """`canonical` without letter case: equal for two titles of the same answer. Idempotent."""
+    """Return `canonical` without letter case: equal for two titles of the same answer.  Idempotent."""
     return unicodedata.normalize("NFC", canonical(page).casefold())
 
 
 def resolve(page: str, aliases: Mapping[str, str]) -> str:
-    """The canonical title, after a data set's own table of other spellings (spelling -> title), one step."""
+    """Return the canonical title, after one look-up in a data set's table of spellings (spelling -> title)."""
     by_key = {key(spelling): title for spelling, title in aliases.items()}
     return canonical(by_key.get(key(page), page))
 
 
 def is_right(guess_page: str, question_page: str) -> bool:
-    """True if the guessed page is the question's page."""
+    """Return whether the guessed page is the question's page."""
     return key(guess_page) == key(question_page) != ""
 
 
-STROKES = str.maketrans("łŁøØđĐ", "lLoOdD")  # letters that Unicode does not take apart
+STROKES = str.maketrans("łŁøØđĐ", "lLoOdD")  # letters that Unicode does not decompose
 
 
 def unmarked(text: str, form: Literal["NFD", "NFKD"] = "NFKD") -> str:
-    """A text taken apart by a normal form of Unicode, without accents and other marks: "año" -> "ano"."""
+    """Return a text decomposed by a normal form of Unicode, without accents and other marks: "año" -> "ano"."""
     return "".join(c for c in unicodedata.normalize(form, text) if not unicodedata.combining(c))

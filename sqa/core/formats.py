@@ -22,7 +22,7 @@ def csv_text(rows: Cells) -> str:
 
 
 def html_table(rows: Cells) -> str:
-    """Return a plain HTML table, as a notebook shows it."""
+    """Return a plain HTML table, as displayed by a notebook."""
     head, *body = (
         "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
         for tag, row in zip(("th", *["td"] * (len(rows) - 1)), rows, strict=True)
@@ -31,12 +31,12 @@ def html_table(rows: Cells) -> str:
 
 
 def latex_escaped(text: str) -> str:
-    """The text with LaTeX's special characters escaped."""
+    """Return the text with LaTeX's special characters escaped."""
     return "".join(_ESCAPED.get(sign, sign) for sign in text)
 
 
 def booktabs(rows: Cells, columns: str) -> str:
-    """A tabular with the rules of booktabs, of cells in LaTeX; the first row is the header."""
+    """Return a tabular with the rules of booktabs from LaTeX cells; the first row is the header."""
     head, *body = [" & ".join(row) + r" \\" for row in rows]
     lines = [
         rf"\begin{{tabular}}{{{columns}}}",

@@ -1,4 +1,4 @@
-"""Python packages that are not installed: which command installs them, and the one source of messages about them."""
+"""Missing Python packages: all messages about them, with the commands that install them."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ from sqa import __version__
 from sqa.core.errors import ConfigError
 from sqa.core.own import PACKAGES, in_file, is_own, split
 
-# A Python package by its import name -> what pip is told to install: an extra of this project where one has it.
+# Import name of a Python package -> argument for pip: an extra of this project if one contains the package.
 INSTALLED_BY = {
     **dict.fromkeys(("bokeh", "dask", "dask_jobqueue", "distributed", "fsspec"), "sqa[cluster]"),
     **dict.fromkeys(("fastapi", "sqlalchemy", "starlette", "uvicorn"), "sqa[services]"),
@@ -33,18 +33,18 @@ INSTALLED_BY = {
     "matplotlib": "sqa[plots]",
     "pandas": "sqa[notebooks]",
     "pyarrow": "sqa[parquet]",
-    "mweralign": "mweralign",  # no extra has the two: simulstream brings a torch of its own
+    "mweralign": "mweralign",  # mweralign and simulstream are in no extra: simulstream has its own torch
     "simuleval": "sqa[simul]",
     "simulstream": "simulstream",
     "thot": "sqa[statistical]",
     "zstandard": "sqa[zstd]",
-    "s3fs": "s3fs",  # no extra has it; a store or a board on s3:// needs it
+    "s3fs": "s3fs",  # in no extra; a store or a board on s3:// needs it
 }
 
-# A package that its extra leaves out from a version of Python on, as the markers of pyproject.toml say -> that version.
+# Package that its extra leaves out from a Python version on (markers of pyproject.toml) -> that version.
 BELOW = {"comet": (3, 13)}
 
-SERVICES = Path(__file__).resolve().parents[2] / "services"  # of a checkout
+SERVICES = Path(__file__).resolve().parents[2] / "services"  # in a checkout
 # Kind -> names that the project's other distribution, sqa-services, registers.
 OF_SERVICES = {
     "command": tuple("bench board client play scorer serve simuleval-dir simulstream-score validate".split()),
@@ -56,7 +56,7 @@ OF_SERVICES = {
 
 
 def install_command(wanted: str) -> str:
-    """The command that installs an extra or a package, also where sqa-services comes from a folder of wheels only."""
+    """Return the command that installs an extra or a package, even if sqa-services is only in a folder of wheels."""
     if wanted not in ("sqa[services]", "sqa[simul]"):
         return f"pip install '{wanted}'"
     if (SERVICES / "pyproject.toml").is_file():
@@ -69,7 +69,7 @@ def install_command(wanted: str) -> str:
 
 
 def _folder_of_wheels() -> Path | None:
-    """The folder whose wheel of sqa was installed; None if it came from an index or a checkout."""
+    """Return the folder of the installed wheel of sqa; None if sqa came from an index or a checkout."""
     try:
         url = json.loads(distribution("sqa").read_text("direct_url.json") or "{}").get("url", "")
     except PackageNotFoundError:
@@ -78,14 +78,15 @@ def _folder_of_wheels() -> Path | None:
 
 
 def absent(kind: str, name: str) -> ConfigError:
-    """The error about a name of `OF_SERVICES` that nothing has registered."""
+    """Return the error about a name of `OF_SERVICES` that no package has registered."""
     return ConfigError(f"the {kind} {name!r} is not installed: {install_command('sqa[services]')}")
 
 
 def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> ConfigError:
-    """The error that `what` needs a package, with the command that installs it; the only source of such messages.
+    """Return the error that `what` needs a package, with the install command; the only source of such messages.
 
-    `package` may be what importing it raised; `extra` is the one to install where several have the package.
+    `package` may be the exception raised by its import; `extra` is the extra to install if several contain the
+    package.
     """
     if isinstance(package, ImportError):
         package = package.name or getattr(package.__cause__, "name", None) or str(package)
@@ -99,15 +100,17 @@ def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> 
 
 
 def need(package: str, what: str = "this", extra: str = "") -> None:
-    """`lacking` if a package cannot be imported; nothing is imported."""
+    """Raise the error of `lacking` if a package cannot be imported; nothing is imported."""
     if find_spec(package) is None:
         raise lacking(package, what, extra)
 
 
 def not_imported(what: str, target: str, error: Exception) -> Exception:
-    """Return the error that the module of `what`, a part, cannot be imported; a defect of this project as it is."""
+    """Return the error that the module of a part cannot be imported; a defect of this project is returned
+    unchanged.
+    """
     home, _ = split(target)
-    if isinstance(error, ConfigError):  # of its file
+    if isinstance(error, ConfigError):  # about the user's file
         return ConfigError([f"{what}: {problem.removeprefix(f'{what}: ')}" for problem in error.problems])
     if not isinstance(error, ModuleNotFoundError):
         return ConfigError(f"{what}: {home!r} cannot be imported: {error}")

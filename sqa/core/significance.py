@@ -1,14 +1,14 @@
 """Intervals by resampling QUESTIONS, for any metric that is a score of summed statistics.
 
-Sentences of one question are not independent, so the question is the unit.  A resample is a vector of weights w (n,)
-and its statistics are w @ stats: one matrix product scores thousands of resamples.  The same seed and number of
-questions give the same resamples for every metric and system; the result is a function of its arguments.
+Sentences of one question are not independent, so the question is the unit.  A resample is a vector of weights w
+(n,), and its statistics are w @ stats: one matrix product scores thousands of resamples.  The same seed and number
+of questions give the same resamples for every metric and system, so the result is a function of its arguments.
 
     interval of a value       95%: BCa, bias-corrected and accelerated percentiles of the score over B resamples with
-                              replacement (Efron 1987).  Plain percentiles are too low where most questions win nothing
+                              replacement (Efron 1987).  Plain percentiles are too low if most questions win nothing
     band of a curve           plain percentiles at every point
 
-Everything that compares systems, trainings or values of k: sqa/core/differences.py.
+Comparisons of systems, trainings or values of k are in sqa/core/differences.py.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,23 +22,23 @@ from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.types import Floats
 
 LEVEL = 0.95  # of intervals and bands
-CELLS = 4_000_000  # weights or sums held at a time: 32 MB
+CELLS = 4_000_000  # weights or sums in memory at a time: 32 MB
 TIE = 1e-9  # differences closer than this, relative to the observed one, are equal
-_BOOTSTRAP = 1  # stream of random numbers; sqa/core/differences.py has the others
+_BOOTSTRAP = 1  # random stream; sqa/core/differences.py has the others
 _NORMAL = NormalDist()
 
 
 class Resampled(Protocol):
-    """What intervals and tests need of a metric."""
+    """The part of a metric's interface that intervals and tests use."""
 
     @property
     def name(self) -> str: ...
 
     def score(self, stats: Floats) -> float:
-        """A sum of statistics (d,) -> its score; NotComputable where undefined."""
+        """Return the score of a sum of statistics (d,); raises NotComputable if it is undefined."""
 
     def score_many(self, stats: Floats) -> Floats:
-        """Sums of statistics (B, d) -> scores (B,), equal to `score` on each; nan where undefined."""
+        """Return the scores (B,) of sums of statistics (B, d), equal to `score` on each; nan if undefined."""
 
 
 @runtime_checkable
@@ -46,22 +46,22 @@ class ScoredTogether(Protocol):
     """A metric whose statistics need not add over questions; its `score_many` of a sum is then nan."""
 
     def score_all(self, stats: Floats) -> float:
-        """The score of all questions (n, d) together."""
+        """Return the score of all questions (n, d) together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A score on all questions and its 95% interval; its ends are nan where no resample has a value."""
+    """A score on all questions and its 95% interval; the ends are nan if no resample has a value."""
 
     value: float
     low: float
     high: float
-    n: int  # questions
+    n: int  # number of questions
 
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean: stats = [sum of values, number of values], see `means`; undefined where there are none."""
+    """A mean: stats = [sum of values, number of values], see `means`; undefined if there are no values."""
 
     name: str
 
@@ -73,31 +73,35 @@ class Mean:
 
 
 def means(values: Floats) -> Floats:
-    """Return statistics of means over questions, (n,) -> (n, 2) for `Mean`, (n, k) -> (n, k + 1) for `mean_curve`."""
+    """Return statistics of means over questions, (n,) -> (n, 2) for `Mean`, (n, k) -> (n, k + 1) for
+    `mean_curve`.
+    """
     return np.column_stack([values, np.ones(len(values))])
 
 
 def mean_curve(stats: Floats) -> Floats:
-    """Return the means of sums of the statistics of `means`, (B, k + 1) -> (B, k), for `bootstrap_band`."""
+    """Return the means from sums of the statistics of `means`, (B, k + 1) -> (B, k), for `bootstrap_band`."""
     return np.asarray(stats[:, :-1] / stats[:, -1:])
 
 
 def ratio(stats: Floats, name: str) -> float:
-    """stats[0] / stats[1] of summed statistics (d,).  Nothing counted: NotComputable naming the metric."""
+    """Return stats[0] / stats[1] of summed statistics (d,); raises NotComputable with the metric's name if
+    stats[1] is 0.
+    """
     if not stats[1] > 0:
         raise NotComputable(f"{name}: undefined, it has no value on any question")
     return float(stats[0] / stats[1])
 
 
 def ratio_many(stats: Floats) -> Floats:
-    """The same for many sums at once: (B, d) -> (B,), nan where nothing was counted."""
+    """Return the ratios of many sums, (B, d) -> (B,); nan if the denominator is 0."""
     values = np.full(len(stats), np.nan)
     np.divide(stats[:, 0], stats[:, 1], out=values, where=stats[:, 1] > 0)
     return values
 
 
 def total(stats: Floats, metric: Resampled) -> float:
-    """A metric's score of all questions (n, d); NotComputable where undefined."""
+    """Return a metric's score of all questions (n, d); raises NotComputable if it is undefined."""
     return metric.score_all(stats) if isinstance(metric, ScoredTogether) else metric.score(stats.sum(axis=0))
 
 
@@ -107,9 +111,9 @@ def total(stats: Floats, metric: Resampled) -> float:
 def bootstrap_many(
     stats: Sequence[Floats], metrics: Sequence[Resampled], n_resamples: int = 1000, seed: int = 0
 ) -> list[Interval]:
-    """One interval per (stats (n, d_i), metric), all from the same resamples; n is common to all.
+    """Return one interval per (stats (n, d_i), metric), all from the same resamples; n is common to all.
 
-    A metric without a value on all questions: NotComputable.
+    Raises NotComputable if a metric has no value on all questions.
     """
     n = common_size(stats, metrics, n_resamples)
     values = [total(s, metric) for s, metric in zip(stats, metrics, strict=True)]
@@ -122,14 +126,17 @@ def bootstrap_many(
 
 
 def bootstrap(stats: Floats, metric: Resampled, n_resamples: int = 1000, seed: int = 0) -> Interval:
-    """The score of stats (n, d) summed over questions, with its BCa interval."""
+    """Return the score of stats (n, d) summed over questions, with its BCa interval."""
     return bootstrap_many([stats], [metric], n_resamples, seed)[0]
 
 
 def bootstrap_band(
     stats: Floats, curve: Callable[[Floats], Floats], n_resamples: int = 1000, seed: int = 0
 ) -> list[Interval]:
-    """A curve's k values on all questions, each with its percentile interval; the curve maps sums (B, d) to (B, k)."""
+    """Return a curve's k values on all questions, each with its percentile interval.
+
+    curve: maps sums (B, d) to (B, k).
+    """
     n = common_size([stats], [curve], n_resamples)
     [samples] = score_sums([stats], [curve], bootstrap_weights(n, n_resamples, seed))  # (B, k)
     values = curve(stats.sum(axis=0, keepdims=True))[0].tolist()
@@ -137,13 +144,14 @@ def bootstrap_band(
 
 
 def bca(value: float, samples: Floats, without: Floats, level: float = LEVEL) -> tuple[float, float]:
-    """The BCa interval of a value from its resamples (B,) and the values with each question left out (n,).
+    """Return the BCa interval of a value from its resamples (B,) and the values with each question left out
+    (n,).
 
-    Each end is the percentile F(b + (b + z) / (1 - a (b + z))), F normal, z the normal quantile of the tail.  The bias
-    b is the normal quantile of the share of resamples below the value, ties by half, itself among them (so b is
-    finite); a is the sum of cubes of the influences (the mean of `without` minus each) over six times the 1.5th power
-    of that of squares, 0 where all are equal.  What is undefined (nan) is left out; without a defined resample both
-    ends are nan.
+    Each end is the percentile F(b + (b + z) / (1 - a (b + z))), F normal, z the normal quantile of the tail.  The
+    bias b is the normal quantile of the share of resamples below the value.  Ties count half, and the value itself
+    is included, so b is finite.  The influence of a question is the mean of `without` minus its value.  The
+    acceleration a is the sum of cubes of the influences over six times the 1.5th power of the sum of squares, or 0
+    if all are equal.  Undefined values (nan) are left out; without a defined resample both ends are nan.
     """
     samples, without = samples[~np.isnan(samples)], without[~np.isnan(without)]
     if not len(samples):
@@ -165,7 +173,7 @@ def bca(value: float, samples: Floats, without: Floats, level: float = LEVEL) ->
 
 
 def percentiles(samples: Floats) -> tuple[float, float]:
-    """Lower and upper percentile of samples (B,), nan values left out; nan where all are."""
+    """Return the lower and upper percentile of samples (B,), ignoring nan; nan if all are nan."""
     defined = samples[~np.isnan(samples)]
     if not len(defined):
         return np.nan, np.nan
@@ -177,7 +185,7 @@ def percentiles(samples: Floats) -> tuple[float, float]:
 
 
 def bootstrap_weights(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
-    """Blocks (b, n) of multinomial weights: how often each question is drawn in n draws with replacement."""
+    """Yield blocks (b, n) of multinomial weights: how often each question is drawn in n draws with replacement."""
     rng = np.random.default_rng([seed, _BOOTSTRAP])
     for rows in block_sizes(n, n_resamples):
         drawn = rng.integers(0, n, size=(rows, n)) + np.arange(rows)[:, None] * n
@@ -185,7 +193,7 @@ def bootstrap_weights(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
 
 
 def block_sizes(n: int, n_resamples: int) -> Iterator[int]:
-    """How many resamples of n questions are held at a time, until there are `n_resamples`."""
+    """Yield the number of resamples of n questions in each block; the sum is `n_resamples`."""
     size = max(1, CELLS // n)
     for start in range(0, n_resamples, size):
         yield min(size, n_resamples - start)
@@ -194,7 +202,7 @@ def block_sizes(n: int, n_resamples: int) -> Iterator[int]:
 def score_sums(
     stats: Sequence[Floats], scorers: Sequence[Callable[[Floats], Floats]], weights: Iterator[Floats]
 ) -> list[Floats]:
-    """Scores of every table of statistics on every resample: (B,) or (B, k) each."""
+    """Return the scores of every table of statistics on every resample: (B,) or (B, k) each."""
     columns = np.hstack([np.asarray(s, dtype=np.float64) for s in stats])  # (n, sum of d_i)
     cuts = np.cumsum([s.shape[1] for s in stats])[:-1]
     blocks: list[list[Floats]] = [[] for _ in scorers]
@@ -206,7 +214,7 @@ def score_sums(
 
 
 def common_size(stats: Sequence[Floats], metrics: Sequence[object], n_resamples: int) -> int:
-    """The common number of questions."""
+    """Return the common number of questions."""
     if n_resamples < 1:
         raise ConfigError(f"significance.n_resamples: must be >= 1, got {n_resamples}")
     if not stats or len(stats) != len(metrics):

@@ -1,6 +1,6 @@
-"""The values that flow through the task (frozen; none knows a model or a file), and the contracts of parts.
+"""Values that flow through the task (frozen, independent of models and files), and the contracts of parts.
 
-Contracts are the methods and attributes of parts.  Nothing has to inherit; a part needs the methods alone.
+Contracts are the methods and attributes of parts.  No base class is required; a part needs only the methods.
 
     part         must have                  may have
     translator   translate                  translate_batch (then translate may lack), languages, check, fingerprint
@@ -10,9 +10,9 @@ Contracts are the methods and attributes of parts.  Nothing has to inherit; a pa
                  kind, higher_is_better,
                  signature, stats, score
 
-The fast paths (`translate_batch`, `guess_prefixes`, `score_many`) are optional; a conformance test compares each with
-the plain method.  Store keys of a part of your own hold its code (sqa/core/own/code.py), its config, and its
-`fingerprint` if it has one.
+The fast paths (`translate_batch`, `guess_prefixes`, `score_many`) are optional; a conformance test compares each
+with the plain method.  Store keys of a user-defined part contain its code (sqa/core/own/code.py), its config, and
+its `fingerprint` if it has one.
 """
 
 from __future__ import annotations
@@ -26,38 +26,39 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-# the kinds of arrays that signatures name; their shapes stand in the docstrings
+# kinds of arrays in signatures; the docstrings give their shapes
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 # languages whose text is read by characters: each is a word, as is a run of letters of other scripts
 BY_CHARACTER = frozenset(("ja", "yue", "zh"))
-# Thai, Lao, Tibetan, Burmese, Khmer and their kin, kana and Chinese characters: written without blanks between words
+# Thai, Lao, Tibetan, Burmese, Khmer and related scripts, kana and Chinese characters: written without blanks between
+# words
 BLANKLESS = (
     "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u3005-\u3007\u3031-\u3035\u303b-\u30ff"
     "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua980-\ua9ff\uaa60-\uaadf\uf900-\ufaff\U0001b000-\U0001b16f"
     "\U00020000-\U0003ffff"
 )
-# of a trace's columns with 16 bits: sentences of a question, words that a step takes back
+# of a trace's columns with 16 bits: sentences of a question, words that a step retracts
 GREATEST_SMALL = 2**15 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a listener is asked about the source, in English."""
+    """A listener's question about the source, in English."""
 
     question: str  # "" = who or what is meant, as in Quizbowl
-    answers: tuple[str, ...]  # the right ones; the question's page is the first
-    answerable: int | None = None  # source words after which it can be answered, >= 0; None = not said
+    answers: tuple[str, ...]  # the right answers; the question's page is the first
+    answerable: int | None = None  # source words after which it can be answered, >= 0; None = unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """One question in the source language, with its human English translation and its answer.
 
-    `sentences` holds the source words, sentence by sentence (words = what white space separates), so that
-    " ".join of all words is the question's text with single blanks.  `reference` holds the human English
-    sentences; their number may differ from that of the source.  `page` is the answer's canonical page title.
+    `sentences` holds the source words, sentence by sentence.  Words are separated by white space, so " ".join of
+    all words is the question's text with single blanks.  `reference` holds the human English sentences, whose
+    number may differ from that of the source sentences.  `page` is the answer's canonical page title.
     """
 
     id: str
@@ -66,8 +67,8 @@ class Question:
     sentences: tuple[tuple[str, ...], ...]
     reference: tuple[str, ...]
     page: str
-    word_times: tuple[float, ...] = ()  # s of the recording at which each word has been said; () = text
-    recording: str = ""  # its name
+    word_times: tuple[float, ...] = ()  # seconds of the recording at the end of each word; () = text
+    recording: str = ""  # name of the recording
     asked: Asked | None = None  # None = who or what is meant, and `page` alone is right
 
     @property
@@ -77,54 +78,54 @@ class Question:
 
     @property
     def text(self) -> str:
-        """The source text with single blanks; source character positions index into it."""
+        """Source text with single blanks; source character positions index into it."""
         return " ".join(self.words)
 
     @property
     def reference_text(self) -> str:
-        """The human translation as one line."""
+        """Human translation as one line."""
         return " ".join(self.reference)
 
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """One target word and the moment it became visible.
+    """One target word and the moment when it became visible.
 
-    `g` is the number of words of THIS source sentence read when the word was known to be complete
-    (0 <= g <= |S_i|, never decreasing within a sentence).  `ended` is True when the translator had already
-    reached the end of the sentence.  `erase` is the number of trailing words of this sentence that this
-    write retracts (0 for append-only systems).
+    `g` is the number of words of THIS source sentence read when the word was known to be complete (0 <= g <= |S_i|,
+    never decreasing within a sentence).  `ended` is True if the translator had already reached the end of the
+    sentence.  `erase` is the number of trailing words of this sentence that this write retracts (0 for append-only
+    systems).
     """
 
     sentence: int  # 0-based
-    token: str  # a detokenised target word, without blanks; "" only where words are retracted and none follows
+    token: str  # a detokenised target word, without blanks; "" only if words are retracted and none follows
     g: int
     ended: bool
     erase: int = 0
 
 
 class Write(NamedTuple):
-    """What a translator yields in place of a plain word when it retracts words of the sentence it is at."""
+    """A write that retracts words of the current sentence; a translator yields it in place of a plain word."""
 
-    token: str  # a target word; "" = nothing takes the place of what is retracted (then erase > 0)
-    erase: int = 0  # trailing words of this sentence retracted first
+    token: str  # a target word; "" = no word replaces the retracted ones (then erase > 0)
+    erase: int = 0  # trailing words of this sentence to retract first
 
 
 class Guess(NamedTuple):
-    """A page and the guesser's score for it (higher is better; the scale is the guesser's own)."""
+    """A page and its score by the guesser (higher is better; each guesser has its own scale)."""
 
     page: str
     score: float
 
     @classmethod
     def many(cls, pages: Iterable[str], scores: Iterable[float]) -> list[Guess]:
-        """list(map(Guess, pages, scores)) in a third of the time: a run has a million of them."""
+        """Return list(map(Guess, pages, scores)), three times as fast, because a run has a million guesses."""
         return list(map(partial(tuple.__new__, cls), zip(pages, scores, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
 class Buzz:
-    """The buzzer's confidence at one step and whether it would answer there."""
+    """The buzzer's confidence at one step and its decision to answer there."""
 
     score: float
     buzz: bool
@@ -132,19 +133,21 @@ class Buzz:
 
 # -------------------------------------------------------------------------------------------------------- contracts
 
-Kind = Literal["quality", "lag", "answers"]  # of a metric: what it measures
+Kind = Literal["quality", "lag", "answers"]  # of a metric: the property that it measures
 
 
 @runtime_checkable
 class Fingerprinted(Protocol):
-    """Identifies everything that determines a part's output; required of a registered part.
+    """A part that identifies everything that determines its output; required of a registered part.
 
-    Optional for a part of your own, whose code and config are in its keys anyway: for models and other files that it
-    reads.
+    It is optional for a user-defined part, whose keys contain its code and config anyway.  Such a part needs it for
+    models and other files that it reads.
     """
 
     def fingerprint(self) -> str:
-        """Equal only if the same inputs give the same output: weights, version of the code, config."""
+        """Return a text that is equal only if the same inputs give the same output: weights, code version,
+        config.
+        """
 
 
 # ------------------------------------------------------------------------------------------------------ translators
@@ -152,11 +155,11 @@ class Fingerprinted(Protocol):
 
 @runtime_checkable
 class Translator(Protocol):
-    """Writes target words while source words are pulled.
+    """A translator that writes target words while it pulls source words.
 
     `next(source)` is READ and `yield` is WRITE: the number of words pulled when a word is yielded IS g(j), so a
-    translator cannot look ahead.  `source` raises StopIteration at the end of the sentence.  A translator that takes
-    words back yields a `Write` instead of a word where it does.
+    translator cannot look ahead.  `source` raises StopIteration at the end of the sentence.  To retract words, a
+    translator yields a `Write` instead of a word.
     """
 
     def translate(self, source: Iterator[str]) -> Iterator[str | Write]: ...
@@ -164,15 +167,17 @@ class Translator(Protocol):
 
 @runtime_checkable
 class BatchTranslator(Protocol):
-    """Optional fast path: whole questions at once, the very emissions that `translate` would give."""
+    """Optional fast path: whole questions at once, with exactly the emissions of `translate`."""
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]: ...
 
 
 @runtime_checkable
 class KnowsLanguages(Protocol):
-    """Optional for a translator: the pair it translates.  Questions of another pair raise an error before work starts,
-    unless the config has `other_languages: true` beside the translator's name.
+    """Optional for a translator: its language pair.
+
+    Questions of another pair raise an error before work starts, unless the config has `other_languages: true`
+    beside the translator's name.
     """
 
     @property
@@ -182,7 +187,10 @@ class KnowsLanguages(Protocol):
 
 @runtime_checkable
 class ChecksQuestions(Protocol):
-    """Optional for a translator: called with the whole data set first (a file of translations must fit it)."""
+    """Optional for a translator: a check of the whole data set before the first translation.
+
+    A file of translations, for example, must match the data set.
+    """
 
     def check(self, questions: Sequence[Question]) -> None: ...
 
@@ -192,10 +200,10 @@ class ChecksQuestions(Protocol):
 
 @runtime_checkable
 class Guesser(Protocol):
-    """Names the best pages for each text.
+    """A guesser that names the best pages for each text.
 
-    Returns, per text, at most `n` guesses, best first, pages distinct, ties broken by page title.
-    A text in which the guesser knows no word gives an empty list.
+    Returns, per text, at most `n` guesses, best first, pages distinct, ties broken by page title. A text in which
+    the guesser knows no word gives an empty list.
     """
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]: ...
@@ -203,14 +211,14 @@ class Guesser(Protocol):
 
 @runtime_checkable
 class IncrementalGuesser(Protocol):
-    """Optional fast path: guesses after every word of a text that only grows."""
+    """Optional fast path: guesses after every word of a growing text."""
 
     def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
-        """Guesses for " ".join(words[:1]), " ".join(words[:2]), ... equal to `guess` on each."""
+        """Return the guesses for " ".join(words[:1]), " ".join(words[:2]), ... equal to `guess` on each."""
 
 
 def guesses_per_word(guesser: Guesser, words: Sequence[str], n: int) -> Sequence[Sequence[Guess]]:
-    """The guesses after each word of a text, by the fast path where the guesser has it."""
+    """Return the guesses after each word of a text, by the fast path if the guesser has it."""
     if isinstance(guesser, IncrementalGuesser):
         return guesser.guess_prefixes(words, n)
     return guesser.guess(list(accumulate(words, lambda text, word: f"{text} {word}")), n)
@@ -218,26 +226,26 @@ def guesses_per_word(guesser: Guesser, words: Sequence[str], n: int) -> Sequence
 
 @runtime_checkable
 class AnswersQuestions(Protocol):
-    """A guesser for data sets with questions in English; without one, who or what the source means is asked."""
+    """A guesser for data sets with questions in English; other guessers answer who or what the source means."""
 
     def answer(self, asked: str, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """As `guess`, of short answers to a question in English."""
+        """Return guesses like `guess`, as short answers to a question in English."""
 
 
 @runtime_checkable
 class ChecksTexts(Protocol):
-    """Optional for a guesser: called with all texts of the run first (each of them may cost money)."""
+    """Optional for a guesser: a check of all texts of the run before the first guess (each text may cost money)."""
 
     def check_texts(self, texts: Iterable[Sequence[str]]) -> None: ...
 
 
 @runtime_checkable
 class KnowsPages(Protocol):
-    """Optional for a guesser: the pages that it can name; questions about others are counted in the report."""
+    """Optional for a guesser: the pages that it can name; the report counts questions about other pages."""
 
     @property
     def pages(self) -> Iterable[str] | None:
-        """None: unknown."""
+        """Pages that the guesser can name; None if unknown."""
 
 
 # ---------------------------------------------------------------------------------------------------------- buzzers
@@ -245,7 +253,7 @@ class KnowsPages(Protocol):
 
 @runtime_checkable
 class Buzzer(Protocol):
-    """Scores each step of one question from the guesses so far; step t sees history[: t + 1] only."""
+    """A buzzer that scores each step of one question from the guesses so far; step t sees history[: t + 1] only."""
 
     def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]: ...
 
@@ -264,49 +272,49 @@ class OracleBuzzer(Protocol):
 
 @runtime_checkable
 class Metric(Protocol):
-    """Additive statistics per question plus a score of their sum, so that resampling knows no metric by name.
+    """Additive statistics per question plus a score of their sum, so that resampling works for every metric.
 
-    Reports, figures and tables take its name, unit, digits and label from it.
+    Reports, figures and tables use its name, unit, digits and label.
     """
 
     @property
     def name(self) -> str:
-        """What it was built from: "ew", "ew@xqb-interface"; of your own metric any name."""
+        """Name that it was built from: "ew", "ew@xqb-interface"; any name for a user-defined metric."""
 
     @property
     def unit(self) -> str:
-        """Of its score: "0-1", "0-100", "words", "per word", ..."""
+        """Unit of its score: "0-1", "0-100", "words", "per word", ..."""
 
     @property
     def digits(self) -> int:
-        """After the point, in reports."""
+        """Decimal places in reports."""
 
     @property
     def label(self) -> str:
-        """What figures and tables call it: "EW"."""
+        """Name in figures and tables: "EW"."""
 
     @property
     def kind(self) -> str:
-        """What it measures: a `Kind`."""
+        """Property that it measures: a `Kind`."""
 
     @property
     def higher_is_better(self) -> bool: ...
 
     def signature(self) -> str:
-        """Everything that makes two values of this metric comparable."""
+        """Return everything that makes two values of this metric comparable."""
 
     def stats(self, trace: Any) -> Floats:
-        """A `QuestionTrace` -> (d,) float64.  NotComputable where the metric is undefined."""
+        """Return statistics (d,) float64 of a `QuestionTrace`; raises NotComputable if the metric is undefined."""
 
     def score(self, stats: Floats) -> float:
-        """A sum of statistics (d,) -> the score; NotComputable where undefined."""
+        """Return the score of a sum of statistics (d,); raises NotComputable if it is undefined."""
 
 
 class BuiltMetric(Metric, Protocol):
-    """A metric as `sqa.metrics.build` returns it; your own metrics have a plain `score_many` if they define none."""
+    """A metric built by `sqa.metrics.build`; a user-defined metric without `score_many` gets a plain one."""
 
     def score_many(self, stats: Floats) -> Floats:
-        """The fast path: sums of statistics (B, d) -> scores (B,), nan where undefined."""
+        """Return the scores (B,) of sums of statistics (B, d), nan if undefined; the fast path."""
 
 
 @runtime_checkable
@@ -314,16 +322,16 @@ class TextMetric(BuiltMetric, Protocol):
     """A metric of texts alone.  The same fingerprint and texts give the same statistics, which are stored."""
 
     def fingerprint(self) -> str | None:
-        """Everything but the texts that the statistics depend on; None: they must not be stored."""
+        """Return everything except the texts that the statistics depend on; None: they must not be stored."""
 
     def measure(self, segments: Sequence[Any]) -> list[tuple[float, ...]]:
-        """Additive statistics of each `Segment` (sqa/metrics/quality/text_metric.py)."""
+        """Return the additive statistics of each `Segment` (sqa/metrics/quality/text_metric.py)."""
 
 
-# what a component of each kind of registry must be
+# base class or contract of a component, by kind of registry
 CONTRACTS: dict[str, tuple[type, ...]] = {
     "translator": (Translator, BatchTranslator),
     "guesser": (Guesser,),
     "buzzer": (Buzzer, OracleBuzzer),
 }
-METHODS = {"translator": "translate", "guesser": "guess", "buzzer": "decide"}  # that a part of your own needs
+METHODS = {"translator": "translate", "guesser": "guess", "buzzer": "decide"}  # methods required of a user-defined part

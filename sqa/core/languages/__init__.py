@@ -1,9 +1,9 @@
-"""What is particular to a language, a file for each: function words, numbers, dates, abbreviations, names, endings.
+"""Language-specific data, one file per language: function words, numbers, dates, abbreviations, names, endings.
 
-    language_of("pl").function_words       of pl.py; of a language without a file all fields but `code` are empty
+    language_of("pl").function_words       of pl.py; for a language without a file all fields but `code` are empty
 
-A file defines `LANGUAGE`, and what only one side of a translation needs (en.py, pl.py).  It is registered by its name:
-`codes()` are the files of this folder.  Languages with no more than a stemmer or a name stand in `REST`.
+A file defines `LANGUAGE`, and the data that only one side of a translation needs (en.py, pl.py).  It is registered
+by its name: `codes()` are the files of this folder.  Languages with no more than a stemmer or a name are in `REST`.
 """
 
 import pkgutil
@@ -18,44 +18,44 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language; texts are as they are written, but for `numbers` to `dates`: lower case, no accents."""
+    """A language; its texts are as written, except `numbers` to `dates`: lower case, no accents."""
 
     code: str  # ISO 639-1
-    name: str = ""  # what prompts of language models call it; "": its code
-    stemmer: str = ""  # of Snowball
+    name: str = ""  # name in prompts of language models; "": the code
+    stemmer: str = ""  # name of the Snowball stemmer
     letters: str = ""  # lower case, beyond a to z
     function_words: frozenset[str] = frozenset()  # articles, pronouns, prepositions, conjunctions, auxiliaries
     # sentences
-    abbreviations: frozenset[str] = frozenset()  # before whose full stop no sentence ends, beyond sentence-splitter's
-    dotted_ordinals: bool = False  # "90." is ninetieth, and the Roman numeral behind it no sentence
+    abbreviations: frozenset[str] = frozenset()  # their full stop ends no sentence; in addition to sentence-splitter's
+    dotted_ordinals: bool = False  # "90." is ninetieth, and a Roman numeral after it is no sentence
     # numbers and dates; a stem with a star takes an ending
     numbers: str = ""  # "VALUE:STEM,STEM ...", from two on: "one" is an article or a pronoun as often as a number
-    small_numbers: str = ""  # 0, 2, 3, ... 20 in order, where they are not inflected
-    ones: str = ""  # 1, which counts at the end of another number only
+    small_numbers: str = ""  # 0, 2, 3, ... 20 in order, if they are not inflected
+    ones: str = ""  # 1, which counts only at the end of another number
     dates: str = ""  # the twelve months and the seven weekdays, Monday first
     # names
-    capital_nouns: bool = False  # a capital makes no name
-    possessive: str = ""  # what a name takes that is no ending: 's
-    endings: frozenset[str] = frozenset()  # that inflection adds to the stem of a name
+    capital_nouns: bool = False  # a capital letter marks no name
+    possessive: str = ""  # suffix of a name that is not an ending: 's
+    endings: frozenset[str] = frozenset()  # endings that inflection adds to the stem of a name
     nominatives: Pairs = ()  # usual ending of a name in another case -> its ending in the nominative
     # perturbations of questions
-    given_names: tuple[str, ...] = ()  # groups, within which names are exchanged
+    given_names: tuple[str, ...] = ()  # groups of names that may replace one another
     genders: Mapping[str, str] = field(default_factory=dict)  # gender word -> its counterpart
-    agreeing: Mapping[str, str] = field(default_factory=dict)  # the same of words just before such a word
-    contractions: Mapping[tuple[str, str], str] = field(default_factory=dict)  # two words -> the one they become
-    sounds: Pairs = ()  # as written, as misheard: spellings that sound nearly the same
+    agreeing: Mapping[str, str] = field(default_factory=dict)  # the same for words directly before a gender word
+    contractions: Mapping[tuple[str, str], str] = field(default_factory=dict)  # two words -> their contraction
+    sounds: Pairs = ()  # (as written, as misheard): spellings that sound nearly the same
     fillers: tuple[str, ...] = ()
 
 
 @cache
 def codes() -> tuple[str, ...]:
-    """The languages that have a file."""
+    """Return the codes of the languages that have a file."""
     return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__)))
 
 
 @cache
 def language_of(code: str) -> Language:
-    """The language of an ISO 639-1 code."""
+    """Return the language of an ISO 639-1 code."""
     if code in codes():
         language: Language = import_module(f"{__name__}.{code}").LANGUAGE
         return language
@@ -64,7 +64,7 @@ def language_of(code: str) -> Language:
 
 @cache
 def every() -> tuple[Language, ...]:
-    """All languages that have a file or an entry of `REST`."""
+    """Return all languages that have a file or an entry of `REST`."""
     return tuple(map(language_of, sorted({*codes(), *REST})))
 
 
@@ -80,7 +80,7 @@ _WITHOUT_FILES = (
 REST = {language.code: language for language in _WITHOUT_FILES}
 
 
-_JOINERS = "\u200c\u200d"  # Persian and Indic words hold them
+_JOINERS = "\u200c\u200d"  # occur in Persian and Indic words
 
 
 @cache
@@ -89,10 +89,11 @@ def _marks_a_letter(character: str) -> bool:
 
 
 def marks(text: str) -> str:
-    r"""Return the distinct marks and joiners of a text, sorted, to stand beside `\w` in a regular expression's class.
+    r"""Return the distinct marks and joiners of a text, sorted, for use beside `\w` in a regular expression's
+    class.
 
-    Python's `\w` and `str.isalpha` leave them out, and words of Hindi, Thai, vocalised Arabic or decomposed Vietnamese
-    fall apart without them.
+    Python's `\w` and `str.isalpha` exclude them, so words of Hindi, Thai, vocalised Arabic or decomposed Vietnamese
+    would be split without them.
     """
     return "" if text.isascii() else "".join(sorted(filter(_marks_a_letter, set(text))))
 
@@ -101,22 +102,25 @@ def marks(text: str) -> str:
 
 
 def words(text: str) -> frozenset[str]:
-    """What blanks separate."""
+    """Return the words of a text separated by white space."""
     return frozenset(text.split())
 
 
 def pairs(text: str) -> Pairs:
-    """ "rz>ż h>" -> (("rz", "ż"), ("h", ""))."""
+    """Return pairs: "rz>ż h>" -> (("rz", "ż"), ("h", ""))."""
     return tuple((left, right) for left, _, right in (pair.partition(">") for pair in text.split()))
 
 
 def choices(text: str) -> dict[str, tuple[str, ...]]:
-    """ "and>i,oraz while>podczas_gdy" -> {"and": ("i", "oraz"), "while": ("podczas gdy",)}."""
+    """Return choices: "and>i,oraz while>podczas_gdy" -> {"and": ("i", "oraz"), "while": ("podczas gdy",)}."""
     return {left: tuple(right.replace("_", " ").split(",")) for left, right in pairs(text)}
 
 
 def both_ways(text: str) -> dict[str, str]:
-    """ "a/b c/d_e" -> {a: b, b: a, c: "d e", "d e": c}; the first of several pairs with a word counts."""
+    """Return pairs in both directions: "a/b c/d_e" -> {a: b, b: a, c: "d e", "d e": c}.
+
+    The first of several pairs with the same word counts.
+    """
     table: dict[str, str] = {}
     for pair in text.split():
         left, right = pair.replace("_", " ").split("/")

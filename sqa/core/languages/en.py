@@ -1,4 +1,4 @@
-"""English, the language of the translations: as of any language, and what only the reading of translations needs."""
+"""English, the language of the translations: the fields of every language, and data for reading translations."""
 
 from sqa.core.languages import Language, words
 
@@ -39,16 +39,16 @@ LANGUAGE = Language(
     endings=words("s es e n an ian ean ese ish i c"),
 )
 
-MODALS = words("may march")  # a month only with a capital, and not where a sentence begins
-# before a name, or in its place; what is left of the name says who or where
+MODALS = words("may march")  # a month only with a capital, and not at the start of a sentence
+# before a name, or in its place; the rest of the name identifies the person or place
 TITLES = words(
     "president presidents king kings queen mr mrs ms dr sir lord lady prince princess duke emperor empress pope "
     "general senator minister ministers prime professor prof captain governor judge chancellor secretary senor senora "
     "sr sra don dona"
 )
-PRONOUNS = words("i i'm i'll i've i'd")  # with a capital, and no name
+PRONOUNS = words("i i'm i'll i've i'd")  # with a capital, but no name
 NO_NAMES = PRONOUNS | words("tv id dna rna cd dvd pc ok am pm ad bc bce ce")
-DOTTED = words("St Dr Mr Mrs Ms No Sr Jr")  # before whose full stop no sentence ends in what is searched for names
+DOTTED = words("St Dr Mr Mrs Ms No Sr Jr")  # their full stop ends no sentence in a text searched for names
 PARTICLES = words("de del la las los da dos di van von der den el al bin ibn")
 # other names of the same place or people, as `spelled`; each line is one place
 OTHER_NAMES = (

@@ -1,4 +1,4 @@
-"""Polish, and what rough Polish is written with (smt/training/lexical.py)."""
+"""Polish, and the vocabulary of rough Polish translations (smt/training/lexical.py)."""
 
 from sqa.core.languages import Language, both_ways, choices, pairs, words
 
@@ -68,13 +68,13 @@ LANGUAGE = Language(
 
 # ------------------------------------------------------------------------------- English words in rough Polish
 
-PREPOSITIONS = choices(  # English one -> Polish one ("" = none) and the case it governs
+PREPOSITIONS = choices(  # English preposition -> Polish preposition ("" = none) and the case that it governs
     "of>,gen in>w,loc on>na,loc at>w,loc with>z,inst from>z,gen to>do,gen into>do,gen by>przez,acc for>dla,gen "
     "about>o,loc after>po,loc before>przed,inst under>pod,inst between>między,inst during>podczas,gen "
     "through>przez,acc without>bez,gen over>nad,inst near>koło,gen against>przeciw,dat as>jako,nom since>od,gen "
     "until>do,gen among>wśród,gen"
 )
-FIXED = choices(  # English word -> Polish ones of any case
+FIXED = choices(  # English word -> Polish words of any case
     "and>i,oraz or>lub,albo but>ale,lecz not>nie is>jest,to are>są was>był,była,było were>byli,były his>jego,swój "
     "her>jej its>jego,jej their>ich he>,on she>,ona it>,to,ono they>,oni him>go,jemu them>ich,je a> an> the> has>ma, "
     "have>mają, had>miał, been> be>być also>także,też,również when>gdy,kiedy where>gdzie because>ponieważ "
