@@ -1,9 +1,9 @@
-"""The Elasticsearch guesser: pages found by a real server, which answers a few multi-searches of texts at a time.
+"""The Elasticsearch guesser: retrieval by a server that answers multi-searches of several texts.
 
-It needs a server with an index (guessers/elastic/index.py makes one) and the Python client (extra "elasticsearch").
-It never falls back: with no server, no index, an index of other texts or settings, or a
-server of another major version there is one error, which names the embedded twin: the same documents, analyzer and
-formula without a server (guessers/retrieval/bm25.py with `similarity: elasticsearch`).
+The guesser needs a server with an index (made by guessers/elastic/index.py) and the Python client (extra
+"elasticsearch").  It never falls back: a missing server, a missing index, an index of other texts or settings, and
+a server of another major version are errors.  The message names the embedded twin, which has the same documents,
+analyzer and formula without a server (guessers/retrieval/bm25.py with `similarity: elasticsearch`).
 
 Scores are the server's: BM25 times (k1 + 1).  QANTA's guesser has k1 2.0 and b .75, Lucene itself 1.2 and .75.
 """
@@ -28,17 +28,17 @@ from sqa.files.model_files import folder_digest, resolve_model
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
 
-VERSION = 2  # of the reading of answers; raise it when stored guesses must be made again
-MOST = 10_000  # guesses a server gives at most (index.max_result_window)
-IN_FLIGHT = 4  # multi-searches at a time; the client has ten connections
-# The parts of an answer that are read.  A server leaves out the others, and empty lists too.
+VERSION = 2  # version of the parsing of answers; raise it when stored guesses must be recomputed
+MOST = 10_000  # the server's limit on guesses (index.max_result_window)
+IN_FLIGHT = 4  # concurrent multi-searches; the client has ten connections
+# The parts of an answer that are read.  The server leaves out other parts, and also empty lists.
 READ = "status error timed_out terminated_early _shards hits.hits._id hits.hits._score".split()
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class ElasticConfig:
-    """What `guesser: {name: elasticsearch, ...}` takes."""
+    """Config of `guesser: {name: elasticsearch, ...}`."""
 
     model: Annotated[File, "folder of the embedded twin, which lists the texts to index"] = "runs/train/bm25-lucene"
     index: Annotated[str, "name of the index in the server"] = "sqa-pages"
@@ -50,21 +50,21 @@ class ElasticConfig:
     retries: Annotated[Whole, "tries after a timeout or a busy server, with growing pauses"] = 5
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Return problems beyond the declared bounds."""
         secret = "@" in self.url
         return ["url: run folders keep it; put user and password in ELASTICSEARCH_URL instead"] if secret else []
 
 
 class ElasticGuesser:
-    """Asks a server."""
+    """Guesser that queries an Elasticsearch server."""
 
     def __init__(self, client: Elasticsearch, titles: Sequence[str], config: ElasticConfig, identity: str) -> None:
-        """`identity` names server version, texts and settings in the fingerprint."""
+        """Create the guesser; `identity` names server version, texts and settings in the fingerprint."""
         self._client, self._titles, self._config, self._identity = client, titles, config, identity
 
     @property
     def pages(self) -> frozenset[str]:
-        """All pages it can name."""
+        """All pages that the guesser can name."""
         return frozenset(self._titles)
 
     def fingerprint(self) -> str:
@@ -73,7 +73,9 @@ class ElasticGuesser:
         return hashlib.sha256(f"elasticsearch {versions} {self._identity}".encode()).hexdigest()
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """The best `n` pages (MOST at most) for each text, equal scores by title. DataError if the server fails."""
+        """Return the best `n` pages (at most MOST) for each text, equal scores by title; raises DataError if the
+        server fails.
+        """
         guesses: list[list[Guess]] = [[] for _ in texts]
         indices = [index for index, text in enumerate(texts) if n > 0 and text.strip()]
         starts = range(0, len(indices), self._config.batch)
@@ -85,7 +87,7 @@ class ElasticGuesser:
         return guesses
 
     def _search(self, texts: Mapping[int, str], n: int) -> dict[int, Any]:
-        """Return the answer to each text; ask again for answers that a busy server refuses."""
+        """Return the answer to each text; retry answers that a busy server refuses."""
         from elasticsearch import ApiError
 
         found: dict[int, Any] = {}
@@ -117,7 +119,7 @@ class ElasticGuesser:
 
 
 def _hits(answer: Mapping[str, Any]) -> list[Guess]:
-    """Return the pages of one answer; raise DataError if it is not complete."""
+    """Return the pages of one answer; raises DataError if it is not complete."""
     try:
         elastic_index.check_complete(answer, "search")
         hits = answer.get("hits", {}).get("hits", ())
@@ -137,7 +139,9 @@ def _explained(client: Elasticsearch, config: ElasticConfig) -> AbstractContextM
 
 
 def build(config: ElasticConfig) -> ElasticGuesser:
-    """The guesser of a config, after server and index have been checked. ConfigError, DataError: see the module."""
+    """Return the guesser of a config after checking server and index; raises ConfigError or DataError (see the
+    module).
+    """
     client = elastic_index.connect(config.url, config.timeout, config.retries)
     with _explained(client, config):
         number = elastic_index.check_server(client)

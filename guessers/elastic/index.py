@@ -1,11 +1,12 @@
-"""The pages' texts in an Elasticsearch server: connecting, indexing, and telling whether an index is the one wanted.
+"""The pages' texts in an Elasticsearch server: connecting, indexing, and telling whether an index is the one
+wanted.
 
     python -m guessers.elastic.index CONFIG [--index NAME] [--url URL] [--k1 2.0] [--b 0.75]
 
-CONFIG is that of the embedded twin (configs/train_guessers.yaml:bm25-lucene).  Its texts are counted and its model is
-written, then each page becomes a document: `text`, everything it is learnt from, analyzed and scored by the server, and
-`page`, which orders pages of equal score.  The index carries what it was made from (`_meta` of its mapping), last of
-all the number of pages: an index without that was never finished.
+CONFIG is the config of the embedded twin (configs/train_guessers.yaml:bm25-lucene).  The command counts its texts
+and writes its model, and then sends one document per page.  The field `text` is the page's whole training text,
+analyzed and scored by the server; the field `page` orders pages of equal score.  The index records its origin
+(`_meta` of its mapping).  The number of pages is written last, so an index without it is incomplete.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ from sqa.pipeline import config as configs
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
 
-VERSION = 1  # of the index' layout; raise it when an index must be made again
-URL = "http://127.0.0.1:9200"  # where docker-compose.yml puts the server
-BUSY = (429, 502, 503, 504)  # answers after which asking again helps
-CHUNK, RETRIES = 200, 5  # documents sent at once; tries of a chunk after the first
+VERSION = 1  # version of the index' layout; raise it when an index must be rebuilt
+URL = "http://127.0.0.1:9200"  # the address in docker-compose.yml
+BUSY = (429, 502, 503, 504)  # status codes after which a retry helps
+CHUNK, RETRIES = 200, 5  # documents per request; retries of a chunk
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What an index must have been made from and with."""
+    """Origin and settings that an index must have."""
 
     model: str  # digest of the embedded twin's folder
     analyzer: str  # standard or english
@@ -47,28 +48,31 @@ class Identity:
     b: float
 
     def meta(self) -> dict[str, Any]:
-        """What the index says of itself while it is being filled."""
+        """Return the metadata of the index while it is being filled."""
         return {"sqa": VERSION, **asdict(self)}
 
     def properties(self) -> dict[str, Any]:
-        """The mapping of its two fields."""
+        """Return the mapping of its two fields."""
         text = {"type": "text", "analyzer": self.analyzer, "similarity": "bm25", "index_options": "freqs"}
         return {"page": {"type": "keyword"}, "text": text}
 
     def settings(self) -> dict[str, Any]:
-        """One shard, so that document frequencies are of all pages."""
+        """Return the settings: one shard, so that document frequencies cover all pages."""
         similarity = {"bm25": {"type": "BM25", "k1": self.k1, "b": self.b}}
         return {"number_of_shards": 1, "number_of_replicas": 0, "similarity": similarity}
 
 
 def embedded(model: str, k1: float, b: float) -> str:
-    """How to do without a server, for error messages."""
+    """Return how to do without a server, for error messages."""
     twin = f"{{name: bm25, model: {model}, similarity: elasticsearch, k1: {k1}, b: {b}}}"
     return f"without a server use its embedded twin: guesser: {twin}"
 
 
 def connect(url: str, timeout: float, retries: int) -> Elasticsearch:
-    """A client; nothing is sent yet. "" as url: $ELASTICSEARCH_URL, else URL. ConfigError without the client."""
+    """Return a client without sending a request; raises ConfigError if the client package is missing.
+
+    An empty url stands for $ELASTICSEARCH_URL, or else URL.
+    """
     try:
         from elasticsearch import Elasticsearch
     except ModuleNotFoundError as error:
@@ -79,7 +83,7 @@ def connect(url: str, timeout: float, retries: int) -> Elasticsearch:
             request_timeout=timeout,
             max_retries=retries,
             retry_on_timeout=True,
-            retry_on_status=(),  # a busy server is asked again after a pause, which clients before 9.1 do not make
+            retry_on_status=(),  # retried here after a pause, because clients before 9.1 do not pause
             api_key=os.environ.get("ELASTICSEARCH_API_KEY"),
         )
     except ValueError as error:
@@ -88,7 +92,7 @@ def connect(url: str, timeout: float, retries: int) -> Elasticsearch:
 
 @contextmanager
 def explained(client: Elasticsearch, index: str, instead: str) -> Iterator[None]:
-    """Turns what the client raises into one line that names server and index; every DataError says what `instead`."""
+    """Convert the client's errors to one line that names server and index; every DataError recommends `instead`."""
     import elasticsearch
     from elastic_transport import TransportError
 
@@ -99,7 +103,7 @@ def explained(client: Elasticsearch, index: str, instead: str) -> Iterator[None]
 
 
 def _explanation(error: Exception, server: str, index: str) -> str:
-    """What went wrong and how to mend it."""
+    """Return the problem and its remedy."""
     import elasticsearch
     from elastic_transport import ConnectionError as Unreachable
 
@@ -123,18 +127,18 @@ def _explanation(error: Exception, server: str, index: str) -> str:
 
 
 def where(client: Elasticsearch) -> str:
-    """The server's address, without user and password."""
+    """Return the server's address, without user and password."""
     nodes = (node.config for node in client.transport.node_pool.all())
     return ", ".join(f"{node.scheme}://{node.host}:{node.port}" for node in nodes)
 
 
 def command(index: str) -> str:
-    """What makes an index."""
+    """Return the command that makes an index."""
     return f"python -m guessers.elastic.index CONFIG --index {index}"
 
 
 def check_server(client: Elasticsearch) -> str:
-    """The server's version; DataError if its major version is not the client's, for then they do not understand it."""
+    """Return the server's version; raises DataError if its major version differs from the client's."""
     import elasticsearch
 
     client_version = elasticsearch.__versionstr__  # type: ignore[attr-defined]
@@ -149,7 +153,7 @@ def check_server(client: Elasticsearch) -> str:
 
 
 def check_index(client: Elasticsearch, index: str, expected: Identity) -> None:
-    """DataError naming what differs, if the index was made from something else, or its fields are others."""
+    """Raise DataError with the differences if the index has another origin or other fields."""
     mappings = _mappings(client, index)
     meta, fields = mappings.get("_meta", {}), mappings.get("properties", {})
     if "sqa" not in meta:
@@ -181,7 +185,7 @@ def _mappings(client: Elasticsearch, index: str) -> dict[str, Any]:
 
 
 def documents_of(profiles: Iterable[Profile]) -> dict[str, str]:
-    """All texts of a page as one, by page, sorted."""
+    """Return all texts of each page as one, ordered by page."""
     texts: dict[str, list[str]] = {}
     for profile in profiles:
         if profile.page is not None:
@@ -190,7 +194,7 @@ def documents_of(profiles: Iterable[Profile]) -> dict[str, str]:
 
 
 def fill(client: Elasticsearch, index: str, identity: Identity, documents: Mapping[str, str]) -> None:
-    """Make the index anew, send all documents, and check that all arrived. DataError if one is refused."""
+    """Recreate the index, send all documents, and check that all arrived; raises DataError if one is refused."""
     from elasticsearch import NotFoundError
     from elasticsearch.helpers import streaming_bulk
 
@@ -238,7 +242,7 @@ def check_complete(answer: Mapping[str, Any], asked: str) -> None:
 
 
 def reason(body: Any) -> str:
-    """Return the server's error and its causes, each once, without what surrounds them."""
+    """Return the server's error and its causes, each once, without surrounding fields."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if not isinstance(error, dict):
         return str(error)[:200]
@@ -249,14 +253,14 @@ def reason(body: Any) -> str:
 
 
 def _kind(body: Any) -> str:
-    """Return the type of the server's error, empty if the answer is not an error of Elasticsearch."""
+    """Return the type of the server's error, or "" if the answer is not an Elasticsearch error."""
     error = body.get("error") if isinstance(body, dict) else None
     return str(error.get("type")) if isinstance(error, dict) else ""
 
 
 @returns_exit_code
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command."""
+    """Run the command."""
     from guessers.lessons import lessons
 
     parser = argparse.ArgumentParser("python -m guessers.elastic.index", description=(__doc__ or "").splitlines()[0])

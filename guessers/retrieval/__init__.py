@@ -1,1 +1,1 @@
-"""Guessers that look pages up by their words: BM25 and TF-IDF."""
+"""Guessers that retrieve pages by their words: BM25 and TF-IDF."""

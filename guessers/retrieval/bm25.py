@@ -1,19 +1,22 @@
-"""The BM25 guesser: every page is one document, all its training tossups together; the text so far is the query.
+"""The BM25 guesser: one document per page, with all its training tossups; the query is the text so far.
 
-Two fields, the words of a page (stems without stop words) and its pairs of successive words.  A page d scores
+There are two fields: the words of a page (stems without stop words) and its pairs of successive words.  The score
+of a page d is
 
     sum over tokens t of the text of  boost(t) idf(t) tf(t, d) / (tf(t, d) + k1 (1 - b + b |d| / mean |d|))
     idf(t) = ln(1 + (N - df(t) + 1/2) / (df(t) + 1/2))
 
-with boost 1 for words and `pair_boost` for pairs, N pages, df(t) of them with t, |d| the tokens of d in the field.
-This is BM25 as Lucene computes it since version 8 (Robertson and Zaragoza 2009, without the constant k1 + 1), but for
-lengths, which Lucene stores in a byte and this file exactly.  A token that occurs twice in the text counts twice.
-With `similarity: lucene` or `elasticsearch` lengths and scores are theirs (guessers/retrieval/lucene.py); on a model
-counted with their analyzer (configs/train_guessers.yaml:bm25-lucene) this guesser is then the twin of
-guessers/elastic/guesser.py.
+with boost 1 for words and `pair_boost` for pairs.  N is the number of pages, df(t) the number of pages with t, and
+|d| the number of tokens of d in the field.  This is BM25 as in Lucene since version 8 (Robertson and Zaragoza 2009,
+without the constant k1 + 1), except that lengths are exact while Lucene stores them in a byte.  A token that occurs
+twice in the text counts twice.
 
-A score is a sum over the words read, so the next word only adds its postings.  Scores never fall, so the worst of the
-best pages is a bound for the next word.
+With `similarity: lucene` or `elasticsearch`, lengths and scores are those of Lucene or Elasticsearch
+(guessers/retrieval/lucene.py).  On a model counted with their analyzer (configs/train_guessers.yaml:bm25-lucene)
+this guesser is then the twin of guessers/elastic/guesser.py.
+
+A score is a sum over the words read, so the next word only adds its postings.  Scores never fall, so the worst of
+the best pages is a bound for the next word.
 """
 
 from __future__ import annotations
@@ -43,18 +46,18 @@ from sqa.files.model_files import (
     write_tensors,
 )
 
-VERSION = 1  # of the code that turns words into guesses; raise it when guesses change
+VERSION = 1  # version of the code that computes guesses; raise it when guesses change
 _STEPS, _COUNTS = "page_steps", "counts"
 
-Analyzer = Callable[[str], tuple[str, ...]]  # the terms of one word
-ANALYZERS = ("stems", "standard", "english")  # ours, and Lucene's two
+Analyzer = Callable[[str], tuple[str, ...]]  # terms of one word
+ANALYZERS = ("stems", "standard", "english")  # our own analyzer, and Lucene's two
 Similarity = Literal["exact", "lucene", "elasticsearch", "tfidf"]
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class Bm25Config:
-    """What `guesser: {name: bm25, ...}` takes."""
+    """Config of `guesser: {name: bm25, ...}`."""
 
     model: Annotated[File, "a bundled model (folder of data/models) or a folder"] = "bm25"
     k1: Annotated[Positive, "how slowly repeated words saturate, > 0"] = 0.6
@@ -64,7 +67,7 @@ class Bm25Config:
 
 
 def analyzer_of(name: str) -> Analyzer:
-    """The analyzer of a name of ANALYZERS; Lucene's are imported when they are asked for."""
+    """Return the analyzer with a name in ANALYZERS; Lucene's analyzers are imported on demand."""
     if name == "stems":
         return text.content_stems
     from guessers.retrieval import lucene
@@ -74,18 +77,18 @@ def analyzer_of(name: str) -> Analyzer:
 
 @dataclass(frozen=True)
 class Index:
-    """Term counts by page. Terms 0..W-1 are words, the others pairs (their key: first word * W + second word)."""
+    """Term counts by page.  Terms 0..W-1 are words, the others pairs (key: first word * W + second word)."""
 
     titles: tuple[str, ...]  # sorted
     words: tuple[str, ...]  # sorted
     pair_keys: np.ndarray  # (pairs,) int64, increasing
-    starts: np.ndarray  # (terms + 1,) int64, where a term's postings begin
+    starts: np.ndarray  # (terms + 1,) int64, start of each term's postings
     pages: np.ndarray  # (postings,) int64, increasing within a term
     counts: np.ndarray  # (postings,) int64, >= 1
     analyzer: str = "stems"  # a name of ANALYZERS
 
     def fields(self) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
-        """(terms, postings) of the words and of the pairs."""
+        """Return (terms, postings) of the words and of the pairs."""
         words, at = len(self.words), int(self.starts[len(self.words)])
         return (slice(0, words), slice(0, at)), (slice(words, None), slice(at, len(self.pages)))
 
@@ -106,7 +109,7 @@ class Index:
 
     @classmethod
     def load(cls, folder: Path) -> Index:
-        """Read what `save` wrote; DataError if it is damaged."""
+        """Read a folder written by `save`; raises DataError if it is damaged."""
         tensors, config = read_tensors(folder, "bm25", VERSION)
         analyzer = config.get("analyzer", "stems")
         if not isinstance(analyzer, str) or analyzer not in ANALYZERS:
@@ -130,7 +133,7 @@ class Index:
 
 
 def page_steps(starts: np.ndarray, pages: np.ndarray) -> np.ndarray:
-    """(postings,) each page less the one before it in the same term's postings, which packs well."""
+    """Return (postings,) each page minus the previous page in the same term's postings, which compresses well."""
     steps = np.diff(pages, prepend=0)
     firsts = starts[:-1]
     steps[firsts] = pages[firsts]
@@ -138,15 +141,15 @@ def page_steps(starts: np.ndarray, pages: np.ndarray) -> np.ndarray:
 
 
 def postings_of(steps: np.ndarray, frequency: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(starts, pages) of the terms whose numbers of postings are `frequency`: invert `page_steps`."""
+    """Return (starts, pages) of the terms with `frequency` postings each; the inverse of `page_steps`."""
     starts = np.concatenate([[0], np.cumsum(frequency)])
     running = np.cumsum(steps)
-    before = np.concatenate([[0], running])[starts[:-1]]  # the sum of the steps of all earlier terms
+    before = np.concatenate([[0], running])[starts[:-1]]  # sum of the steps of all earlier terms
     return starts, running - np.repeat(before, frequency)
 
 
 def weights(index: Index, config: Bm25Config) -> np.ndarray:
-    """(postings,) float64, what one occurrence of the term adds to the page's score."""
+    """Return (postings,) float64: the contribution of one occurrence of the term to the page's score."""
     if config.similarity == "tfidf":
         return tfidf_weights(index, config.b, config.pair_boost)
     n = len(index.titles)
@@ -169,7 +172,10 @@ def weights(index: Index, config: Bm25Config) -> np.ndarray:
 
 
 def tfidf_weights(index: Index, b: float, pair_boost: float) -> np.ndarray:
-    """(postings,) float64, what one occurrence of the term adds to the page's score (guessers/retrieval/tfidf.py)."""
+    """Return (postings,) float64: the contribution of one occurrence of the term to the page's score.
+
+    guessers/retrieval/tfidf.py gives the formula.
+    """
     pages, frequency = len(index.titles), np.diff(index.starts)
     idf = 1 + np.log(pages / frequency)  # (terms,)
     idf[len(index.words) :] *= pair_boost
@@ -182,8 +188,8 @@ def tfidf_weights(index: Index, b: float, pair_boost: float) -> np.ndarray:
 def best_indices(scores: np.ndarray, n: int, least: float = math.ulp(0.0)) -> np.ndarray:
     """Return the indices of the `n` highest scores, highest first and equal scores in order.
 
-    scores (pages,) float64.  Scores below `least`, which must be above 0, are left out.  A bound that `n` scores are
-    known to reach leaves little to sort.
+    scores (pages,) float64.  Scores below `least`, which must be above 0, are left out.  If at least `n` scores are
+    known to reach `least`, few scores remain to be sorted.
     """
     indices = (scores >= least).nonzero()[0]
     high = scores[indices]
@@ -194,10 +200,10 @@ def best_indices(scores: np.ndarray, n: int, least: float = math.ulp(0.0)) -> np
 
 
 class Bm25Guesser:
-    """Scores all pages by BM25 and names the best."""
+    """Guesser that scores all pages by BM25."""
 
     def __init__(self, index: Index, config: Bm25Config, digest: str = "") -> None:
-        """`digest` names the index in the fingerprint."""
+        """Create the guesser; `digest` identifies the index in the fingerprint."""
         self.index, self._config, self._digest = index, config, digest
         self._titles = index.titles
         self._word_ids = {word: id for id, word in enumerate(index.words)}
@@ -209,7 +215,7 @@ class Bm25Guesser:
 
     @classmethod
     def load(cls, folder: Path, config: Bm25Config | None = None) -> Bm25Guesser:
-        """Read a model folder."""
+        """Return the guesser of a model folder."""
         return cls(Index.load(folder), config or Bm25Config(), folder_digest(folder))
 
     def save(self, folder: Path) -> None:
@@ -218,23 +224,24 @@ class Bm25Guesser:
 
     @property
     def pages(self) -> frozenset[str]:
-        """All pages it can name."""
+        """All pages that the guesser can name."""
         return frozenset(self._titles)
 
     def fingerprint(self) -> str:
-        """sha256 of the index' files, the code version and the config's numbers."""
+        """Return the sha256 of the index' files, the code version and the config's numbers."""
         numbers = (self._config.k1, self._config.b, self._config.pair_boost, self._config.similarity)
         return hashlib.sha256(f"bm25 {VERSION} {self._digest} {numbers!r}".encode()).hexdigest()
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """The best `n` pages with a score above 0 for each text. Scores are BM25, >= 0, growing with the text.
+        """Return the best `n` pages with a score above 0 for each text.  BM25 scores are >= 0 and grow with the
+        text.
 
-        This is the plain way: it reads each text from its start.  `guess_prefixes` is the fast one.
+        This simple method reads each text from its start; `guess_prefixes` is the fast path.
         """
         return [self._guess(line, n) for line in texts]
 
     def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
-        """The guesses after each word; each word's postings are added once."""
+        """Return the guesses after each word; each word's postings are added once."""
         scores, best, least = np.zeros(len(self._titles)), np.empty(0, np.int64), math.ulp(0.0)
         pages, high, ends = [best], [scores[best]], []
         for terms in self.terms(words):
@@ -252,7 +259,7 @@ class Bm25Guesser:
 
     def _guesses(self, pages: np.ndarray, scores: np.ndarray) -> Iterator[Guess]:
         """Yield the guesses of pages (R,) int64 and scores (R,); equal guesses are one object."""
-        pairs, places = np.unique(pages + 1j * scores, return_inverse=True)  # complex numbers, for a sort by both
+        pairs, places = np.unique(pages + 1j * scores, return_inverse=True)  # complex numbers sort by both parts
         titles = map(self._titles.__getitem__, pairs.real.astype(np.int64).tolist())
         guesses = np.fromiter(Guess.many(titles, pairs.imag.tolist()), dtype=object, count=len(pairs))
         return iter(guesses[places].tolist())
@@ -264,15 +271,15 @@ class Bm25Guesser:
         return [Guess(self._titles[page], float(scores[page])) for page in best_indices(scores, n).tolist()]
 
     def _add(self, terms: Iterable[int], scores: np.ndarray) -> None:
-        """Add the postings of the terms to scores (pages,), one after the other."""
+        """Add the postings of the terms to scores (pages,), one term at a time."""
         for term in terms:
             postings = slice(self._starts[term], self._starts[term + 1])
             scores[self._pages[postings]] += self.weights[postings]
 
     def terms(self, words: Iterable[str]) -> Iterator[list[int]]:
-        """The known terms of each word: its words and the pairs that end with one of them."""
+        """Yield the known terms of each word: its words and the pairs that end with one of them."""
         word_ids, pair_ids, n_words = self._word_ids, self._pair_ids, len(self._word_ids)
-        last: int | None = None  # id of the word before, None if unknown
+        last: int | None = None  # id of the previous word, None if unknown
         for word in words:
             terms = []
             for stem in self._analyze(word):
@@ -286,5 +293,5 @@ class Bm25Guesser:
 
 
 def build(config: Bm25Config) -> Bm25Guesser:
-    """The guesser of a config. Raises ConfigError for an unknown model."""
+    """Return the guesser of a config; raises ConfigError for an unknown model."""
     return Bm25Guesser.load(resolve_model(config.model), config)

@@ -1,4 +1,4 @@
-"""Counting the terms of texts by page: the training of the BM25 guesser."""
+"""Term counts of texts by page: the training of the BM25 guesser."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from sqa.core.schema import FilePath
 
 @dataclass(frozen=True, slots=True)
 class Bm25Training:
-    """Keys of configs/train_guessers.yaml:bm25; see there for meanings."""
+    """Keys of configs/train_guessers.yaml:bm25, which explains them."""
 
     kind: Literal["bm25"]
     output: Path
     folds: tuple[str, ...] = ("guesser", "buzzer", "dev")
-    bonus: bool = False  # bonus parts too (guessers/bonus.py)
+    bonus: bool = False  # also train on bonus parts (guessers/bonus.py)
     analyzer: Literal["stems", "standard", "english"] = "stems"
-    pair_min_count: int | None = None  # pairs seen less often are left out; None = no pairs
-    texts: tuple[FilePath, ...] = ()  # your own, in place of the tossups: JSON lines {text, page, id?}
+    pair_min_count: int | None = None  # rarer pairs are left out; None = no pairs
+    texts: tuple[FilePath, ...] = ()  # your own texts instead of the tossups: JSON lines {text, page, id?}
 
 
 def fit(
@@ -31,12 +31,12 @@ def fit(
     config: Bm25Config | None = None,
     analyzer: str = "stems",
 ) -> Bm25Guesser:
-    """The guesser of the words of tossups, or of anything with a text and a page."""
+    """Return a guesser trained on tossups, or on any records with a text and a page."""
     return Bm25Guesser(count(profiles, pair_min_count, analyzer), config or Bm25Config())
 
 
 def count(profiles: Iterable[Profile], pair_min_count: int | None, analyzer: str = "stems") -> Index:
-    """Count the profiles that have a page. `pair_min_count` None: no pairs at all."""
+    """Count the profiles that have a page.  `pair_min_count` None: no pairs."""
     read = _Reading(analyzer_of(analyzer))
     for profile in profiles:
         if profile.page is not None:
@@ -61,12 +61,12 @@ def count(profiles: Iterable[Profile], pair_min_count: int | None, analyzer: str
 
 
 class _Reading:
-    """Texts as one row of word numbers, in the order they came."""
+    """Texts as one sequence of word numbers, in order of arrival."""
 
     def __init__(self, analyze: Analyzer) -> None:
         self._analyze = analyze
-        self._ids: dict[str, int] = {}  # by term, in the order of first sight
-        self._of_word: dict[str, tuple[int, ...]] = {}  # words as they are written -> ids of their terms
+        self._ids: dict[str, int] = {}  # by term, in order of first occurrence
+        self._of_word: dict[str, tuple[int, ...]] = {}  # words as written -> ids of their terms
         self._pages: dict[str, int] = {}
         self._row: list[int] = []
         self._page_of_profile: list[int] = []
@@ -83,7 +83,9 @@ class _Reading:
         self._ends.append(len(row))
 
     def sorted(self) -> tuple[list[str], np.ndarray, list[str], np.ndarray]:
-        """Titles, page of each term (n,), words, term ids (n,), titles and words sorted and numbered by their place."""
+        """Return titles, page of each term (n,), words and term ids (n,), with titles and words sorted and
+        numbered in order.
+        """
         titles, page_place = _sorted(self._pages)
         words, word_place = _sorted(self._ids)
         lengths = np.diff(np.array(self._ends, np.int64), prepend=0)
@@ -91,7 +93,7 @@ class _Reading:
         return titles, pages, words, word_place[np.array(self._row, np.int64)]
 
     def last_of_profile(self) -> np.ndarray:
-        """(n,) bool: the last term of its text, which makes no pair with the next."""
+        """Return (n,) bool: whether a term is the last of its text, which forms no pair with the next term."""
         last = np.zeros(len(self._row), np.bool_)
         ends = np.array(self._ends, np.int64)
         last[ends[ends > 0] - 1] = True
@@ -99,7 +101,7 @@ class _Reading:
 
 
 def _sorted(numbered: dict[str, int]) -> tuple[list[str], np.ndarray]:
-    """The names sorted, and (n,) int64 the place there of each number."""
+    """Return the sorted names, and (n,) int64 the sorted position of each number."""
     names = sorted(numbered)
     position = np.empty(len(names), np.int64)
     position[[numbered[name] for name in names]] = np.arange(len(names))
@@ -107,7 +109,7 @@ def _sorted(numbered: dict[str, int]) -> tuple[list[str], np.ndarray]:
 
 
 def _count(terms: np.ndarray, pages: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Terms, pages and counts (rows,) of what occurs, by term and page."""
+    """Return terms, pages and counts (rows,) of all occurrences, ordered by term and page."""
     width = int(pages.max(initial=0)) + 1
     keys, counts = np.unique(terms * width + pages, return_counts=True)
     return (*np.divmod(keys, width), counts)

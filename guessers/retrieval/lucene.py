@@ -1,25 +1,25 @@
-"""Lucene's text analysis and BM25, so that the embedded BM25 guesser can be an Elasticsearch server's twin.
+"""Lucene's text analysis and BM25, which make the embedded BM25 guesser the twin of an Elasticsearch server.
 
-Analyzers `standard` (Elasticsearch's default: words as Unicode cuts them, in lower case) and `english` (possessives and
-33 stop words dropped, Porter stems).  Both take a word, that is what white space separates, and no rule that cuts
-words looks across white space.  Differences that English text does not show: an emoji of several characters is as many
-tokens, and letters are those of this Python's Unicode, not of Lucene's (which is older).
+Analyzers: `standard` (Elasticsearch's default: words split by Unicode's rules, in lower case) and `english`
+(possessives and 33 stop words dropped, Porter stems).  Both take one word, delimited by white space, because no
+splitting rule looks across white space.  Differences that do not occur in English text: an emoji of several
+characters is several tokens, and letters follow this Python's Unicode version instead of Lucene's (which is older).
 
 The similarity is `BM25Similarity` of Lucene 8 to 10, in its own single precision:
 
     score(t, d) = weight - weight / (1 + tf(t, d) / norm(d)),   norm(d) = k1 (1 - b + b length(d) / mean length)
     weight = boost * ln(1 + (N - df + 1/2) / (df + 1/2))
 
-where length(d) went through a byte (exact to 40, then 4 significant bits), and the mean is of exact lengths.
-Elasticsearch scores by `LegacyBM25Similarity`, the same times (k1 + 1).
+where length(d) is rounded to a byte (exact to 40, then 4 significant bits), and the mean is over exact lengths.
+Elasticsearch uses `LegacyBM25Similarity`, the same score times (k1 + 1).
 
 Sources: apache/lucene BM25Similarity.java, SmallFloat.java, StandardTokenizerImpl.jflex, EnglishAnalyzer.java;
 elastic/elasticsearch LegacyBM25Similarity.java.  tests/golden/test_lucene.py compares with a running Lucene.
 
 The stemmer is Snowball's `porter`, Porter's algorithm of 1980 (M. F. Porter, "An algorithm for suffix stripping",
-Program 14(3), 1980), with what Lucene's differs in: words of one or two letters stay, "bli" becomes "ble" (the paper:
-"abli" "able"), "logi" becomes "log", and any doubled consonant but l, s, z is made single before -ed and -ing
-("trekking").  Snowball's `english` (guessers/text.py) is a later algorithm.
+Program 14(3), 1980), adjusted to Lucene's differences.  Words of one or two letters are unchanged, "bli" becomes
+"ble" (the paper: "abli" "able"), and "logi" becomes "log".  Any doubled consonant except l, s, z becomes single
+before -ed and -ing ("trekking").  Snowball's `english` (guessers/text.py) is a later algorithm.
 """
 
 import functools
@@ -30,12 +30,12 @@ import numpy as np
 from snowballstemmer import stemmer
 
 _porter = stemmer("porter")
-_LATER = {"bli": "ble", "logi": "log"}  # endings that Porter replaced later, where enough is left of the word
+_LATER = {"bli": "ble", "logi": "log"}  # endings that Porter replaced in a later version, if enough of the word is left
 
 
 @functools.lru_cache(maxsize=1 << 17)
 def stem(word: str) -> str:
-    """The stem of a lower-case word: "possibly" -> "possibl"."""
+    """Return the stem of a lower-case word: "possibly" -> "possibl"."""
     if len(word) < 3:
         return word
     short = str(_porter.stemWord(word))
@@ -49,7 +49,7 @@ def stem(word: str) -> str:
 
 
 def _has_measure(word: str) -> bool:
-    """Whether a vowel is followed by a consonant (Porter's m > 0); y is a vowel after a consonant."""
+    """Return whether a vowel is followed by a consonant (Porter's m > 0); y is a vowel after a consonant."""
     shape = ""
     for letter in word:
         vowel = letter in "aeiou" or (letter == "y" and shape[-1:] == "c")
@@ -61,7 +61,7 @@ STOP_WORDS = frozenset(
     """a an and are as at be but by for if in into is it no not of on or such that the their then there these they this
     to was will with""".split()
 )
-MAX_TOKEN = 255  # characters; what is longer is cut
+MAX_TOKEN = 255  # characters; longer tokens are split
 
 # One letter for each class of characters that Unicode's word boundaries (UAX 29) tell apart.
 _LETTER, _HEBREW, _DIGIT, _JOINER, _KATAKANA, _SINGLE, _COMPLEX, _MARK, _OTHER = "AWN_KISXo"
@@ -94,7 +94,7 @@ _WORD = re.compile(
     """,
     re.VERBOSE,
 )
-# Signs that are tokens of their own: Unicode's emoji and its neighbours, as Lucene has them.
+# Characters that are tokens of their own: Unicode's emoji and related characters, as in Lucene.
 _SIGN = re.compile(
     "[©®‼⁉™↔-↙↩↪⌚⌛⌨⎈⏏⏩-⏳⏸-⏺▪▫▶◀◻-◾☀-★☇-☒☔-⚅⚐-✅✈-✒✔✖✝✡✨✳✴❄❇❌❎❓-❕❗❣-❧➕-➗➡➰➿⤴⤵⬅-⬇⬛⬜⭐⭕〰〽㊗㊙"
     "\U0001f300-\U0001f53d\U0001f546-\U0001f64f\U0001f680-\U0001f6ff\U0001f900-\U0001f9ff]"
@@ -119,7 +119,7 @@ def _class(char: str) -> str:
     if category[0] != "L" and category not in ("Nl", "So"):
         return _OTHER
     name = unicodedata.name(char, "")
-    if category == "So":  # letters in circles
+    if category == "So":  # circled letters
         return _LETTER if name.startswith("CIRCLED LATIN") else _OTHER
     if name.startswith(("CJK", "HIRAGANA")):
         return _SINGLE
@@ -131,7 +131,7 @@ def _class(char: str) -> str:
 
 
 def _cut(word: str) -> list[str]:
-    """The tokens of a word, in its own letter case."""
+    """Return the tokens of a word, in its own letter case."""
     if _PLAIN.fullmatch(word):
         tokens = [word]
     else:
@@ -140,19 +140,23 @@ def _cut(word: str) -> list[str]:
 
 
 def _lower(token: str) -> str:
-    """Lower case letter by letter, as Java does it: a final sigma is a sigma, and one letter stays one."""
+    """Return a token in lower case, letter by letter like Java: no final sigma, and each letter stays one
+    character.
+    """
     return token.lower() if token.isascii() else "".join(c.lower()[0] for c in token)
 
 
 @functools.lru_cache(maxsize=1 << 17)
 def standard(word: str) -> tuple[str, ...]:
-    """What Lucene's StandardAnalyzer (without stop words) makes of a word: "Saint-Exupéry's" -> saint, exupéry's."""
+    """Return the tokens of Lucene's StandardAnalyzer (without stop words): "Saint-Exupéry's" -> saint,
+    exupéry's.
+    """
     return tuple(map(_lower, _cut(word)))
 
 
 @functools.lru_cache(maxsize=1 << 17)
 def english(word: str) -> tuple[str, ...]:
-    """What Lucene's EnglishAnalyzer makes of a word: "Nations’" -> nation."""
+    """Return the tokens of Lucene's EnglishAnalyzer: "Nations’" -> nation."""
     kept = []
     for token in _cut(word):
         possessive = token[-2:-1] in ("'", "’", "＇") and token[-1] in "sS"
@@ -163,7 +167,7 @@ def english(word: str) -> tuple[str, ...]:
 
 
 def byte_lengths(lengths: np.ndarray) -> np.ndarray:
-    """Lengths (n,) >= 0 as Lucene reads them back from a byte: up to 40 exact, then the highest 4 bits from 24 on."""
+    """Return lengths (n,) >= 0 after Lucene's byte encoding: exact up to 40, then the highest 4 bits from 24 on."""
     excess = np.maximum(lengths.astype(np.int64) - 24, 0)
     shift = np.maximum(np.frexp(excess.astype(np.float64))[1] - 4, 0)
     return np.where(lengths < 24, lengths, 24 + ((excess >> shift) << shift))
@@ -172,10 +176,10 @@ def byte_lengths(lengths: np.ndarray) -> np.ndarray:
 def bm25_weights(
     counts: np.ndarray, pages: np.ndarray, frequency: np.ndarray, n_pages: int, k1: float, b: float, boost: float
 ) -> np.ndarray:
-    """(postings,) float64: what one occurrence of a term in the text adds to a page's score.
+    """Return (postings,) float64: the contribution of one occurrence of a term in the text to a page's score.
 
-    counts and pages (postings,) are the term counts and pages of all terms one after the other, frequency (terms,) how
-    many postings each has.  Only pages with at least one term count as documents of the field.
+    counts, pages: (postings,) term counts and pages, concatenated over all terms.  frequency: (terms,) number of
+    postings of each term.  Only pages with at least one term count as documents of the field.
     """
     single = np.float32
     lengths = np.bincount(pages, counts, minlength=n_pages)

@@ -1,13 +1,13 @@
-"""The TF-IDF guesser: the BM25 guesser's counts, another weighting of them.
+"""The TF-IDF guesser: another weighting of the BM25 guesser's counts.
 
-A page d and a text q score
+The score of a page d for a text q is
 
     sum over tokens t of q of  boost(t) idf(t) . boost(t) idf(t) (1 + ln tf(t, d)) / |d|^b,   idf(t) = 1 + ln(N / df(t))
 
 over words and pairs together, where |d| is the Euclidean length of the page's vector boost idf (1 + ln tf).  b = 1
-orders pages by the cosine of their vector and the text's (its counts as they are); a smaller b favours pages of which
-more is known, as do people who write questions.  Both sides bear an idf, so that one rare word weighs what several
-common ones do: on complete questions of tournaments never seen that is worth three points over BM25
+orders pages by the cosine of their vector and the text's (with raw counts).  A smaller b favours pages with more
+training text, as people who write questions do.  Both sides include an idf, so one rare word weighs as much as
+several common ones.  On complete questions of unseen tournaments this gains three points over BM25
 (data/models/bm25/README.md).
 """
 
@@ -21,7 +21,7 @@ from sqa.core.types import Guesser
 @dataclass(frozen=True, slots=True)
 @checked
 class TfidfConfig:
-    """What `guesser: {name: tfidf, ...}` takes."""
+    """Config of `guesser: {name: tfidf, ...}`."""
 
     model: Annotated[File, "counts of the BM25 guesser: a bundled model or a folder"] = "bm25"
     b: Annotated[Share, "how much long pages are discounted, 0 (not) to 1 (cosine)"] = 0.7
@@ -29,7 +29,7 @@ class TfidfConfig:
 
 
 def build(config: TfidfConfig) -> Guesser:
-    """The guesser of a config. Raises ConfigError for an unknown model."""
+    """Return the guesser of a config; raises ConfigError for an unknown model."""
     from guessers.retrieval import bm25
 
     return bm25.build(bm25.Bm25Config(config.model, b=config.b, pair_boost=config.pair_boost, similarity="tfidf"))
