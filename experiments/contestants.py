@@ -54,7 +54,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A guesser and the buzzer that goes with it, as in a run's YAML."""
+    """A guesser and its buzzer, as in a run's YAML."""
 
     guesser: dict[str, Any]
     buzzer: dict[str, Any]
@@ -65,15 +65,16 @@ class Contestant:
 class NamedContestant:
     """A named guesser with an optional buzzer, as in a run's YAML."""
 
-    label: str  # in figures and tables
+    label: str  # name in figures and tables
     guesser: dict[str, Any]
     buzzer: dict[str, Any] | None = None
     optional: bool = False
     every_word: bool = True  # Table 1 queries all prefixes at once if it can; false = only the fractions
 
     def problems(self) -> list[str]:
-        """Return no problems; raises ConfigError if a contestant that is not optional has an unknown or invalid
-        part.
+        """Return no problems.
+
+        Raises ConfigError if a contestant that is not optional has an unknown or invalid part.
         """
         if not self.optional:
             components(self.guesser, self.buzzer)

@@ -71,8 +71,9 @@ class AblationConfig:
     quality: tuple[QualityConfig, ...] = ()
 
     def problems(self) -> list[str]:
-        """Return problems beyond the declared bounds; labels must be unique because they name runs, figures and
-        tables.
+        """Return problems beyond the declared bounds.
+
+        Labels must be unique because they name runs, figures and tables.
         """
         wrong = [f"{key}: at least one is needed" for key in ("k", "contestants") if not getattr(self, key)]
         wrong += [f"k: {k} is there twice" for k in twice(self.k)]
@@ -258,16 +259,12 @@ def measured(cell: Cell, saved: folders.RunFolder, config: AblationConfig) -> Fi
 
 
 def workshop(runs: Path) -> Workshop:
-    """Return the objects that runs share within a process: questions, guessers, the most recent other
-    components.
-    """
+    """Return the objects that runs share within a process: questions, guessers, the most recent other components."""
     return workshop_of(Store(runs.resolve()))
 
 
 def trained(runs: Path, sweeps: Mapping[str, str], ks: Sequence[K]) -> dict[str, list[Entry]]:
-    """Return, per source language, the finished models of its sweep at the requested k; stderr gives their
-    number.
-    """
+    """Return, per source language, the finished models of its sweep at the requested k; stderr gives their number."""
     from smt.training.sweep import MULTI, finished
 
     by_language: dict[str, list[Entry]] = {}

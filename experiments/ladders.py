@@ -1,5 +1,4 @@
-"""A translator at every k on the same questions: differences between two k, and tests that account for choosing
-k.
+"""A translator at every k on the same questions: differences between two k, and tests that account for choosing k.
 
 Every claim is that the best of some k is above one other k.  The best k is chosen on the same questions that it is
 tested on.  The null distribution is therefore that of the best difference when the k of each question are permuted
@@ -30,7 +29,7 @@ CLAIMS: Mapping[str, tuple[str, str, str]] = {  # name -> metric, compared value
     "BLEU grows": ("bleu", GROWS, "BLEU grows: full input above the smallest k"),
     "accuracy grows": ("accuracy", GROWS, "accuracy grows: full input above the smallest k"),
 }
-LATER = "later peak"  # EW at its best k minus EW at the best k of oracle EW: how much later EW peaks
+LATER = "later peak"  # EW at its best k minus EW at oracle EW's best k
 COLUMNS = ("dataset", "translator", "contestant", "claim", "between")
 
 
@@ -49,9 +48,7 @@ class Ladder(NamedTuple):
         return set.intersection(*(set(part) for part in self.parts))
 
     def table(self, metric: str) -> Floats:
-        """Return (n, K, d) over the questions of all parts, weighted so that every part has the same sum of
-        weights.
-        """
+        """Return (n, K, d) over the questions of all parts, weighted so that every part has the same sum of weights."""
         return np.concatenate([part[metric] / len(part[metric]) for part in self.parts])
 
     def scores(self, metric: str) -> Floats:
@@ -60,9 +57,7 @@ class Ladder(NamedTuple):
         return np.array(built.score_many(self.table(metric).sum(axis=0)))
 
     def compared(self, kind: str) -> tuple[list[int], int] | None:
-        """Return (indices of the k whose best is compared, index of the other k), or None if the ladder has too
-        few k.
-        """
+        """Return (indices of the k whose best is compared, index of the other k); None if there are too few k."""
         full = len(self.ks) - 1 if self.ks[-1] == FULL else None
         finite = len(self.ks) if full is None else full
         if kind == RISE:
@@ -83,8 +78,7 @@ def ladders(grid: Sequence[Finished]) -> list[Ladder]:
 
 
 def of_tables(tables: Mapping[tuple[str, str, str, K], Mapping[str, Floats]]) -> list[Ladder]:
-    """Return the ladder of every translator with several k and contestant: each data set, then all with the same
-    k.
+    """Return the ladder of every translator with several k and contestant: each data set, then all with the same k.
 
     tables: (data set, translator, contestant, k) -> metric -> statistics (n, d).
     """
@@ -129,7 +123,7 @@ def difference(ladder: Ladder, claim: str, metric: str, a: int, b: int) -> Row:
     return row_of(cell, metric, gap, built.unit, built.signature())
 
 
-# ---------------------------------------------------------------------------------------------------------- the test
+# -------------------------------------------------------------------------------------------------- permutation test
 
 
 def p_of(

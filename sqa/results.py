@@ -84,8 +84,9 @@ class Frame:
         return {row.key: row for row in self.rows}
 
     def where(self, metric: str | None = None, **cell: str | int) -> list[Row]:
-        """Return the rows of a metric (None: all) whose cell has these values; raises DataError for an unknown
-        column.
+        """Return the rows of a metric (None: all) whose cell has these values.
+
+        Raises DataError for an unknown column.
         """
         if unknown := [name for name in cell if name not in self.columns]:
             raise DataError(f"{self.title}: no column {unknown[0]!r}; it has {', '.join(self.columns)}")
@@ -94,8 +95,9 @@ class Frame:
         return [row for row in rows if all(row.cell[i] == value for i, value in by_index.items())]
 
     def one(self, metric: str, **cell: str | int) -> Row | None:
-        """Return the row of a metric and a cell, or None if it was not measured; raises DataError if there are
-        several.
+        """Return the row of a metric and a cell, or None if it was not measured.
+
+        Raises DataError if there are several.
         """
         rows = self.where(metric, **cell)
         if len(rows) > 1:

@@ -1,5 +1,4 @@
-"""Quality, lag and answers of every system, and the agreement of quality metrics with expected wins on the
-ranking.
+"""Quality, lag and answers of every system, and the agreement of quality metrics with expected wins on the ranking.
 
     sqa reproduce correlation
 
@@ -92,8 +91,9 @@ def ranked(config_path: Path, runs: Path) -> tuple[list[Finished], Taus, dict[st
 def drawn(
     taus: Mapping[str, Sequence[Correlation]], dataset: str, names: Sequence[str], metrics: Mapping[str, Any]
 ) -> plots.Figure:
-    """Draw tau of answers with quality and lag for one data set: a panel per guesser, a dot for each metric in
-    SHORT.
+    """Draw tau of answers with quality and lag for one data set.
+
+    There is a panel per guesser and a dot for each metric in SHORT.
     """
     panels: dict[str, list[plots.Dot]] = {guesser: [] for guesser in taus}
     for guesser, correlations in taus.items():

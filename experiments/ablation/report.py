@@ -1,7 +1,7 @@
-"""`sqa ablation CONFIG`: expected wins, accuracy, BLEU and lag over k, on real questions.   make reproduce
+"""`sqa ablation CONFIG`: expected wins, accuracy, BLEU and lag over k, on real questions (`make reproduce`).
 
-The figures follow Figure 3 of Han, Carpuat and Boyd-Graber (2022): BLEU only grows with k and flattens, while
-expected wins rise, peak and fall, and oracle expected wins peak earlier.  differences.tsv, which is also printed,
+The figures follow Figure 3 of Han, Carpuat and Boyd-Graber (2022).  There BLEU only grows with k and flattens.
+Expected wins rise, peak and fall, and oracle expected wins peak earlier.  differences.tsv, which is also printed,
 tests these claims on the runs.
 """
 
@@ -26,7 +26,7 @@ from sqa.pipeline.saving import UNKNOWN_PAGES
 from sqa.report import plots
 from sqa.results import Frame, Table, show
 
-MOST_LINES = 7  # translators in one figure
+MOST_LINES = 7  # maximum of translators in one figure
 PEAK = ["data set", "translator", "contestant", "best k", "EW", "at the smallest k", "at the largest k"]
 
 

@@ -46,9 +46,9 @@ def config_inputs(config: Path) -> dict[str, str]:
 class Item:
     """A figure, a table or a study."""
 
-    name: str  # of its ledger, and on the command line
-    shows: str  # one sentence, for lists
-    config: str  # a file in configs/, perhaps `file.yaml:entry`; "" = none
+    name: str  # name of its ledger, and on the command line
+    shows: str  # one-sentence description for lists
+    config: str  # file in configs/, or `file.yaml:entry`; "" = none
     columns: tuple[str, ...]  # columns of a row's cell
     measure: Measure  # (config, runs) -> rows; missing runs are computed first
     inputs: Callable[[Path], Mapping[str, str]] = config_inputs  # config -> digests of all inputs of the numbers
@@ -86,9 +86,7 @@ def items() -> dict[str, Item]:
 
 
 def chosen(names: Sequence[str]) -> list[Item]:
-    """Return items by name or file (`mine.py:ITEM`), or all if none is named; raises ConfigError for unknown
-    names.
-    """
+    """Return items by name or file (`mine.py:ITEM`), or all if none is named; raises ConfigError for unknown names."""
     by_name = items()
     for name in names:
         if name not in by_name and not in_file(name):
@@ -105,9 +103,7 @@ def _own(target: str) -> Item:
 
 
 def digest_of(config: Any) -> str:
-    """Return the first digits of a config's sha256: of the keys in its file, or of the loaded config with all
-    defaults.
-    """
+    """Return the first digits of the sha256 of a config's file keys, or of a loaded config with all defaults."""
     return hashlib.sha256(yaml.safe_dump(to_mapping(config), sort_keys=True).encode()).hexdigest()[:DIGITS]
 
 

@@ -1,5 +1,4 @@
-"""Blocks of pages and pictures, made from ledgers: `<!-- [[[cog show("ITEM", "BLOCK") ]]] -->` in Markdown
-(cog).
+"""Blocks of pages and pictures, made from ledgers: `<!-- [[[cog show("ITEM", "BLOCK") ]]] -->` in Markdown (cog).
 
 cog runs the line between the marks and inserts its output below, up to `<!-- [[[end]]] -->`.  A picture contains
 the digest of its ledger, by which `sqa results check` recognises an outdated picture.

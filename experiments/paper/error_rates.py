@@ -44,9 +44,7 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 
 
 def held(ladder: Ladder, tables: Floats, shuffled_only: bool = True) -> dict[str, np.ndarray]:
-    """Return whether each claim is held on each table (n, K, d, R) after Holm over the family, as (R,) per
-    claim.
-    """
+    """Return whether each claim is held on each table (n, K, d, R) after Holm over the family, as (R,) per claim."""
     permutations = PERMUTATIONS if shuffled_only else 2000
     p = np.stack([p_of(ladder, claim, tables, shuffled_only, permutations) for claim in FAMILY])
     corrected = np.array([holm(column) for column in p.T]).T <= ALPHA

@@ -72,8 +72,7 @@ def drawn_over(
     names: Mapping[str, str] = MappingProxyType({}),
     title: str = "",
 ) -> plots.Figure:
-    """Draw a row of panels for each (data set, contestant, label): quality, expected wins and oracle expected
-    wins.
+    """Draw a row of panels for each (data set, contestant, label): quality, expected wins and oracle expected wins.
 
     Metrics that were not measured have no panel.  lag: draw over the lag (DAL) of each k instead of over k.  names:
     translator names for the legend, if they differ from the labels.

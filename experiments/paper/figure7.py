@@ -49,9 +49,7 @@ def main(config_path: Path, runs: Path) -> None:
 
 
 def matched(grid: Runs, config: FigureConfig, parts: Parts) -> Runs:
-    """Return the rows for the questions whose answer one of the guessers can name, with intervals over these
-    questions.
-    """
+    """Return the rows and intervals for the questions whose answer one of the guessers can name."""
     guessers = [contestant.guesser for contestant in config.contestants if contestant.label in grid.labels.values()]
     masks = {
         dataset: nameable(guessers, parts.questions(grid.of(dataset)[0].cell.run.dataset), config.questions, parts)

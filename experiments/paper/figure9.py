@@ -119,7 +119,7 @@ def differences_of(points: Sequence[Point], labels: Mapping[str, str], base: Abl
 
 
 def drawn(rows: Sequence[Row], labels: Mapping[str, str], families: Sequence[str]) -> plots.Figure:
-    """Draw one data set's figure: a panel for each metric. families: translators of all data sets, in colour order."""
+    """Draw one data set's figure: a panel for each metric.  families: translators of all data sets, in colour order."""
     panels = []
     for name, label in labels.items():
         lines = plots.lines((row for row in rows if row.metric == name), 1, 2, families)

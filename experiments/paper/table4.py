@@ -1,5 +1,4 @@
-"""Table 4: does a better translation of the question give better answers?  Full input, XOR-TyDi Finnish and
-Russian.
+"""Table 4: does a better translation of the question give better answers?  Full input, XOR-TyDi Finnish and Russian.
 
     sqa reproduce table4
 

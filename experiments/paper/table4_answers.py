@@ -32,7 +32,7 @@ from sqa.pipeline.spread import make_ahead
 
 VERSION = 1  # version of the steps; raise it when the same parts would give other rows
 
-Make = Callable[[slice], Iterable[tuple[Any, ...]]]  # a block of questions -> the values of each
+Make = Callable[[slice], Iterable[tuple[Any, ...]]]  # block of questions -> values of each question
 
 
 class Retrieval(NamedTuple):
@@ -78,7 +78,7 @@ class Library:
 @dataclass(frozen=True, slots=True)
 @checked
 class ReaderEntry:
-    """A way to answer."""
+    """A configured reader that answers questions."""
 
     label: str
     answer: Literal["title", "typed", "model", "lm", "always-yes"]

@@ -37,7 +37,7 @@ class System:
 
     label: str
     question: Question = "translated"
-    translator: dict[str, Any] = field(default_factory=dict)  # as in a run's config; for "translated"
+    translator: dict[str, Any] = field(default_factory=dict)  # translator of a run's config; for "translated"
     languages: tuple[Language, ...] = ("fi", "ru")  # languages that it is used for
     sets: tuple[Set, ...] = ("dev-engspan", "train-engspan")  # a file of translations covers only one set
 

@@ -1,6 +1,4 @@
-"""Answers of Table 4: every system and reader on every set and language, and the entries that cannot be
-measured.
-"""
+"""Answers of Table 4: every system and reader on every set and language, and the entries that cannot be measured."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,8 +42,9 @@ class Answered:
 
 
 def measure(config: Table4Config, store: Store) -> tuple[list[Answered], list[LeftOut]]:
-    """Return the answers of every system and reader, and the entries without numbers; raises DataError if none
-    has numbers.
+    """Return the answers of every system and reader, and the entries without numbers.
+
+    Raises DataError if none has numbers.
     """
     outcomes = list(_answered(config, store))
     results = [outcome for outcome in outcomes if isinstance(outcome, Answered)]

@@ -25,7 +25,7 @@ from sqa.data.xor_tydi import SPLITS, load_translations, load_xor_tydi
 from sqa.files.store import digest
 
 Pair = tuple[str, str]  # question, its English translation
-VERSION = 1  # raise when the same questions would give another model
+VERSION = 1  # raise it when the same questions would give another model
 HELD_BACK = 200  # translations for tuning the weights
 
 

@@ -47,7 +47,7 @@ Judged = list[tuple[str, bool, tuple[int, ...]]]  # kind, whether flagged, posit
 
 
 def handmade(language: str) -> Given:
-    """Return the bundled questions with their English sentences, with the hand-written errors."""
+    """Return the bundled questions with their English sentences, corrupted by the hand-written errors."""
     errors = {}
     for number, (kind, languages, id, sentence, right, wrong) in enumerate(records.table(FILE, COLUMNS), 1):
         if language in languages.split():
@@ -65,7 +65,7 @@ def handmade(language: str) -> Given:
 
 
 def _written(line: str, number: int, kind: str, right: str, wrong: str) -> list[tuple[str, str]]:
-    """Return the words with an error and the kind at each wrong word, or at the next one after an omission."""
+    """Return the words of a line with an error; each wrong word, or the word after an omission, has its kind."""
     if line.count(right) != 1:
         raise DataError(f"{FILE}:{number}: {right!r} must be in the sentence once, it is {line.count(right)} times")
     before, after = line.split(), line.replace(right, wrong).split()

@@ -34,7 +34,7 @@ NEIGHBOURS = 10  # other texts that unrelated words are drawn from
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Sentences and a human translation of each."""
+    """Sentences, each with a human translation."""
 
     id: str
     sources: tuple[tuple[str, ...], ...]
@@ -91,7 +91,7 @@ class Planted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unrelated:
-    """Words of other texts."""
+    """Names and content words of other texts."""
 
     names: Sequence[str]
     nouns: Sequence[str]

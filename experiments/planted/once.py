@@ -34,8 +34,9 @@ def kind_of_text(data: Signals) -> Mapping[str, str]:
 
 
 def unseen(test: Signals, networks: Mapping[str, Network], shipped: Network) -> Floats:
-    """Return (N,) probabilities by the network trained without the text's kind of error; `shipped` if there is
-    no error.
+    """Return (N,) probabilities by the network trained without the text's kind of error.
+
+    The network `shipped` is used for texts without an error.
     """
     kinds = kind_of_text(test)
     kind_of_word = np.array([kinds.get(text, "") for text in test.texts.tolist()])

@@ -74,7 +74,7 @@ def subjects(config_path: Path, runs: Path) -> Selection:
     return systems(config, config_path, runs, [("wait-k", k) for k in dict.fromkeys((*config.counted, config.k))])
 
 
-# ------------------------------------------------------------------------------------------------ what errors cost
+# -------------------------------------------------------------------------------------------------- cost of errors
 
 
 def sentence_gap(subject: Subject, kind: Kind) -> np.ndarray:
@@ -109,8 +109,9 @@ class Cost(NamedTuple):
     gap: Callable[[Subject], np.ndarray]
 
     def rows(self, subject: Subject, ablation: AblationConfig) -> Iterator[Row]:
-        """Yield the number of places with such an error, and log MRR there minus elsewhere if both have at least
-        FEW places.
+        """Yield the number of places with such an error, and the difference of log MRR there and elsewhere.
+
+        The difference needs at least FEW places on both sides.
         """
         stats, cell = self.gap(subject), (self.label, subject.dataset)
         counts = stats.sum(axis=0)[1::2]
@@ -134,7 +135,7 @@ def costs(selection: Selection) -> Iterator[Row]:
             yield from kind.rows(subject, selection.ablation)
 
 
-# ----------------------------------------------------------------------------------------------- how many there are
+# ---------------------------------------------------------------------------------------------- frequency of errors
 
 
 def shares(subject: Subject) -> dict[str, np.ndarray]:
@@ -185,8 +186,9 @@ EXAMPLE_COLUMNS = (
 
 
 def worst(subject: Subject, kind: Kind, costly: bool) -> list[Finding]:
-    """Return the worst finding of a kind for each question; costly: only those that cost at least RULES.drop, by
-    cost.
+    """Return the worst finding of a kind for each question.
+
+    costly: only findings that cost at least RULES.drop, ordered by cost.
     """
     findings = subject.findings(kind)
     if costly:

@@ -68,7 +68,7 @@ class Example(NamedTuple):
 
 
 def load_systems(config_path: Path, runs: Path) -> Selection:
-    """Return the systems of a config, from the ablation's runs; missing runs are made."""
+    """Return the systems of a config, from the ablation's runs; missing runs are computed."""
     config = load(config_path, ExamplesConfig)
     ks = (config.hallucination, config.under_translation, *config.shown)
     return systems(config, config_path, runs, [(translator, k) for translator in config.translators for k in ks])

@@ -29,7 +29,7 @@ BOX = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}  # b
 
 
 def numbers(subject: Subject, finding: Finding) -> list[list[str]]:
-    """Return the drawn numbers: a line per word of the system, then of the human translation."""
+    """Return the drawn numbers: one row per word of the system, then of the human translation."""
     index, trace = subject.index_of(finding), subject.trace(finding)
     errors, lines = subject.errors[index], {subject.system: subject.lines[index], "human": subject.human[index]}
     rows = [["question", "of", "step", "source_words", "source_read", "word", "links", "unaligned", "log_mrr"]]
@@ -70,7 +70,7 @@ def draw(subject: Subject, finding: Finding, panel: str = "") -> plots.Figure:
 def _logs(axes: plots.Axes, subject: Subject, finding: Finding) -> None:
     """Draw log MRR at every word written over the share of the source read, and the hallucinated stretches."""
     system, human = (lines[subject.index_of(finding)] for lines in (subject.lines, subject.human))
-    curves = ((system, subject.system, BLUE, "-"), (human, "human", GREY, "--"))  # dashed: a line below stays visible
+    curves = ((system, subject.system, BLUE, "-"), (human, "human", GREY, "--"))  # dashed: shows a line below
     for line, name, colour, dash in curves:
         x = 100 * np.concatenate([[0], line.fraction, [1]])
         y = np.concatenate([[RULES.floor], line.log_mrr, line.log_mrr[-1:]])

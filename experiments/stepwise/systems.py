@@ -53,7 +53,7 @@ class Subject:
     errors: tuple[StepErrors, ...]  # one per question
     lines: tuple[Line, ...]
     human: tuple[Line, ...]  # lines of the human translation
-    indices: Mapping[str, int]  # id of a question -> its index in the four above
+    indices: Mapping[str, int]  # id of a question -> its index in the four fields above
     family: str = "wait-k"  # the translator's name in the ablation
 
     @property
@@ -75,7 +75,7 @@ class Subject:
         return [finding for finding in findings if self.kind(finding) == kind]
 
     def kind(self, finding: Finding) -> Kind:
-        """Return the kind of a finding; omissions and under-translations differ."""
+        """Return the kind of a finding, which separates omissions from under-translations."""
         if finding.kind != "omission" or finding.span is None:
             return finding.kind
         line = self.lines[self.index_of(finding)]
@@ -83,7 +83,7 @@ class Subject:
         return "omission" if goes_on.any() else "under-translation"
 
     def marks(self, finding: Finding) -> list[Finding]:
-        """Return the hallucinations of a finding's question in order: (1), (2), ... in pictures and texts."""
+        """Return the hallucinations of a finding's question in order, numbered (1), (2), ... in pictures and texts."""
         findings = self.errors[self.index_of(finding)].findings
         return sorted((f for f in findings if f.kind == "hallucination"), key=lambda f: f.first)
 
@@ -168,7 +168,7 @@ def opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[Li
 
 
 def errors_of_seeds(run: FinishedRun, seeds: Sequence[int]) -> list[tuple[StepErrors, ...]]:
-    """Return the errors of each question by the alignment of each seed alone, in place of their mean."""
+    """Return the errors of each question for each seed's own alignment instead of their mean."""
     traces = list(run.traces)  # read once for all seeds
     return [_errors(run, traces, f".seed{seed}", (seed,)) for seed in seeds]
 

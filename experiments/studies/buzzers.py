@@ -1,5 +1,4 @@
-"""When to answer: the quality of every buzzer of a guesser, and its distance from the best that the guesses
-allow.
+"""When to answer: the quality of every buzzer of a guesser, and its distance from the best that the guesses allow.
 
 The item `buzzers`: expected wins beside those of the two oracles, statistics at the answer, calibration, and the
 paired difference to the best fixed threshold.
@@ -150,7 +149,7 @@ def rows(
 
 
 def questions_of(guesser: str, questions: str, runs: Path) -> list[GuessHistory]:
-    """Return the guesses after each word of the questions; stored guesses are read."""
+    """Return the guesses after each word of the questions; stored guesses are reused."""
     if questions.startswith("xqb-"):
         return translated(CONFIGS / f"xqb.yaml:{questions[-2:]}_wait6_translated", runs)
     data = load_config(ROOT / "configs" / f"train_buzzers.yaml:mlp-{guesser}").data

@@ -45,7 +45,7 @@ SHOWN = 4  # columns
 
 
 def measure(_: Path, runs: Path) -> Sequence[Row]:
-    """Return the lines of the example's report."""
+    """Return the rows of the example's report."""
     return report(run(load_run(ROOT / EXAMPLE), Store(runs), progress=False)).rows
 
 
@@ -63,7 +63,7 @@ def inputs(config: Path) -> dict[str, str]:
 
 
 def watched(config: Path, runs: Path) -> Iterator[Row]:
-    """Yield the rank of the answer at each word written of the viewer's question."""
+    """Yield the rank of the answer after each written word of the viewer's question."""
     result = run(load_run(config), Store(runs), progress=False)
     [trace] = [trace for trace in result.traces if trace.question.id == QUESTION]
     for step, rank in enumerate(trace.rank):

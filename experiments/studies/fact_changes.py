@@ -57,13 +57,13 @@ def order(question: Question, rng: random.Random) -> Question:
 
 
 def entity(question: Question, rng: random.Random) -> Question:
-    """Replace a name by another one."""
+    """Replace one name by another."""
     names = sorted(" ".join(language_of("es").given_names).split())
     return _fact(question, rng, "name", lambda _: rng.choice(names))
 
 
 def number_changed(question: Question, rng: random.Random) -> Question:
-    """Replace a number by another one."""
+    """Replace one number by another."""
     return _fact(question, rng, "number", lambda text: rng.choice([str(n) for n in range(21, 99) if str(n) != text]))
 
 

@@ -39,7 +39,7 @@ from sqa.results import markdown
 
 GOLD = ROOT / "tests" / "golden" / "vectors"  # facts-*.tsv: ids of sentences, and their facts marked by hand
 METRICS = ("facts", "facts@invented", "facts-lag", "facts@timed", "names", "bleu", "chrf")
-LIMIT = 500  # sentences of each test
+LIMIT = 500  # sentences per test
 HUMAN, APERTIUM = "human translation", {"name": "command", "command": ["apertium", "-u", "spa-eng"]}
 FIRST = {HUMAN: {"name": "fixed", "text": "reference", "reveal": "diagonal"}}
 SYSTEMS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
@@ -107,7 +107,7 @@ def reading(gold: Path) -> Iterator[Row]:
 
 
 def marked_sentences(gold: Path) -> dict[str, str]:
-    """Return the sentences of a file of marks by their id."""
+    """Return the hand-marked sentences of a file by their id."""
     name = gold.stem.removeprefix("facts-")
     if name not in ("xqb", "mini"):
         return {q.id.rpartition("-")[2]: q.reference_text for q in load_set(SetConfig(name, "es-en"), None)[1]}

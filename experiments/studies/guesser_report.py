@@ -55,7 +55,7 @@ from sqa.pipeline.pool import Call, in_pool
 from sqa.report import plots
 
 DEPTHS = (1, 10, DEPTH)
-MEASURES = (*(f"acc@{depth}" for depth in DEPTHS), "mrr", "ew")  # the order of the statistics
+MEASURES = (*(f"acc@{depth}" for depth in DEPTHS), "mrr", "ew")  # in the order of the statistics
 ALL, GUESSABLE = "all", "guessable"  # groups beside the categories
 COLUMNS = ("dataset", "group", "guesser", "read")
 VERSION = 1  # version of the ranks; raise it when their computation changes
@@ -93,7 +93,7 @@ class ReportConfig:
 class Given(NamedTuple):
     """Data sets and guessers of a report."""
 
-    sets: dict[str, list[Question]]  # the available ones
+    sets: dict[str, list[Question]]  # the available data sets
     guessers: dict[str, tuple[Any, str, bool]]  # label -> guesser, its identity in the registry, `every_word`
     left_out: list[LeftOut]
 
@@ -175,40 +175,40 @@ def guesses_at(
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """The ranks that a guesser gives the answers of some questions."""
+    """Ranks of the answers of some questions by one guesser."""
 
     guesser: Any
-    identity: str  # of the guesser in the registry
+    identity: str  # identity of the guesser in the registry
     questions: Sequence[Question]
     fractions: Sequence[float]
     every_word: bool
 
     @property
     def stage(self) -> Stage:
-        """The stage under which the store keeps them."""
+        """Stage of the ranks in the store."""
         implementation = digest([VERSION, DEPTH, list(self.fractions), self.guesser.fingerprint()])
         return Stage("ranks", self.identity, implementation, (), dataset_fingerprint(self.questions), BLOCK_SIZE)
 
     @property
     def ids(self) -> list[str]:
-        """The ids of the questions."""
+        """Ids of the questions."""
         return [question.id for question in self.questions]
 
     def make(self, block: slice) -> Iterator[tuple[list[int]]]:
-        """Yield the ranks at each fraction, 0 beyond DEPTH, of some questions."""
+        """Yield the ranks of a block of questions at each fraction, 0 beyond DEPTH."""
         for question in self.questions[block]:
             guesses = guesses_at(self.guesser, question.reference_text.split(), self.fractions, self.every_word)
             yield ([rank_of(listed, question.page) for listed in guesses],)
 
     def read(self, store: Store) -> np.ndarray:
-        """Return (n, F) int64: the ranks of all questions; blocks that the store lacks are made."""
+        """Return (n, F) int64: the ranks of all questions; blocks that the store lacks are computed."""
         title = f"{self.questions[0].dataset} {self.identity.partition(':')[0]}"
         rows = stored(store, self.stage, self.ids, self.make, title, ranks="[i4]")
         return np.array([ranks for (ranks,) in rows], dtype=np.int64)
 
 
 def make_ranks(inputs: Given, config: ReportConfig, store: Store, workers: int | None) -> None:
-    """Make the missing blocks of ranks on worker processes if they are many, unless a guesser must see all texts."""
+    """Compute missing blocks of ranks on worker processes if there are many; skip guessers that must see all texts."""
     calls: list[Call] = []
     for entry in config.guessers:
         for name, questions in inputs.sets.items() if entry.label in inputs.guessers else ():
@@ -229,7 +229,7 @@ def make_ranks(inputs: Given, config: ReportConfig, store: Store, workers: int |
 def _make_block(
     entry: NamedContestant, dataset: DatasetConfig, fractions: Sequence[float], index: int, store: Store
 ) -> None:
-    """Make a block of ranks on a worker."""
+    """Compute a block of ranks on a worker."""
     parts, (options, _) = workshop_of(store).parts, components(entry.guesser)
     guesser, identity = parts.component(GUESSERS, options), GUESSERS.identity(options.name)
     ranks = Ranks(guesser, identity, parts.questions(dataset), fractions, entry.every_word)

@@ -62,7 +62,7 @@ POINTS = (10, -15, -5, -10, 15, 5)
 OUTCOMES = tuple(f"{value:+d}" for value in POINTS)
 MEASURES = ("points", "beaten", "lost-to", "neither", "buzzes-first", "right-when-first", "beatable")
 COLUMNS = ("contestant",)
-RUN = 6  # words
+RUN = 6  # words per run
 SHARE, RUNS = 0.3, 4  # minimum share and minimum number of common runs
 _WORD = re.compile(r"\w+")
 
@@ -96,7 +96,7 @@ class HeadToHeadConfig:
         return wrong
 
     def run(self, contestant: NamedContestant) -> RunConfig:
-        """Return the run of a contestant, which reads the English text word by word."""
+        """Return the config of a contestant's run, which reads the English text word by word."""
         return of_parts(
             name=f"{self.name}-{contestant.label}",
             dataset={"name": self.dataset, "limit": self.limit},
@@ -112,8 +112,8 @@ class HeadToHeadConfig:
 class Opponents:
     """The people who buzzed on one question; (m,) arrays."""
 
-    heard: np.ndarray  # int64, words heard when they buzzed, 1 .. words of the question
-    right: np.ndarray  # bool
+    heard: np.ndarray  # int64, words heard at the buzz, 1 .. words of the question
+    right: np.ndarray  # bool, whether the opponent was right
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,14 +246,14 @@ def rows_of(label: str, result: RunResult, opponents: dict[str, Opponents], conf
     return rows + [replace(row, unit="") for row in intervals((label,), of_run, config.resamples, config.seed)]
 
 
-# ------------------------------------------------------------------------------------------- questions used before
+# ---------------------------------------------------------------------------------------------- repeated questions
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
     """Training text with the largest overlap with a question."""
 
-    question: str  # id
+    question: str  # id of the question
     text: str  # "<file>:<record>"
     share: float  # common runs / runs of the text that has fewer, 0 to 1
     runs: int  # common runs

@@ -228,9 +228,7 @@ def _sentences(name: str, language: str, pairs: Sequence[tuple[str, str]]) -> li
 
 
 def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
-    """Return the shares (0 to 1) of empty, copied and looping translations; short sources do not count as
-    copied.
-    """
+    """Return the shares (0 to 1) of empty, copied and looping translations; short sources do not count as copied."""
     long = [(source, target) for source, target in sentences if len(source.split()) >= COPIED_FROM]
     empty = sum(not target for _, target in sentences) / len(sentences)
     copied = sum(source == target for source, target in long) / max(1, len(long))

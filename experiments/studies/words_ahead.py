@@ -1,9 +1,8 @@
-"""Words of a translation that wait-k must write before their source is read: the share of each test set's words,
-by k.
+"""Words of a translation that wait-k must write before their source is read: the share of each test set's words, by k.
 
 The human translation is linked to its source by the word aligner (sqa/diagnose/alignment.py).  A target word is
 *ahead* at k if wait-k writes it before reading its last linked source word.  At that time wait-k has read g(j) =
-min(k + floor((j - 1) / r), |S|) source words, so a system has to guess the word, omit it, or move it.  Shares are
+min(k + floor((j - 1) / r), |S|) source words, so a system has to guess, omit or move the word.  Shares are
 given for r = 1 and for catch-up, where r is the number of target words per source word of the set.  They cover all
 words, and names (linked words with a capital inside the sentence).
 

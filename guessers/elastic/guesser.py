@@ -68,13 +68,14 @@ class ElasticGuesser:
         return frozenset(self._titles)
 
     def fingerprint(self) -> str:
-        """Return the sha256 of the server's version, the index' identity, and the versions of layout and reading."""
+        """Return the sha256 of the server's version, the index' identity, and the versions of layout and parsing."""
         versions = f"{elastic_index.VERSION} {VERSION}"
         return hashlib.sha256(f"elasticsearch {versions} {self._identity}".encode()).hexdigest()
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """Return the best `n` pages (at most MOST) for each text, equal scores by title; raises DataError if the
-        server fails.
+        """Return the best `n` pages (at most MOST) for each text, equal scores by title.
+
+        Raises DataError if the server fails.
         """
         guesses: list[list[Guess]] = [[] for _ in texts]
         indices = [index for index, text in enumerate(texts) if n > 0 and text.strip()]
@@ -139,8 +140,9 @@ def _explained(client: Elasticsearch, config: ElasticConfig) -> AbstractContextM
 
 
 def build(config: ElasticConfig) -> ElasticGuesser:
-    """Return the guesser of a config after checking server and index; raises ConfigError or DataError (see the
-    module).
+    """Return the guesser of a config after checking server and index.
+
+    Raises ConfigError or DataError (see the module).
     """
     client = elastic_index.connect(config.url, config.timeout, config.retries)
     with _explained(client, config):

@@ -1,5 +1,4 @@
-"""The pages' texts in an Elasticsearch server: connecting, indexing, and telling whether an index is the one
-wanted.
+"""The pages' texts in an Elasticsearch server: connecting, indexing, and telling whether an index is the one wanted.
 
     python -m guessers.elastic.index CONFIG [--index NAME] [--url URL] [--k1 2.0] [--b 0.75]
 

@@ -233,8 +233,7 @@ class Bm25Guesser:
         return hashlib.sha256(f"bm25 {VERSION} {self._digest} {numbers!r}".encode()).hexdigest()
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """Return the best `n` pages with a score above 0 for each text.  BM25 scores are >= 0 and grow with the
-        text.
+        """Return the best `n` pages with a score above 0 for each text.  BM25 scores are >= 0 and grow with the text.
 
         This simple method reads each text from its start; `guess_prefixes` is the fast path.
         """

@@ -83,8 +83,9 @@ class _Reading:
         self._ends.append(len(row))
 
     def sorted(self) -> tuple[list[str], np.ndarray, list[str], np.ndarray]:
-        """Return titles, page of each term (n,), words and term ids (n,), with titles and words sorted and
-        numbered in order.
+        """Return sorted titles, page of each term (n,), sorted words, and term ids (n,).
+
+        Pages and term ids are indices into the sorted lists.
         """
         titles, page_place = _sorted(self._pages)
         words, word_place = _sorted(self._ids)

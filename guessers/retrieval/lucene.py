@@ -140,17 +140,13 @@ def _cut(word: str) -> list[str]:
 
 
 def _lower(token: str) -> str:
-    """Return a token in lower case, letter by letter like Java: no final sigma, and each letter stays one
-    character.
-    """
+    """Return a token in lower case, letter by letter like Java: no final sigma, and each letter stays one character."""
     return token.lower() if token.isascii() else "".join(c.lower()[0] for c in token)
 
 
 @functools.lru_cache(maxsize=1 << 17)
 def standard(word: str) -> tuple[str, ...]:
-    """Return the tokens of Lucene's StandardAnalyzer (without stop words): "Saint-Exupéry's" -> saint,
-    exupéry's.
-    """
+    """Return the tokens of Lucene's StandardAnalyzer (without stop words): "Saint-Exupéry's" -> saint, exupéry's."""
     return tuple(map(_lower, _cut(word)))
 
 

@@ -1,3 +1,1 @@
-"""Base package of the project: values, contracts, errors, the trace.  It imports no other package of the
-project.
-"""
+"""Base package of the project: values, contracts, errors, the trace.  It imports no other package of the project."""

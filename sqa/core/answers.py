@@ -26,9 +26,7 @@ LINE_ENDS = "\u2028\u2029"  # besides control characters: in an id they would br
 
 
 def unwritable(text: str, also: str = "") -> str:
-    """Return the first control character of a title or an id, or character of `also`, escaped; "" if there is
-    none.
-    """
+    """Return the first control character of a title or an id, or character of `also`, escaped; "" if there is none."""
     return next((ascii(c)[1:-1] for c in text if unicodedata.category(c) == "Cc" or c in also), "")
 
 

@@ -105,8 +105,7 @@ def compare_pooled(pairs: Sequence[tuple[Floats, Floats]], metric: Resampled, n_
 def compare_trainings(
     a: Sequence[Floats], b: Sequence[Floats], metric: Resampled, n_resamples: int = 1000, same: bool = False
 ) -> Interval:
-    """Return the mean score over the trainings of one system minus that of another, with its percentile
-    interval.
+    """Return the mean score over the trainings of one system minus that of another, with its percentile interval.
 
     a, b: statistics (n, d) of each training; row i of all of them is the same question.  Questions and trainings
     are resampled.  same: table i of both comes from the same training (one model at two k), so both are drawn
@@ -131,17 +130,13 @@ def compare_trainings(
 
 
 def p_value(observed: Floats, null: Floats) -> Floats:
-    """Return (R,): one-sided probability under the null of a value at least as large; observed (R,), null (B,
-    R).
-    """
+    """Return (R,): one-sided probability under the null of a value at least as large; observed (R,), null (B, R)."""
     result: Floats = (1 + (~_smaller(null, observed)).sum(axis=0)) / (len(null) + 1)
     return np.where(np.isnan(observed), 1.0, result)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return adjusted p-values (Holm 1979): rejecting those <= alpha has a family-wise error rate of at most
-    alpha.
-    """
+    """Return adjusted p-values (Holm 1979): rejecting those <= alpha has a family-wise error rate of at most alpha."""
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])
     adjusted, least = [0.0] * len(p_values), 0.0
     for rank, i in enumerate(order):
@@ -206,8 +201,9 @@ def _multinomial(rng: np.random.Generator, n: int, n_resamples: int) -> Floats:
 
 
 def _exchanged(metric: Resampled, a: Floats, b: Floats) -> Callable[[Floats], Floats]:
-    """Return a function from w @ (b - a) to the differences of two systems with exchanged questions; sums a and
-    b (d,).
+    """Return a function from w @ (b - a) to the differences of two systems with exchanged questions.
+
+    a and b: sums of statistics (d,).
     """
     return lambda change: metric.score_many(a + change) - metric.score_many(b - change)
 
@@ -237,8 +233,7 @@ def _sums(table: Floats, seeds: Any) -> Iterator[Floats]:
 
 
 def _permuted(table: Floats, questions: Any, seeds: Any) -> Floats:
-    """Return the sums (b, m, c) of a table (n, m, c), each question's rows permuted separately for each seed
-    (b,).
+    """Return the sums (b, m, c) of a table (n, m, c), each question's rows permuted separately for each seed (b,).
 
     The shuffle is Fisher and Yates's, with the upper 32 bits of Marsaglia's xorshift as random numbers.  The
     generator starts at Steele's mixture of the seed and the question's number (n,), so an order depends on nothing

@@ -22,7 +22,7 @@ from typing import ParamSpec
 P = ParamSpec("P")
 LONGEST = 1200  # characters per line of a message
 MOST = 40  # lines per message
-_HEAD, _TAIL = 800, 300  # characters kept of a longer line
+_HEAD, _TAIL = 800, 300  # characters kept at both ends of a longer line
 # all control characters and line separators except \t and \n
 _UNSEEN = {c: repr(chr(c))[1:-1] for c in (*range(9), *range(11, 32), 127, *range(128, 160), 0x2028, 0x2029)}
 

@@ -106,9 +106,7 @@ def need(package: str, what: str = "this", extra: str = "") -> None:
 
 
 def not_imported(what: str, target: str, error: Exception) -> Exception:
-    """Return the error that the module of a part cannot be imported; a defect of this project is returned
-    unchanged.
-    """
+    """Return the error that the module of a part cannot be imported; a defect of this project is returned unchanged."""
     home, _ = split(target)
     if isinstance(error, ConfigError):  # about the user's file
         return ConfigError([f"{what}: {problem.removeprefix(f'{what}: ')}" for problem in error.problems])

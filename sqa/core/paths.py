@@ -17,8 +17,9 @@ CONFIGS = ROOT / "configs"
 
 
 def beside(name: str, folder: Path | None) -> str:
-    """Return a path that exists below the config's `folder`, relative to the current folder; other texts are
-    unchanged.
+    """Return a path that exists below the config's `folder`, relative to the current folder.
+
+    Other texts are returned unchanged.
     """
     path = Path(folder or "", name)
     there = path.parent if "{" in path.name else path  # prism/{run}.txt
@@ -45,9 +46,7 @@ def config_file(path: Path) -> Path:
 
 
 def cache_dir() -> Path:
-    """Return the folder for downloads: $SQA_CACHE, else $XDG_CACHE_HOME/sqa, else ~/.cache/sqa.  It is not
-    created.
-    """
+    """Return the folder for downloads: $SQA_CACHE, else $XDG_CACHE_HOME/sqa, else ~/.cache/sqa.  It is not created."""
     own = os.environ.get("SQA_CACHE")
     if own:
         return Path(own).expanduser()

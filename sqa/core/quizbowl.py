@@ -75,7 +75,5 @@ class Accepted:
 
 
 def takes(guess: str, right: Collection[str]) -> bool:
-    """Return whether a short answer is one of the right ones, compared as `bare` forms: without case, article,
-    ...
-    """
+    """Return whether a short answer is one of the right ones, compared as `bare` forms: without case, article, ..."""
     return bool(bare(guess)) and bare(guess) in map(bare, right)

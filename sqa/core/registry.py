@@ -56,8 +56,9 @@ class Registry:
         return tuple(sorted(self.entries))
 
     def target(self, name: str) -> str:
-        """Return the "module:attribute" of a name; a name with a colon is its own target.  Raises ConfigError if
-        unknown.
+        """Return the "module:attribute" of a name; a name with a colon is its own target.
+
+        Raises ConfigError if unknown.
         """
         if name not in self.entries and not own.in_file(name):
             load_plugins()
@@ -75,8 +76,9 @@ class Registry:
         raise ConfigError(f"unknown {self.kind} {name!r}{did_you_mean(name, self.entries)}; {names}")
 
     def identity(self, name: str) -> str:
-        """Return the identity of a name in store keys: for a registered name the name itself, so that its code
-        can move.
+        """Return the identity of a name in store keys.
+
+        A registered name is its own identity, so that its code can move.
         """
         self.target(name)  # raises ConfigError for an unknown name
         return own.short(name)
@@ -103,9 +105,7 @@ class Registry:
         return build
 
     def config_class(self, name: str) -> type:
-        """Return the config dataclass of a name: the annotation of its build function's parameter, or the class
-        itself.
-        """
+        """Return the config dataclass of a name: its build function's annotation, or the class itself."""
         if name in own.GIVEN:
             return NoKeys
         build = self.resolve(name)
@@ -186,8 +186,7 @@ def did_you_mean(name: str, names: typing.Iterable[str], cls: type | None = None
 
 
 def misspelt(keys: typing.Iterable[str], names: typing.Iterable[str]) -> str:
-    """Return "'idnex', did you mean 'index'" for the first of `keys` near a missing name of `names`; "" if none
-    is near.
+    """Return "'idnex', did you mean 'index'" for the first of `keys` near a missing name of `names`, or "".
 
     For files of other programs, which may have further keys.
     """
@@ -280,4 +279,4 @@ COMMANDS = Registry(  # an entry is a typer.Typer with the command of this name,
         "curve": "sqa.cli.evidence:curve_app",
     },
 )
-ITEMS = Registry("items", {})  # of plugins: an entry is a function that returns a sequence of experiments.lab.item.Item
+ITEMS = Registry("items", {})  # of plugins: functions that return sequences of experiments.lab.item.Item

@@ -21,7 +21,7 @@ import numpy as np
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.types import Floats
 
-LEVEL = 0.95  # of intervals and bands
+LEVEL = 0.95  # confidence level of intervals and bands
 CELLS = 4_000_000  # weights or sums in memory at a time: 32 MB
 TIE = 1e-9  # differences closer than this, relative to the observed one, are equal
 _BOOTSTRAP = 1  # random stream; sqa/core/differences.py has the others
@@ -73,9 +73,7 @@ class Mean:
 
 
 def means(values: Floats) -> Floats:
-    """Return statistics of means over questions, (n,) -> (n, 2) for `Mean`, (n, k) -> (n, k + 1) for
-    `mean_curve`.
-    """
+    """Return statistics of means over questions, (n,) -> (n, 2) for `Mean`, (n, k) -> (n, k + 1) for `mean_curve`."""
     return np.column_stack([values, np.ones(len(values))])
 
 
@@ -85,8 +83,9 @@ def mean_curve(stats: Floats) -> Floats:
 
 
 def ratio(stats: Floats, name: str) -> float:
-    """Return stats[0] / stats[1] of summed statistics (d,); raises NotComputable with the metric's name if
-    stats[1] is 0.
+    """Return stats[0] / stats[1] of summed statistics (d,).
+
+    Raises NotComputable with the metric's name if stats[1] is 0.
     """
     if not stats[1] > 0:
         raise NotComputable(f"{name}: undefined, it has no value on any question")
@@ -144,8 +143,7 @@ def bootstrap_band(
 
 
 def bca(value: float, samples: Floats, without: Floats, level: float = LEVEL) -> tuple[float, float]:
-    """Return the BCa interval of a value from its resamples (B,) and the values with each question left out
-    (n,).
+    """Return the BCa interval of a value from its resamples (B,) and the values with each question left out (n,).
 
     Each end is the percentile F(b + (b + z) / (1 - a (b + z))), F normal, z the normal quantile of the tail.  The
     bias b is the normal quantile of the share of resamples below the value.  Ties count half, and the value itself

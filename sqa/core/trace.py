@@ -94,8 +94,9 @@ class QuestionTrace:
         return self._rank_by(lambda guess, _: takes(guess, asked.answers))
 
     def judged(self, rule: str, right: Right) -> QuestionTrace:
-        """Return the trace with `rank` and `correct` by another rule, `right(guess, page)`; cached by the rule's
-        name.
+        """Return the trace with `rank` and `correct` by another rule, `right(guess, page)`.
+
+        The result is cached by the rule's name.
         """
         traces: dict[str, QuestionTrace] = self.__dict__.setdefault("_judged", {})
         if rule not in traces:
@@ -132,7 +133,7 @@ class QuestionTrace:
         return hypotheses(self.question, self.emissions)
 
 
-# ------------------------------------------------------------------------------------ what a guesser sees, and when
+# --------------------------------------------------------------------------------------- texts and source positions
 
 
 @dataclass(frozen=True)
@@ -189,9 +190,7 @@ def hypotheses(question: Question, emissions: Sequence[Emission]) -> list[str]:
 
 
 def by_sentence(question: Question, words: Iterable[tuple[str, int, bool, int]]) -> Iterator[Emission]:
-    """Invert equation 1: yield emissions from (token, source words read of the question, ended, words
-    retracted).
-    """
+    """Invert equation 1: yield emissions from (token, source words read of the question, ended, words retracted)."""
     lengths, sentence = [len(sentence) for sentence in question.sentences], 0
     starts = (0, *accumulate(lengths))[:-1]
     for token, read, ended, erase in words:
@@ -441,9 +440,7 @@ class StoredGuesses(Sequence[tuple[Guess, ...]]):
         return f"StoredGuesses({tuple(self)!r})"
 
     def rank_where(self, is_right: Callable[[str], bool]) -> Ints:
-        """Return (n,) int64, the rank (from 1) of the first guess of each step whose title is right; 0 if none
-        is.
-        """
+        """Return (n,) int64, the rank (from 1) of the first guess of each step whose title is right; 0 if none is."""
         rank = np.zeros(len(self), dtype=np.int64)
         right = [page for page in np.unique(self._pages).tolist() if is_right(self._titles[page])]
         indices = np.flatnonzero(np.isin(self._pages, right))

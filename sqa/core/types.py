@@ -145,9 +145,7 @@ class Fingerprinted(Protocol):
     """
 
     def fingerprint(self) -> str:
-        """Return a text that is equal only if the same inputs give the same output: weights, code version,
-        config.
-        """
+        """Return a text that is equal only if the same inputs give the same output: weights, code version, config."""
 
 
 # ------------------------------------------------------------------------------------------------------ translators

@@ -59,8 +59,7 @@ def _check(runs: Sequence[RunFolder], metrics: Sequence[str], resamples: int) ->
 def compare_all(
     runs: Sequence[RunFolder], metrics: Sequence[str] = (), resamples: int = saving.RESAMPLES
 ) -> tuple[list[Pair], list[str]]:
-    """Compare every two runs by every metric (all if none is given); return also a note for each metric left
-    out.
+    """Compare every two runs by every metric (all if none is given); return also a note for each metric left out.
 
     Raises ConfigError for runs on different questions, duplicate runs, or a metric that no run has.
     """

@@ -195,8 +195,7 @@ def _refusal(metric: Metric, systems: Mapping[str, Stats]) -> str:
 
 
 class _Agreement:
-    """Kendall's tau-b of some pairs of metrics as a curve for `bootstrap_band`, from the statistics side by
-    side.
+    """Kendall's tau-b of some pairs of metrics as a curve for `bootstrap_band`, from the statistics side by side.
 
     Columns are ordered by metric, and within a metric by system.  `undefined` (pairs,) counts the rows scored so
     far in which a pair has no tau.
@@ -231,8 +230,9 @@ class _Agreement:
 
 
 def orders(scores: np.ndarray) -> np.ndarray:
-    """Return (S (S - 1) / 2, B) from scores (S, B): 1 if the first system is higher, -1 lower, 0 tied, nan
-    undefined.
+    """Return (S (S - 1) / 2, B) orders of scores (S, B).
+
+    1: the first system is higher, -1: it is lower, 0: tied, nan: undefined.
     """
     first, second = np.triu_indices(len(scores), 1)
     a, b = scores[first], scores[second]

@@ -28,8 +28,9 @@ def main(buzzes: str, output: Path, config: FitConfig) -> None:
 
 
 def show(files: Sequence[Path], output: Path | None = None) -> None:
-    """Show EW(t) of the published curves and of those in `files` (`sqa curve show`); draw a figure if `output`
-    is given.
+    """Show EW(t) of the published curves and of those in `files` (`sqa curve show`).
+
+    If `output` is given, draw a figure too.
     """
     if output is not None and not output.name:
         raise ConfigError(f"--output: {output}: is a folder; give the name of a file in it")

@@ -47,7 +47,7 @@ class Reported:
     label: str  # folder name, with parent folders if another run has the same name
     saved: RunFolder
     rows: dict[str, Row]  # by metric, in the report's order
-    refusals: dict[str, str]  # metric -> why it has no value
+    refusals: dict[str, str]  # metric -> reason for its missing value
     digits: dict[str, int]  # metric -> decimal places, only for metrics with a value
     components: tuple[Component, ...]
     seconds: dict[str, float] | None  # wall time by stage
@@ -203,8 +203,9 @@ def _texts(value: Any) -> list[str]:
 
 
 def changes(first: RunConfig, other: RunConfig) -> list[tuple[str, str]]:
-    """Return (key, value) of the keys in which `other` differs, except its name; a part of another kind is given
-    whole.
+    """Return (key, value) of the keys in which `other` differs, except its name.
+
+    A part of another kind is returned whole.
     """
     base, changed = to_mapping(first), to_mapping(other)
     differences = []

@@ -75,7 +75,7 @@ def _dataset(group: Sequence[Reported]) -> str:
     return Path(group[0].saved.config.dataset.name).name
 
 
-# --------------------------------------------------------------------------------------------- over k, over lag
+# ----------------------------------------------------------------------------------------- scores over k or lag
 
 
 def _frame(series: Series) -> Frame:
@@ -142,7 +142,7 @@ def _legend(name: str) -> str:
     return f" {name}" if name.startswith("_") else name
 
 
-# -------------------------------------------------------------------------------------------- over the source read
+# ----------------------------------------------------------------------------------- expected wins over the source
 
 
 def wins_at(trace: QuestionTrace, bins: int = BINS) -> np.ndarray:

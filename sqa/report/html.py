@@ -1,5 +1,4 @@
-"""Markdown of the report, and its HTML page: one file, no script, no request, light or dark like the reader's
-system.
+"""Markdown of the report, and its HTML page: one file, no script, no request, light or dark like the reader's system.
 
 Texts from runs enter the Markdown only through `code` and `plain`, and the page is rendered with raw HTML disabled.
 Therefore none of these texts can become markup in either format.
@@ -23,9 +22,7 @@ if TYPE_CHECKING:
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _MARKUP = re.compile(r"([\\`*\[\]<>&~!#$]|(?<![^\W_])_|_(?![^\W_]))")
-_NUMBER = re.compile(
-    r"n/a|(\*\*)?[-+]?\d+(\.\d+)?(\*\*)?( \[.*\]| of \d+)?|\[[-+\d., ]+\]"
-)  # right-aligned cells
+_NUMBER = re.compile(r"n/a|(\*\*)?[-+]?\d+(\.\d+)?(\*\*)?( \[.*\]| of \d+)?|\[[-+\d., ]+\]")  # right-aligned cells
 
 
 def plain(text: object) -> str:

@@ -33,7 +33,7 @@ MAX_MARKERS = 8  # approximate maximum per line
 OFFSET = 0.12  # horizontal shift of lines with a single k, as a share of the distance between two k
 COLUMN = 3.35  # inches, one column of an ACL paper
 PAGE = 6.9  # inches, both columns
-SETTINGS: dict[Any, Any] = {  # of every figure: small sans-serif, thin lines, no box
+SETTINGS: dict[Any, Any] = {  # for every figure: small sans-serif, thin lines, no box
     "font.size": 8,
     "axes.titlesize": 8,
     "axes.labelsize": 8,
@@ -77,9 +77,7 @@ def canvas(
     sharey: bool = False,
     heights: Sequence[float] | None = None,
 ) -> tuple[Figure, Any]:
-    """Return a figure of `size` (inches) and its axes, an array (rows, columns); heights: relative heights of
-    the rows.
-    """
+    """Return a figure of `size` (inches) and its axes, an array (rows, columns); heights: relative row heights."""
     from matplotlib import pyplot
 
     return pyplot.subplots(
@@ -107,7 +105,7 @@ def close(figure: Figure) -> None:
     pyplot.close(figure)
 
 
-# ----------------------------------------------------------------------------------- lines over k, over lag, over time
+# ------------------------------------------------------------------------------------------- lines over k, lag or time
 
 
 class Point(Protocol):
@@ -125,7 +123,7 @@ class Line(NamedTuple):
     """A line, or a single point if there is only one k."""
 
     label: str
-    number: int  # of its colour and marker: the same in every panel
+    number: int  # index of its colour and marker, the same in every panel
     by_k: Mapping[str, Point]
     human: Point | None = None  # value of the human translation: a dotted line
     x: Mapping[str, float] | None = None  # k -> lag, or share read; None: the x axis is k
@@ -258,16 +256,14 @@ class Dot(NamedTuple):
 
     y: float  # index of its name, from the top
     row: Any  # row of a ledger: `value`, `arms`
-    number: int = 0  # of its colour and marker
-    label: str | None = None  # in the legend
+    number: int = 0  # index of its colour and marker
+    label: str | None = None  # text in the legend
     size: float = 3  # size of its marker, in points
     width: float = 0.9  # line width of its interval, in points
 
 
 def forest(panels: Mapping[str, Iterable[Dot]], names: Sequence[str], width: float, xlabel: str) -> Figure:
-    """Draw a panel for each kind, with a row of dots and intervals for each name; the legend of the dots is
-    below.
-    """
+    """Draw a panel for each kind, with a row of dots and intervals for each name; the legend of the dots is below."""
     figure, [row] = canvas((width, 0.8 + 0.25 * len(names)), 1, len(panels), sharey=True)
     labels: dict[str, Any] = {}
     for axes, (title, dots) in zip(row, panels.items(), strict=True):

@@ -1,5 +1,4 @@
-"""`sqa report RUN [RUN...]`: results of finished runs, the origin of every number, and missing values with
-reasons.
+"""`sqa report RUN [RUN...]`: results of finished runs, the origin of every number, and missing values with reasons.
 
     from sqa.report.report import main
     main([Path("runs/a"), Path("runs/b")], output=Path("report"))
@@ -96,7 +95,7 @@ def compose(reported: Sequence[Reported], folder: Path) -> tuple[str, list[Drawn
     return "\n".join(parts) + "\n", figures, gaps
 
 
-# ----------------------------------------------------------------------------------------------------- what was run
+# ----------------------------------------------------------------------------------------------- runs and questions
 
 
 def _questions(run: Reported) -> str:
@@ -196,7 +195,7 @@ def _figure(figure: Drawn) -> list[str]:
     return [f"### {title}", "", f"![{title}]({png.name})", "", f"{caption} Files: {files}."]
 
 
-# ------------------------------------------------------------------------------------------------------- what is not
+# ---------------------------------------------------------------------------------------------------- missing values
 
 
 def _gaps(run: Reported) -> Iterable[Gap]:
@@ -233,7 +232,7 @@ def _in_runs(runs: Sequence[str], of: int) -> str:
     return " (every run)" if len(runs) == of else f" ({', '.join(map(code, runs))})"
 
 
-# --------------------------------------------------------------------------------------------- where it comes from
+# ------------------------------------------------------------------------------------------- origin of the numbers
 
 
 def _signatures(reported: Sequence[Reported]) -> list[str]:

@@ -19,7 +19,7 @@ PARTS = {  # part of a stage's key -> its name for readers
 }
 VERSION_OF_SQA = "version of sqa"  # in no key of its own: named if nothing else differs
 DIGITS = 12  # digits of a digest
-Difference = tuple[str, str, str]  # part, its value now, in the other stage
+Difference = tuple[str, str, str]  # part, its value now, its value in the other stage
 
 
 class Held(NamedTuple):
@@ -34,7 +34,7 @@ class Held(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """One part in which a stage's key differs from the nearest stored one of that stage."""
+    """One part in which a stage's key differs from the nearest stored key of that stage."""
 
     stage: str
     key: str

@@ -91,9 +91,7 @@ def render(data: dict[str, Any]) -> str:
 
 
 def policy_of() -> str:
-    """Return the content security policy of every page of `render`: it allows the page's own scripts and no
-    request.
-    """
+    """Return the content security policy of every page of `render`: it allows the page's own scripts and no request."""
     script, style = source_hash(_joined(SCRIPTS)), source_hash(_joined(STYLES))
     return f"default-src 'none'; script-src {script}; style-src {style}; base-uri 'none'"
 

@@ -89,8 +89,7 @@ def _marks_a_letter(character: str) -> bool:
 
 
 def marks(text: str) -> str:
-    r"""Return the distinct marks and joiners of a text, sorted, for use beside `\w` in a regular expression's
-    class.
+    r"""Return the distinct marks and joiners of a text, sorted, for use beside `\w` in a regular expression's class.
 
     Python's `\w` and `str.isalpha` exclude them, so words of Hindi, Thai, vocalised Arabic or decomposed Vietnamese
     would be split without them.
@@ -98,7 +97,7 @@ def marks(text: str) -> str:
     return "" if text.isascii() else "".join(sorted(filter(_marks_a_letter, set(text))))
 
 
-# ----------------------------------------------------------------------------------------- how files write their tables
+# --------------------------------------------------------------------------------------- parsers of the tables in files
 
 
 def words(text: str) -> frozenset[str]:

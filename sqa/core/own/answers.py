@@ -31,8 +31,9 @@ class Answer:
     finish: Callable[..., Any] = lambda value, *_: value  # (value, arguments of the call) -> value; raises ValueError
 
     def checked(self, where: str, value: Any, *arguments: Any) -> Any:
-        """Return a value in its plain type; raises DataError, one line that begins with `where`, if the type is
-        wrong.
+        """Return a value in its plain type.
+
+        Raises DataError, one line that begins with `where`, if the type is wrong.
         """
         try:
             plain = to_builtins(value, builtin_types=(bytes,), enc_hook=methodcaller("tolist"))  # numpy has `tolist`

@@ -64,7 +64,7 @@ def load(target: str) -> Code:
             files = {path: _sha256(path) for path in _make_way(_reached(name, file))}
             before = set(sys.modules)
             root = _from_file(name, Path(home)) if in_file(target) else importlib.import_module(home)
-            named = _reached(name, file)  # again, since the part may have put folders into `sys.path`
+            named = _reached(name, file)  # again: the part may have extended `sys.path`
         except SyntaxError as error:
             raise ConfigError(f"{error.filename}:{error.lineno}: {error.msg}") from error
         if file is None and is_own(target):
@@ -130,9 +130,7 @@ def _from_file(name: str, file: Path) -> ModuleType:
 
 
 def _reached(root: str, file: Path | None) -> dict[str, Path]:
-    """Return module -> file of the user code reachable by import statements from a module, including its
-    functions.
-    """
+    """Return module -> file of the user code reachable by import statements from a module, including its functions."""
     found: dict[str, Path] = {}
     todo = [(root, file)]
     while todo:
@@ -190,9 +188,7 @@ def named(target: str) -> tuple[Code, Any]:
 
 
 def built(target: str) -> tuple[Code, Any]:
-    """Return the code of a target and the result of its function without arguments; raises ConfigError if it
-    fails.
-    """
+    """Return the code of a target and the result of its function without arguments; raises ConfigError if it fails."""
     code, build = named(target)
     try:
         part = build()

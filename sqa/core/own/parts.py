@@ -35,9 +35,7 @@ class OwnComponent:
         return text
 
     def fingerprint(self) -> str | None:
-        """Return the sha256 (hex) of its code, its config and its own fingerprint; None if the own fingerprint
-        is None.
-        """
+        """Return the sha256 (hex) of its code, its config and its own fingerprint; None if the latter is None."""
         if (own := self.own_fingerprint()) is None:
             return None
         return hashlib.sha256(json.dumps([self._digest, repr(self._config), own]).encode()).hexdigest()
