@@ -26,7 +26,7 @@ def store_block(
     index: int,
     **kinds: str,
 ) -> None:
-    """Make one block; the arguments are those of `stored`."""
+    """Compute one block; the arguments are those of `stored`."""
     block = slice(index * stage.block_size, (index + 1) * stage.block_size)
     rows = ([id, *row] for id, row in zip(ids[block], make(block), strict=True))
     store.write(stage, index, table_of({"question_id": "text", **kinds}, rows))

@@ -63,7 +63,7 @@ class Correlation:
     resamples: int = RESAMPLES
     undefined: int = 0  # resamples left out of the interval because one metric ties all systems
     note: str = ""
-    spa: float | None = None  # soft pairwise accuracy, 0-1; None where tau is
+    spa: float | None = None  # soft pairwise accuracy, 0 to 1; None if tau is None
 
     def cells(self) -> tuple[Any, ...]:
         """Values of the columns in HEADER."""
@@ -224,7 +224,7 @@ class _Agreement:
         return taus
 
     def soft_accuracies(self, n_resamples: int) -> list[float]:
-        """Return the soft pairwise accuracies, after `bootstrap_band`, which scores all questions last."""
+        """Return the soft pairwise accuracies; call it after `bootstrap_band`, which scores all questions last."""
         shares = (self._better - self._last) / n_resamples  # (metrics, pairs of systems)
         return [float(1 - np.abs(shares[a] - shares[b]).mean()) for a, b in self._pairs]
 
