@@ -1,1 +1,1 @@
-"""Data sets and what is made of them: questions, tossups, parallel text, human buzzes, perturbed copies."""
+"""Data sets and derived data: questions, tossups, parallel text, human buzzes, perturbed copies."""

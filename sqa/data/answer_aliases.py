@@ -1,17 +1,18 @@
-"""Tables of other names of answers, by rule from the answer lines of packets; the bundled ones are in data/answers.
+"""Build tables of alternative answer names from the answer lines of packets; the bundled tables are in data/answers.
 
-    python -m sqa.data.answer_aliases [FILE.tsv.zst]      makes the bundled file (or FILE) anew
+    python -m sqa.data.answer_aliases [FILE.tsv.zst]      rebuilds the bundled file (or FILE)
 
-A packet says after each question what is right: "momentum [accept linear momentum; prompt on p]".  Of all lines of one
-page, tossups and bonus parts together:
+After each question a packet lists the accepted answers: "momentum [accept linear momentum; prompt on p]".  The rules
+use all answer lines of a page, from tossups and bonus parts together:
 
-    title   another page is right for this one if at least a third of the lines take its title (accents count), and
-            five lines do, or two do and a tenth of the other page's lines take this one's.  One way: who answers
-            Constantinople is right where Istanbul is asked for, not the other way round
-    form    a name that is no page's title is a name of this page if at least a third of its lines, and three, take it
-    shared  a bare form (`sqa.core.quizbowl.bare`) that two or more pages have: it names none of them
+    title   another page is accepted for this page if at least a third of this page's lines accept its title (accents
+            count), and either five lines do, or two do and a tenth of the other page's lines accept this title.  The
+            relation has a direction: Constantinople is accepted where Istanbul is asked for, but not the reverse
+    form    a name that is no page's title becomes a name of this page if at least a third of the page's lines, and at
+            least three, accept it
+    shared  a bare form (`sqa.core.quizbowl.bare`) that two or more pages have; it names none of them
 
-What a line only prompts on does not count.  The file has three columns: title, form or shared; page; the other name.
+Names that a line only prompts on do not count.  The file has three columns: title, form or shared; page; other name.
 """
 
 import functools
@@ -31,27 +32,30 @@ from sqa.files import records
 from sqa.files.atomic import atomic
 
 BUNDLED = DATA / "answers" / "aliases.tsv"
-SHARE = 1 / 3  # of a page's lines
-BACK = 1 / 10  # of the other page's lines, where these are asked too
-SURE, MUTUAL, NAMED = 5, 2, 3  # lines: another page's title alone, with its own lines agreeing, a name that is no page
-SOURCES = ("tossups", "bonus-parts")  # of data/manifest.yaml
-# notes to the moderator that stand where a name would
+SHARE = 1 / 3  # minimum share of a page's lines
+BACK = 1 / 10  # minimum share of the other page's lines, if they must agree
+SURE, MUTUAL, NAMED = 5, 2, 3  # minimum lines: title alone, title if both pages agree, name without a page
+SOURCES = ("tossups", "bonus-parts")  # names in data/manifest.yaml
+# Notes to the moderator that can stand in place of a name.
 _NOTE = re.compile(
     r"\b(word forms?|either|equivalents?|underlined|answers?|clear|descri\w+|mention\w*|anything)\b", re.IGNORECASE
 )
 
-Line = tuple[str, tuple[str, ...]]  # a page, and what is right where it is asked for
+Line = tuple[str, tuple[str, ...]]  # a page and its accepted answers
 Row = tuple[str, str, str]
 
 
 @functools.cache
 def bundled() -> Accepted:
-    """The rule with the bundled tables."""
+    """Return the rule with the bundled tables."""
     return load(BUNDLED)
 
 
 def load(path: Path) -> Accepted:
-    """The rule with the tables of a file.  Another first column: DataError."""
+    """Return the rule with the tables of a file.
+
+    Raises DataError if the first column has an unknown value.
+    """
     tables: dict[str, dict[str, set[str]]] = {kind: defaultdict(set) for kind in ("title", "form", "shared")}
     rows = list(records.table(path, 3))
     for number, (kind, page, name) in enumerate(rows, 1):
@@ -63,7 +67,7 @@ def load(path: Path) -> Accepted:
 
 
 def answer_lines() -> Iterator[Line]:
-    """Of every tossup and bonus part with a page: the page, its main answer and what else is accepted."""
+    """Yield the page, main answer and other accepted answers of every tossup and bonus part with a page."""
     for source in SOURCES:
         path = download.path_of(source)
         for number, record in enumerate(records.json_lines(path), 1):
@@ -75,10 +79,10 @@ def answer_lines() -> Iterator[Line]:
 
 
 def build(lines: Iterable[Line]) -> list[Row]:
-    """The rows of the tables, sorted."""
-    asked: Counter[str] = Counter()  # spelling of a page -> its lines
+    """Return the sorted rows of the tables."""
+    asked: Counter[str] = Counter()  # spelling of a page -> number of its lines
     taken: dict[str, Counter[str]] = defaultdict(Counter)  # spelling of a page -> spelling of a name -> lines
-    exact: dict[str, Counter[str]] = defaultdict(Counter)  # the same with accents, `answers.key`
+    exact: dict[str, Counter[str]] = defaultdict(Counter)  # like `taken`, but with accents (`answers.key`)
     titles: dict[str, str] = {}  # spelling -> key
     for page, names in lines:
         spelled_page = spelling(page)
@@ -102,7 +106,7 @@ def build(lines: Iterable[Line]) -> list[Row]:
 
 
 def main(output: Path = BUNDLED) -> None:
-    """Make the file and print the number of its rows by kind."""
+    """Write the file and print its number of rows by kind."""
     rows = build(answer_lines())
     text = "".join("\t".join(row) + "\n" for row in rows)
     with atomic(output) as file:

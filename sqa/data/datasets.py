@@ -1,14 +1,14 @@
-"""Loads questions.  Sets, by name:
+"""Load questions.  The data sets, by name:
 
     xqb-es, xqb-pl            the cross-lingual Quizbowl set (Han et al.), with human English references
-    mini-es, mini-pl, mini-en the set bundled with this project; mini-en is its English side, read as if it were foreign
+    mini-es, mini-pl, mini-en the set bundled with this project; mini-en is its English side, used as a foreign source
     guessdev                  the QANTA 2018 guessdev fold in English: source and reference are the same text
-    human-buzzes              the English tossups on which people's buzzes are recorded (`sqa.data.human_buzzes`)
-    any/file.json, .jsonl     your own, see sqa/data/own_questions.py
+    human-buzzes              English tossups with recorded human buzzes (`sqa.data.human_buzzes`)
+    any/file.json, .jsonl     your own questions, see sqa/data/own_questions.py
 
-A new name stands in `_SETS` below; files that it downloads have their address, size and hash in data/manifest.yaml.
+To add a data set, add its name to `_SETS`.  Addresses, sizes and hashes of downloads are in data/manifest.yaml.
 
-Some XQB sources occur twice (2 in Spanish, 6 in Polish) with different references: both stay, both count.
+Some XQB sources occur twice (2 in Spanish, 6 in Polish) with different references.  Both copies are kept and scored.
 """
 
 import difflib
@@ -25,27 +25,27 @@ from sqa.core.types import BLANKLESS, BY_CHARACTER, GREATEST_SMALL, Question
 from sqa.files import records
 
 MINI = DATA / "mini" / "questions.json"
-XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB's spelling of a page -> the tossups' (manifest: xqb-aliases-*)
+XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB page -> tossup page (manifest: xqb-aliases-*)
 _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
 _BLANKLESS = re.compile(f"[{BLANKLESS}]")
 LONGEST_NAME = 1000  # characters of a name in a message
 
 
 def question_sets() -> tuple[str, ...]:
-    """The names that `load_questions` takes."""
+    """Return the names that `load_questions` accepts."""
     return tuple(_SETS)
 
 
 def available(name: str) -> bool:
-    """True if the question set can be loaded without a network (bundled, mirrored or cached)."""
+    """Return True if the question set can be loaded without a network (bundled, mirrored or cached)."""
     return all(_present(need) for need in _question_set(name).needs)
 
 
 def load_questions(name: str, limit: int | None = None) -> list[Question]:
-    """The questions of a set in the order of its file; at most the first `limit` (>= 1).
+    """Return the questions of a set in file order, at most the first `limit` (>= 1).
 
-    Raises ConfigError for an unknown name, DataError naming file and record for a question without sentences, without
-    a page, or with an id that an earlier one has.
+    Raises ConfigError for an unknown name.  Raises DataError, with file and record, for a question without sentences
+    or page, or with a repeated id.
     """
     if limit is not None and limit < 1:
         raise ConfigError(f"dataset.limit: must be >= 1 or null, got {limit}")
@@ -65,7 +65,7 @@ def load_questions(name: str, limit: int | None = None) -> list[Question]:
 
 class _QuestionSet(NamedTuple):
     load: Callable[[], Iterator[Question]]
-    needs: tuple[str | Path, ...]  # manifest names, or files of the checkout
+    needs: tuple[str | Path, ...]  # manifest names, or files in the repository
 
 
 def _question_set(name: str) -> _QuestionSet:
@@ -90,7 +90,7 @@ def _present(need: str | Path) -> bool:
 
 
 def _path_of(name: str) -> Path:
-    """A file of the manifest; the bundled questions need none."""
+    """Return the path of a manifest file; the bundled questions need none."""
     from sqa.data import download
 
     return download.path_of(name)
@@ -116,7 +116,7 @@ def _mini(language: str) -> Iterator[Question]:
 
 
 def _guessdev() -> Iterator[Question]:
-    """guessdev's questions that have an answer page: 1,108 of 1,129 (QANTA too leaves out those without)."""
+    """Yield guessdev's questions with an answer page: 1,108 of 1,129 (QANTA also leaves out the others)."""
     from sqa.data.texts import load_guessdev
 
     for each in load_guessdev():
@@ -125,7 +125,7 @@ def _guessdev() -> Iterator[Question]:
 
 
 def _human_buzz_questions() -> Iterator[Question]:
-    """The tossups of the human buzzes that have an answer page: 2,569 of 3,418."""
+    """Yield the human-buzz tossups with an answer page: 2,569 of 3,418."""
     path = _path_of("human-buzz-questions")
     for i, record in enumerate(records.json_lines(path)):
         if record.get("page") is not None:
@@ -135,7 +135,7 @@ def _human_buzz_questions() -> Iterator[Question]:
 
 
 def _own_questions(path: Path) -> Iterator[Question]:
-    """A user's file."""
+    """Yield the questions of a user's file."""
     from sqa.data import own_questions
 
     for where, record, fields in own_questions.read(path):
@@ -145,7 +145,7 @@ def _own_questions(path: Path) -> Iterator[Question]:
 def _question(
     where: str, id: str, dataset: str, language: object, source: object, reference: object, page: object
 ) -> Question:
-    """A validated question, its fields in the order of `Question`; `where` names file and record in the error."""
+    """Return a validated question; `where` names file and record in errors.  Parameters are in field order."""
     problem, hint, given = "", "", language
     if isinstance(given, str) and not (len(given) == 2 and given.islower()):
         from sqa.data.languages import code_of
@@ -172,7 +172,7 @@ def _question(
 
 
 def _split(where: str, field: str, value: object, language: str) -> tuple[tuple[str, ...], ...]:
-    """The sentences of a text, or of a list that is one sentence an item already; at least one."""
+    """Return the sentences (at least one) of a text, or of a list of sentences."""
     listed = isinstance(value, list)
     items = {f"{field}[{i}]": item for i, item in enumerate(value)} if isinstance(value, list) else {field: value}
     texts = [records.text_of(where, name, item) for name, item in items.items()]

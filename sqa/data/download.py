@@ -1,8 +1,8 @@
-"""Data files: what they are (data/manifest.yaml), where a copy is, and how to get one.
+"""Find, verify and download the data files listed in data/manifest.yaml.
 
-A file is taken from the folder $SQA_MIRROR, else from the cache (`sqa.core.paths.cache_dir()`/data), else downloaded
-from its public home into the cache.  A file whose size or sha256 differs from the manifest's is not used.  That a file
-was right is noted by its path and modification time, so that large files are not read again on each run.
+A file is taken from the folder $SQA_MIRROR, else from the cache (`sqa.core.paths.cache_dir()`/data), else
+downloaded from its public URL into the cache.  A file whose size or sha256 differs from the manifest is rejected.
+A successful check is remembered by path and modification time, so that large files are not read again in each run.
 """
 
 import fcntl
@@ -27,21 +27,21 @@ from sqa.files.records import converted
 from sqa.files.yaml_reader import parse_yaml
 
 MANIFEST = DATA / "manifest.yaml"
-ATTEMPTS = 4  # tries of one download; each continues where the last one stopped
-WAIT = 1.0  # seconds before the second try; doubles with each
+ATTEMPTS = 4  # attempts per download; each continues where the previous one stopped
+WAIT = 1.0  # seconds before the second attempt; doubles with each attempt
 CONNECT, QUIET = 10.0, 60.0  # seconds to connect, seconds without a byte
-REDIRECTS = 3  # that are followed; what comes is held against the manifest's sha256
-_CHUNK = 1 << 14  # bytes; what a broken connection loses at most
+REDIRECTS = 3  # redirects to follow; the manifest's sha256 guards the content
+_CHUNK = 1 << 14  # bytes; the most that a broken connection loses
 
 
 class Entry(Struct, frozen=True, forbid_unknown_fields=True):
-    """One file of the manifest. `path` is relative to the mirror, and to the cache's data folder."""
+    """A file of the manifest.  `path` is relative to the mirror and to the cache's data folder."""
 
     name: str
     path: str
-    home: str | None  # URL of the very bytes, None where the file is derived
-    how: str | None  # for a derived file: what its parts are and where they come from
-    commit: str | None  # of the public repository
+    home: str | None  # URL of the exact bytes, None for a derived file
+    how: str | None  # for a derived file: its parts and their origin
+    commit: str | None  # commit of the public repository
     sha256: str
     size: int  # bytes
     licence: str
@@ -56,7 +56,7 @@ class _Manifest(Struct):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The result of `verify`: `ok`, `missing` (no copy) or `wrong` (a copy with other bytes)."""
+    """The result of `verify`: `ok`, `missing` (no copy) or `wrong` (a copy with different bytes)."""
 
     entry: Entry
     state: Literal["ok", "missing", "wrong"]
@@ -66,7 +66,7 @@ class Status:
 
 @functools.cache
 def entries() -> tuple[Entry, ...]:
-    """All files of the manifest, in its order."""
+    """Return all files of the manifest, in manifest order."""
     return read_manifest(MANIFEST)
 
 
@@ -80,7 +80,7 @@ def read_manifest(path: Path) -> tuple[Entry, ...]:
 
 
 def entry(name: str) -> Entry:
-    """The entry called `name` (or whose path is `name`)."""
+    """Return the entry with this name or path."""
     for item in entries():
         if name in (item.name, item.path):
             return item
@@ -90,7 +90,7 @@ def entry(name: str) -> Entry:
 
 
 def mirror() -> Path | None:
-    """The folder $SQA_MIRROR, or None if it is not set."""
+    """Return the folder $SQA_MIRROR, or None if it is not set."""
     value = os.environ.get("SQA_MIRROR")
     if not value:
         return None
@@ -105,7 +105,7 @@ def _cached(item: Entry) -> Path:
 
 
 def where(name: str) -> Path | None:
-    """Where a copy of the file lies (not verified, nothing downloaded), or None."""
+    """Return the path of a local copy, or None.  Verifies and downloads nothing."""
     item = entry(name)
     folder = mirror()
     if folder is not None and (folder / item.path).is_file():
@@ -114,9 +114,9 @@ def where(name: str) -> Path | None:
 
 
 def path_of(name: str) -> Path:
-    """A verified copy of the file: the mirror's, else the cache's, else a new download.
+    """Return the path of a verified copy, from the mirror, else the cache, else a new download.
 
-    Raises ChecksumError if the copy differs from the manifest, DataError if there is none and none can be downloaded.
+    Raises ChecksumError if the copy differs from the manifest, DataError if no copy exists and none can be downloaded.
     """
     path = where(name)
     if path is None:
@@ -126,7 +126,7 @@ def path_of(name: str) -> Path:
 
 
 def fetch(name: str) -> Path:
-    """Like `path_of`, but replaces a wrong copy in the cache by a download."""
+    """Return the path of a verified copy like `path_of`, but replace a wrong copy in the cache."""
     item = entry(name)
     copy, target = where(name), _cached(item)
     if copy is not None:
@@ -149,7 +149,7 @@ def fetch(name: str) -> Path:
 
 
 def verify(names: list[str] | None = None) -> list[Status]:
-    """Read every copy in full and compare; None means all files of the manifest."""
+    """Read every copy in full and compare it with the manifest; None means all files."""
     items = entries() if names is None else tuple(entry(name) for name in names)
     return [_status(item) for item in items]
 
@@ -172,7 +172,7 @@ def _status(item: Entry) -> Status:
 def check(path: Path, item: Entry, *, remembered: bool) -> None:
     """Raise ChecksumError unless the file has the manifest's size and sha256.
 
-    `remembered`: that it once had them will do, at the same path with the same modification time.
+    With `remembered`, an earlier successful check at the same path and modification time suffices.
     """
     stat = path.stat()
     advice = "delete it and fetch it again, or take the mirror or project version that fits"
@@ -194,18 +194,18 @@ def check(path: Path, item: Entry, *, remembered: bool) -> None:
 
 @contextmanager
 def _locked(part: Path) -> Iterator[IO[bytes]]:
-    """The .part file open for appending, by one process at a time."""
+    """Yield the .part file open for appending, locked against other processes."""
     part.parent.mkdir(parents=True, exist_ok=True)
     while True:
         with part.open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             if part.is_file() and part.stat().st_ino == os.fstat(file.fileno()).st_ino:
                 yield file
-                return  # else the one before has finished it or thrown it away: begin with a new one
+                return  # otherwise another process finished or deleted it: start a new one
 
 
 def _download(item: Entry, url: str, target: Path) -> Path:
-    """Get `url` into `target` by way of `target`.part, continuing a part that is there."""
+    """Download `url` to `target` through `target`.part, continuing an existing part."""
     part = target.with_name(target.name + ".part")
     with _locked(part) as file:
         if target.is_file():  # another process has just finished it
@@ -235,7 +235,7 @@ def _download(item: Entry, url: str, target: Path) -> Path:
 
 
 def _receive(file: IO[bytes], item: Entry, url: str) -> str | None:
-    """One try.  None when the file is complete, else the reason why not (worth another try)."""
+    """Make one attempt; return None if the file is complete, else the reason for another attempt."""
     import requests
 
     from sqa.net.client import Failed, Http
@@ -245,7 +245,7 @@ def _receive(file: IO[bytes], item: Entry, url: str) -> str | None:
         return None
     if have > item.size:
         have = file.truncate(0)
-    headers = {"Accept-Encoding": "identity"}  # the bytes themselves, so that positions mean something
+    headers = {"Accept-Encoding": "identity"}  # uncompressed, so that byte positions are valid
     if have:
         headers["Range"] = f"bytes={have}-"
     try:
@@ -265,7 +265,7 @@ def _receive(file: IO[bytes], item: Entry, url: str) -> str | None:
                     file.write(chunk)
                     shown.update(len(chunk))
                     if shown.n > item.size:
-                        break  # more than the manifest says: the checksum will refuse it
+                        break  # longer than in the manifest: the checksum will fail
             file.flush()
     except Failed as error:
         raise DataError(f"{item.name}: {url}: {error}; use a mirror (SQA_MIRROR)") from error
@@ -278,7 +278,7 @@ def _receive(file: IO[bytes], item: Entry, url: str) -> str | None:
 
 
 def _continues(response: Any, have: int) -> bool:
-    """True if the server's answer starts at byte `have`."""
+    """Return True if the server's response starts at byte `have`."""
     if response.status_code == 200:
         return have == 0
     span = response.headers.get("Content-Range", "")

@@ -1,16 +1,16 @@
-"""When people buzzed, and whether they were right: the records behind expected wins.
+"""Load human buzzes: their positions and correctness, the data behind expected wins.
 
-A file of buzzes is JSON lines (.jsonl, .jsonl.zst), one record a buzz:
+A file of buzzes is JSON lines (.jsonl, .jsonl.zst), one record per buzz:
 
     qid         the question
     correct     true or false; "prompt" counts as false, as in the published fit
-    rel_pos     where in the question, 0 to 1
-    word_index, n_words   optional: the word the buzz came on, the words of the question
-    tournament, game      optional: buzzes of the same game (two teams) on the same question belong together
-    player                optional: who buzzed
+    rel_pos     position in the question, 0 to 1
+    word_index, n_words   optional: index of the word at the buzz, number of words of the question
+    tournament, game      optional: identify the game (two teams), to group its buzzes on a question
+    player                optional: the player who buzzed
 
-A row that repeats an earlier one in all columns is refused, but in the manifest's own file, whose players have no
-names: 1,185 of its 71,360 rows repeat another.
+A row that repeats an earlier one in all columns is an error, except in the manifest's own file.  That file has no
+player names, and 1,185 of its 71,360 rows are repeated.
 
 `human-buzzes` is the name of the file in the manifest (`sqa data list`).
 """
@@ -33,13 +33,13 @@ from sqa.files.atomic import file_digest
 
 IN_MANIFEST = "human-buzzes"
 BeyondEnd = Literal["refuse", "clip"]  # how positions above 1 are treated
-MOST_WORDS = 10**9  # of a question
+MOST_WORDS = 10**9  # largest number of words of a question
 Name = str | int | float | None
 Numbered = Sequence[tuple[int, dict[str, Any]]]  # line, record
 
 
 class Row(Struct):
-    """The columns of a record that are read."""
+    """The columns of a record in use."""
 
     qid: Annotated[str, Meta(pattern=r"\S")] | int
     correct: bool | Literal["prompt"]
@@ -55,32 +55,32 @@ class Row(Struct):
 class Buzzes:
     """n buzzes in the order of the file; every array has shape (n,)."""
 
-    name: str  # of the file
-    sha256: str  # of its bytes
+    name: str  # name of the file
+    sha256: str  # sha256 of the file
     question: np.ndarray  # str, ids
     position: np.ndarray  # float64, fraction of the question
     correct: np.ndarray  # bool
-    word: np.ndarray | None  # int64, word_index as the file has it; None: the file has none
+    word: np.ndarray | None  # int64, word_index of the file; None without that column
     words: np.ndarray | None  # int64, n_words
-    game: np.ndarray | None  # int64, buzzes with equal numbers are of one game; None: the file does not say
-    player: np.ndarray | None  # str; None: the file does not say
-    beyond_end: int = 0  # records whose position was above 1
+    game: np.ndarray | None  # int64, equal for buzzes of the same game; None if the file has no games
+    player: np.ndarray | None  # str; None if the file has no players
+    beyond_end: int = 0  # records with a position above 1
 
     def __len__(self) -> int:
         return len(self.position)
 
     def take(self, chosen: np.ndarray) -> Buzzes:
-        """The buzzes at these indices or under this mask."""
+        """Return the buzzes at these indices or under this mask."""
         columns = ("question", "position", "correct", "word", "words", "game", "player")
         taken: dict[str, Any] = {c: None if getattr(self, c) is None else getattr(self, c)[chosen] for c in columns}
         return replace(self, **taken)
 
 
 def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
-    """The buzzes in a file, or of a name of the manifest.
+    """Return the buzzes in a file or of a manifest name.
 
-    `beyond_end` is for positions above 1 (a buzz after the last word of a longer version of the text).  An
-    empty file, a missing column, an invalid value: DataError with file and line.
+    `beyond_end` decides on positions above 1 (a buzz after the last word of a longer version of the text).  Raises
+    DataError, with file and line, for an empty file, a missing column or an invalid value.
     """
     path = _path_of(source)
     numbered = list(records.numbered_lines(path))
@@ -118,7 +118,7 @@ def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
 
 
 def first_of_game(buzzes: Buzzes) -> Buzzes:
-    """The earliest buzz of each game on each question (of equal ones the first in the file)."""
+    """Return the earliest buzz of each game on each question; among equal positions the first in the file."""
     if buzzes.game is None:
         raise DataError(f"{buzzes.name}: has no column 'game', so the first buzz of a game is not known")
     order = np.argsort(buzzes.position, kind="stable")
@@ -127,9 +127,9 @@ def first_of_game(buzzes: Buzzes) -> Buzzes:
 
 
 def regular_players(buzzes: Buzzes, questions: int = 20) -> Buzzes:
-    """QANTA's filter: the first record of each player on each question, of players with that many questions or more.
+    """Apply QANTA's filter: the first record per player and question, of players with enough `questions`.
 
-    A file without players stays as it is.
+    Buzzes without players are returned unchanged.
     """
     if buzzes.player is None:
         return buzzes
@@ -146,7 +146,7 @@ def regular_players(buzzes: Buzzes, questions: int = 20) -> Buzzes:
 
 
 def _first_indices(keys: Iterable[Hashable]) -> np.ndarray:
-    """The index of the first occurrence of each distinct key, ascending."""
+    """Return the index of the first occurrence of each distinct key, ascending."""
     seen: dict[Hashable, int] = {}
     for index, key in enumerate(keys):
         seen.setdefault(key, index)
@@ -177,7 +177,10 @@ def _refuse_repeated(path: Path, numbered: Numbered) -> None:
 
 
 def _columns(path: Path, numbered: Numbered) -> list[str]:
-    """The columns of `Row` that the first record has; one misspelt there, or without a value later: DataError."""
+    """Return the columns of `Row` in the first record.
+
+    Raises DataError for a misspelt column, or for a column that lacks a value later.
+    """
     first, names = numbered[0][1], Row.__struct_fields__
     if wrong := misspelt(first, names):
         raise DataError(f"{path}:{numbered[0][0]}: unknown column {wrong}")

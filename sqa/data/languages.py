@@ -1,6 +1,6 @@
-"""Languages by one code each, whatever models, tokenizers and programs call them."""
+"""Language codes: one code per language, whatever names models, tokenizers and programs use."""
 
-# ISO 639-1 and ISO 639-3; a macrolanguage has the 639-3 codes of its usual members behind it.
+# ISO 639-1 and ISO 639-3; a macrolanguage is followed by the 639-3 codes of its usual members.
 _CODES = """
 aa aar, ab abk, ae ave, af afr, ak aka twi, am amh, an arg, ar ara arb ary arz ars apc ajp acm acq aeb, as asm, av ava,
 ay aym ayr, az aze azj azb, ba bak, be bel, bg bul, bi bis, bm bam, bn ben, bo bod tib, br bre, bs bos, ca cat, ce che,
@@ -26,31 +26,31 @@ _NAMES = dict(
         "korean:ko polish:pl portuguese:pt russian:ru spanish:es swedish:sv turkish:tr ukrainian:uk"
     ).split()
 )
-Pair = tuple[str | None, str | None]  # of a translator: the codes of its source and its target; None: it cannot say
+Pair = tuple[str | None, str | None]  # source and target code of a translator; None if unknown
 
 
 def code_of(language: str) -> str:
-    """The ISO 639-1 code of spa, spa_Latn, es_XX, es-ES or Spanish; of a language that has none its first part."""
+    """Return the ISO 639-1 code of spa, spa_Latn, es_XX, es-ES or Spanish, or the first part of a name without one."""
     first = language.strip().lower().replace("-", "_").partition("_")[0]
     return _OF.get(first) or _NAMES.get(first, first)
 
 
 def certain(language: object) -> str | None:
-    """The code of what surely names one language; None of anything else, such as the families that opus-mt names."""
+    """Return the code of an unambiguous language name; None for others, such as opus-mt's language families."""
     code = code_of(language) if isinstance(language, str) else None
     return code if code in _OF else None
 
 
 def certain_pair(source: object, target: object) -> Pair | None:
-    """The codes of a pair as far as they are certain; None where neither is."""
+    """Return the codes of a pair as far as they are certain; None if neither is."""
     pair = certain(source), certain(target)
     return None if pair == (None, None) else pair
 
 
 def pair_of(about: object) -> Pair | None:
-    """The pair that the `about` of a trained model's config.json names, such as es-en; None where it names none.
+    """Return the pair, such as es-en, in the `about` of a trained model's config.json; None if there is none.
 
-    `about` decides nothing else and comes from converters and other people, so whatever else stands there is no error.
+    `about` is free text from converters and other people and has no other effect, so other content is not an error.
     """
     for keys in (("training", "corpus", "pair"), ("corpus", "pair"), ("training", "pair"), ("pair",)):
         value = about

@@ -1,14 +1,15 @@
-"""`sqa data listen`: records of the question sets of others (keys: sqa/data/own_questions.py).
+"""Convert question sets of other projects for `sqa data listen` (keys: sqa/data/own_questions.py).
 
-The language that they translate into is the source here, English the language that answers are looked for in:
+The target language of these sets becomes the source language here; answers are searched in English:
 
-    askqe   {id, en, questions, answers}, the last two lists as a language model wrote them, and {id, en, LANGUAGE}:
+    askqe   {id, en, questions, answers}, both lists as a language model wrote them, and {id, en, LANGUAGE}:
             QA/*/en-*.jsonl and data/processed/*.jsonl of github.com/dayeonki/askqe at 7e4c226
-    treqa   a list of {question, answer} for each line of two texts: what treqa/generate_qa.py of
-            github.com/sweta20/treqa at 03a32cc writes
+    treqa   a list of {question, answer} for each line of two texts, as written by treqa/generate_qa.py of
+            github.com/sweta20/treqa at 03a32cc
     mcif    questions by id as `prompt_en`, their answers, and the talks in another language: long_fixedprompt and
-            MCIF.long.*.ref.xml of FBK-MT/MCIF, as dataset_build/testset_generator.py of github.com/hlt-mt/mcif at
-            f195423 writes, scripts/build_mcif_golden.py of github.com/NorthernLightx/SpectraRAG at fb55e1b reads them
+            MCIF.long.*.ref.xml of FBK-MT/MCIF, written by dataset_build/testset_generator.py of
+            github.com/hlt-mt/mcif at f195423, and read by scripts/build_mcif_golden.py of
+            github.com/NorthernLightx/SpectraRAG at fb55e1b
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ if TYPE_CHECKING:
 
 LONGEST_LIST = 100_000  # characters of a list of texts that a language model wrote
 LARGEST_XML = 1 << 26  # bytes
-PROMPT = "Answer the following question concisely given the English content: "  # of MCIF, before each question
-HEARD_TYPES = ("A", "AV")  # of MCIF's questions: answered by what is said; V: by what is seen, NA: by neither
+PROMPT = "Answer the following question concisely given the English content: "  # MCIF's prefix of each question
+HEARD_TYPES = ("A", "AV")  # MCIF's question types, answered from A: audio, V: video, NA: neither
 
 
 class Item(NamedTuple):
-    """A question of another set; without a usable answer it is left out."""
+    """A question of another set; it is left out if it has no usable answer."""
 
     id: str
     language: str
@@ -47,7 +48,7 @@ class Item(NamedTuple):
 
 
 def listen(form: str, files: Sequence[Path], language: str) -> None:
-    """`sqa data listen`: records on stdout; on stderr the number of questions without words, which are left out."""
+    """Run `sqa data listen`: print records, and on stderr the number of questions left out for lack of words."""
     if form not in _FORMS:
         raise ConfigError(f"{form}: unknown form; known: {', '.join(_FORMS)}")
     read, names = _FORMS[form]
@@ -82,7 +83,7 @@ def _askqe(asked: Path, pairs: Path, language: str) -> Iterator[Item]:
 
 
 def _texts(written: str) -> list[Any]:
-    """The items of a list written in JSON or Python; [None] for any other text."""
+    """Return the items of a list written in JSON or Python; [None] for any other text."""
     for parse in (parse_json, ast.literal_eval) if len(written) <= LONGEST_LIST else ():
         try:
             texts = parse(written)
@@ -135,7 +136,7 @@ def _mcif(prompts: Path, english: Path, translated: Path, language: str) -> Iter
 
 
 def _prompts(path: Path) -> dict[str, str]:
-    """id -> prompt in English."""
+    """Return id -> prompt in English."""
     need("pyarrow", "the prompts of MCIF, in Parquet,")
     import pyarrow as pa
     from pyarrow import parquet
@@ -150,7 +151,10 @@ def _prompts(path: Path) -> dict[str, str]:
 
 
 def _talks(path: Path, language: str) -> tuple[str, list[Element]]:
-    """The language of the long task of an MCIF file, which has to be `language` unless that is "", and its samples."""
+    """Return the language and samples of the long task of an MCIF file.
+
+    The language must be `language` unless `language` is "".
+    """
     from xml.etree import ElementTree
 
     try:
@@ -168,7 +172,7 @@ def _talks(path: Path, language: str) -> tuple[str, list[Element]]:
 
 
 def _talk(path: Path, sample: Element) -> str:
-    """The name of a talk, which its audio and its video have."""
+    """Return the name of a talk, shared by its audio and video."""
     name = sample.findtext("audio_path") or sample.findtext("video_path")
     if not name:
         raise DataError(f"{path}: sample {sample.get('id')} names no audio and no video")

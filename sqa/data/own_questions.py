@@ -1,19 +1,19 @@
-"""Questions of your own: a file of records, its keys and their checks.
+"""Read question files of your own: their keys and checks.
 
-JSON (a list, or a mapping with a list "questions") or JSON lines, packed (.zst, .gz) or not.  Each record has `source`,
-`reference` (texts, or lists of sentences), `page` (or `target_page`), `language` (ISO 639-1) and optionally `id`; ids
-are <file name>-<record number> otherwise.  Other data goes under `meta` or keys that begin with an underscore; any
-other key is refused.  What a listener is asked about a source, and when each word was said:
+A file is JSON (a list, or a mapping with a list "questions") or JSON lines, optionally compressed (.zst, .gz).
+Each record has `source`, `reference` (texts, or lists of sentences), `page` (or `target_page`), `language` (ISO
+639-1) and optionally `id`.  The default id is <file name>-<record number>.  Other data goes under `meta` or keys
+that begin with an underscore; any other key is an error.  Optional keys for listening comprehension and speech:
 
-    question             in English; left out: who or what is meant, as in Quizbowl
-    answers              the right ones, at least one: short answers compared as `sqa.core.quizbowl.takes` does
-    earliest_answerable  source words after which it can be answered, 0 .. all of them
-    word_times           the second at which each source word has been said (docs/simulstream.md)
-    recording            in which file
+    question             in English; the default asks who or what is described, as in Quizbowl
+    answers              accepted short answers, at least one, compared by `sqa.core.quizbowl.takes`
+    earliest_answerable  number of source words, 0 to all, after which the question can be answered
+    word_times           seconds at which each source word has been spoken (docs/simulstream.md)
+    recording            name of the audio file
 
 data/listening/schema.json is the JSON Schema of a record.
 
-With `word_times` one text is not cut into sentences; `question` and `answers` replace the page.
+With `word_times` a text is not split into sentences.  `question` and `answers` replace the page.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,12 +28,12 @@ from sqa.core.types import Asked, Question
 from sqa.files import records
 
 HEARD = ("word_times", "recording", "question", "answers", "earliest_answerable")
-OWN_KEYS = ("id", "language", "source", "reference", "page", "target_page", *HEARD, "meta")  # of a record of your own
-LONGEST = 1e7  # s: four months
+OWN_KEYS = ("id", "language", "source", "reference", "page", "target_page", *HEARD, "meta")  # allowed keys
+LONGEST = 1e7  # seconds, about four months
 
 
 def read(path: Path) -> Iterator[tuple[str, dict[str, Any], tuple[Any, ...]]]:
-    """(where it stands, record, what `datasets` makes a question of: id, data set, language, ...) of each record."""
+    """Yield (location, record, arguments of `datasets._question` from id on) for each record."""
     stem = path.name.split(".")[0]
     listed: Iterable[tuple[str, dict[str, Any]]] = (
         ((str(path), record) for record in records.listed(path))
@@ -54,14 +54,14 @@ def read(path: Path) -> Iterator[tuple[str, dict[str, Any], tuple[Any, ...]]]:
 
 
 def record_of(question: Question) -> dict[str, Any]:
-    """Return the texts of a question as a record of such a file."""
+    """Return the texts of a question as a record of a question file."""
     source = [" ".join(words) for words in question.sentences]
     about = {"id": question.id, "language": question.language, "page": question.page}
     return {**about, "source": source, "reference": list(question.reference)}
 
 
 def _check_keys(where: str, record: Mapping[str, Any]) -> None:
-    """DataError for an unknown key, which may be misspelt."""
+    """Raise DataError for an unknown key, which may be misspelt."""
     for key in record:
         if key not in OWN_KEYS and not key.startswith("_"):
             near, allowed = did_you_mean(key, OWN_KEYS), ", ".join(OWN_KEYS)
@@ -74,7 +74,7 @@ def _check_keys(where: str, record: Mapping[str, Any]) -> None:
 
 
 def heard(where: str, question: Question, record: Mapping[str, Any]) -> Question:
-    """The question with the keys of its record that concern listening; invalid values: DataError."""
+    """Return the question with the listening keys of its record.  Raises DataError for invalid values."""
     if {"word_times", "recording"} & record.keys():
         question = _spoken(where, question, record)
     asked = {"question", "answers", "earliest_answerable"} & record.keys()
@@ -99,7 +99,7 @@ def _asked(where: str, question: Question, record: Mapping[str, Any]) -> Questio
 
 
 def _spoken(where: str, question: Question, record: Mapping[str, Any]) -> Question:
-    """The question with the `word_times` of its record and its `recording` (else the id).  Invalid: DataError."""
+    """Return the question with `word_times` and `recording` (default: the id).  Raises DataError for invalid values."""
     times, recording, before = record.get("word_times"), record.get("recording", question.id), 0.0
     if not isinstance(times, list) or len(times) != len(question.words):
         got = len(times) if isinstance(times, list) else repr(times)[:40]

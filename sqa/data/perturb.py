@@ -1,20 +1,21 @@
 """Perturbed copies of questions: pure functions of the question and of (seed, id).
 
-    fairness       names            given names become others of the same gender
-                   gender           gender words become those of the other gender, articles with them
-    robustness     typos            one slip of the keyboard in a tenth of the words of four letters or more
+    fairness       names            replaces given names by others of the same gender
+                   gender           swaps gendered words, and articles with them
+    robustness     typos            one keyboard slip in a tenth of the words of at least four letters
                    casing           lower case
-                   punctuation      none
-                   diacritics       none: "pingüino" -> "pinguino", "łódź" -> "lodz"
-    simultaneous   asr              as a recogniser writes: lower case, no punctuation, words misheard or missed
-                   disfluencies     fillers and repeated words
-                   reordering       the sentences in another order
+                   punctuation      removes punctuation
+                   diacritics       removes diacritics: "pingüino" -> "pinguino", "łódź" -> "lodz"
+    simultaneous   asr              imitates a speech recogniser: lower case, no punctuation, wrong or missing words
+                   disfluencies     adds fillers and repeated words
+                   reordering       permutes the sentences
 
-A copy has the id <id>_<name>, the same answer page and the same reference; reordered sentences take their reference
-sentences with them where both have the same number.  A question that would not change has no copy.  No word that
-occurs in the answer is changed by the fairness perturbations.
+A copy has the id <id>_<name>, the same answer page and the same reference.  Reordering also reorders the reference
+sentences if source and reference have equally many.  A question that would not change has no copy.  The fairness
+perturbations never change a word of the answer.
 
-Your own is "module:build" or "file.py:build", a function without parameters that returns a `Perturbation`.
+A perturbation of your own is "module:build" or "file.py:build", a function without parameters that returns a
+`Perturbation`.
 """
 
 import random
@@ -35,7 +36,7 @@ from sqa.core.types import Question
 Sentences = tuple[tuple[str, ...], ...]
 Change = Callable[[Question, random.Random], Question]
 
-TYPO_SHARE, MISHEARD_SHARE, MISSED_SHARE = 0.1, 0.1, 0.02  # of words
+TYPO_SHARE, MISHEARD_SHARE, MISSED_SHARE = 0.1, 0.1, 0.02  # shares of words
 FILLER_SHARE, REPEAT_SHARE = 0.05, 0.05
 KEYBOARD = {  # letter -> its neighbours on a QWERTY keyboard
     keys[0]: keys[1:]
@@ -50,20 +51,20 @@ _CORE = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)  # a word between its punctu
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
-    """One kind of change and the family (prefix) it belongs to."""
+    """A kind of change and its family."""
 
-    name: str  # letters, digits and dashes: ids of copies end in it
+    name: str  # letters, digits and dashes; suffix of the copies' ids
     family: str  # one of FAMILIES
     change: Change
 
 
 def rng_for(seed: int, id: str, name: str) -> random.Random:
-    """Random numbers of one question and perturbation, the same in whatever order questions come."""
+    """Return the random generator of a question and perturbation, independent of the order of questions."""
     return random.Random(f"{seed}:{name}:{id}")
 
 
 def perturb(question: Question, kind: Perturbation, seed: int) -> Question | None:
-    """The perturbed copy of a question, None if nothing changes."""
+    """Return the perturbed copy of a question, or None if nothing changes."""
     changed = kind.change(question, rng_for(seed, question.id, kind.name))
     if changed.sentences == question.sentences:
         return None
@@ -71,7 +72,10 @@ def perturb(question: Question, kind: Perturbation, seed: int) -> Question | Non
 
 
 def chosen(names: Sequence[str]) -> tuple[Perturbation, ...]:
-    """The perturbations of these names (or "file.py:build"), each given once; ConfigError lists all problems."""
+    """Return the perturbations of these names (or "file.py:build").
+
+    Raises ConfigError with all problems, such as unknown or repeated names.
+    """
     wrong: list[str] = []
     perturbations: list[Perturbation] = []
     for name in names:
@@ -87,7 +91,7 @@ def chosen(names: Sequence[str]) -> tuple[Perturbation, ...]:
 
 
 def _own(target: str) -> Perturbation:
-    """A user's perturbation; anything else: ConfigError."""
+    """Return a user's perturbation.  Raises ConfigError for anything else."""
     if ":" not in target:
         allowed = f"{', '.join(PERTURBATIONS)}, or your own 'module:build' or 'file.py:build'"
         raise ConfigError(f"unknown {target!r}{did_you_mean(target, PERTURBATIONS)}; known: {allowed}")
@@ -110,7 +114,7 @@ def _own(target: str) -> Perturbation:
 
 
 def _each_word(question: Question, change: Callable[[str], str]) -> Question:
-    """Every word changed; a sentence that would lose all of its words stays."""
+    """Change every word; a sentence that would lose all of its words stays."""
     return replace(question, sentences=tuple(_kept(s, tuple(map(change, s))) for s in question.sentences))
 
 
@@ -122,7 +126,7 @@ def _kept(sentence: tuple[str, ...], changed: Sequence[str]) -> tuple[str, ...]:
 
 
 def names(question: Question, rng: random.Random) -> Question:
-    """Every given name of the language's table -> another of the same gender, the same one throughout a question."""
+    """Replace given names of the language's table by others of the same gender, consistently within a question."""
     table = {name: group.split() for group in language_of(question.language).given_names for name in group.split()}
     drawn: dict[str, str] = {}
 
@@ -139,7 +143,7 @@ def names(question: Question, rng: random.Random) -> Question:
 
 
 def gender(question: Question, rng: random.Random) -> Question:
-    """Gender words -> their counterparts; an article or demonstrative just before one goes with it."""
+    """Replace gendered words by their counterparts; a preceding article or demonstrative changes too."""
     spoken = language_of(question.language)
     answer = _answer_words(question)
 
@@ -174,7 +178,7 @@ def _cased(word: str, like: str) -> str:
 
 
 def typos(question: Question, rng: random.Random) -> Question:
-    """Two letters swapped, one left out, doubled or replaced by a neighbour on the keyboard."""
+    """Swap two letters, or drop, double or replace a letter by a keyboard neighbour."""
     return _each_word(question, lambda word: _typo(word, rng) if rng.random() < TYPO_SHARE else word)
 
 
@@ -182,7 +186,7 @@ def _typo(word: str, rng: random.Random) -> str:
     letters = [index for index, c in enumerate(word) if c.isalpha()]
     if len(letters) < 4:
         return word
-    at = rng.choice(letters[1:-1])  # the ends of a word are seldom mistyped
+    at = rng.choice(letters[1:-1])  # typos rarely affect the ends of a word
     c, kind = word[at], rng.choice(("swap", "drop", "double", "neighbour"))
     if kind == "swap":
         return word[:at] + word[at + 1] + c + word[at + 2 :]
@@ -195,17 +199,17 @@ def _typo(word: str, rng: random.Random) -> str:
 
 
 def casing(question: Question, rng: random.Random) -> Question:
-    """Lower case throughout."""
+    """Convert to lower case."""
     return _each_word(question, str.lower)
 
 
 def punctuation(question: Question, rng: random.Random) -> Question:
-    """No punctuation marks; those within a word part it (l'Hôpital), but for digits (4.700, 1914-1918)."""
+    """Remove punctuation; marks inside a word split it (l'Hôpital), except between digits (4.700, 1914-1918)."""
     return _each_word(question, _unpunctuated)
 
 
 def diacritics(question: Question, rng: random.Random) -> Question:
-    """No marks on letters."""
+    """Remove diacritics."""
     return _each_word(question, _bare)
 
 
@@ -223,7 +227,7 @@ def _bare(text: str) -> str:
 
 
 def asr(question: Question, rng: random.Random) -> Question:
-    """Lower case, no punctuation; a tenth of the words is misheard as its spelling allows, a fiftieth missed."""
+    """Lower the case and remove punctuation; respell a tenth of the words by sound, drop a fiftieth."""
     sounds = language_of(question.language).sounds
 
     def change(word: str) -> str:
@@ -244,7 +248,7 @@ def _misheard(word: str, sounds: Sequence[tuple[str, str]], rng: random.Random) 
 
 
 def disfluencies(question: Question, rng: random.Random) -> Question:
-    """A filler before, or a repetition of, some words."""
+    """Insert a filler before some words, or repeat them."""
     fillers = language_of(question.language).fillers
 
     def change(word: str) -> str:
@@ -258,7 +262,7 @@ def disfluencies(question: Question, rng: random.Random) -> Question:
 
 
 def reordering(question: Question, rng: random.Random) -> Question:
-    """The sentences in a random order other than the original."""
+    """Put the sentences in a random order other than the original."""
     size = len(question.sentences)
     if size < 2 or len(set(question.sentences)) == 1:
         return question

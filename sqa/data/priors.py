@@ -1,7 +1,6 @@
-"""Word forms and priors of the word aligner: how often stemmed words of two languages were linked in parallel text.
+"""Word forms and priors of the word aligner: link counts of stemmed word pairs in parallel text.
 
-Word aligners link function words by chance, so neither an unaligned "the" nor an untranslated "que" is an error worth
-a reader's time.
+Word aligners link function words by chance, so an unaligned "the" or an untranslated "que" is not worth reporting.
 
 `python -m smt.training.alignment_priors CONFIG DATA FOLDER` makes the priors of another pair.
 """
@@ -36,9 +35,9 @@ from sqa.files.model_files import (
 )
 
 KIND, VERSION = "alignment-priors", 1
-PREFIX = "align-"  # of the bundled folders' names
-SHORT = 4  # letters: shorter words must be equal to be similar
-SHARED = 0.6  # share of the longer word that two similar words begin with
+PREFIX = "align-"  # prefix of bundled folder names
+SHORT = 4  # letters; shorter words are similar only if equal
+SHARED = 0.6  # minimum common prefix of two similar words, as a share of the longer word
 
 
 # -------------------------------------------------------------------------------------------------- content words
@@ -48,16 +47,16 @@ _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 
 @lru_cache(maxsize=1 << 17)
 def is_content(word: str, language: str) -> bool:
-    """Whether a word (punctuation at its edges ignored) has a letter or digit and is no function word.
+    """Return True if a word, without punctuation at its edges, has a letter or digit and is not a function word.
 
-    In a language without a list every word is content, so stretches of lost source words are counted longer.
+    In a language without a function-word list every word is a content word, so lost stretches count as longer.
     """
     bare = strip_edges(word).replace("’", "'").lower()
     return bool(bare) and bare not in language_of(language).function_words
 
 
 def strip_edges(word: str) -> str:
-    """The word without punctuation at its beginning and end: "(Paris)," -> "Paris"."""
+    """Return the word without punctuation at its beginning and end: "(Paris)," -> "Paris"."""
     if letter_marks := marks(word):
         return re.sub(rf"^(?:[^\w{letter_marks}]|_)+|(?:[^\w{letter_marks}]|_)+$", "", word)
     return _EDGES.sub("", word)
@@ -76,9 +75,9 @@ def _stemmer(language: str) -> Any:
 
 @lru_cache(maxsize=1 << 18)
 def form(word: str, language: str) -> str:
-    """A word as the aligner compares it: lower case, no punctuation at the edges, no "'s", stemmed.
+    """Return the aligner's form of a word: lower case, no punctuation at the edges, no "'s", stemmed.
 
-    Punctuation alone does not change.
+    A word of punctuation only is returned unchanged.
     """
     plain = unicodedata.normalize("NFC", word).replace("’", "'").lower()
     bare = strip_edges(plain).removesuffix(language_of(language).possessive)
@@ -87,15 +86,15 @@ def form(word: str, language: str) -> str:
 
 @lru_cache(maxsize=1 << 18)
 def folded(word: str) -> str:
-    """Lower case without diacritics or punctuation at the edges."""
+    """Return the word in lower case without diacritics or punctuation at the edges."""
     return unmarked(strip_edges(word).lower().replace("ł", "l"))
 
 
 def similar(source: str, target: str) -> bool:
-    """Whether two words are spelt nearly the same, as names and loan words are: "Napoleona" and "Napoleon's".
+    """Return True if two words have nearly the same spelling, like names and loan words: "Napoleona", "Napoleon's".
 
-    They are equal but for case, diacritics and punctuation at their edges, or begin with the same SHORT letters or
-    more, which are at least the share SHARED of the longer word.
+    They are equal except for case, diacritics and punctuation at their edges, or they share a prefix.  The prefix has
+    at least SHORT letters and at least the share SHARED of the longer word.
     """
     a, b = folded(source), folded(target)
     if a == b:
@@ -109,13 +108,13 @@ def similar(source: str, target: str) -> bool:
 
 @dataclass(frozen=True)
 class Priors:
-    """How often word forms (see `form`) of two languages were linked in parallel text, and how often they occurred."""
+    """Link and occurrence counts of word forms (see `form`) of two languages in parallel text."""
 
     pair: str  # "es-en"
-    links: Mapping[tuple[str, str], int]  # (source form, target form) -> links
-    source: Mapping[str, int]  # source form -> occurrences; forms seen too seldom to say anything are absent
+    links: Mapping[tuple[str, str], int]  # (source form, target form) -> number of links
+    source: Mapping[str, int]  # source form -> occurrences; rare forms are absent
     target: Mapping[str, int]
-    digest: str = ""  # of the files they were read from
+    digest: str = ""  # digest of the source files
 
     def save(self, folder: Path) -> None:
         """Write model.safetensors and config.json."""
@@ -132,7 +131,7 @@ class Priors:
 
     @classmethod
     def load(cls, folder: Path) -> Priors:
-        """Read what `save` wrote; DataError if it is damaged."""
+        """Read a folder of `save`.  Raises DataError if it is damaged."""
         tensors, config = read_tensors(folder, KIND, VERSION)
         try:
             words = {side: unpack_strings(tensors[f"{side}_words"]) for side in ("source", "target")}
@@ -149,12 +148,15 @@ class Priors:
 
 
 def has_priors(pair: str) -> bool:
-    """Whether priors of a pair are bundled."""
+    """Return True if priors of a pair are bundled."""
     return (DATA / "models" / f"{PREFIX}{pair}" / CONFIG).is_file()
 
 
 def load_priors(pair: str, folder: str | Path | None = None) -> Priors:
-    """The bundled priors of a pair ("es-en"), or those of a folder.  None, or another pair's: ConfigError."""
+    """Return the bundled priors of a pair ("es-en"), or those of a folder.
+
+    Raises ConfigError if there are none, or if they belong to another pair.
+    """
     if folder is not None:
         priors = Priors.load(resolve_model(str(folder)))
         if priors.pair != pair:

@@ -1,8 +1,8 @@
-"""Cuts a question into sentences of words without changing a word.
+"""Split a question into sentences of words without changing a word.
 
-The rules are Koehn and Schroeder's (package sentence-splitter, lists of abbreviations per language); on top of them
-come the few cases its lists lack in Quizbowl text: "EE. UU.", "Mt. McKinley", "w latach 90. XX wieku", and a stray
-quotation mark or number that would be a sentence by itself.
+The rules are those of Koehn and Schroeder (package sentence-splitter, with abbreviations per language).  Additional
+rules cover Quizbowl cases missing from its lists: "EE. UU.", "Mt. McKinley", "w latach 90. XX wieku", and a stray
+quotation mark or number that would form its own sentence.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 SPLIT = frozenset(
     "ca cs da de el en es fi fr hu is it lt lv nl no pl pt ro ru sk sl sv tr".split()
-)  # what sentence-splitter 1.4 has abbreviations for
+)  # languages with abbreviations in sentence-splitter 1.4
 LANGUAGES = SPLIT | BY_CHARACTER
 
 _ROMAN = re.compile(r"[IVXLC]+[.,;:]?$")
 _ORDINAL = re.compile(r"\d+\.$")
 _STOP = re.compile(
     r"(?<=[。！？!?])(?![。！？!?」』”）)])|(?<=[。！？!?][」』”）)])"
-)  # after these a sentence ends in zh and ja
+)  # sentence-final marks of zh and ja
 _BLANKLESS = re.compile(f"[{BLANKLESS}]")
-LETTERS = 6  # of these scripts that a word has on average at most, kana and Chinese characters counted 1.5 times
+LETTERS = 6  # greatest mean number of letters per word in these scripts; kana and Chinese characters count 1.5
 
 
 @functools.cache
@@ -41,7 +41,7 @@ def _splitter(language: str) -> SentenceSplitter:
 
 
 def _continues(language: str, left: list[str], right: list[str]) -> bool:
-    """True if the cut between `left` and `right` falls inside a sentence."""
+    """Return True if the cut between `left` and `right` falls inside a sentence."""
     from sqa.core.languages import language_of
 
     last = left[-1].lstrip("\"'“„«([¿¡")
@@ -51,21 +51,21 @@ def _continues(language: str, left: list[str], right: list[str]) -> bool:
 
 
 def _is_crumb(words: list[str]) -> bool:
-    """True for a piece with fewer than two words that hold a letter: no sentence of a question is that short."""
+    """Return True for a piece with fewer than two words that contain a letter: questions have no sentence so short."""
     return sum(any(map(str.isalpha, word)) for word in words) < 2
 
 
 def _units(text: str) -> list[str]:
-    """The characters of a text with their marks; a run of letters or digits of other scripts is one unit."""
+    """Return the characters of a text with their marks; a run of letters or digits of other scripts is one unit."""
     own_marks = marks(text)
     letters = rf"(?:(?![_{BLANKLESS}\uff00-\uffef])[\w{own_marks}])+"
     return re.findall(rf"{letters}(?:[.,'’-]{letters})*|\S" + (f"[{own_marks}]*" if own_marks else ""), text)
 
 
 def spaced(text: str, language: str) -> str:
-    """A text with blanks between its words: as it stands, but in BY_CHARACTER one without blanks between its words.
+    """Return a text with blanks between its words; in BY_CHARACTER languages blanks are added if there are none.
 
-    U+200B between words of Thai, Khmer and the like counts as a blank.
+    U+200B between words of Thai, Khmer and similar scripts counts as a blank.
     """
     if language in BY_CHARACTER:
         return " ".join(_units(text)) if len(text.split()) < 2 or _lacks_blanks([text]) else text
@@ -73,9 +73,10 @@ def spaced(text: str, language: str) -> str:
 
 
 def all_spaced(where: str, texts: Sequence[str], language: str, slack: int = 0) -> list[str]:
-    """`spaced` texts.  Thai, Khmer and the like without blanks between the words: DataError that `where` begins.
+    """Return texts after `spaced`.
 
-    `slack` allows for so many words more than the texts have: a line may be one long word.
+    Raises DataError, starting with `where`, for Thai, Khmer and similar scripts without blanks between words.  `slack`
+    is an allowance of extra words, since a line may be one long word.
     """
     texts = [spaced(text, language) for text in texts]
     if language not in BY_CHARACTER and _lacks_blanks(texts, slack):
@@ -86,7 +87,7 @@ def all_spaced(where: str, texts: Sequence[str], language: str, slack: int = 0) 
 
 
 def _lacks_blanks(texts: Iterable[str], slack: int = 0) -> bool:
-    """Whether texts mostly in scripts without blanks have words too long to be words."""
+    """Return True if texts mostly in scripts without blanks contain words that are too long."""
     line = " ".join(texts)
     if not _BLANKLESS.search(line):
         return False
@@ -96,12 +97,13 @@ def _lacks_blanks(texts: Iterable[str], slack: int = 0) -> bool:
     return size > LETTERS * (len(words) + slack) and 2 * len(letters) > sum(map(str.isalpha, line))
 
 
-@functools.lru_cache(maxsize=1 << 13)  # one program asks for the questions of a set many times
+@functools.lru_cache(maxsize=1 << 13)  # a program requests the questions of a set many times
 def split(text: str, language: str) -> tuple[tuple[str, ...], ...]:
-    """The sentences of `text`, each a tuple of words (what white space separates).
+    """Split `text` into sentences, each a tuple of words separated by white space.
 
-    All words are kept in order: joined with single blanks they are " ".join(text.split()); in BY_CHARACTER, where a
-    character is a word, all characters but blanks.  An empty text has no sentences.  `language` is one of LANGUAGES.
+    All words are kept in order: joined with single blanks they equal " ".join(text.split()).  In BY_CHARACTER
+    languages each character is a word, and all characters except blanks are kept.  An empty text has no sentences.
+    `language` is one of LANGUAGES.
     """
     line = " ".join(text.split())
     if not line:

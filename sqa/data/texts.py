@@ -1,6 +1,6 @@
-"""Loads what is trained on: English tossups, their corrupted and translated copies, and parallel text.
+"""Load training texts: English tossups, their corrupted and translated copies, and parallel text.
 
-Which tossup trains what is decided by a hash of its id, so that adding tossups moves none:
+A hash of a tossup's id decides its use, so that adding tossups does not move others:
 
     guesser   85 %   trains guessers
     buzzer    10 %   trains buzzers, on the guesses of guessers that never saw it
@@ -24,12 +24,12 @@ from sqa.files import records
 
 Fold = Literal["guesser", "buzzer", "dev"]
 Half = Literal["first", "second"]
-EMPTY = "the"  # what a corrupted word becomes, unless it is another tossup's word
+EMPTY = "the"  # replaces a corrupted word, unless another tossup's word does
 
 
 @dataclass(frozen=True, slots=True)
 class Tossup:
-    """One English question to train on. `page` is None where the answer has no known page."""
+    """An English training question.  `page` is None if the answer has no known page."""
 
     id: str
     text: str
@@ -41,23 +41,23 @@ class Tossup:
 
 
 class Pair(NamedTuple):
-    """One line of parallel text."""
+    """A line of parallel text."""
 
     source: str
     target: str  # English
-    corpus: str  # where the line is from
+    corpus: str  # origin of the line
 
 
 def load_tossups() -> list[Tossup]:
-    """All English training tossups, in the order of the file.
+    """Return all English training tossups in file order.
 
-    The file gives 149 questions an id that an earlier one has; the later ones get "#2" appended.
+    In the file 149 questions repeat an earlier id; "#2" is appended to the later ones.
     """
     return _tossups(download.path_of("tossups"), page="page", answer="answer", tournament="set")
 
 
 def load_guessdev() -> list[Tossup]:
-    """The QANTA 2018 guessdev fold; pages in the tossups' spelling, None for the 21 without one."""
+    """Return the QANTA 2018 guessdev fold, pages in the tossups' spelling; page None for 21 questions."""
     return _tossups(download.path_of("guessdev"), page="page_canon", answer="answer_raw", tournament="tournament")
 
 
@@ -87,13 +87,13 @@ def _tossups(path: Path, *, page: str, answer: str, tournament: str) -> list[Tos
 
 
 def fold_of(tossup_id: str) -> Fold:
-    """The fold of a tossup."""
+    """Return the fold of a tossup."""
     share = int.from_bytes(hashlib.sha256(tossup_id.encode()).digest()[:4], "big") / 2**32  # uniform in [0, 1)
     return "guesser" if share < 0.85 else "buzzer" if share < 0.95 else "dev"
 
 
 def half_of(tossup_id: str) -> Half:
-    """Return the half of its fold: a reranking guesser learns from the first, its buzzers from the second."""
+    """Return a tossup's half of its fold: a reranking guesser trains on the first half, its buzzers on the second."""
     return "first" if hashlib.sha256(f"half {tossup_id}".encode()).digest()[0] < 128 else "second"
 
 
@@ -106,12 +106,12 @@ def tossups_of(folds: Collection[str], half: Half | None = None) -> list[Tossup]
 
 
 def corrupt(tossups: Sequence[Tossup], rate: float, least: float = 0.0) -> list[Tossup]:
-    """The tossups corrupted, the same ones every time: to train on what reads machine translation.
+    """Return corrupted tossups, deterministically, to train components that read machine translation.
 
-    A translation loses words and puts wrong ones in their place, so a guesser's scores grow more slowly and lead by
-    less than on the original.  Here every word of a tossup is corrupted with a chance drawn once per tossup, uniformly
-    from `least` to `rate` (0..1): half of the corrupted words become EMPTY, which tells a guesser nothing, half another
-    tossup's word, which misleads it.  The number of words, hence of steps, does not change.
+    A translation loses words and replaces others by wrong ones, so a guesser's scores rise more slowly and lead by
+    less than on the original.  Here each word is corrupted with a probability drawn once per tossup, uniformly from
+    `least` to `rate` (0..1).  Half of the corrupted words become EMPTY, which is uninformative; the other half become
+    another tossup's word, which is misleading.  The number of words, and so of steps, does not change.
     """
     words = [word for tossup in tossups for word in tossup.text.split()]
     return [_corrupted(tossup, words, rate, least) for tossup in tossups]
@@ -137,9 +137,9 @@ class _Translated(Struct):
 
 
 def load_translated(path: Path) -> dict[str, tuple[str, ...]]:
-    """Machine-translated sentences by tossup id, as `python -m guessers.noise` writes them: {"id", "sentences"} a line.
+    """Return machine-translated sentences by tossup id from a file of `python -m guessers.noise`.
 
-    DataError names the line that is wrong.
+    Each line is {"id", "sentences"}.  Raises DataError with the number of an invalid line.
     """
     texts: dict[str, tuple[str, ...]] = {}
     for number, record in enumerate(records.json_lines(path), start=1):
@@ -151,9 +151,9 @@ def load_translated(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def translations(files: Iterable[Path], tossups: Sequence[Tossup]) -> list[Tossup]:
-    """The tossups that the files translate, each with the text it has there, file by file in their own order.
+    """Return the tossups with the translated text of each file, file by file in file order.
 
-    A translation without words is left out; so are tossups of the files that are not among `tossups`.
+    Translations without words, and translations of tossups that are not in `tossups`, are left out.
     """
     translated = []
     for file in files:
@@ -169,13 +169,13 @@ def translations(files: Iterable[Path], tossups: Sequence[Tossup]) -> list[Tossu
 
 
 def parallel_parts(pair: str) -> tuple[str, ...]:
-    """The parts of a language pair ("es-en", "pl-en") in the manifest: "train", "newstest2013", ..."""
+    """Return the manifest's parts of a language pair ("es-en", "pl-en"): "train", "newstest2013", ..."""
     start = f"mt-{pair}-"
     return tuple(item.name.removeprefix(start) for item in download.entries() if item.name.startswith(start))
 
 
 def load_parallel(pair: str, part: str) -> Iterator[Pair]:
-    """The sentence pairs of one part. The corpus is column 3 of a training mix, the part's own name elsewhere."""
+    """Yield the sentence pairs of a part.  The corpus is column 3 in a training mix, and the part's name elsewhere."""
     parts = parallel_parts(pair)
     if part not in parts:
         available = ", ".join(parts) or "none for this pair"
@@ -191,10 +191,11 @@ def _pairs(path: Path, part: str) -> Iterator[Pair]:
 
 
 def load_own_pairs(path: Path, pair: str) -> Iterator[Pair]:
-    """Sentence pairs of your own, `source<TAB>target` or `source<TAB>target<TAB>corpus` a line; the corpus is "own".
+    """Yield sentence pairs of your own, one `source<TAB>target` or `source<TAB>target<TAB>corpus` per line.
 
-    Chinese and Japanese are given blanks between their characters (`sentences.spaced`).  No such file, another number
-    of columns, an empty side, no blanks between words of Thai and the like: DataError by line.
+    The default corpus is "own".  Chinese and Japanese get blanks between characters (`sentences.spaced`).  Raises
+    DataError for a missing file.  Raises DataError, with the line, for another number of columns, an empty side, or
+    missing blanks between words of Thai and similar scripts.
     """
     languages = [code_of(language) for language in pair.split("-")]
     for number, line in enumerate(records.lines(path), 1):

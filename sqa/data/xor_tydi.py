@@ -1,15 +1,15 @@
-"""XOR-TyDi's Finnish and Russian questions, their short answers, and the human translations of some of them.
+"""XOR-TyDi's Finnish and Russian questions, their short answers, and human translations of some of them.
 
 Splits (file `xor-tydi` of data/manifest.yaml; Asai et al. 2021):
 
-    dev-engspan     615 questions of the official development set, one or two English answers each; nobody translated
-                    them
-    train-engspan   4,029 training questions, one English answer each; all have a human translation
-    dev-full        1,183 questions (dev-engspan's among them) with answers in the question's own language, which need
-                    a translation back: nothing here answers them
+    dev-engspan     615 questions of the official development set, with one or two English answers each and no human
+                    translation
+    train-engspan   4,029 training questions, with one English answer and a human translation each
+    dev-full        1,183 questions (including dev-engspan's) with answers in the question's language, which would
+                    need translation back; no guesser here answers them
 
-The human translations (file `xor-translations`) are found by language and wording.  Seven Finnish ones are the Finnish
-question itself; they stay as the annotators left them.
+Human translations (file `xor-translations`) are matched by language and wording.  Seven Finnish translations repeat
+the Finnish question; they are kept as annotated.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _Text = Annotated[str, Meta(pattern=r"\S")]
 
 
 class _Question(Struct):
-    """The keys that are read of a record of questions."""
+    """The keys of a question record in use."""
 
     id: _Text
     question: _Text
@@ -38,7 +38,7 @@ class _Question(Struct):
 
 
 class _Translation(Struct):
-    """The keys that are read of a record of translations."""
+    """The keys of a translation record in use."""
 
     source: _Text
     reference: _Text
@@ -51,26 +51,26 @@ class OpenQuestion:
     id: str  # unique within a split
     split: str  # one of SPLITS
     language: str  # one of LANGUAGES
-    text: str  # single blanks
-    answers: tuple[str, ...]  # the right ones, at least one
-    translation: str | None  # a person's English; None where there is none
+    text: str  # text with single blanks
+    answers: tuple[str, ...]  # accepted answers, at least one
+    translation: str | None  # human English translation; None if there is none
 
     def as_question(self) -> Question:
-        """For translators: one sentence, the human translation (if any) as reference, no answer page."""
+        """Return a question for translators: one sentence, any human translation as reference, no answer page."""
         reference = () if self.translation is None else (self.translation,)
         words = tuple(self.text.split())
         return Question(self.id, f"xor-{self.split}-{self.language}", self.language, (words,), reference, page="")
 
 
 def available() -> bool:
-    """True if both files are in the mirror or the cache."""
+    """Return True if both files are in the mirror or the cache."""
     return all(download.where(name) is not None for name in ("xor-tydi", "xor-translations"))
 
 
 def load_xor_tydi(split: str, language: str, limit: int | None = None) -> list[OpenQuestion]:
-    """The questions of a split and language in the order of the file; at most the first `limit` (>= 1).
+    """Return the questions of a split and language in file order, at most the first `limit` (>= 1).
 
-    None: DataError; so is a damaged record, which it names.
+    Raises DataError if there are none, or for a damaged record, which the message names.
     """
     translations = load_translations(language)
     path = download.path_of("xor-tydi")
@@ -93,7 +93,7 @@ def load_xor_tydi(split: str, language: str, limit: int | None = None) -> list[O
 
 
 def load_translations(language: str) -> dict[str, str]:
-    """Question (single blanks) -> human English translation, of one language; the first where there are several."""
+    """Return question (single blanks) -> human English translation of a language; the first of several wins."""
     path = download.path_of("xor-translations")
     translations: dict[str, str] = {}
     for number, record in enumerate(records.json_lines(path)):
