@@ -1,4 +1,4 @@
-"""The delays of many sentences as arrays: what every formula of latency is computed from."""
+"""The delays of many sentences as arrays, the input of every latency formula."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from sqa.core.types import Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """The delays of many sentences, laid end to end.  Made by `pack`."""
+    """The delays of many sentences, concatenated.  Made by `pack`."""
 
     flat: Floats  # (N,) float64, all delays in order
-    sentence: Ints  # (N,) int64, which sentence each belongs to, ascending
+    sentence: Ints  # (N,) int64, sentence of each delay, ascending
     index: Ints  # (N,) int64, i-1: 0-based position within its sentence
     hypothesis: Floats  # (S,) float64, number of delays
     source: Floats  # (S,) float64, |x|
-    reference: Floats  # (S,) float64, |y*|, nan where no reference is used
-    speech: bool = False  # delays are milliseconds of speech, not words or characters of text
-    recording_end: Floats | None = None  # (S,) the end of the recording, nan where it is not known
-    read: Floats | None = None  # (N,) the delays without computing time, where `flat` has it
+    reference: Floats  # (S,) float64, |y*|, nan without a reference
+    speech: bool = False  # delays are milliseconds of speech, otherwise words or characters of text
+    recording_end: Floats | None = None  # (S,) end of the recording, nan if unknown
+    read: Floats | None = None  # (N,) delays without computing time, if `flat` includes it
 
     def total(self, values: Floats) -> Floats:
-        """Sums within sentences: (N,) -> (S,)."""
+        """Return sums within sentences: (N,) -> (S,)."""
         return np.asarray(np.bincount(self.sentence, weights=values, minlength=len(self.source)), dtype=np.float64)
 
 
@@ -37,9 +37,9 @@ def pack(
     recording_ends: Sequence[float | None] | None = None,
     signed: bool = False,
 ) -> Delays:
-    """Delays, |x| and, if any, |y*| and the ends of recordings of S sentences.
+    """Return the delays of S sentences with |x| and, optionally, |y*| and the ends of recordings.
 
-    Unequal numbers, non-finite values and, except for `signed` delays, negative ones: DataError.
+    Raises DataError for unequal numbers, non-finite values and, unless `signed`, negative delays.
     """
     if len(delays) != len(source_lengths) or (reference_lengths is not None and len(reference_lengths) != len(delays)):
         given = "none" if reference_lengths is None else len(reference_lengths)
@@ -68,13 +68,13 @@ def pack(
 
 
 def divide(numerator: Floats, denominator: Floats) -> Floats:
-    """Quotients, nan where the denominator is 0."""
+    """Return quotients, nan where the denominator is 0."""
     out = np.full(np.broadcast(numerator, denominator).shape, np.nan)
     return np.divide(numerator, denominator, out=out, where=denominator != 0)
 
 
 def running_maximum(values: Floats, index: Ints) -> Floats:
-    """Running maximum within sentences (N,) -> (N,), by doubling: log2 of the longest sentence passes."""
+    """Return the running maximum within sentences, (N,) -> (N,), by doubling: log2 of the longest sentence passes."""
     running = values.copy()
     shift = 1
     longest = int(index.max(initial=0))

@@ -1,13 +1,13 @@
-"""Metrics of facts: how many of the human translation arrive, how many are invented, and how late they arrive.
+"""Metrics of facts: the share of facts that arrive, the share that is invented, and the lag of arrival.
 
     facts            share of the human translation's facts that the translation has
-    facts@invented   share of the translation's own facts that neither the human translation nor the source has
-    facts-lag        source words read between a fact's source word and the word with which the translation has it, mean
-                     over the facts that arrive and whose source word is known; below 0 where it was guessed ahead
+    facts@invented   share of the translation's facts that neither the human translation nor the source has
+    facts-lag        source words read between a fact's source word and the output word that completes the fact: mean
+                     over arriving facts with a known source word; negative if the fact was anticipated
     facts-lag@seconds  the same in seconds of speech, for questions with word times
-    facts@timed      share of the arriving facts whose source word is known, which `facts-lag` is based on
+    facts@timed      share of the arriving facts with a known source word; `facts-lag` is based on these
 
-sqa/metrics/quality/facts.py defines facts.  The metrics need no questions, so they work on any test set.
+sqa/metrics/quality/facts.py defines facts.  The metrics need no quiz questions, so they work on any test set.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from sqa.metrics.measure import Family, MeanMetric, lines
 from sqa.metrics.quality.facts import Judged, judge, lexicon_digest
 
 Side = Literal["arrived", "invented", "timed", "lag", "seconds"]
-SIDES: tuple[Side, ...] = ("arrived", "invented", "lag", "timed")  # of a log
+SIDES: tuple[Side, ...] = ("arrived", "invented", "lag", "timed")  # sides of a log's facts
 
 
 def fact_stats(side: Side, judged: Judged, reads: Sequence[float], positions: Sequence[float]) -> Floats:
@@ -46,7 +46,7 @@ def fact_stats(side: Side, judged: Judged, reads: Sequence[float], positions: Se
 
 @dataclass(frozen=True, slots=True)
 class Facts(MeanMetric):
-    """A metric of facts, see the module; its stats are those of `fact_stats`, additive over questions."""
+    """A metric of facts, with the additive statistics of `fact_stats`; see the module."""
 
     side: Side = "arrived"
 
@@ -66,12 +66,12 @@ class Facts(MeanMetric):
             return fact_stats(self.side, judged, reads, range(1, len(question.words) + 1))
         if not question.word_times:
             return np.zeros(2)
-        times = (0.0, *question.word_times)  # s at which each number of words has been said
+        times = (0.0, *question.word_times)  # seconds at which each number of words has been spoken
         return fact_stats("lag", judged, [times[read] for read in reads], question.word_times)
 
 
 def summary_of(trace: QuestionTrace) -> str:
-    """Summarise arrived, lost and invented facts of a question in a sentence; "" without facts."""
+    """Summarise the arrived, lost and invented facts of a question in a sentence; "" without facts."""
     target, reads = written(trace)
     question = trace.question
     judged = judge(question.words, target, tuple(question.reference_text.split()), question.language)
@@ -87,7 +87,7 @@ def summary_of(trace: QuestionTrace) -> str:
 
 
 def written(trace: QuestionTrace) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the words of the final translation, and the source words read when each was finally written."""
+    """Return the words of the final translation, and the source words read when each was last written."""
     kept: list[list[tuple[str, int]]] = [[] for _ in trace.question.sentences]
     for emission, read in zip(trace.emissions, trace.source_words.tolist(), strict=True):
         words = kept[emission.sentence]

@@ -1,9 +1,10 @@
-"""`sqa latency LOG --facts`: which facts of a log's references arrive, how late, and which are invented.
+"""Implement `sqa latency LOG --facts`: find arrived and invented facts of a log, and their lags.
 
-Of a line these keys are read: `prediction`, `delays` (one for each word of it, and one for the end if the log counts
-it), `reference`, and `source` where it is a text.  `--references` and `--sources` give a line for each line of the log
-instead.  Lags are source words; where delays are milliseconds of speech they are seconds, and a word of the transcript
-has been read when its share of the transcript's characters has been heard: an estimate, as logs hold no word times.
+These keys of a line are read: `prediction`, `delays` (one per word, and one for the end if the log counts it),
+`reference`, and `source` if it is a text.  `--references` and `--sources` give one line per line of the log
+instead.  Lags are in source words, or in seconds if delays are milliseconds of speech.  Logs contain no word times,
+so the time of a transcript word is estimated: the word counts as read when its share of the characters has been
+heard.
 """
 
 import json
@@ -27,22 +28,22 @@ from sqa.metrics.log_lines import EOS, lines_beside, read_log
 from sqa.metrics.quality.facts import Judged, judge
 from sqa.results import Table, show
 
-LEAST = 0.15  # share of function words in a text that is in their language
+LEAST = 0.15  # minimum share of function words in a text of its language
 
 
 @dataclass(frozen=True, slots=True)
 class FactOptions:
     """Languages and texts of a log."""
 
-    pair: str = "-en"  # ISO 639-1: number words of the source, priors of the word aligner; "" before the dash: unknown
-    references: Path | None = None  # a line for each line of the log; instead of the log's own
+    pair: str = "-en"  # ISO 639-1, for number words and alignment priors; "" before the dash: unknown
+    references: Path | None = None  # one line per line of the log; replaces the log's references
     sources: Path | None = None
     resamples: int = 1000
-    speech: bool | None = None  # whether delays are milliseconds of speech; None: the log says
+    speech: bool | None = None  # delays are milliseconds of speech; None: determined by the log
 
     @property
     def languages(self) -> tuple[str, str]:
-        """Source and target language; anything but two languages: ConfigError."""
+        """Source and target language.  Raises ConfigError for anything but two languages."""
         source, dash, into = self.pair.partition("-")
         if not dash or not certain(into) or (source and not certain(source)):
             raise ConfigError(f"--pair: expected two languages, such as es-en, got {self.pair!r}")
@@ -51,11 +52,11 @@ class FactOptions:
 
 @dataclass(frozen=True, slots=True)
 class JudgedLine:
-    """Facts of one line of a log, and when its words were read."""
+    """Facts of one line of a log, and the times at which its words were read."""
 
     judged: Judged
-    reads: tuple[float, ...]  # source read before each target word: words, or seconds of speech
-    positions: tuple[float, ...]  # when each source word has been read; () without a source text
+    reads: tuple[float, ...]  # source read before each target word, in words or seconds of speech
+    positions: tuple[float, ...]  # source position of each source word; () without a source text
     speech: bool
 
     def stats(self, side: Side) -> Floats:
@@ -63,7 +64,7 @@ class JudgedLine:
         return fact_stats(side, self.judged, self.reads, self.positions)
 
     def record(self, index: int) -> dict[str, Any]:
-        """Return the object that `--json` prints; null: the fact is lost, or its source word unknown."""
+        """Return the object that `--json` prints; null means a lost fact or an unknown source word."""
         facts = []
         for fact, target, source in ((each.fact, each.target, each.source) for each in self.judged.expected):
             at = None if target is None else self.reads[target]
@@ -73,7 +74,10 @@ class JudgedLine:
 
 
 def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
-    """Return the facts of every line of a log ("-": standard input).  An invalid line: DataError "FILE:LINE: ..."."""
+    """Return the facts of every line of a log ("-": standard input).
+
+    Raises DataError "FILE:LINE: ..." for an invalid line.
+    """
     log = read_log(path, options.speech)
     rows, speech = log.rows, log.speech
     references: Sequence[str | None] = [row.reference for row in rows]
@@ -105,7 +109,7 @@ def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
 
 
 def _check_language(path: str, pair: str, side: str, code: str, texts: Sequence[str | None]) -> None:
-    """Warn on stderr if the texts have more function words of another language than of the pair's."""
+    """Warn on stderr if function words suggest a language other than the pair's."""
     words = [word.lower() for text in texts for word in (text or "").split()]
     shares = {each.code: sum(word in each.function_words for word in words) / max(1, len(words)) for each in every()}
     likely = max(shares, key=shares.__getitem__)
@@ -114,7 +118,7 @@ def _check_language(path: str, pair: str, side: str, code: str, texts: Sequence[
 
 
 def _heard(words: Sequence[str], seconds: float) -> tuple[float, ...]:
-    """Return when each word has been heard, if all characters take equally long."""
+    """Return the time at which each word has been heard, if all characters take equally long."""
     ends = list(accumulate(len(word) + 1 for word in words))
     return tuple(seconds * end / ends[-1] for end in ends)
 
@@ -122,7 +126,7 @@ def _heard(words: Sequence[str], seconds: float) -> tuple[float, ...]:
 def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[Any, ...]]:
     """Yield name, value, interval over lines, facts counted, facts left out, unit.
 
-    Without source texts only `facts` has a value: facts have no source words, and invented ones cannot be told.
+    Without source texts only `facts` has a value: the source words of facts and the invented facts are then unknown.
     """
     arrived = sum(located.target is not None for line in lines for located in line.judged.expected)
     without_source = not any(line.positions for line in lines)

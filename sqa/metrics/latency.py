@@ -6,15 +6,15 @@
     AP    = sum d_i / (|x| |y|)                                                            (Cho and Esipova 2016)
     DAL   = 1/|y| sum (d'_i - (i-1)/gamma),  d'_1 = d_1,  d'_i = max(d_i, d'_{i-1} + 1/gamma)
                                                               (Arivazhagan et al. 2019; Cherry and Foster 2019)
-    YAAL  = LAAL over the words with d_i < |x| only; a sentence without one has no value     (Polak et al. 2025)
-    LongYAAL = LAAL over the words before the recording's end: of long-form text, where a segment's end is not that end
+    YAAL  = LAAL over the words with d_i < |x| only; undefined for a sentence without one        (Polak et al. 2025)
+    LongYAAL = LAAL over the words before the end of the recording, for segments of long-form text
     ATD   sqa/metrics/token_delay.py                                                          (Kano et al. 2023)
     start offset d_1,  end offset d_last - |x|,  RTF d_last / |x|,  chunks: number of words           (SimulEval 1.1)
 
 d_i is the number of source units read before target word i was written.  All but AP, RTF and chunks are in source
-units (AL is negative when the output runs ahead of the diagonal), AP is a share of the source (above 1 only when |y| is
-a shorter reference).  What |x|, |y| and d_i are differs between releases of the public scorers: that is a `Convention`.
-All sums are float64; all scorers before SimulEval 1.1 worked in float32 and differ from these in the seventh digit.
+units.  AL is negative when the output runs ahead of the diagonal.  AP is a share of the source, above 1 only when |y|
+is a shorter reference.  The public scorers define |x|, |y| and d_i differently; a `Convention` holds these rules.  All
+sums are float64.  Scorers before SimulEval 1.1 used float32 and differ from these values in the seventh digit.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from sqa.metrics.measure import Family, MeanMetric, Parameter, sentence_referenc
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A latency, and all that a report, a figure and a scorer's table need to know of it."""
+    """A latency formula, with its label, unit and requirements for reports, figures and scorers' tables."""
 
-    name: str  # the metric's, "al"
-    label: str  # as the public scorers print it
+    name: str  # name of the metric, "al"
+    label: str  # label in the public scorers
     compute: Callable[[Delays, Convention], Floats]  # the value of each sentence (S,), nan = undefined
     unit: str = "words"  # of the value, for delays in words: "words", "0-1"
-    digits: int = 2  # after the point, in tables
-    reference: str = "none"  # |y*| of a run's sentence: "none", or its share of the "question"'s, see `trace_delays`
-    of_runs: bool = True  # a metric of runs too; False: of logs only (`sqa latency`)
+    digits: int = 2  # decimal places in tables
+    reference: str = "none"  # |y*| of a run's sentence: "none", or a share of the "question"'s, see `trace_delays`
+    of_runs: bool = True  # also a metric of runs; False: of logs only (`sqa latency`)
 
     def __call__(self, delays: Delays, convention: Convention | None = None) -> Floats:
         return self.compute(delays, SIMULEVAL_1_1 if convention is None else convention)
@@ -50,20 +50,20 @@ class Formula:
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """How one public scorer reads delays and lengths; SimulEval 1.1's rules where nothing else is said.
+    """A public scorer's reading of delays and lengths; the defaults are SimulEval 1.1's rules.
 
-    `eos`, `clip` and `late` concern the input, the others the formulas.
+    `eos`, `clip` and `late` affect the input, the others the formulas.
     """
 
     name: str
-    source: str  # where the rules were read
+    source: str  # origin of the rules
     eos: bool = False  # the end is a source unit and a target token: |x|+1, d = g + ended, one more d = |x|+1
     clip: bool = False  # a delay above |x| counts as |x|
-    late: int = 0  # added to every delay below |x| (1: the off-by-one of the first release)
+    late: int = 0  # added to every delay below |x| (1 reproduces the first release's off-by-one error)
     al_reference: str = "length"  # |y| of AL, given a reference; "capped": the ideal stops at |y|-1 words; "ignored"
     ap_reference: bool = True  # AP divides by the reference length when one is given
-    cut: str = "first"  # AL leaves out words after the "first" with d >= |x|, or those whose "previous" word has it
-    formulas: tuple[str, ...] = ("al", "ap", "dal")  # keys of FORMULAS: what the scorer knows
+    cut: str = "first"  # AL omits words after the "first" with d >= |x|, or words whose "previous" word has d >= |x|
+    formulas: tuple[str, ...] = ("al", "ap", "dal")  # keys of FORMULAS that the scorer supports
 
 
 SIMULEVAL_1_1 = Convention(
@@ -106,20 +106,20 @@ CONVENTIONS: dict[str, Convention] = {
 
 
 def _read(delays: Delays, convention: Convention) -> tuple[Floats, Floats]:
-    """Delays (N,) as the convention counts them, and |x| for each of them (N,)."""
+    """Return delays (N,) under the convention, and |x| for each of them (N,)."""
     source = delays.source[delays.sentence]  # (N,)
     read = np.where(delays.flat < source, delays.flat + convention.late, delays.flat)
     return (np.minimum(read, source) if convention.clip else read), source
 
 
 def _counted(delays: Delays, read: Floats, source: Floats, cut: str) -> Bools:
-    """Which words AL sums over (N,): up to and including the first that had seen the whole source."""
-    before: Bools = np.concatenate(([False], (read >= source)[:-1])) & (delays.index > 0)  # (N,) so had the one before
+    """Return the words that AL sums over (N,): up to and including the first after the whole source was read."""
+    before: Bools = np.concatenate(([False], (read >= source)[:-1])) & (delays.index > 0)  # (N,) also the previous word
     return ~before if cut == "previous" else _before_first(before, delays.index)
 
 
 def _before_first(reached: Bools, index: Ints) -> Bools:
-    """Which words (N,) come before the first one of their sentence that has `reached` (N,)."""
+    """Return the words (N,) before the first one of their sentence that has `reached` (N,)."""
     so_far = np.cumsum(reached)  # (N,) over all sentences
     first = np.flatnonzero(index == 0)  # (sentences with words,)
     earlier: Ints = np.repeat((so_far - reached)[first], np.diff(np.append(first, len(reached))))  # (N,)
@@ -128,24 +128,24 @@ def _before_first(reached: Bools, index: Ints) -> Bools:
 
 
 def _mean_lag(delays: Delays, read: Floats, counted: Bools, target: Floats, steps: Ints | Floats) -> Floats:
-    """Mean lag (S,) of the `counted` words (N,) behind the diagonal, `steps` (N,) words along it, |y| = target (S,)."""
+    """Return the mean lag (S,) of the `counted` words (N,) behind the diagonal at `steps` (N,) words; |y| = target."""
     per_word = np.where(delays.source > 0, divide(delays.source, target), np.nan)[delays.sentence]  # (N,) 1/gamma
-    beyond = (delays.index == 0) & (read > delays.source[delays.sentence])  # then the lag is d_1, whatever gamma is
+    beyond = (delays.index == 0) & (read > delays.source[delays.sentence])  # then the lag is d_1 for every gamma
     lag = np.where(beyond, read, read - steps * per_word)
     return divide(delays.total(np.where(counted, lag, 0.0)), delays.total(counted.astype(np.float64)))
 
 
 def _lagging(delays: Delays, convention: Convention, target: Floats, cap: Floats | None = None) -> Floats:
-    """AL with |y| = target (S,); `cap` (S,) is the last index that the diagonal reaches."""
+    """Return AL with |y| = target (S,); `cap` (S,) is the last index that the diagonal reaches."""
     read, source = _read(delays, convention)
     steps = delays.index if cap is None else np.minimum(delays.index, cap[delays.sentence])
     return _mean_lag(delays, read, _counted(delays, read, source, convention.cut), target, steps)
 
 
 def average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> Floats:
-    """AL of each sentence (S,), source units; nan for a sentence without words.
+    """Return AL of each sentence (S,) in source units; nan for a sentence without words.
 
-    With `al_reference` "capped" the diagonal stands still after |y*| words, as SimulEval 1.0.2 had it.
+    If `al_reference` is "capped", the diagonal stops after |y*| words, as in SimulEval 1.0.2.
     """
     if convention.al_reference == "ignored":
         return _lagging(delays, convention, delays.hypothesis)
@@ -154,27 +154,28 @@ def average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> F
 
 
 def length_adaptive_average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> Floats:
-    """LAAL of each sentence (S,), source units; equals AL when no reference length is given."""
+    """Return LAAL of each sentence (S,) in source units; equals AL without a reference length."""
     return _lagging(delays, convention, np.fmax(delays.hypothesis, delays.reference))
 
 
 def yet_another_average_lagging(
     delays: Delays, convention: Convention = OMNISTEVAL_0_1_10, long_form: bool = False
 ) -> Floats:
-    """YAAL of each sentence (S,), source units; nan where no word was written before the source had ended.
+    """Return YAAL of each sentence (S,) in source units; nan if no word was written before the source ended.
 
-    With `long_form` (LongYAAL) words after the segment's end count, too.  Words from the recording's end on never do.
+    With `long_form` (LongYAAL) words after the end of the segment count too.  Words after the end of the recording
+    never count.
     """
     read, source = _read(delays, convention)
     ended = np.zeros(len(read), dtype=bool) if long_form else read >= source
     if delays.recording_end is not None:
-        ended |= read >= delays.recording_end[delays.sentence]  # nan: not known, so never
+        ended |= read >= delays.recording_end[delays.sentence]  # nan if unknown, so never true
     counted = _before_first(ended, delays.index)
     return _mean_lag(delays, read, counted, np.fmax(delays.hypothesis, delays.reference), delays.index)
 
 
 def average_proportion(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> Floats:
-    """AP of each sentence (S,), a share; above 1 when |y*| is shorter than the hypothesis."""
+    """Return AP of each sentence (S,), a share; above 1 when |y*| is shorter than the hypothesis."""
     read, _ = _read(delays, convention)
     target = delays.hypothesis
     if convention.ap_reference:
@@ -184,7 +185,7 @@ def average_proportion(delays: Delays, convention: Convention = SIMULEVAL_1_1) -
 
 
 def differentiable_average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> Floats:
-    """DAL of each sentence (S,), source units; the hypothesis length is |y| in every convention.
+    """Return DAL of each sentence (S,) in source units; the hypothesis length is |y| in every convention.
 
     The recursion unrolls: d'_i - (i-1)/gamma is the running maximum of d_j - (j-1)/gamma over j <= i.
     """
@@ -196,11 +197,11 @@ def differentiable_average_lagging(delays: Delays, convention: Convention = SIMU
 
 
 def _first_and_last(delays: Delays) -> tuple[Floats, Floats]:
-    """d_1 and d_last of each sentence (S,), nan for a sentence without words."""
+    """Return d_1 and d_last of each sentence (S,), nan for a sentence without words."""
     ends = np.full((2, len(delays.source)), np.nan)
     starts = delays.index == 0
     ends[0, delays.sentence[starts]] = delays.flat[starts]
-    ends[1, delays.sentence] = delays.flat  # the last assignment stays
+    ends[1, delays.sentence] = delays.flat  # the last assignment wins
     return ends[0], ends[1]
 
 
@@ -246,29 +247,29 @@ FORMULAS: dict[str, Formula] = {
 
 
 def takes_reference(formula: Formula, convention: Convention) -> bool:
-    """Whether a reference's length, where there is one, is |y| (or bounds it) in a formula under a convention."""
+    """Return True if a given reference length is |y|, or bounds it, in a formula under a convention."""
     by_convention = {"al": convention.al_reference != "ignored", "ap": convention.ap_reference}
     return by_convention.get(formula.name, formula.reference != "none")
 
 
 def listing(formula: str) -> list[Convention]:
-    """The conventions whose scorers know a formula; none for a new one, which any convention may be taken for."""
+    """Return the conventions whose scorers support a formula; none for a user's formula, which works with any."""
     return [convention for convention in CONVENTIONS.values() if formula in convention.formulas]
 
 
 def usual_convention(formula: str) -> str:
-    """The convention that a formula's plain name means: the first that lists it; SimulEval 1.1's for a new one."""
+    """Return the convention of a formula's plain name: the first that lists it, else SimulEval 1.1's."""
     return next((convention.name for convention in listing(formula)), SIMULEVAL_1_1.name)
 
 
 def scored_by(convention: Convention) -> tuple[str, ...]:
-    """The formulas that a log is scored with: the convention's, and new ones whose usual convention it is."""
+    """Return the formulas in the table of a log: the convention's, and user's formulas with this usual convention."""
     new = (name for name in FORMULAS if not listing(name) and usual_convention(name) == convention.name)
     return (*convention.formulas, *new)
 
 
 def family_of(formula: Formula) -> Family:
-    """The metrics of runs by a formula: by convention, by characters, of whole questions, by sentences' references."""
+    """Return the metrics of runs by a formula, with all variants of convention, unit, stream and length."""
     usual = usual_convention(formula.name)
     lengths = [Parameter("lengths", {"reference": "sentence"})]
     variants = {convention.name: convention.name for convention in listing(formula.name) if convention.name != usual}
@@ -294,15 +295,21 @@ def family_of(formula: Formula) -> Family:
 def trace_delays(
     trace: QuestionTrace, convention: Convention, reference: str, unit: str = "word", stream: str = "sentence"
 ) -> Delays:
-    """The delays of one question's sentences, in source words, as the convention wants them.
+    """Return the delays of one question's sentences, in source words, under a convention.
 
-    With `unit` "char" a token counts once per character and |y*| is in characters, as SimulEval does for languages
-    without blanks; delays stay source words.  With `stream` "question" the whole question is one long sentence, its
-    delays those of equation 1.  With `reference` "question", a sentence's |y*| is its share of the question's human
-    translation, |reference| * |x_i| / |x|: the two sides need not have equally many sentences.  With "sentence" it is
-    the length of the sentence's own human translation, as in the log that `sqa export` writes.  A convention that
-    counts the end of the sentence gives every sentence one more token, so a sentence without words still has a delay
-    there.  A retracted word has no single delay: NotComputable.
+    With `unit` "char" a token counts once per character and |y*| is in characters, as in SimulEval for languages
+    without blanks.  Delays stay in source words.  With `stream` "question" the whole question is one long sentence
+    with the delays of equation 1.
+
+    With `reference` "question" a sentence's |y*| is its share of the question's human translation, since the numbers
+    of sentences may differ:
+
+        |reference| * |x_i| / |x|
+
+    With "sentence" |y*| is the length of the sentence's own human translation, as in the log that `sqa export` writes.
+
+    A convention that counts the end of the sentence adds a token to every sentence, so a sentence without words still
+    has a delay.  Raises NotComputable for retracted words, which have no single delay.
     """
     question = trace.question
     whole = stream == "question"
@@ -331,16 +338,16 @@ def trace_delays(
 
 @dataclass(frozen=True, slots=True)
 class Latency(MeanMetric):
-    """The mean of one formula over all sentences with a value, in the formula's unit; resampled by question.
+    """The mean of a formula over all sentences with a value, in the formula's unit; resampled by question.
 
     stats = [sum over sentences, number of sentences with a value, number of sentences without one].
     """
 
     formula: str | Formula  # a key of FORMULAS, or one of your own
     convention: str | Convention = SIMULEVAL_1_1.name  # a key of CONVENTIONS, or one of your own
-    per: str = "word"  # what a delay belongs to: a target "word" or "char"
-    stream: str = "sentence"  # what is one sequence: a "sentence", or a whole "question"
-    lengths: str = ""  # |y*|: the `Formula.reference`, or "sentence": each human sentence's, as SimulEval has it
+    per: str = "word"  # unit of a delay: a target "word" or "char"
+    stream: str = "sentence"  # unit of a sequence: a "sentence" or a whole "question"
+    lengths: str = ""  # |y*|: `Formula.reference` if empty, or "sentence": length of each human sentence (SimulEval)
     _formula: Formula = field(init=False, repr=False, compare=False)
     _convention: Convention = field(init=False, repr=False, compare=False)
 
@@ -370,7 +377,7 @@ class Latency(MeanMetric):
         )
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """(3,): [sum, sentences with a value, sentences without one]."""
+        """Return (3,): [sum, sentences with a value, sentences without one]."""
         self.require(trace)
         delays = trace_delays(trace, self._convention, self._formula.reference, self.per, self.stream)
         values = self._formula(delays, self._convention)  # (S,)

@@ -1,30 +1,31 @@
-"""`sqa latency`: every latency of a simultaneous translation from its log alone.
+"""Implement `sqa latency`: compute all latencies of a simultaneous translation from its log.
 
-One JSON object a line, of which these keys are read (SimulEval's `instances.log` has them all):
+Each line is a JSON object with these keys (SimulEval's `instances.log` has all of them):
 
-    delays             source units read before each target word, >= 0; [] = nothing was written
+    delays             source units read before each target word, >= 0; [] if nothing was written
     source_length      |x| > 0 in the same unit
     source             optional: an audio file, alone or first in a list, or the text; `sqa.files.logs`
     reference_length   |y*|, optional; or `reference`, whose words (or characters) are counted
-    index              optional, without gaps, from 0 or from that of --start-index
-    elapsed            optional, >= 0: the delays with computing time added, in milliseconds, for --computation-aware
+    index              optional, consecutive from 0 or from SimulEval's --start-index
+    elapsed            optional, >= 0: delays including computing time in milliseconds, for --computation-aware
     time_to_recording_end  optional, for OmniSTEval's LongYAAL and YAAL: ms from the segment's start
-    prediction         optional: when it ends with "</s>", the end of the sentence has a delay of its own
-    prediction_length  optional: as many words as there are delays, the end counted or not
+    prediction         optional: if it ends with "</s>", the end of the sentence has its own delay
+    prediction_length  optional: the number of delays, with or without the end
 
-OmniSTEval's `instances.resegmented.jsonl` has `emission_cu` and `emission_ca` for `delays` and `elapsed`; they may be
-negative, since they count from the segment's start.
+OmniSTEval's `instances.resegmented.jsonl` has `emission_cu` and `emission_ca` instead of `delays` and `elapsed`.  Both
+may be negative, since they count from the segment's start.
 
-Odd lines.  Values that no translator writes but that have a latency are computed as SimulEval does, and the line is
-marked (`Scored.odd`): delays that fall or lie past the end, fractional delays of a text, another number of delays than
-words of the prediction, elapsed times of speech that fall or are less than the delays.  `strict` refuses such lines.
+Odd lines.  Some implausible values still have a latency; they are computed as in SimulEval, and the line is marked
+(`Scored.odd`).  Odd are: decreasing delays, delays beyond the end, fractional delays of a text, and another number of
+delays than words.  Elapsed times of speech are odd if they decrease or are below the delays.  `strict` makes them
+errors.
 
-The end of a sentence.  Conventions that count it (iwslt-2020-final, simuleval-1.0.2) take |x| + 1 for the length of a
-text and give the end a delay.  Where the log has no such delay it is added, as their own evaluators did; `end="log"`
-leaves everything as it stands in the log.
+End of a sentence.  Conventions that count it (iwslt-2020-final, simuleval-1.0.2) use |x| + 1 as the length of a text
+and give the end a delay.  If the log lacks that delay it is added, as in their original evaluation.  `end="log"` uses
+the log unchanged.
 
-The kind of the source matters to ATD, to the end of a sentence, and to computing time, which only speech has.  A log
-without `source` is text in words unless `source="speech"` is given; fractional delays require it.
+Kind of source.  ATD, the end of a sentence, and computing time (for speech only) depend on it.  A log without `source`
+counts as text in words unless `source="speech"` is given; fractional delays require `source="speech"`.
 """
 
 import json
@@ -52,21 +53,21 @@ from sqa.metrics.latency import (
 from sqa.metrics.log_lines import Log, lines_beside, read_log
 from sqa.results import Table, show
 
-REGIMES = {"0-2 s": 2000.0, "2-4 s": 4000.0}  # of IWSLT 2026, by LongYAAL in ms without computing time
+REGIMES = {"0-2 s": 2000.0, "2-4 s": 4000.0}  # IWSLT 2026, LongYAAL in ms without computing time
 
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """Options of reading a log."""
+    """Options for reading a log."""
 
-    convention: str = "simuleval-1.1"  # a key of CONVENTIONS, or the beginning of one
-    unit: Literal["word", "char"] = "word"  # of `reference`, if there is no reference_length
+    convention: str = "simuleval-1.1"  # a key of CONVENTIONS, or a prefix of one
+    unit: Literal["word", "char"] = "word"  # unit of `reference` if there is no reference_length
     source: Literal["auto", "text", "speech"] = "auto"
-    end: Literal["auto", "log"] = "auto"  # of a sentence: as the convention counts it, or as in the log
-    references: Path | None = None  # one line per line of the log; replaces the log's own
+    end: Literal["auto", "log"] = "auto"  # end of a sentence: by the convention, or as in the log
+    references: Path | None = None  # one line per line of the log; replaces the log's references
     use_reference: bool = True  # False: |y| is the number of delays
-    computation_aware: bool = False  # with computing time, which only speech has
-    strict: bool = False  # refuse odd lines
+    computation_aware: bool = False  # include computing time; speech only
+    strict: bool = False  # make odd lines errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +75,16 @@ class Scored:
     """The latencies of a log."""
 
     convention: Convention
-    values: dict[str, Floats]  # name as printed -> (S,), nan = undefined
+    values: dict[str, Floats]  # printed name -> (S,), nan = undefined
     references: dict[str, str]  # name -> origin of |y*|: "log", "file", or "none" (the words written)
-    index: tuple[int, ...]  # of each sentence
-    lines: Sequence[int]  # 1-based, of each sentence
-    whole: dict[str, float]  # scores of the whole log: OmniSTEval's test of degeneracy
-    odd: dict[int, str] = dataclass_field(default_factory=dict)  # 1-based line -> why it is odd
+    index: tuple[int, ...]  # index of each sentence
+    lines: Sequence[int]  # 1-based line of each sentence
+    whole: dict[str, float]  # scores of the whole log: OmniSTEval's degeneracy test
+    odd: dict[int, str] = dataclass_field(default_factory=dict)  # 1-based line -> reason
     speech: bool = False  # delays are milliseconds
 
     def rows(self) -> Iterator[dict[str, int | float | str | None]]:
-        """Yield a JSON object per sentence; null = undefined.  "odd" says why a line is odd."""
+        """Yield one JSON object per sentence; null means undefined, and "odd" holds the reason of an odd line."""
         table = np.stack(list(self.values.values()), 1).tolist() if self.values else []
         for index, line, row in zip(self.index, self.lines, table, strict=True):
             numbers = (None if math.isnan(value) else value for value in row)
@@ -91,7 +92,7 @@ class Scored:
             yield {"index": index, **dict(zip(self.values, numbers, strict=True)), **odd}
 
     def means(self) -> dict[str, tuple[float, int, int]]:
-        """Return name -> mean over sentences with a value (nan: none), their number, the number of others."""
+        """Return name -> (mean or nan, number of sentences with a value, number without)."""
         out = {}
         for name, values in self.values.items():
             defined = values[~np.isnan(values)]
@@ -100,7 +101,7 @@ class Scored:
 
 
 def convention_named(name: str) -> Convention:
-    """Return the convention of a name, of an unambiguous prefix, or of `file.py:build`; else ConfigError."""
+    """Return the convention of a name, an unambiguous prefix, or `file.py:build`.  Raises ConfigError otherwise."""
     if ":" in name:
         from sqa.metrics.own_metrics import own_convention
 
@@ -112,7 +113,7 @@ def convention_named(name: str) -> Convention:
 
 
 def score(path: str, options: LogOptions) -> Scored:
-    """Score a log ("-" = standard input).  An invalid line: DataError "FILE:LINE: ..."."""
+    """Score a log ("-" = standard input).  Raises DataError "FILE:LINE: ..." for an invalid line."""
     convention = convention_named(options.convention)
     log = read_log(path, None if options.source == "auto" else options.source == "speech")
     references = _references(log, options) if options.use_reference else [None] * len(log.rows)
@@ -135,11 +136,11 @@ def score(path: str, options: LogOptions) -> Scored:
 
 
 def degeneracy(delays: Delays) -> dict[str, float]:
-    """Return OmniSTEval's test for a policy that waits for the end, over all sentences; shares in percent.
+    """Return OmniSTEval's test for a policy that waits for the end, over all sentences; values in percent.
 
-    SWF   words written before the source had ended
+    SWF   words written before the source ended
     EFSW  share of the source beyond the mean lag: sum max(0, |x| - YAAL) / sum |x|, over sentences with a YAAL
-    DSPTV EFSW - SWF; beyond 20 or -20 the policy is likely degenerate.  nan without words or source.
+    DSPTV EFSW - SWF; above 20 or below -20 the policy is likely degenerate.  nan without words or source.
     """
     yaal = yet_another_average_lagging(delays)  # (S,)
     source = np.where(np.isnan(yaal), 0.0, delays.source)
@@ -150,12 +151,12 @@ def degeneracy(delays: Delays) -> dict[str, float]:
 
 
 def _references(log: Log, options: LogOptions) -> list[float | None]:
-    """Return |y*| of every line, None if the log has none."""
+    """Return |y*| of every line; None if the log has none."""
     rows = log.rows
     if options.references is not None:
         return [float(_size(text, options.unit)) for text in lines_beside(log.path, options.references, len(rows))]
     lengths = [row.reference_length for row in rows]
-    if not any(row.reference for row in rows):  # "" in all of them: there were none
+    if not any(row.reference for row in rows):  # "" in every line means that there were no references
         return lengths
     sizes = [None if row.reference is None else _size(row.reference, options.unit) for row in rows]
     return [
@@ -165,7 +166,7 @@ def _references(log: Log, options: LogOptions) -> list[float | None]:
 
 
 def _size(text: str, unit: str) -> int:
-    """Count characters, or words as SimulEval does, which splits at each single blank (at least 1)."""
+    """Count characters, or words as in SimulEval, which splits at each single blank (at least 1)."""
     return len(text.strip()) if unit == "char" else text.count(" ") + 1
 
 
@@ -191,7 +192,7 @@ def main(path: str, options: LogOptions, as_json: bool) -> None:
 
 
 def regime(metric: str, value: float) -> str:
-    """Return the latency regime of IWSLT 2026's simultaneous task that a LongYAAL in milliseconds is in, or nothing."""
+    """Return the latency regime of a LongYAAL (ms) in IWSLT 2026's simultaneous task, or "" if there is none."""
     if metric != "LongYAAL" or math.isnan(value):
         return ""
     return next((name for name, most in REGIMES.items() if value <= most), "slower")

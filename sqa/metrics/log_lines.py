@@ -1,4 +1,4 @@
-"""Read and check a log for `sqa latency`, with and without `--facts`."""
+"""Read and check a log for `sqa latency`, with or without `--facts`."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,15 +20,15 @@ from sqa.metrics.delays import Delays, pack
 
 EOS = "</s>"
 MAX_SIZE = 1 << 30  # characters of a log
-ROUNDING = 1e-3  # ms: delays are sums of chunk lengths
-# within these bounds all sums and quotients are finite
+ROUNDING = 1e-3  # tolerance in ms: delays are sums of chunk lengths
+# Within these bounds all sums and quotients are finite.
 Delay = Annotated[int, Meta(ge=0, le=1 << 53)] | Annotated[float, Meta(ge=0, le=1e100)]
 SinceSegment = Annotated[float, Meta(ge=-1e100, le=1e100)]
 Length = Annotated[int, Meta(ge=1, le=1 << 53)] | Annotated[float, Meta(ge=1e-100, le=1e100)]
 
 
 class Line(Struct, gc=False, kw_only=True):
-    """The keys of a line that are read; skipping all others halves the time."""
+    """The keys of a line in use; skipping all others halves the time."""
 
     delays: list[Delay]
     source_length: Length
@@ -57,15 +57,15 @@ class Log:
 
     path: str
     rows: Sequence[Line]
-    numbers: Sequence[int]  # 1-based, of each row's line
+    numbers: Sequence[int]  # 1-based line of each row
     speech: bool
 
     def where(self, row: int) -> str:
-        """Return the place of a row, "FILE:LINE"."""
+        """Return the location of a row, "FILE:LINE"."""
         return f"{self.path}:{self.numbers[row]}"
 
     def packed(self, convention_counts_end: bool, references: Sequence[float | None]) -> Delays:
-        """Return delays, lengths and |y*|; with a delay for the end of each sentence if the convention counts it."""
+        """Return delays, lengths and |y*|, including the delay of each sentence's end if the convention counts it."""
         delays = [row.delays for row in self.rows]
         lengths = [row.source_length for row in self.rows]
         given = [reference for reference in references if reference is not None]
@@ -85,7 +85,7 @@ class Log:
         return pack(delays, lengths, given or None, self.speech, recording_ends, signed)
 
     def elapsed(self) -> Floats:
-        """Return the delays with computing time (N,).  A log of text, or without such delays: DataError."""
+        """Return the delays with computing time (N,).  Raises DataError for text or a log without such delays."""
         if not self.speech:
             hint = "computing time needs a log of speech, with an audio file as `source` (or --source speech)"
             raise DataError(f"{self.where(0)}: the delays are words, elapsed is milliseconds; {hint}")
@@ -96,7 +96,7 @@ class Log:
         return np.array([time for row in self.rows for time in row.elapsed or ()], dtype=np.float64)
 
     def _ends(self) -> bool:
-        """Return whether the end of each sentence has a delay.  Only some lines with it: DataError."""
+        """Return True if the end of each sentence has a delay.  Raises DataError if only some have one."""
         marked = {n: (row.prediction or "").endswith(EOS) for n, row in enumerate(self.rows) if row.delays}
         with_end = [number for number, mark in marked.items() if mark]
         if with_end and len(with_end) < len(marked):
@@ -121,7 +121,7 @@ class Log:
         return dict(sorted(odd.items()))
 
     def _oddities(self, delays: Delays) -> Iterator[tuple[Bools, str, Floats, str]]:
-        """Yield masks of odd delays (N,), their key, the values of that key (N,), and the problem."""
+        """Yield (mask of odd delays (N,), key, values of that key (N,), problem)."""
         flat, source, first = delays.flat, delays.source[delays.sentence], delays.index == 0  # (N,)
         yield ~first & (flat < np.roll(flat, 1)), "delays", flat, "{value:g} after {before:g}: a delay falls"
         if not delays.speech:
@@ -132,7 +132,7 @@ class Log:
             yield flat > source + ROUNDING, "delays", flat, "{value:g} of {source:g} ms: past the end"
         elapsed = [row.elapsed or [0.0] * len(row.delays) for row in self.rows]
         if any(len(times) != len(row.delays) for times, row in zip(elapsed, self.rows, strict=True)):
-            return  # `elapsed` refuses them
+            return  # `elapsed` raises the error
         times = np.array([time for row in elapsed for time in row], dtype=np.float64)
         measured = np.repeat([any(row) for row in elapsed], [len(row) for row in elapsed])
         yield measured & ~first & (times < np.roll(times, 1)), "elapsed", times, "{value:g} after {before:g}: it falls"
@@ -145,10 +145,10 @@ def read_log(path: str, declared: bool | None = None) -> Log:
 
     Args:
         path: The file, or "-" for standard input.
-        declared: Whether the log is of speech; None if the user does not say.
+        declared: Whether the log is of speech; None if the user did not specify it.
 
     Raises:
-        DataError: A line is invalid, or contradicts itself or the other lines: "FILE:LINE: ...".
+        DataError: If a line is invalid, or inconsistent with itself or the other lines; "FILE:LINE: ...".
     """
     rows: list[Line] = []
     numbers: list[int] = []
@@ -160,7 +160,7 @@ def read_log(path: str, declared: bool | None = None) -> Log:
             if not kinds:
                 decoder = _decoder(where, parse_json(line))
             if "\\u" in line or any(line.count(name) > 1 for name in _NAMES):
-                parse_json(line)  # the decoder would accept a repeated key, whose last value wins
+                parse_json(line)  # the decoder would accept a repeated key and use its last value
             row = decoder.decode(line)
         except ValidationError as error:
             raise DataError(f"{where}: {error}") from error
@@ -185,7 +185,7 @@ def read_log(path: str, declared: bool | None = None) -> Log:
 
 
 def lines_beside(path: str, file: Path, lines: int) -> list[str]:
-    """Return the lines of a file.  Another number than the lines of the log: DataError."""
+    """Return the lines of a file.  Raises DataError if their number differs from that of the log's lines."""
     texts = list(records.lines(file))
     if len(texts) != lines:
         raise DataError(f"{file}: {len(texts)} lines for {lines} lines of {path}")
@@ -197,7 +197,7 @@ _NAMES = [f'"{name}"' for name in dict.fromkeys((*_KEYS, *Segment.__struct_encod
 
 
 def _lines(path: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not blank, with their numbers."""
+    """Yield the numbers and texts of the lines that are not blank."""
     pieces = iter(lambda: sys.stdin.buffer.read(1 << 20), b"") if path == "-" else records.chunks(Path(path))
     size = 0
     for number, line in enumerate(records.lines_of(pieces, path), 1):
@@ -250,7 +250,7 @@ def _check_line(where: str, row: Line, kind: Kind) -> None:
 
 
 def _check_indices(log: Log) -> None:
-    """Check that indices count the lines; SimulEval's --start-index may start anywhere."""
+    """Check that indices are consecutive; SimulEval's --start-index sets the first one."""
     first = log.rows[0].index or 0
     for row, line in enumerate(log.rows):
         if line.index is not None and line.index != first + row:
@@ -262,7 +262,7 @@ def _check_keys(log: Log) -> None:
     """Check that all lines have the same keys: a misspelt key would change the meaning of its line."""
     segments = isinstance(log.rows[0], Segment)
     for key in structs.fields(log.rows[0]):
-        rows = [n for n, row in enumerate(log.rows) if row.delays or not segments]  # without words no times
+        rows = [n for n, row in enumerate(log.rows) if row.delays or not segments]  # lines without words have no times
         has_key = [getattr(log.rows[n], key.name) is not None for n in rows]
         if not all(has_key) and any(has_key):
             lacks, has = rows[has_key.index(False)], log.numbers[rows[has_key.index(True)]]

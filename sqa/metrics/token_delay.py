@@ -4,18 +4,19 @@ The output comes in chunks: words written after the same delay.  Target word t i
 
     s = min(t - max(0, Y - X), X')        Y, X: target and source tokens of all earlier chunks;  X': X plus this chunk's
 
-and ATD is the mean over t of  end(t) - end(s),  where a source token ends when it has been read and target words
-follow one another:  end(t) = max(d_t, end(t - 1)) + length of a target word.
+ATD is the mean over t of  end(t) - end(s).  A source token ends when it has been read.  Target words follow one
+another:  end(t) = max(d_t, end(t - 1)) + length of a target word.
 
     text      a source word and a target word take one unit of time each
-    speech    a source token takes 300 ms, the last of a chunk what is left; a target word of text takes no time
+    speech    a source token takes 300 ms, the last of a chunk the rest; a target word of text takes no time
 
-Where delays fall, SimulEval goes on: source chunks are the steps between the distinct delays in the order in which
-they first come, one that goes back has a negative size, and the k-th chunk of the output is paired with the k-th of
-them or, past their end, with all.  Such sentences are computed one by one, by `_of_falling`.
+If delays decrease, SimulEval continues as follows.  Source chunks are the steps between the distinct delays, in order
+of first occurrence; a backward step has a negative size.  The k-th chunk of the output is paired with the k-th source
+chunk, or with all of them if there are fewer.  `_of_falling` computes such sentences one by one.
 
-With computing time the chunks are still those of the delays.  A target word takes its computing time in addition: the
-growth of  elapsed - delay  since the word before.  All elapsed times 0: they were not measured, and count as delays.
+With computing time the chunks are still those of the delays.  A target word additionally takes its computing time, the
+growth of  elapsed - delay  since the previous word.  Elapsed times that are all 0 were not measured and count as
+delays.
 """
 
 from bisect import bisect_left
@@ -31,8 +32,8 @@ SPEECH_TOKEN = 300.0  # ms
 
 
 def average_token_delay(delays: Delays) -> Floats:
-    """ATD of each sentence (S,) in source units; nan for a sentence without words."""
-    takes = np.full(len(delays.flat), 0.0 if delays.speech else 1.0)  # (N,) time of each target word
+    """Return ATD of each sentence (S,) in source units; nan for a sentence without words."""
+    takes = np.full(len(delays.flat), 0.0 if delays.speech else 1.0)  # (N,) duration of each target word
     if delays.read is not None:
         takes += _computing(delays)
         delays = replace(delays, flat=delays.read)
@@ -46,18 +47,18 @@ def average_token_delay(delays: Delays) -> Floats:
 
 
 def _computing(delays: Delays) -> Floats:
-    """Computing time of each target word (N,)."""
-    spent = delays.flat - (delays.flat if delays.read is None else delays.read)  # (N,) up to each word
+    """Return the computing time of each target word (N,)."""
+    spent = delays.flat - (delays.flat if delays.read is None else delays.read)  # (N,) computing time up to each word
     measured = delays.total(np.abs(delays.flat)) > 0  # (S,)
     before = np.concatenate(([0.0], spent[:-1])) * (delays.index > 0)
     return np.where(measured[delays.sentence], spent - before, 0.0)
 
 
 def _of_falling(delays: Floats, takes: Floats, speech: bool) -> float:
-    """ATD of the delays (n,) of one sentence, step by step as SimulEval's `ATDScorer` goes."""
+    """Return ATD of the delays (n,) of one sentence, step by step as in SimulEval's `ATDScorer`."""
     unit = SPEECH_TOKEN if speech else 1.0
     distinct = list(dict.fromkeys(delays.tolist()))
-    counts, times, sizes = [0.0], [0.0], [0.0]  # source tokens and their time so far; tokens that a chunk counts for
+    counts, times, sizes = [0.0], [0.0], [0.0]  # source tokens and their time so far; tokens per chunk
     for before, until in pairwise([0.0, *distinct]):
         whole, remainder = divmod(until - before, unit)
         whole = max(whole, 0.0)
@@ -73,32 +74,32 @@ def _of_falling(delays: Floats, takes: Floats, speech: bool) -> float:
         for delay in words:
             end = max(delay, end) + takes[len(lags)]
             paired = min(len(lags) + 1 - max(0.0, earlier - source[chunk - 1]), source[chunk])
-            holder = max(bisect_left(counts, paired), 1)  # the chunk that holds that token
+            holder = max(bisect_left(counts, paired), 1)  # the chunk that contains that token
             lags.append(end - min(times[holder - 1] + (paired - counts[holder - 1]) * unit, times[holder]))
     return float(np.mean(lags))
 
 
 def _of_rising(delays: Delays, takes: Floats) -> Floats:
-    """ATD of each sentence (S,) whose delays do not fall; target words take so long (N,)."""
+    """Return ATD of each sentence (S,) whose delays do not decrease; `takes` (N,) are durations of target words."""
     if not len(delays.flat):
         return np.full(len(delays.source), np.nan)
     unit = SPEECH_TOKEN if delays.speech else 1.0
     taken = np.cumsum(takes)  # (N,) over all sentences
     taken -= (taken - takes)[delays.index == 0].repeat(delays.hypothesis[delays.hypothesis > 0].astype(np.int64))
     end = running_maximum(delays.flat - (taken - takes), delays.index) + taken  # (N,)
-    before = np.concatenate(([0.0], delays.flat[:-1])) * (delays.index > 0)  # (N,) d of the word before, 0 at the first
+    before = np.concatenate(([0.0], delays.flat[:-1])) * (delays.index > 0)  # (N,) d of the previous word, initially 0
     start = (delays.index == 0) | (delays.flat != before)  # (N,) first word of a chunk
     chunk = np.cumsum(start) - 1  # (N,) number of the chunk, over all sentences
-    begin, until = before[start], delays.flat[start]  # (C,) source time that each chunk covers
+    begin, until = before[start], delays.flat[start]  # (C,) source time of each chunk
     tokens = np.ceil((until - begin) / unit)  # (C,)
     total = np.cumsum(tokens)  # (C,) source tokens up to the end of a chunk, over all sentences
-    first = np.zeros(len(delays.source), dtype=np.int64)  # (S,) the sentence's first chunk
+    first = np.zeros(len(delays.source), dtype=np.int64)  # (S,) first chunk of the sentence
     first[delays.sentence[delays.index == 0]] = chunk[delays.index == 0]
     base = (total - tokens)[first][delays.sentence]  # (N,) source tokens of earlier sentences
     earlier_target = delays.index[start][chunk]  # (N,) Y
     earlier_source = (total - tokens)[chunk] - base  # (N,) X
     paired = np.minimum(delays.index + 1 - np.maximum(0, earlier_target - earlier_source), total[chunk] - base)  # (N,)
-    holder = np.minimum(np.searchsorted(total, base + paired), len(total) - 1)  # (N,) the chunk that holds that token
+    holder = np.minimum(np.searchsorted(total, base + paired), len(total) - 1)  # (N,) the chunk of that token
     token_end = begin[holder] + unit * (base + paired - (total - tokens)[holder])
     token_end = np.where(paired > 0, np.minimum(token_end, until[holder]), 0.0)
     return divide(delays.total(end - token_end), delays.hypothesis)
