@@ -1,14 +1,17 @@
-"""Metrics by name: `build(["ew", "bleu"])`. Importing this package imports no sacrebleu.
+"""Metrics by name: `build(["ew", "bleu"])`.  Importing this package does not import sacrebleu.
 
-A metric turns one question's trace into additive statistics and the sum of statistics into a score, so that
-resampling (`sqa.core.significance`) needs to know no metric by name.  Its name is a value (sqa/metrics/measure.py):
-`parse("ew@xqb-interface")` has its unit, direction and needs, and prints itself; its `signature()` holds everything
-that makes two numbers comparable.  `ew`, `oracle-ew` and `stable-ew` also take the file of a curve:
-`ew@curves/mine.json` (`sqa curve fit` writes such files).  Every metric of answers can match them as Quizbowl does:
-`ew@aliases`.  Your own metric is "module:build" or "file.py:build", a function without parameters that returns a
-`Metric` or a latency `Formula`; `al@file.py:build` takes a `Convention` of your own.  The latencies are listed in
-sqa/metrics/latency.py (FORMULAS, CONVENTIONS), the others here.  Metrics that need a model, a program or a file are
-entries of a config's `quality:` instead: sqa/metrics/quality/text_metric.py.
+A metric turns one question's trace into additive statistics and the sum of statistics into a score.  So resampling
+(`sqa.core.significance`) works for every metric.  A metric's name parses to a value (sqa/metrics/measure.py):
+`parse("ew@xqb-interface")` has a unit, a direction and requirements, and prints as its name.  Its `signature()`
+holds everything that makes two numbers comparable.
+
+`ew`, `oracle-ew` and `stable-ew` accept the file of a curve: `ew@curves/mine.json` (written by `sqa curve fit`).
+Every metric of answers can match answers as Quizbowl does: `ew@aliases`.  A metric of your own is "module:build" or
+"file.py:build", a function without parameters that returns a `Metric` or a latency `Formula`.  `al@file.py:build`
+uses a `Convention` of your own.
+
+Latencies are listed in sqa/metrics/latency.py (FORMULAS, CONVENTIONS), the other metrics here.  Metrics that need a
+model, a program or a file are entries of a config's `quality:` (sqa/metrics/quality/text_metric.py).
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,13 +30,13 @@ from sqa.metrics.latency import FORMULAS, family_of
 from sqa.metrics.measure import ALIASES, SIGN, Family, Measure, Parameter
 
 _TEXTS, _FACTS = "sqa.metrics.quality", "sqa.metrics.fact_metrics:Facts"
-_NUMBER_BUT = r"(?!{}(?!\d))[1-9]\d{{0,3}}"  # except the default
-KEPT = 50  # guesses of each step that a run keeps
+_NUMBER_BUT = r"(?!{}(?!\d))[1-9]\d{{0,3}}"  # all numbers except the default
+KEPT = 50  # guesses per step that a run stores
 PRINTED: tuple[str, str, str] = (
     "empty-questions",
     "empty-sentences",
     "unknown-pages",
-)  # lines of every report beside the metrics
+)  # lines of every report besides the metrics
 _HUMAN, _ASKED, _LESS = ("reference",), ("guesses", "answerable"), {"higher_is_better": False}
 
 
@@ -43,14 +46,14 @@ def _answers(base: str, attribute: str, label: str, *parameters: Parameter, buzz
 
 
 def _kept(text: str) -> int:
-    """Parse a number of guesses; more than a run keeps: ValueError."""
+    """Parse a number of guesses.  Raises ValueError if a run stores fewer."""
     if int(text) > KEPT:
         raise ValueError(f"a run keeps the first {KEPT} guesses of each step")
     return int(text)
 
 
 def _same(name: str, *values: str, pattern: str = "") -> Parameter:
-    """Define a parameter whose values are written as they are."""
+    """Define a parameter whose values equal their text."""
     return Parameter(name, {value: value for value in values}, pattern)
 
 
@@ -105,10 +108,10 @@ FAMILIES: dict[str, Family] = {
     )
 }
 
-# all names that `build` takes, except those with a file or a number
+# All names that `build` accepts, except those with a file or a number.
 ALL: tuple[str, ...] = tuple(name for family in FAMILIES.values() for name in family.names())
 ALL += tuple(f"{name}{ALIASES}" for family in FAMILIES.values() if family.kind == "answers" for name in family.names())
-# metrics of a run whose config names none; without ter, which is slow on questions
+# Default metrics of a run, without ter, which is slow on questions.
 DEFAULT: tuple[str, ...] = tuple(
     "ew ew@answer-at-end ew@xqb-interface oracle-ew oracle-ew@curve-end stable-ew accuracy accuracy@10 mrr bleu chrf "
     "al al@reference laal laal@reference ap dal".split()
@@ -116,7 +119,7 @@ DEFAULT: tuple[str, ...] = tuple(
 
 
 def parse(name: str) -> Measure:
-    """Parse a name.  Unknown: ConfigError with the reason or the nearest name."""
+    """Parse a name.  Raises ConfigError, with the reason or the nearest name, if it is unknown."""
     family = FAMILIES.get(str(name).partition(SIGN)[0])
     try:
         measure = family.read(name) if family else None
@@ -157,7 +160,7 @@ def problems(names: Iterable[str], where: str = "metrics") -> list[str]:
 
 
 def located(name: str, folder: Path | None) -> str:
-    """Return a metric's name with the path of its file, if it has one (`ew@curve.json`, `mine.py:build`)."""
+    """Return a metric's name with its file, if any, resolved in `folder` (`ew@curve.json`, `mine.py:build`)."""
     if not is_own(name):
         measure, sign, file = name.partition(SIGN)
         return f"{measure}{sign}{beside(file, folder)}" if file.endswith(".json") else name
@@ -171,7 +174,7 @@ def is_own(name: object) -> bool:
 
 
 def is_variant(name: str) -> bool:
-    """Return whether a metric has a parameter that is not the default."""
+    """Return True if a metric has a parameter with a value other than the default."""
     return SIGN in name
 
 
@@ -185,13 +188,13 @@ def _built(name: str) -> BuiltMetric:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Split "al@file.py:build" into ("al", "file.py:build"); ("", name) without a formula."""
+    """Split "al@file.py:build" into ("al", "file.py:build"); the formula is "" if there is none."""
     formula, _, target = name.partition(SIGN)
     return (formula, target) if formula in FORMULAS else ("", name)
 
 
 def build(names: Sequence[str] = DEFAULT) -> list[BuiltMetric]:
-    """Build the metrics of these names, in order.  ConfigError lists all unknown or repeated names."""
+    """Build the metrics of these names, in order.  Raises ConfigError with all unknown or repeated names."""
     wrong = problems(names)
     if wrong:
         raise ConfigError(wrong)
@@ -199,14 +202,14 @@ def build(names: Sequence[str] = DEFAULT) -> list[BuiltMetric]:
 
 
 def aliased(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the variants of these metrics that match answers as Quizbowl does; only metrics of answers have one."""
+    """Return the variants that match answers as Quizbowl does; only metrics of answers have such a variant."""
     measures = [parse(name) for name in names if not is_own(name)]
     answering = (m for m in measures if m.family.kind == "answers" and not m.aliases)
     return tuple(f"{measure}{ALIASES}" for measure in answering if f"{measure}{ALIASES}" not in names)
 
 
 def collect(traces: Sequence[QuestionTrace], metric: Metric) -> Floats:
-    """Return the statistics of every question, (n, d), a row per trace.  No question: NotComputable."""
+    """Return the statistics of every question, (n, d), one row per trace.  Raises NotComputable for no question."""
     if not traces:
         raise NotComputable(f"{metric.name}: there is no question to score")
     return np.stack([metric.stats(trace) for trace in traces])  # (n, d)

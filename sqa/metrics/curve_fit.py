@@ -1,19 +1,19 @@
 """Fit the expected-wins curve to human buzzes: `sqa curve fit BUZZES --method cubic|monotone --output curve.json`.
 
-    EW(t) = 1 - (buzzes that were right and came before t) / (all buzzes)
+    EW(t) = 1 - (right buzzes before t) / (all buzzes)
 
-the probability that a right answer at t comes before that of a random person of the records.
+This is the probability that a right answer at t precedes that of a random person in the records.
 
-cubic      The published fit (Pinafore/qb, qanta/reporting/curve_score.py): buzzes in order of position, positions cut
-           to thousandths; one point per occupied thousandth, y = 1 - (right buzzes before the LAST buzz of that
-           thousandth) / (all buzzes); ordinary least squares of y on 1, t, t^2, t^3, each point with the same weight.
-           Of players with an identity: only those of 20 questions or more, first record per question.  A cubic that
-           leaves 0 to 1 is refused.
-monotone   EW(t) itself at t = 0, .05, ..., 1, joined by scipy's monotone cubic spline (PCHIP).  It is 1 at t = 0 and
-           never rises, where a cubic may do both otherwise.
+cubic      The published fit (Pinafore/qb, qanta/reporting/curve_score.py).  Buzzes are sorted by position; positions
+           are truncated to thousandths.  Each occupied thousandth gives one point, y = 1 - (right buzzes before the
+           LAST buzz of that thousandth) / (all buzzes).  The fit is ordinary least squares of y on 1, t, t^2, t^3,
+           equally weighted.  If players are identified, only those with at least 20 questions count, with their first
+           record per question.  A cubic that leaves 0 to 1 is an error.
+monotone   EW(t) itself at t = 0, .05, ..., 1, joined by scipy's monotone cubic spline (PCHIP).  The curve is 1 at t = 0
+           and never rises; a cubic guarantees neither.
 
-The band is a percentile bootstrap over questions: whole questions are drawn with replacement and the curve is fitted
-anew.
+The band is a percentile bootstrap over questions: whole questions are drawn with replacement, and the curve is
+refitted.
 """
 
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ from sqa.metrics.qa import CURVE_KIND, CURVE_VERSION, AnyCurve, Curve, Knots, Mo
 
 Method = Literal["cubic", "monotone"]
 METHODS: tuple[Method, ...] = get_args(Method)
-KNOTS = np.arange(21) / 20  # of the monotone curve
-GRID = np.arange(101) / 100  # where the band is taken
-LEAST_BUZZES = 100  # fewer are refused
+KNOTS = np.arange(21) / 20  # t of the monotone curve
+GRID = np.arange(101) / 100  # t of the band
+LEAST_BUZZES = 100  # minimum number of buzzes
 LEVEL = 0.95
 
 
@@ -53,15 +53,15 @@ class Fitted:
     """A fitted curve, its points and its band."""
 
     curve: AnyCurve
-    document: dict[str, Any]  # content of its file
-    x: Floats  # (m,) the points: thousandths
+    document: dict[str, Any]  # content of the curve's file
+    x: Floats  # (m,) t of the points, in thousandths
     y: Floats  # (m,)
     low: Floats  # (101,) band at GRID
     high: Floats  # (101,)
 
 
 def fit(source: str, config: FitConfig) -> Fitted:
-    """Fit a curve to a file of buzzes.  Too few buzzes: DataError."""
+    """Fit a curve to a file of buzzes.  Raises DataError for too few buzzes."""
     loaded = human_buzzes.load_buzzes(source, config.beyond_end)
     kept = human_buzzes.regular_players(loaded)
     questions = _checked(kept)
@@ -103,14 +103,14 @@ def fit(source: str, config: FitConfig) -> Fitted:
 
 
 def points(position: Floats, correct: Bools, weight: Floats | None = None) -> tuple[Floats, Floats]:
-    """Return the published points: (m,) thousandths of the question with a buzz, (m,) share of buzzes not yet right.
+    """Return the points of the published fit: (m,) thousandths with a buzz, (m,) share of buzzes not yet right.
 
-    `position` (n,) ascending, `correct` (n,) bool, `weight` (n,) how often each buzz counts (once when None).
+    `position` (n,) ascending, `correct` (n,) bool, `weight` (n,) multiplicity of each buzz (1 if None).
     """
     weight = np.ones(len(position)) if weight is None else weight
     counted = np.flatnonzero(weight > 0)
     thousandth = (position[counted] * 1000).astype(np.int64)  # truncated, as published
-    last = counted[np.flatnonzero(np.append(thousandth[1:] != thousandth[:-1], True))]  # (m,) last buzz of each
+    last = counted[np.flatnonzero(np.append(thousandth[1:] != thousandth[:-1], True))]  # (m,) last of a thousandth
     before = np.cumsum(weight * correct)[last] - correct[last]
     return (position[last] * 1000).astype(np.int64) / 1000, 1 - before / weight.sum()
 
@@ -121,14 +121,14 @@ def cubic(x: Floats, y: Floats) -> Floats:
 
 
 def survival(t: Floats, position: Floats, correct: Bools, weight: Floats | None = None) -> Floats:
-    """Return EW(t) of the data: 1 - share of buzzes that were right before t; arguments as for `points`."""
+    """Return EW(t) of the data: 1 - share of right buzzes before t; parameters as for `points`."""
     weight = np.ones(len(position)) if weight is None else weight
     right = np.concatenate([[0.0], np.cumsum(weight * correct)])
     return np.asarray(1 - right[np.searchsorted(position, t, side="left")] / weight.sum())
 
 
 def _curve(method: Method, buzzes: Buzzes, weight: Floats | None = None) -> AnyCurve:
-    """Fit a curve to buzzes in order of position."""
+    """Fit a curve to buzzes sorted by position."""
     if method == "cubic":
         return Curve(tuple(cubic(*points(buzzes.position, buzzes.correct, weight)).tolist()))
     ew = survival(KNOTS, buzzes.position, buzzes.correct, weight)
@@ -148,14 +148,14 @@ def band(buzzes: Buzzes, config: FitConfig) -> tuple[Floats, Floats]:
 
 
 def rises(curve: AnyCurve) -> list[list[float]]:
-    """Return the intervals of t in 0..1 (to .01) in which the curve rises; the true probability never does."""
+    """Return the intervals of t in 0..1 (to .01) where the curve rises; the true probability never rises."""
     up = np.diff(np.asarray(curve(GRID))) > 1e-12
     edges = np.flatnonzero(np.diff(np.concatenate([[False], up, [False]])))
     return [[float(GRID[a]), float(GRID[b])] for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def _checked(buzzes: Buzzes) -> int:
-    """Return the number of questions; DataError for too few buzzes, questions, positions or right answers."""
+    """Return the number of questions.  Raises DataError for too few buzzes, questions, positions or right answers."""
     questions, positions = len(np.unique(buzzes.question)), len(np.unique((buzzes.position * 1000).astype(np.int64)))
     for wrong, problem in (
         (len(buzzes) < LEAST_BUZZES, f"{len(buzzes)} buzzes are too few, {LEAST_BUZZES} are needed"),

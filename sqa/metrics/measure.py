@@ -3,7 +3,7 @@
     measure = parse("ew@xqb-interface@aliases")
     measure.base, measure.parameters, measure.aliases      "ew", {"curve": "xqb-interface"}, True
     measure.label, measure.unit, measure.higher_is_better  "EW@xqb-interface@aliases", "0-1", True
-    str(measure)                                           the name again; parse(str(measure)) == measure
+    str(measure)                                           the same name; parse(str(measure)) == measure
     measure.build()                                        the metric, which turns traces into numbers
 
 A name is a family's base (`FAMILIES` in sqa/metrics/__init__.py), followed by "@" and each parameter that is not the
@@ -24,9 +24,9 @@ from sqa.core.significance import ratio, ratio_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import BuiltMetric, Floats, Kind, Question
 
-SIGN, ALIASES = "@", "@aliases"  # before each variant; answers matched as Quizbowl does: `ByAliases`
-RANGES = {"0-1": (0.0, 1.0), "0-100": (0.0, 100.0)}  # unit -> least and greatest value
-# what a metric may need beside a translation -> whether a trace has it, and the message where it does not
+SIGN, ALIASES = "@", "@aliases"  # separator of variants; variant that matches answers as Quizbowl does (`ByAliases`)
+RANGES = {"0-1": (0.0, 1.0), "0-100": (0.0, 100.0)}  # unit -> (minimum, maximum)
+# Inputs that a metric may need -> (test of a trace, message if the test fails).
 NEEDS: dict[str, tuple[Callable[[QuestionTrace], bool], str]] = {
     "guesses": (lambda trace: trace.guesses is not None, "no guesser ran on {id}"),
     "buzzes": (lambda trace: trace.buzzes is not None, "no buzzer ran on {id}"),
@@ -40,12 +40,12 @@ NEEDS: dict[str, tuple[Callable[[QuestionTrace], bool], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a family's metrics; its default is not written."""
+    """A parameter of a family's metrics.  Its default is omitted from names."""
 
-    name: str  # of a field of the metric's class
-    choices: Mapping[str, Any] = field(default_factory=dict)  # as written -> value
-    pattern: str = ""  # what else may be written, a regular expression
-    type: Callable[[str], Any] = str  # of such a value
+    name: str  # name of a field of the metric's class
+    choices: Mapping[str, Any] = field(default_factory=dict)  # text -> value
+    pattern: str = ""  # regular expression for other texts
+    type: Callable[[str], Any] = str  # converts such a text to its value
 
     def value(self, text: str) -> Any:
         """Return the value of a text."""
@@ -59,7 +59,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The metrics of one base name: how to build and label them, and what they need."""
+    """The metrics of one base name, with their construction, labels and requirements."""
 
     base: str
     target: str  # "module:class" of the metric
@@ -69,9 +69,9 @@ class Family:
     digits: int = 3
     higher_is_better: bool = True
     needs: tuple[str, ...] = ()  # keys of NEEDS
-    parameters: tuple[Parameter, ...] = ()  # in the order in which they are written
-    arguments: Mapping[str, Any] = field(default_factory=dict)  # of the class, the same for all
-    shown: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # variant -> what it changes of the above
+    parameters: tuple[Parameter, ...] = ()  # in the order of the name
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # arguments of the class, the same for all metrics
+    shown: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # variant -> attributes above that it changes
 
     def names(self) -> Iterator[str]:
         """Yield the base and each of its variants, except those with a file or a number."""
@@ -80,7 +80,7 @@ class Family:
             yield from (f"{self.base}{SIGN}{text}" for text in parameter.choices)
 
     def read(self, name: str) -> Measure | None:
-        """Parse a name of this family; None for any other name."""
+        """Parse a name of this family; return None for any other name."""
         grammar = re.escape(self.base)
         for number, parameter in enumerate(self.parameters):
             texts = [*map(re.escape, parameter.choices), parameter.pattern or "(?!)"]
@@ -107,7 +107,7 @@ class Measure:
 
     @classmethod
     def of(cls, metric: object, family: Family) -> Measure:
-        """Return the measure of a built metric, from its fields."""
+        """Return the measure of a built metric, derived from its fields."""
         usual = {each.name: each.default for each in fields(metric)} | dict(family.arguments)  # type: ignore[arg-type]
         given = {parameter.name: getattr(metric, parameter.name) for parameter in family.parameters}
         return cls(family, {name: value for name, value in given.items() if value != usual[name]})
@@ -118,7 +118,7 @@ class Measure:
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """Texts of the parameters, as written behind the base."""
+        """Texts of the parameters, as written after the base."""
         written = (p.text(self.parameters[p.name]) for p in self.family.parameters if p.name in self.parameters)
         return (*written, *([ALIASES.removeprefix(SIGN)] if self.aliases else []))
 
@@ -131,7 +131,7 @@ class Measure:
 
     @property
     def label(self) -> str:
-        """Label in figures and tables: the family's, with the variants that have no label of their own."""
+        """Label in figures and tables: the family's label, with the variants that have no own label."""
         unlabelled = [variant for variant in self.variants if "label" not in self.family.shown.get(variant, {})]
         return SIGN.join((self._shown("label"), *unlabelled))
 
@@ -150,7 +150,7 @@ class Measure:
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """Least and greatest value; None if unbounded."""
+        """(minimum, maximum), or None if unbounded."""
         return RANGES.get(self.unit)
 
     def build(self) -> BuiltMetric:
@@ -162,7 +162,7 @@ class Measure:
 
 
 class MeanMetric(Protocol):
-    """A metric of a family whose score is the sum of the first statistic over that of the second.
+    """A metric of a family whose score is the sum of the first statistic divided by the sum of the second.
 
     Metrics with other scores override `score` and `score_many`.
     """
@@ -176,7 +176,7 @@ class MeanMetric(Protocol):
 
     @property
     def described(self) -> Measure:
-        """The name as a value."""
+        """The parsed name of the metric."""
         return Measure.of(self, self.family)
 
     @property
@@ -204,7 +204,7 @@ class MeanMetric(Protocol):
         return self.described.higher_is_better
 
     def require(self, trace: QuestionTrace) -> None:
-        """Raise NotComputable for a trace without the input that the metric needs."""
+        """Raise NotComputable if a trace lacks the input that the metric needs."""
         for need in self.described.needs:
             has, message = NEEDS[need]
             if not has(trace):
@@ -237,20 +237,20 @@ class ByAliases(MeanMetric):
 
     @property
     def rule(self) -> Any:
-        return import_module("sqa.data.answer_aliases").bundled()  # here, since most runs need no tables
+        return import_module("sqa.data.answer_aliases").bundled()  # imported here, since most runs need no tables
 
     def signature(self) -> str:
         settings, _, version = self.strict.signature().rpartition("|")
         return f"{settings}|match:{self.rule.name}|{version}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """Return (d,): the strict metric's statistics of the rejudged trace.  No guesser ran: NotComputable."""
+        """Return the strict metric's statistics (d,) of the rejudged trace.  Raises NotComputable if no guesser ran."""
         self.strict.require(trace)
         return self.strict.stats(trace.judged(self.rule.name, self.rule.is_right))
 
 
 def lines(trace: QuestionTrace) -> tuple[str, str]:
-    """Return (hypothesis, reference) of one question, one line each.  No human translation: NotComputable."""
+    """Return (hypothesis, reference) of one question, one line each; NotComputable without a human translation."""
     reference = trace.question.reference_text
     if not reference.strip():
         raise NotComputable(f"bleu, chrf, ter: {trace.question.id} has no human translation")
@@ -258,7 +258,7 @@ def lines(trace: QuestionTrace) -> tuple[str, str]:
 
 
 def sentence_references(question: Question) -> list[str]:
-    """Return the human translation of each source sentence; unpaired words are divided in proportion."""
+    """Return the human translation of each source sentence; if counts differ, words are divided in proportion."""
     if len(question.reference) == len(question.sentences):
         return list(question.reference)
     words, total = question.reference_text.split(), len(question.words)

@@ -3,8 +3,8 @@
     metrics: [ew, "half.py:build", "al@mine.py:convention"]
 
 `build()` returns a `Metric` (sqa/core/types.py) or a `Formula`, which is scored as a `Latency` (both in
-sqa/metrics/latency.py); of `al@...` a `Convention`.  The signature ends in a digest of the code, so that numbers of
-edited files are neither taken from the store nor compared with those of the files before.
+sqa/metrics/latency.py).  In `al@...` it returns a `Convention`.  The signature ends in a digest of the code, so
+results of an edited file are never mixed with stored results of earlier versions.
 """
 
 from collections.abc import Callable
@@ -21,19 +21,19 @@ from sqa.metrics.latency import FORMULAS, Convention, Formula, Latency
 
 
 def own_metric(target: str) -> BuiltMetric:
-    """Return the metric that `target` builds.  An invalid one: ConfigError."""
+    """Return the metric that `target` builds.  Raises ConfigError for an invalid one."""
     code, part = built(target)
     return _own(code, Latency(_formula(code, part)) if isinstance(part, Formula) else part)
 
 
 def own_latency(formula: str, target: str) -> BuiltMetric:
-    """Return a formula of FORMULAS under the convention that `target` builds.  An invalid one: ConfigError."""
+    """Return a formula of FORMULAS under the convention of `target`.  Raises ConfigError for an invalid one."""
     code, convention = _convention(target)
     return _own(code, Latency(formula, convention))
 
 
 def own_convention(target: str) -> Convention:
-    """Return the convention that `target` builds.  An invalid one: ConfigError."""
+    """Return the convention that `target` builds.  Raises ConfigError for an invalid one."""
     return _convention(target)[1]
 
 
@@ -42,11 +42,11 @@ def _own(code: Code, metric: Any) -> BuiltMetric:
         made: Any = OwnMetric("metric", short(code.target), code.digest, metric, None)
     except DataError as error:
         raise ConfigError(str(error)) from error
-    return made  # type: ignore[no-any-return]  # it takes its members from the user's object
+    return made  # type: ignore[no-any-return]  # its members come from the user's object
 
 
 def _formula(code: Code, formula: Formula) -> Formula:
-    """Return a formula whose values are checked."""
+    """Return a formula that checks its values."""
     name = short(code.target)
     _check_types(name, formula)
 
@@ -70,7 +70,7 @@ def _convention(target: str) -> tuple[Code, Convention]:
 
 
 def _check_types(target: str, part: Formula | Convention) -> None:
-    """Raise ConfigError unless the fields of a value are of their types."""
+    """Raise ConfigError if a field of a value has the wrong type."""
     for each in fields(part):
         value, wanted = getattr(part, each.name), _TYPES.get(str(each.type), Callable)
         if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):

@@ -1,12 +1,12 @@
-"""Question answering while the question is still being read: expected wins, accuracy, reciprocal rank.
+"""Metrics of question answering while the question is being read: expected wins, accuracy, reciprocal rank.
 
-Every position is the fraction of source characters read when the target word became visible (equation 1 of Han,
-Carpuat and Boyd-Graber 2022 gives the words, `sqa.core.trace` the characters).  A question without target words has no
-step: it is never answered, and counts as wrong.
+A position is the fraction of source characters read when the target word became visible.  Equation 1 of Han,
+Carpuat and Boyd-Graber 2022 gives the words, `sqa.core.trace` the characters.  A question without target words has
+no step; it is never answered and counts as wrong.
 
-Curves of your own are read from the files that `sqa curve fit` writes (sqa/metrics/curve_fit.py).  JSON:
+Curves of your own are read from the JSON files of `sqa curve fit` (sqa/metrics/curve_fit.py):
 {"kind": "expected-wins curve", "version": 1, "method": "cubic", "coefficients": [c0, c1, c2, c3]}
-or {..., "method": "monotone", "knots": {"t": [0, ..., 1], "ew": [...]}}, and beside that how it was made, unread here.
+or {..., "method": "monotone", "knots": {"t": [0, ..., 1], "ew": [...]}}.  Keys about the fit are ignored here.
 """
 
 import functools
@@ -39,21 +39,21 @@ _KEYS = (
     *("buzzes", "right", "questions", "points", "rmse", "largest_error", "rises", "data", "filters", "band"),
 )
 _LARGEST = 1 << 20  # bytes of a curve file
-_STEEPEST = 1e6  # coefficients at most, and one over the least step between two knots: no fit has more
+_STEEPEST = 1e6  # largest coefficient and largest inverse knot distance; real fits stay below
 _Coefficient = Annotated[float, Meta(ge=-_STEEPEST, le=_STEEPEST)]
 _Shares = tuple[Annotated[float, Meta(ge=0, le=1)], ...]
 
 
 class Curve(Struct, frozen=True, omit_defaults=True, tag_field="method", tag="cubic"):
-    """Expected wins EW(t): the probability that a right answer at fraction t of the question beats a human's.
+    """Expected wins EW(t): the probability that a right answer at fraction t of the question beats a human's answer.
 
-    EW(t) = c0 + c1 t + c2 t^2 + c3 t^3, a least-squares fit to recorded human games; EW(1) is about .4, not 0.  A file
-    or fit whose cubic leaves 0 to 1 for a t in 0 to 1 is refused (`identified`).
+    EW(t) = c0 + c1 t + c2 t^2 + c3 t^3 is a least-squares fit to recorded human games.  EW(1) is about .4, not 0.  A
+    file or fit whose cubic leaves 0 to 1 for a t in 0 to 1 is an error (`identified`).
     """
 
     coefficients: tuple[_Coefficient, _Coefficient, _Coefficient, _Coefficient]  # c0, c1, c2, c3
     name: str = ""
-    source: str = ""  # where the coefficients come from
+    source: str = ""  # origin of the coefficients
 
     def __call__(self, t: float | Floats) -> float | Floats:
         """Return EW at fraction t >= 0, elementwise."""
@@ -63,7 +63,7 @@ class Curve(Struct, frozen=True, omit_defaults=True, tag_field="method", tag="cu
 
 class Knots(Struct, frozen=True):
     t: _Shares  # ascending from 0 to 1
-    ew: _Shares  # as many, never rising
+    ew: _Shares  # same length as t, never rising
 
     def __post_init__(self) -> None:
         if len(self.t) != len(self.ew) or len(self.t) < 2 or (self.t[0], self.t[-1]) != (0, 1):
@@ -77,7 +77,7 @@ class Knots(Struct, frozen=True):
 class MonotoneCurve(Struct, frozen=True, omit_defaults=True, tag_field="method", tag="monotone"):
     """EW(t) through given points, joined by the monotone cubic spline of Fritsch and Carlson (scipy's PCHIP).
 
-    Between two points it stays between their values, so it never rises where they do not.  Constant after t = 1.
+    Between two points the curve stays between their values, so it never rises.  The curve is constant after t = 1.
     """
 
     knots: Knots
@@ -121,7 +121,7 @@ CURVES: dict[str, Curve] = {
 def curve_named(name: str, where: str = "curve") -> AnyCurve:
     """Return a published curve by its name, or the curve in a .json file.
 
-    An unknown name: ConfigError beginning with `where`; a file without a curve: DataError.
+    Raises ConfigError, starting with `where`, for an unknown name.  Raises DataError for a file without a curve.
     """
     if name in CURVES:
         return CURVES[name]
@@ -131,7 +131,7 @@ def curve_named(name: str, where: str = "curve") -> AnyCurve:
 
 
 def curve_in(path: Path) -> AnyCurve:
-    """Read the curve in a file.  No such file, or not a curve: DataError."""
+    """Read the curve in a file.  Raises DataError if the file is missing or is not a curve."""
     if not path.is_file():
         raise DataError(f"{path}: there is no such curve; `sqa curve fit BUZZES --output {path}` makes one")
     if path.stat().st_size > _LARGEST:
@@ -144,12 +144,12 @@ def curve_in(path: Path) -> AnyCurve:
     for key in document:
         if key not in _KEYS and not key.startswith("_"):
             raise DataError(f"{path}: unknown key {key[:60]!r}{did_you_mean(key, _KEYS)} in a curve")
-    curve: AnyCurve = converted(str(path), document, AnyCurve)  # type: ignore[arg-type]  # a union is no type to mypy
+    curve: AnyCurve = converted(str(path), document, AnyCurve)  # type: ignore[arg-type]  # mypy rejects unions
     return identified(curve, str(path))
 
 
 def identified(curve: AnyCurve, source: str) -> AnyCurve:
-    """Name a curve <method>-<hash>, so that equal curves have equal names.  A cubic that leaves 0 to 1: DataError."""
+    """Name a curve <method>-<hash>, so that equal curves have equal names.  DataError if a cubic leaves 0 to 1."""
     ew = np.asarray(curve(np.arange(1001) / 1000))
     if isinstance(curve, Curve) and not 0 <= ew.min() <= ew.max() <= 1:
         t = int(np.abs(ew - 0.5).argmax())
@@ -164,7 +164,7 @@ def identified(curve: AnyCurve, source: str) -> AnyCurve:
 
 
 def expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, buzz: Bools) -> float:
-    """Return EW at the first buzz if the top guess there is right, else 0; without a buzz 0.
+    """Return EW at the first buzz if its top guess is right, else 0; without a buzz 0.
 
     `fraction` (n,) float, `correct` (n,) bool, `buzz` (n,) bool: one entry per step.
     """
@@ -175,7 +175,7 @@ def expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, buzz: Bools
 
 
 def oracle_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, never: float) -> float:
-    """Return EW at the first step whose top guess is right; `never` without such a step."""
+    """Return EW at the first step whose top guess is right; `never` if there is no such step."""
     right = np.flatnonzero(correct)
     return float(curve(fraction[right[0]])) if len(right) else never
 
@@ -197,15 +197,15 @@ def stable_from(correct: Bools) -> int | None:
 def last_wrong_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools) -> float:
     """Return EW at the position of the last wrong guess, EW(1) if no guess is wrong.
 
-    `score_stable` of Pinafore/qb and "expected_wins_optimal" of Pinafore/qanta-codalab.  It pays for a question whose
-    last guess is wrong and pays least for one that was right throughout; here for comparison with old numbers only.
+    This is `score_stable` of Pinafore/qb and "expected_wins_optimal" of Pinafore/qanta-codalab.  It rewards a question
+    whose last guess is wrong and gives least to one that was always right.  Use it only to compare with old results.
     """
     wrong = np.flatnonzero(~correct)
     return float(curve(fraction[wrong[-1]] if len(wrong) else 1.0))
 
 
 def _may_answer_at_end(trace: QuestionTrace) -> bool:
-    """Return whether the last step has a guess and comes after the whole source was read."""
+    """Return True if the last step has a guess and follows the end of the source."""
     if not trace.emissions or not trace.guesses or not trace.guesses[-1]:
         return False
     last, sentences = trace.emissions[-1], trace.question.sentences
@@ -213,7 +213,7 @@ def _may_answer_at_end(trace: QuestionTrace) -> bool:
 
 
 class CurveMetric(MeanMetric, Protocol):
-    """A metric of a curve and one other parameter; ConfigError for an unknown curve."""
+    """A metric with a curve and one other parameter.  Raises ConfigError for an unknown curve."""
 
     @property
     def curve(self) -> str: ...
@@ -226,14 +226,14 @@ class CurveMetric(MeanMetric, Protocol):
 class ExpectedWins(CurveMetric):
     """Mean over questions of EW at the buzzer's first buzz, 0 to about 1.  stats = [sum of EW, questions].
 
-    A question that ends without a buzz wins nothing, whoever plays (the paper's rule); `end` = "answer" answers it with
-    the top guess of the last step, if there is one and the whole source had been read by then: before, it was not known
-    that no word would follow.
+    A question that ends without a buzz scores 0 (the paper's rule).  With `end` = "answer" it is answered with the top
+    guess of the last step, if any, provided that the whole source had been read.  Before that point the player could
+    not know that no word would follow.
     """
 
     family: ClassVar[Family] = FAMILIES["ew"]
 
-    curve: str = "qanta2018"  # a key of CURVES, or a file (.json)
+    curve: str = "qanta2018"  # a key of CURVES, or a .json file
     end: str = "silent"  # "silent" or "answer"
     _curve: AnyCurve = field(init=False, repr=False, compare=False)
 
@@ -241,7 +241,7 @@ class ExpectedWins(CurveMetric):
         return f"ew|curve:{self._curve.name}|pos:source-char|every:word|never:0|end:{self.end}|v:{__version__}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """(2,): [EW, 1]."""
+        """Return (2,): [EW, 1]."""
         self.require(trace)
         buzz = np.array([b.buzz for b in trace.buzzes or ()], dtype=bool)
         if self.end == "answer" and not buzz.any() and _may_answer_at_end(trace):
@@ -253,12 +253,12 @@ class ExpectedWins(CurveMetric):
 class OracleExpectedWins(CurveMetric):
     """Mean over questions of EW when the buzz comes at the first right top guess.  stats = [sum of EW, questions].
 
-    A question never right wins nothing; `never` = "curve-end" gives it EW(1) instead, as the paper's code does.
+    A question that is never right scores 0; `never` = "curve-end" gives it EW(1) instead, as in the paper's code.
     """
 
     family: ClassVar[Family] = FAMILIES["oracle-ew"]
 
-    curve: str = "qanta2018"  # a key of CURVES, or a file (.json)
+    curve: str = "qanta2018"  # a key of CURVES, or a .json file
     never: str = "0"  # "0" or "curve-end"
     _curve: AnyCurve = field(init=False, repr=False, compare=False)
 
@@ -266,7 +266,7 @@ class OracleExpectedWins(CurveMetric):
         return f"oracle-ew|curve:{self._curve.name}|pos:source-char|every:word|never:{self.never}|v:{__version__}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """(2,): [EW, 1]."""
+        """Return (2,): [EW, 1]."""
         self.require(trace)
         curve = self._curve
         never = 0.0 if self.never == "0" else float(curve(1.0))
@@ -277,13 +277,14 @@ class OracleExpectedWins(CurveMetric):
 class StableExpectedWins(CurveMetric):
     """Mean over questions of EW when the buzz comes after the last wrong top guess.  stats = [sum of EW, questions].
 
-    `at` = "first-right": the step after the last wrong one, 0 when the last guess is wrong.  "last-wrong": the rule of
-    the two public repositories, see `last_wrong_expected_wins`; a question without steps then gets EW(1), as there.
+    `at` = "first-right" scores the step after the last wrong one, and 0 when the last guess is wrong.  `at` =
+    "last-wrong" is the rule of two public repositories, see `last_wrong_expected_wins`; a question without steps then
+    gets EW(1), as in their code.
     """
 
     family: ClassVar[Family] = FAMILIES["stable-ew"]
 
-    curve: str = "qanta2018"  # a key of CURVES, or a file (.json)
+    curve: str = "qanta2018"  # a key of CURVES, or a .json file
     at: str = "first-right"  # "first-right" or "last-wrong"
     _curve: AnyCurve = field(init=False, repr=False, compare=False)
 
@@ -294,7 +295,7 @@ class StableExpectedWins(CurveMetric):
         )
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """(2,): [EW, 1]."""
+        """Return (2,): [EW, 1]."""
         self.require(trace)
         curve, steps = self._curve, (trace.fraction, trace.correct)
         if self.at == "last-wrong":
@@ -306,7 +307,7 @@ class StableExpectedWins(CurveMetric):
 class Accuracy(MeanMetric):
     """Share of questions whose answer is among the first `at` guesses on the full translation, 0 to 1.
 
-    stats = [1 if it is, questions].
+    stats = [questions with the answer among these guesses, questions].
     """
 
     family: ClassVar[Family] = FAMILIES["accuracy"]
@@ -317,7 +318,7 @@ class Accuracy(MeanMetric):
         return f"accuracy|at:{self.at}|input:full|v:{__version__}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """(2,): [1 if the answer's rank is at most `at`, 1]."""
+        """Return (2,): [1 if the answer's rank is at most `at`, 1]."""
         self.require(trace)
         return np.array([float(0 < _final_rank(trace) <= self.at), 1.0])
 
@@ -337,7 +338,7 @@ class ReciprocalRank(MeanMetric):
         return f"mrr|top:{self.top}|input:full|v:{__version__}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """(2,): [1/rank or 0, 1]."""
+        """Return (2,): [1/rank or 0, 1]."""
         self.require(trace)
         rank = _final_rank(trace)
         return np.array([1.0 / rank if 0 < rank <= self.top else 0.0, 1.0])
@@ -345,11 +346,12 @@ class ReciprocalRank(MeanMetric):
 
 @dataclass(frozen=True, slots=True)
 class AnswerLag(MeanMetric):
-    """How late a listener can answer: words between what is needed for an answer and the answer that stays.
+    """Mean lag of the final right answer behind the earliest answerable point, in source words.
 
-    The mean, over the questions that end with a right answer (how many these are is `accuracy`), of the source words
-    read at the first step from which the top guess stays right, less the question's earliest_answerable.  Below 0 the
-    answer came before it was said (a guess, or knowledge).  stats = [sum of lags in source words, such questions].
+    The lag of a question is the number of source words read when the top guess becomes right for good, minus the
+    question's earliest_answerable.  The score is the mean over questions that end with a right answer (`accuracy`
+    gives their share).  It is negative if the answer came before it was said (a guess, or knowledge).  stats = [sum of
+    lags in source words, such questions].
     """
 
     family: ClassVar[Family] = FAMILIES["answer-lag"]
@@ -358,7 +360,7 @@ class AnswerLag(MeanMetric):
         return f"answer-lag|unit:source-word|at:stable|of:right|v:{__version__}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """(2,): [lag, 1], or [0, 0] where the last guess is wrong."""
+        """Return (2,): [lag, 1], or [0, 0] if the last guess is wrong."""
         self.require(trace)
         step, asked = stable_from(trace.correct), trace.question.asked
         if step is None or asked is None or asked.answerable is None:
@@ -366,7 +368,7 @@ class AnswerLag(MeanMetric):
         return np.array([float(trace.source_words[step] - asked.answerable), 1.0])
 
     def score(self, stats: Floats) -> float:
-        """The mean lag; without a question that ends with a right answer: NotComputable."""
+        """Return the mean lag.  Raises NotComputable if no question ends with a right answer."""
         if stats[1] > 0:
             return ratio(stats, self.name)
         raise NotComputable(f"{self.name}: no question ends with a right answer")
@@ -378,6 +380,6 @@ def _final_rank(trace: QuestionTrace) -> int:
 
 
 def log_reciprocal_rank(rank: Ints, top: int = 50, floor: float = -4.0) -> Floats:
-    """Return ln(1 / rank) per step (n,), `floor` if the answer is not among the first `top` (ln(1/50) = -3.91)."""
+    """Return ln(1 / rank) per step (n,), or `floor` for an answer not among the first `top` (ln(1/50) = -3.91)."""
     inside = (rank > 0) & (rank <= top)
     return np.where(inside, -np.log(np.where(inside, rank, 1)), floor)

@@ -1,9 +1,9 @@
-"""The share of shown words that were retracted: normalized erasure.
+"""Normalized erasure: retracted words per word of the final translation.
 
     NE = sum over writes of the words retracted / words of the final translation
 
-Arivazhagan et al. 2020 ("Re-translation versus streaming for simultaneous translation").  0 for a system that only
-appends; 1 means that for every word that stayed one was taken back.
+The metric is from Arivazhagan et al. 2020 ("Re-translation versus streaming for simultaneous translation").  0 means
+that the system only appends; 1 means one retracted word per final word.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class NormalizedErasure(MeanMetric):
         return f"ne|unit:word|mean:pooled|resample:question|v:{__version__}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """(2,): [words retracted, final words]."""
+        """Return (2,): [words retracted, final words]."""
         erased = sum(emission.erase for emission in trace.emissions)
         final = sum(len(hypothesis.split()) for hypothesis in trace.hypotheses)
         return np.array([erased, final], dtype=np.float64)
