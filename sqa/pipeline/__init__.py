@@ -1,1 +1,1 @@
-"""One run: its config, the four stages, and the folder that it leaves; many runs on workers."""
+"""Execute runs: config, the four stages, result folders, and many runs on workers."""

@@ -1,12 +1,12 @@
-"""A run as blocks that any process can make, in any order that its stages allow.
+"""Split a run into blocks that any process can compute, in any order that the stages allow.
 
     workshop = workshop_of(store)
-    planned = workshop.plan(config)                       # stages and how many blocks each has
-    workshop.make(config, planned.stages[0], index=3)     # False: the store had it
+    planned = workshop.plan(config)                       # stages and number of blocks
+    workshop.make(config, planned.stages[0], index=3)     # False: the block was in the store
 
-`sqa.pipeline.engine.run` finds the blocks in the store, whoever made them: the keys are the same.
+`sqa.pipeline.engine.run` then finds the blocks in the store, because their keys do not depend on the process.
 
-Questions that are no data set (sentences of a news test, the examples of a board) go into the store too:
+Questions outside data sets (sentences of a news test, the examples of a board) are stored too:
 
     given = store.keep(questions)                         # a fingerprint, small enough to send with every task
     planned = workshop.plan(config, given=given)
@@ -31,30 +31,30 @@ from sqa.pipeline.folder import RunFolder, read
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.saving import CONFIG, REPORT, SUMMARY
 
-COMPONENTS = 24  # kept by a process: models of current runs, not of a thousand earlier ones
-WORKS = 32  # runs whose plans are kept, with their components
-GIVEN = 8  # question sets of `Store.keep` that a process holds in memory
+COMPONENTS = 24  # components cached per process: models of current runs only
+WORKS = 32  # runs whose plans and components are cached
+GIVEN = 8  # question sets of `Store.keep` cached in memory per process
 
 
 BlockPart = tuple[int, int, int]  # index of the block, number of the part, number of parts
-Tables = dict[str, Table]  # by the keys of their stages
+Tables = dict[str, Table]  # stage key -> table
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What has to be made for a run."""
+    """The stages and block sizes of a run."""
 
     stages: tuple[Stage, ...]  # in the order of STAGES
     words: tuple[int, ...]  # source words of each block, at least 1
 
     @property
     def blocks(self) -> int:
-        """The number of blocks of each stage."""
+        """Number of blocks of each stage."""
         return len(self.words)
 
 
 class Workshop:
-    """Questions, components and plans of one process, each loaded once, for blocks of many runs."""
+    """Questions, components and plans of a process, each loaded once and shared by the blocks of many runs."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -62,15 +62,15 @@ class Workshop:
         self._works: dict[str, Work] = {}
 
     def plan(self, config: RunConfig, until: str = "score", given: str | None = None) -> Planned:
-        """The stages of a run up to `until`; their components are loaded and the questions checked.
+        """Return the stages of a run up to `until`, after loading their components and checking the questions.
 
-        `given`: the fingerprint by `Store.keep` of questions that replace those of `config.dataset`.
+        `given` is the fingerprint (`Store.keep`) of questions that replace those of `config.dataset`.
         """
         work = self._work(config, until, given)
         return Planned(tuple(work.stages.values()), words_of(work.questions))
 
     def _work(self, config: RunConfig, until: str, given: str | None) -> Work:
-        """Return the work of a run, planned again after code of your own was edited."""
+        """Return the work of a run; it is planned again if code of your own was edited."""
         identity = digest([until, given, to_mapping(config) | {"name": ""}])
         work = self._works.pop(identity, None)
         if work is None or not all(code.current() for codes in work.codes.values() for code in codes):
@@ -79,16 +79,17 @@ class Workshop:
             )
             whole = self.parts.whole(config.dataset) if given is None else None
             work = Work(config, self.store, self.parts, questions, dataset, until, whole)
-        self._works[identity] = work  # the last one used
+        self._works[identity] = work  # moves it to the end: most recently used
         while len(self._works) > WORKS:
             del self._works[next(iter(self._works))]
         return work
 
     def finished(self, config: RunConfig, folder: Path) -> RunFolder | None:
-        """Read a run's folder back if `save` would write it as it is; return None if the run must be made.
+        """Return a run's folder if `save` would write the same files; return None if the run must be computed.
 
-        It must have this very config, its stages the keys that its components have here, and the store all blocks.  A
-        run with metrics of texts is always made: their models are not in the keys of its stages.
+        The folder must have this exact config, the stage keys must match the current components, and the store must
+        have all blocks.  Runs with metrics of texts are always recomputed, because stage keys do not include their
+        models.
         """
         if config.quality or not all((folder / name).is_file() for name in (CONFIG, SUMMARY, REPORT)):
             return None
@@ -96,7 +97,7 @@ class Workshop:
             saved = read(folder)
             if not saved.counts or saved.config != config:
                 return None
-        except (ConfigError, DataError):  # damaged: it is written again
+        except (ConfigError, DataError):  # damaged: write it again
             return None
         work, blocks = self._work(config, "score", None), self.plan(config).blocks
         if work.of_texts or saved.stages != {name: stage.key for name, stage in work.stages.items()}:
@@ -106,15 +107,15 @@ class Workshop:
     def make(
         self, config: RunConfig, wanted: Stage, index: int, given: str | None = None, until: str = "score"
     ) -> bool:
-        """Make one block of one stage, after the blocks of the same index before it; False: the store had it.
+        """Compute a block of a stage, after earlier stages' blocks of the same index; return False if it was stored.
 
-        `given` and `until` as in its plan.  DataError if this process has other models, code or questions than the one
-        that planned the stage.
+        `given` and `until` as in the plan.  Raises DataError if models, code or questions differ from those of the
+        process that planned the stage.
         """
         if self.store.has(wanted, index):
             return False
         work = self._planned_work(config, [wanted], given, until)
-        self.store.describe(wanted, lambda: work.key_parts(wanted.name))  # each time: a store may be emptied meanwhile
+        self.store.describe(wanted, lambda: work.key_parts(wanted.name))  # every time: the store may have been emptied
         work.check(wanted.name, [index])
         work.make(wanted.name, index, lambda _: None)
         return True
@@ -122,10 +123,10 @@ class Workshop:
     def part(
         self, config: RunConfig, wanted: Sequence[Stage], part: BlockPart, given: str | None, until: str, tables: Tables
     ) -> dict[str, float]:
-        """Make one of several equal parts of a block; return the seconds of each stage that the store lacked.
+        """Compute one of several equal parts of a block; return the seconds of each stage that the store lacked.
 
-        tables: the tables of this part by the keys of their stages.  Those that are made are added; the store is not
-        written.  DataError as for `make`.
+        tables: tables of this part by stage key.  New tables are added; nothing is written to the store.  Raises
+        DataError as in `make`.
         """
         work = self._planned_work(config, wanted, given, until)
         for stage in wanted:
@@ -157,7 +158,7 @@ class Workshop:
         return seconds
 
     def _planned_work(self, config: RunConfig, wanted: Sequence[Stage], given: str | None, until: str) -> Work:
-        """Return the work of a run; raise DataError unless it has the wanted stages."""
+        """Return the work of a run.  Raises DataError if its stages differ from the wanted ones."""
         work = self._work(config, until, given)
         for stage in wanted:
             if work.stages[stage.name] != stage:
@@ -174,7 +175,7 @@ def words_of(questions: Sequence[Question]) -> tuple[int, ...]:
 
 
 def joined_column(parts: Sequence[Column]) -> Column:
-    """Return the column of the rows of all parts, one after the other; `parts` is not empty."""
+    """Return a column with the rows of all parts, concatenated; `parts` is not empty."""
     words: dict[str, int] = {}
     values, ends, n = [], [np.zeros(1, np.int32)], 0
     for part in parts:
@@ -195,5 +196,5 @@ def _given(store: Store, fingerprint: str) -> list[Question]:
 
 @cache
 def workshop_of(store: Store) -> Workshop:
-    """The workshop of this process for a store."""
+    """Return the workshop of this process for a store."""
     return Workshop(store)

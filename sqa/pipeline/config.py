@@ -1,8 +1,8 @@
-"""Load configs: plain values become frozen dataclasses, and all problems are reported at once.
+"""Load configs: convert plain values to frozen dataclasses and report all problems at once.
 
-A config class is a frozen dataclass: its fields say which keys exist, of which type, and which have defaults.  An
-unknown key, a missing key or a wrong type is a problem "FILE key: what was expected"; so is what the class's own
-`__post_init__` raises (ConfigError or ValueError with a message "key: must be ..."; bounds: sqa/core/schema.py).
+A config class is a frozen dataclass whose fields define the keys, their types and defaults.  An unknown key, a
+missing key or a wrong type is a problem "FILE key: what was expected".  Errors of the class's own `__post_init__`
+(ConfigError or ValueError with a message "key: must be ...") are problems too (bounds: sqa/core/schema.py).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from sqa.files.yaml_reader import mapping_in, name_of, read_yaml
 
 C = TypeVar("C")
 
-OTHER_LANGUAGES = "other_languages"  # a key that every translator has
+OTHER_LANGUAGES = "other_languages"  # a key of every translator
 PARTS = {"translator": TRANSLATORS, "guesser": GUESSERS, "buzzer": BUZZERS}  # key of a run's config -> registry
-_WRITTEN_IF_ANY = {"written": "if any"}  # of a field that is written only where it has a value
+_WRITTEN_IF_ANY = {"written": "if any"}  # metadata of a field that is written only if it has a value
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +62,18 @@ class ComponentConfig:
 
 @dataclass(frozen=True, slots=True)
 class QualityConfig:
-    """An entry of `quality:`, a metric that needs a model, a program or a file: sqa/metrics/quality/text_metric.py."""
+    """An entry of `quality:`, a metric with a model, program or file (sqa/metrics/quality/text_metric.py)."""
 
     kind: Annotated[str, '"comet", "external", ...']
     options: Annotated[Any, "instance of the dataclass that the kind's build function takes"]
 
     @property
     def name(self) -> str:
-        """The name of the metric in reports."""
+        """Name of the metric in reports."""
         return getattr(self.options, "name", self.kind)
 
     def for_run(self, run: str) -> QualityConfig:
-        """Replace `{run}` in the name of a file by the run's name."""
+        """Replace `{run}` in a file name by the run's name."""
         file = getattr(self.options, "file", "")
         if "{run}" not in file:
             return self
@@ -82,7 +82,7 @@ class QualityConfig:
 
 @dataclass(frozen=True, slots=True)
 class AnswersConfig:
-    """The rule by which answers are right."""
+    """The rule that decides if an answer is right."""
 
     matching: Annotated[Literal["strict", "aliases"], "aliases: as Quizbowl matches too (ew@aliases)"] = "strict"
 
@@ -96,7 +96,7 @@ def _default_metrics() -> tuple[str, ...]:
 @dataclass(frozen=True, slots=True)
 @checked
 class RunConfig:
-    """The config of a run.  Without a guesser or a buzzer, only metrics that need none are computed."""
+    """The config of a run.  Without a guesser or buzzer, metrics that need one are not computed."""
 
     name: Annotated[str, "the run's folder; the config file's name unless the file says otherwise"]
     dataset: DatasetConfig
@@ -110,14 +110,14 @@ class RunConfig:
 
     @property
     def scored(self) -> tuple[str, ...]:
-        """The metrics; with `answers: {matching: aliases}` those of answers a second time with aliases."""
+        """The metrics; `answers: {matching: aliases}` adds metrics of answers with aliases."""
         from sqa.metrics import aliased
 
         generous = self.answers is not None and self.answers.matching == "aliases"
         return (*self.metrics, *aliased(self.metrics)) if generous else self.metrics
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Let another process read a config with own parts again: it has to import them itself."""
+        """Make another process read a config with parts of your own again, since it must import them itself."""
         mapping = to_mapping(self)
         return (run_from_mapping, (mapping,)) if _names_own(mapping) else object.__reduce_ex__(self, protocol)
 
@@ -136,14 +136,14 @@ class RunConfig:
 
 
 def _names_own(value: Any) -> bool:
-    """Return whether a value of a config, or a key, may name a part of your own: it has a colon."""
+    """Return True if a value or key may name a part of your own, that is, contains a colon."""
     if isinstance(value, Mapping):
         return any(map(_names_own, (*value, *value.values())))
     return any(map(_names_own, value)) if isinstance(value, list) else isinstance(value, str) and ":" in value
 
 
 def folder_name(name: str, key: str = "name") -> list[str]:
-    """Return the problems of a name that becomes a folder below --runs."""
+    """Return the problems of a name that becomes a folder under --runs."""
     if name == "store":
         return [f"{key}: 'store' is the folder of stored results below --runs; give the run another name"]
     plain = name and Path(name).name == name and not name.startswith(".") and name.isprintable()
@@ -160,7 +160,7 @@ def load_run(path: Path) -> RunConfig:
 
 
 def run_in(content: bytes, name: str, folder: Path | None = None) -> RunConfig:
-    """Read a run's YAML text; `name` is the run's name unless the text has one, `folder` that of the text's file."""
+    """Read a run's YAML text; `name` is its default name, `folder` the folder of the text's file."""
     return _named_run(mapping_in(content, name), name, name, folder)
 
 
@@ -178,9 +178,9 @@ def _named_run(mapping: dict[str, Any], name: str, source: str, folder: Path | N
 
 
 def load(path: Path, cls: type[C], values: Mapping[str, Any] | None = None) -> C:
-    """Read a YAML file into the frozen dataclass `cls` (dataclasses may nest).  ConfigError lists all problems.
+    """Read a YAML file into the (possibly nested) frozen dataclass `cls`.  Raises ConfigError with all problems.
 
-    A `name` is that of the folder of results, see `folder_name`.  `values` replace those of the file.
+    A `name` becomes a folder of results, see `folder_name`.  `values` replace values of the file.
     """
     mapping = read_yaml(path) if values is None else values
     name = mapping.get("name")
@@ -194,9 +194,9 @@ def load(path: Path, cls: type[C], values: Mapping[str, Any] | None = None) -> C
 
 
 def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> RunConfig:
-    """Make a RunConfig from plain values, inverting `to_mapping`.  Raises ConfigError with all problems.
+    """Return a RunConfig from plain values, the inverse of `to_mapping`.  Raises ConfigError with all problems.
 
-    Files are searched in `folder`, then in the current one (`sqa.core.paths.File`).
+    Files are searched in `folder`, then in the current folder (`sqa.core.paths.File`).
     """
     from sqa.metrics import located
 
@@ -212,7 +212,7 @@ def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> 
 
 
 def of_parts(**parts: Any) -> RunConfig:
-    """Check parts as those of a run, for configs that name parts and no run."""
+    """Check parts like those of a run, for configs that name parts but no run."""
     stand_ins = {"name": "parts", "dataset": {"name": "mini-es"}, "translator": {"name": "fixed"}, "metrics": ("bleu",)}
     return run_from_mapping({**stand_ins, **parts})
 
@@ -244,18 +244,18 @@ def to_mapping(config: Any) -> Any:
 
 
 class Reader:
-    """Reader of plain values by type; collects `problems`, lines "key: expected ..., got ...".
+    """Reader of plain values by type that collects `problems`, lines "key: expected ..., got ...".
 
-    `key` is dotted, as the author finds it in the file: "translator.k", "metrics[2]".  What cannot be read is None.
+    `key` is the dotted key in the file: "translator.k", "metrics[2]".  Unreadable values become None.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        """`folder`: that of the config, where files are searched first."""
+        """`folder`: folder of the config, searched first for files."""
         self.folder = folder
         self.problems: list[str] = []
 
     def record(self, cls: type, value: Any, key: str) -> Any:
-        """Return an instance of a dataclass from a mapping; None if there are problems."""
+        """Return a dataclass instance from a mapping; None if there are problems."""
         if not isinstance(value, Mapping):
             return self._add(key, f"expected a mapping of keys to values, got {kind_of(value)}")
         before, known = len(self.problems), keys(cls)
@@ -280,12 +280,12 @@ class Reader:
         return None
 
     def _part_or_value(self, declared: Key, value: Any, key: str) -> Any:
-        """Read a key, whose value may be a part of a run."""
+        """Read the value of a key, which may be a part of a run."""
         is_part = declared.hint == ComponentConfig or (declared.hint == ComponentConfig | None and value is not None)
         return self.component(PARTS[declared.name], value, key) if is_part else self.value(declared.hint, value, key)
 
     def component(self, registry: Registry, value: Any, key: str) -> ComponentConfig | None:
-        """Read a part, such as {name: waitk, k: 6}; the bare name waitk means {name: waitk}."""
+        """Read a part, such as {name: waitk, k: 6}; the plain name waitk means {name: waitk}."""
         value = {"name": value} if isinstance(value, str) else value
         if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
             given = f", got {', '.join(map(str, value)) or 'none'}" if isinstance(value, Mapping) else ""
@@ -312,7 +312,7 @@ class Reader:
         policy = options["policy"]
         nested = {"name": policy} if isinstance(policy, str) else policy
         if not isinstance(nested, Mapping) or not isinstance(nested.get("name"), str):
-            return dict(options)  # the key's type says what is wrong
+            return dict(options)  # the type check of the key reports the error
         others = {name: option for name, option in options.items() if name != "policy"}
         if ":" in nested["name"]:
             part = self.component(POLICIES, nested, key)
@@ -337,7 +337,7 @@ class Reader:
         return tuple(part for part in parts if part is not None)
 
     def _quality(self, value: Any, key: str) -> tuple[QualityConfig, ...]:
-        """Read `quality:`, a list such as [{comet: {model: m}}, {external: [program]}] or one mapping of kinds."""
+        """Read `quality:`, a list such as [{comet: {model: m}}, {external: [program]}] or a mapping of kinds."""
         items: list[tuple[str, Any]] = []  # (kind, options)
         given = [{kind: options} for kind, options in value.items()] if isinstance(value, Mapping) else value
         for i, entry in enumerate(given if isinstance(given, (list, tuple)) else [given]):
@@ -362,7 +362,7 @@ class Reader:
     def value(self, hint: Any, value: Any, key: str) -> Any:
         """Read a value of the type `hint`."""
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-        if hint is Any:  # checked by the part that takes it
+        if hint is Any:  # checked later by the part
             return value
         if origin is typing.Annotated:
             is_file = SOUGHT in arguments and isinstance(value, str)
@@ -390,10 +390,10 @@ class Reader:
 
     def _plain(self, hint: Any, value: Any, key: str) -> Any:
         """Read a number, text, truth value, path or choice; an int may stand for a float."""
-        given = float(value) if isinstance(value, float) else value  # numpy's are subclasses
+        given = float(value) if isinstance(value, float) else value  # convert numpy's subclasses
         try:
             read = convert(given, hint, dec_hook=_path)
-        except (ValidationError, TypeError):  # TypeError: a type that msgspec does not know
+        except (ValidationError, TypeError):  # TypeError: a type unknown to msgspec
             return self._add(key, f"expected {describe(hint)}, got {kind_of(value)}{_advice(hint, value)}")
         if isinstance(read, float) and not math.isfinite(read):
             return self._add(key, f"expected a finite number, got {kind_of(value)}")
@@ -402,7 +402,7 @@ class Reader:
         return read
 
     def _union(self, hint: Any, arguments: tuple[Any, ...], value: Any, key: str) -> Any:
-        """Read the value as the first member of a union that accepts it; the exact type goes first."""
+        """Read the value as the first member of a union that accepts it, trying the exact type first."""
         if value is None and type(None) in arguments:
             return None
         if OwnPart in arguments:
@@ -425,14 +425,14 @@ class Reader:
 
 
 def _path(cls: type, value: Any) -> Path:
-    """Convert what msgspec does not: a text to a path."""
+    """Convert a text to a path, which msgspec cannot."""
     if cls is not Path:
         raise TypeError(f"no text gives a {cls.__name__}")
     return Path(value)
 
 
 def _advice(hint: Any, value: Any) -> str:
-    """Return the nearest choice, or advice on a quoted number; empty if there is neither."""
+    """Return the nearest choice, or advice on a quoted number; "" if there is neither."""
     if not isinstance(value, str):
         return ""
     if typing.get_origin(hint) is Literal:
@@ -448,6 +448,6 @@ def join(key: str, name: object) -> str:
 
 
 def _placed(key: str, problem: str) -> str:
-    """Put a part's problem "key: ..." below the part's key in the file, naming a repeated key once."""
+    """Prefix a part's problem "key: ..." with the part's key in the file; omit a repeated key."""
     last = key.rpartition(".")[2]
     return join(key, problem.removeprefix(f"{last}.") if last else problem)

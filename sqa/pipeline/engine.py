@@ -1,4 +1,4 @@
-"""translate -> guess -> buzz -> score: each stage a function of the one before, kept in the store.
+"""Run translate -> guess -> buzz -> score; each stage is a function of the previous one, cached in the store.
 
     from sqa.pipeline.config import load_run
     from sqa.pipeline.engine import run
@@ -9,8 +9,8 @@
     for trace in result.traces: # read from the store block by block, never all at once
         ...
 
-Work proceeds in blocks of questions.  A block that the store holds is not made again, so a killed run continues, and
-runs that share a translation share its file.
+Work proceeds in blocks of questions.  Stored blocks are not recomputed, so a killed run continues, and runs with the
+same translation share its file.
 """
 
 from __future__ import annotations
@@ -64,18 +64,18 @@ if TYPE_CHECKING:
     from sqa.core.own.code import Code
 
 BLOCK_SIZE = 64  # questions per block
-FEW = 100  # questions, summed over runs, that are not worth the start of worker processes
-N_GUESSES = metric_names.KEPT  # guesses kept per step
+FEW = 100  # questions, summed over runs; fewer do not justify worker processes
+N_GUESSES = metric_names.KEPT  # guesses stored per step
 STAGES = ("translate", "guess", "buzz", "score")
-COMPONENTS: Mapping[str, tuple[str, Registry]] = {  # of the stages that have one: key of a run's config, registry
+COMPONENTS: Mapping[str, tuple[str, Registry]] = {  # stage -> key of a run's config, registry
     "translate": ("translator", TRANSLATORS),
     "guess": ("guesser", GUESSERS),
     "buzz": ("buzzer", BUZZERS),
 }
-VERSION = 1  # of the stages themselves: raise it when the same components would give other rows
+VERSION = 1  # version of the stages; raise it when the same components would give other rows
 
-EMPTY_QUESTIONS, EMPTY_SENTENCES, _ = metric_names.PRINTED  # counts kept beside the metrics
-Tick = Callable[[int], object]  # called with the number of questions just done
+EMPTY_QUESTIONS, EMPTY_SENTENCES, _ = metric_names.PRINTED  # counts printed besides the metrics
+Tick = Callable[[int], object]  # called with the number of questions just completed
 RowsOf = Callable[[str], Mapping[str, Any]]
 TracesOf = Callable[[], Sequence[QuestionTrace]]
 Ahead = Callable[["Work", bool, bool], tuple[dict[str, int], dict[str, float]]]
@@ -83,17 +83,17 @@ Ahead = Callable[["Work", bool, bool], tuple[dict[str, int], dict[str, float]]]
 
 @dataclass(frozen=True)
 class RunResult:
-    """The results of a run: its traces (read on demand) and the additive statistics of its metrics."""
+    """The result of a run: traces, read on demand, and additive statistics of the metrics."""
 
     config: RunConfig
     questions: list[Question]
-    stages: dict[str, Stage]  # those that ran, by name
+    stages: dict[str, Stage]  # stages that ran, by name
     store: Store
     metrics: list[BuiltMetric]
-    unknown_pages: int | None  # questions whose page the guesser cannot name; None = it has no list
-    made: dict[str, int] = field(default_factory=dict)  # blocks made by this run, by stage; the others were stored
-    texts: dict[str, dict[str, Score]] = field(default_factory=dict)  # question id -> metric of texts -> score
-    seconds: dict[str, float] = field(default_factory=dict)  # of each stage made completely, summed over workers
+    unknown_pages: int | None  # questions whose page the guesser cannot name; None if it has no page list
+    made: dict[str, int] = field(default_factory=dict)  # stage -> blocks computed by this run; the others were stored
+    texts: dict[str, dict[str, Score]] = field(default_factory=dict)  # question id -> text metric -> score
+    seconds: dict[str, float] = field(default_factory=dict)  # seconds of each fully computed stage, summed over workers
 
     @property
     def keys(self) -> dict[str, str]:
@@ -107,7 +107,7 @@ class RunResult:
 
     @cached_property
     def scores(self) -> dict[str, dict[str, Score]]:
-        """question id -> metric name -> score; the counts of empty output are among the names."""
+        """Question id -> metric name -> score, including the counts of empty output."""
         rows: dict[str, dict[str, Score]] = {}
         for index in range(len(blocks_of(self.questions, BLOCK_SIZE))):
             rows |= tr.scores_rows(self.store.read(self.stages["score"], index, tr.SCORES))
@@ -115,7 +115,7 @@ class RunResult:
 
     @cached_property
     def stats(self) -> dict[str, np.ndarray]:
-        """metric name -> (questions, d) additive statistics; metrics that refused the run are absent."""
+        """Metric name -> (questions, d) additive statistics, without metrics undefined on this run."""
         names = (*(metric.name for metric in self.metrics), EMPTY_QUESTIONS, EMPTY_SENTENCES)
         return {
             name: np.array([self.scores[q.id][name].stats for q in self.questions], dtype=np.float64)
@@ -125,7 +125,7 @@ class RunResult:
 
     @cached_property
     def refusals(self) -> dict[str, str]:
-        """metric name -> why it is undefined on this run (its first refusal)."""
+        """Metric name -> reason why it is undefined on this run."""
         refusals: dict[str, str] = {}
         for q in self.questions:
             for name, score in self.scores[q.id].items():
@@ -144,10 +144,10 @@ def run(
     progress: bool = True,
     ahead: Ahead | None = None,
 ) -> RunResult:
-    """Run the stages of `config` up to `until` (one of STAGES), making only the blocks that the store lacks.
+    """Run the stages of `config` up to `until` (one of STAGES), computing only blocks missing from the store.
 
-    Runs with the same `parts` share models and questions.  `questions` replace those of `config.dataset`.  Progress
-    goes to stderr.  `ahead` makes blocks of more than FEW questions on other processes.
+    Runs with the same `parts` share models and questions.  `questions` replace those of `config.dataset`.  Progress is
+    printed on stderr.  `ahead` computes missing blocks with more than FEW questions on other processes.
     """
     parts, given = parts or Parts(), questions is not None
     whole = parts.whole(config.dataset) if questions is None else None
@@ -171,7 +171,7 @@ def run(
 
 
 def _check_trained_for(config: RunConfig, guesser: object) -> None:
-    """Warn on stderr if a trained buzzer has the guesses of another guesser than it was trained with."""
+    """Warn on stderr if a trained buzzer runs with another guesser than it was trained for."""
     if config.guesser is None or config.buzzer is None or not isinstance(guesser, str):
         return
     current = short(config.guesser.name)
@@ -185,7 +185,7 @@ def _check_trained_for(config: RunConfig, guesser: object) -> None:
 
 
 def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | None]:
-    """Make the missing blocks of a stage; return their number, and the wall time if all were missing."""
+    """Compute the missing blocks of a stage; return their number, and the wall time if all were missing."""
     store, stage, blocks = work.store, work.stages[name], blocks_of(work.questions, BLOCK_SIZE)
     store.describe(stage, lambda: work.key_parts(name))
     if not store.missing(stage, len(blocks)):
@@ -202,7 +202,7 @@ def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | No
 
 
 def _score_texts(work: Work, progress: bool) -> tuple[list[BuiltMetric], dict[str, dict[str, Score]]]:
-    """Measure the metrics of texts; return all metrics of the run, and scores by question id and metric."""
+    """Compute the text metrics; return all metrics of the run, and scores by question id and metric."""
     wanted = [*work.of_texts, *(work.parts.quality(entry.for_run(work.config.name)) for entry in work.config.quality)]
     if not wanted:
         return work.metrics, {}
@@ -213,9 +213,9 @@ def _score_texts(work: Work, progress: bool) -> tuple[list[BuiltMetric], dict[st
 
 
 class Work:
-    """The stages of a run on its questions, and how a block of each is made.
+    """The stages of a run on its questions, and the computation of their blocks.
 
-    The constructor builds the components and checks the questions; `whole` as `check_questions` takes it.
+    The constructor builds the components and checks the questions; `whole` is that of `check_questions`.
     """
 
     def __init__(
@@ -230,8 +230,8 @@ class Work:
     ) -> None:
         self.config, self.store, self.parts, self.questions, self.until = config, store, parts, questions, until
         self.stages: dict[str, Stage] = {}  # in the order of STAGES
-        self.codes: dict[str, Sequence[Code]] = {}  # by stage: those of your own
-        self.built: dict[str, Any] = {}  # by stage: its component, the same for all blocks
+        self.codes: dict[str, Sequence[Code]] = {}  # stage -> code of your own
+        self.built: dict[str, Any] = {}  # stage -> component, shared by all blocks
         before = len(BUILT)
         self.metrics = metric_names.build(config.scored)
         of_metrics = BUILT[before:]
@@ -254,7 +254,7 @@ class Work:
             )
 
     def key_parts(self, name: str) -> dict[str, str]:
-        """What a stage's key depends on, part by part, for `sqa store explain`."""
+        """Return the parts of a stage's key, for `sqa store explain`."""
         shared = {"version of sqa": __version__, "VERSION of sqa.pipeline.engine": str(VERSION)}
         shared |= flat(self.config.dataset, "dataset") | code_parts(self.codes[name])
         if name == "score":
@@ -264,18 +264,18 @@ class Work:
         return shared | key_parts(part, registry, getattr(self.config, part), self.built[name])
 
     def traces(self, *names: str) -> Traces:
-        """The traces with the results of these stages only, or of all."""
+        """Return the traces with the results of these stages, or of all stages."""
         shown = {name: stage for name, stage in self.stages.items() if name in (names or COMPONENTS)}
         return Traces(self.store, blocks_of(self.questions, BLOCK_SIZE), shown)
 
     def check(self, name: str, missing: Sequence[int]) -> None:
-        """Let a guesser that `ChecksTexts` see the texts of the missing blocks."""
+        """Show a `ChecksTexts` guesser the texts of the missing blocks."""
         if name == "guess" and isinstance(guesser := self.built[name], ChecksTexts):
             translated = self.traces("translate")
             guesser.check_texts(trace.prefixes.texts for index in missing for trace in translated.block(index))
 
     def make(self, name: str, index: int, tick: Tick) -> None:
-        """Make one block of a stage, after the blocks of the same index before it."""
+        """Compute one block of a stage, after earlier stages' blocks of the same index."""
         block = blocks_of(self.questions, BLOCK_SIZE)[index]
 
         def rows(earlier: str) -> Mapping[str, Any]:
@@ -286,7 +286,7 @@ class Work:
         self.store.write(self.stages[name], index, table)
 
     def watched(self, name: str) -> AbstractContextManager[None]:
-        """Check what parts of your own import meanwhile."""
+        """Return a context that checks the imports of parts of your own."""
         if not self.codes[name]:
             return nullcontext()
         from sqa.core.own.code import at_work
@@ -294,7 +294,7 @@ class Work:
         return at_work()
 
     def counting(self, name: str, index: int) -> AbstractContextManager[None]:
-        """Count the replies of a language model for a block meanwhile."""
+        """Return a context that counts the replies of a language model for a block."""
         usage = getattr(self.built.get(name), "usage", None)
         if not isinstance(usage, Counter):
             return nullcontext()
@@ -303,7 +303,7 @@ class Work:
         return counting(self.store, self.stages[name], index, usage)
 
     def table(self, name: str, block: Sequence[Question], rows: RowsOf, traces: TracesOf, tick: Tick) -> Table:
-        """Return the rows of a stage; `rows` gives those of an earlier stage, `traces` those of all."""
+        """Return the rows of a stage; `rows` gives those of an earlier stage, `traces` those of all stages."""
         if name == "translate":
             return translate(self.built[name], block, tick)
         if name == "guess":
@@ -319,21 +319,21 @@ class Work:
 def stage_of(
     name: str, registry: Registry, config: ComponentConfig, component: Any, upstream: tuple[str, ...], dataset: str
 ) -> Stage:
-    """The stage of a component: `upstream` are the keys of those it reads, `dataset` the questions' fingerprint."""
+    """Return the stage of a component; `upstream`: keys of its input stages, `dataset`: the questions' fingerprint."""
     part = fingerprint_of(registry, config, component)
     identity = digest({"version": VERSION, "guesses": N_GUESSES, "component": part})
     return Stage(name, registry.identity(config.name), identity, upstream, dataset, BLOCK_SIZE)
 
 
 def stage_of_scores(of_traces: Sequence[Metric], stages: Mapping[str, Stage], dataset: str) -> Stage:
-    """The stage that scores the traces of the stages before it."""
+    """Return the stage that scores traces of the other stages."""
     implementation = json.dumps([[metric.name, metric.signature()] for metric in of_traces])
     upstream = tuple(stages[name].key for name in STAGES if name in stages)
     return Stage("score", implementation, str(VERSION), upstream, dataset, BLOCK_SIZE)
 
 
 def translate(translator: Translator, questions: Sequence[Question], tick: Tick) -> Table:
-    """Emissions of a block: the batched fast path where there is one, else sentence by sentence."""
+    """Return the emissions of a block, batched if the translator supports it, else sentence by sentence."""
     rows: dict[str, Sequence[Emission]] = {}
     if questions and isinstance(translator, BatchTranslator):
         batch = translator.translate_batch(questions)
@@ -349,7 +349,7 @@ def translate(translator: Translator, questions: Sequence[Question], tick: Tick)
 
 
 def stream(translator: Translator, question: Question) -> list[Emission]:
-    """Drive `translator.translate` through a question; the words it pulls ARE its delays."""
+    """Run `translator.translate` on a question; the words it pulls ARE its delays."""
     emissions: list[Emission] = []
     for i, sentence in enumerate(question.sentences):
         source = CountedSource(sentence)
@@ -360,7 +360,7 @@ def stream(translator: Translator, question: Question) -> list[Emission]:
 
 
 class CountedSource:
-    """An iterator over a sentence's words that counts those pulled: g(j)."""
+    """An iterator over a sentence's words that counts the words pulled: g(j)."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = iter(words)
@@ -381,7 +381,7 @@ class CountedSource:
 
 
 def guess(guesser: Guesser, questions: Sequence[Question], emissions: Mapping[str, tr.Emissions], tick: Tick) -> Table:
-    """Guesses of a block at every step; append-only texts take the incremental path where there is one."""
+    """Return the guesses of a block at every step; append-only texts use the guesser's incremental path if any."""
     rows: dict[str, Sequence[Sequence[Guess]]] = {}
     for q in questions:
         steps = tr.QuestionTrace(q, emissions[q.id]).prefixes
@@ -403,7 +403,7 @@ def guess(guesser: Guesser, questions: Sequence[Question], emissions: Mapping[st
 def buzz(
     buzzer: Buzzer | OracleBuzzer, questions: Sequence[Question], guesses: Mapping[str, tr.Guesses], tick: Tick
 ) -> Table:
-    """Buzzes of a block.  Only a buzzer with the attribute `oracle = True` gets the answer."""
+    """Return the buzzes of a block.  Only a buzzer with the attribute `oracle = True` sees the answer."""
     rows: dict[str, Sequence[Buzz]] = {}
     for q in questions:
         history = guesses[q.id]
@@ -417,7 +417,7 @@ def buzz(
 
 
 def score(metrics: Sequence[Metric], traces: Sequence[QuestionTrace], tick: Tick) -> Table:
-    """Additive statistics of a block, and two counts: questions and sentences whose final translation is empty."""
+    """Return the additive statistics of a block, and the numbers of questions and sentences with empty final output."""
     rows: dict[str, dict[str, Score]] = {}
     for trace in traces:
         scores = {metric.name: _score(metric, trace) for metric in metrics}
@@ -437,7 +437,7 @@ def _score(metric: Metric, trace: QuestionTrace) -> Score:
 
 
 def _unknown_pages(guesser: Guesser, questions: Sequence[Question]) -> int | None:
-    """Questions whose answer page the guesser cannot name (scored as wrong); None if it has no list of pages."""
+    """Return the number of questions whose page the guesser cannot name (scored wrong); None if it has no page list."""
     if not isinstance(guesser, KnowsPages) or guesser.pages is None:
         return None
     pages = {answer_key(page) for page in guesser.pages}

@@ -1,4 +1,4 @@
-"""What other programs read: the texts, words, steps and scores of finished runs, and the sentences of question sets."""
+"""Export texts, words, steps and scores of finished runs, and sentences of question sets, for other programs."""
 
 import csv
 import io
@@ -22,28 +22,28 @@ from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.saving import SUMMARY
 from sqa.results import Row
 
-EVERY_EVAL_EVER = "0.3.0"  # version of the schema eval.schema.json of github.com/evaleval/every_eval_ever
-BOUNDS = {"0-1": (0.0, 1.0), "0-100": (0.0, 100.0)}  # by unit; the schema requires numbers for all others, too
+EVERY_EVAL_EVER = "0.3.0"  # schema version of eval.schema.json in github.com/evaleval/every_eval_ever
+BOUNDS = {"0-1": (0.0, 1.0), "0-100": (0.0, 100.0)}  # by unit; the schema requires bounds for all other units too
 
 Unit = Literal["sentence", "question"]
 Side = Literal["hypotheses", "references", "sources"]
-Part = Literal["sources", "references", "pairs"]  # of a question; pairs: both, with a tab between them
+Part = Literal["sources", "references", "pairs"]  # part of a question; pairs: source and reference, separated by a tab
 
 
 class Step(NamedTuple):
-    """A target word with the state of guesser and buzzer at its step."""
+    """A target word with the guesser's and buzzer's state at its step."""
 
     question: str
     step: int  # 0-based
-    word: str  # "" where words are retracted and none is written
-    g: int  # words read of its source sentence
-    rank: int | None  # of the first right guess, from 1; 0 = none is right; None = no guesser ran
-    score: float | None  # the buzzer's; None = no buzzer ran
+    word: str  # "" if the step only retracts words
+    g: int  # words read of the source sentence
+    rank: int | None  # rank of the first right guess, from 1; 0 = no right guess; None = no guesser ran
+    score: float | None  # the buzzer's score; None = no buzzer ran
     buzz: bool | None
 
 
 def steps(traces: Iterable[QuestionTrace]) -> Iterator[Step]:
-    """Every step of every question, in order."""
+    """Yield every step of every question, in order."""
     for trace in traces:
         nothing = [None] * len(trace.emissions)
         ranks = nothing if trace.guesses is None else trace.rank.tolist()
@@ -54,14 +54,14 @@ def steps(traces: Iterable[QuestionTrace]) -> Iterator[Step]:
 
 
 def lines(traces: Iterable[QuestionTrace], to: str, side: Side, unit: Unit) -> Iterator[str]:
-    """The lines of a form of `sqa export`."""
+    """Yield the lines of an `sqa export` format."""
     if to == "text":
         return texts(traces, side, unit)
     return {"jsonl": json_lines, "csv": csv_lines, "submission": submission_lines}[to](traces)
 
 
 def texts(traces: Iterable[QuestionTrace], side: Side, unit: Unit) -> Iterator[str]:
-    """A line a sentence or a question: the final translation, the human one, or the source."""
+    """Yield the final translation, the human one, or the source, one line per sentence or question."""
     for trace in traces:
         if side == "hypotheses":
             yield from trace.hypotheses if unit == "sentence" else [" ".join(filter(None, trace.hypotheses))]
@@ -70,7 +70,7 @@ def texts(traces: Iterable[QuestionTrace], side: Side, unit: Unit) -> Iterator[s
 
 
 def question_texts(questions: Iterable[Question], part: Part, unit: Unit) -> Iterator[str]:
-    """A line a sentence or a question of a question set."""
+    """Yield one line per sentence or question of a question set."""
     for question in questions:
         if unit == "question":
             sources, references = [question.text], [question.reference_text]
@@ -81,7 +81,7 @@ def question_texts(questions: Iterable[Question], part: Part, unit: Unit) -> Ite
 
 
 def json_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
-    """One JSON object a question: id, page, sentences of the source and of both translations, steps."""
+    """Yield one JSON object per question: id, page, sentences of source and both translations, steps."""
     for trace in traces:
         document = {
             **record_of(trace.question),
@@ -96,9 +96,10 @@ def json_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
 
 
 def submission_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
-    """What `sqa validate sqa` and the board take: one JSON object a step, `g` counting words of the whole question.
+    """Yield one JSON object per step for `sqa validate sqa` and the board; `g` counts words of the whole question.
 
-    With the best guess and the buzz where both a guesser and a buzzer ran.  Retracted words: NotComputable.
+    The best guess and the buzz are included if both a guesser and a buzzer ran.  Raises NotComputable for retracted
+    words.
     """
     for trace in traces:
         q, before = trace.question, [0, *accumulate(map(len, trace.question.sentences))]
@@ -114,7 +115,7 @@ def submission_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
 
 
 def parquet(traces: Iterable[QuestionTrace]) -> bytes:
-    """The steps as a file of Parquet; null where no guesser or buzzer ran."""
+    """Return the steps as a Parquet file; null where no guesser or buzzer ran."""
     need("pyarrow", "--to parquet")
     import pyarrow as pa
     from pyarrow.parquet import write_table
@@ -126,7 +127,7 @@ def parquet(traces: Iterable[QuestionTrace]) -> bytes:
 
 
 def csv_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
-    """The steps as CSV with a header; an empty cell where no guesser or buzzer ran."""
+    """Yield the steps as CSV with a header; empty cells where no guesser or buzzer ran."""
     for row in (Step._fields, *steps(traces)):
         line = io.StringIO()
         csv.writer(line, lineterminator="").writerow(row)
@@ -134,14 +135,14 @@ def csv_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
 
 
 def every_eval_ever(run: RunFolder) -> str:
-    """The scores of a run as a document of Every Eval Ever; metrics without a value are left out."""
+    """Return a run's scores as an Every Eval Ever document; metrics without a value are left out."""
     config = to_mapping(run.config)
     translator, measured = run.config.translator.name, [row for row in run.report.values() if row.metric in run.stats]
     written = str(int((run.folder / SUMMARY).stat().st_mtime))
     source: dict[str, Any] = {"dataset_name": run.config.dataset.name, "source_type": "other"}
     source["additional_details"] = {"fingerprint": run.dataset, "questions": str(len(run.questions))}
     system = str(config["translator"].get("model", translator))
-    known = {"deployment_type": "unknown", "model_availability": "unknown"}  # required; a config does not say
+    known = {"deployment_type": "unknown", "model_availability": "unknown"}  # required, but not in a config
     stages = {stage: json.dumps(config[stage]) for stage in ("translator", "guesser", "buzzer") if config.get(stage)}
     metrics = paired.metrics_of([row.metric for row in measured], run)
     document = {
@@ -164,7 +165,7 @@ def every_eval_ever(run: RunFolder) -> str:
 
 
 def _result(row: Row, higher_is_better: bool, source: dict[str, Any]) -> dict[str, Any]:
-    """An entry of `evaluation_results`."""
+    """Return an entry of `evaluation_results`."""
     low, high = BOUNDS.get(row.unit, (-sys.float_info.max, sys.float_info.max))
     score: dict[str, Any] = {"score": row.value, "details": {"signature": row.signature}}
     if row.low is not None and row.high is not None:

@@ -1,4 +1,4 @@
-"""A run's folder (sqa/pipeline/saving.py) read back (two compared: sqa/pipeline/paired.py)."""
+"""Read a run's folder, which sqa/pipeline/saving.py writes (sqa/pipeline/paired.py compares two)."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ from sqa.pipeline.parts import Parts
 from sqa.pipeline.saving import CONFIG, COUNTED, REPORT, STATS, SUMMARY, TIMES, stamp
 from sqa.results import MEASURED, NOTHING, Row
 
-Key = Annotated[str, Meta(pattern=r"^[0-9A-Za-z_-]+\Z")]  # of a stage in the store: the name of its folder
-FileName = Annotated[str, Meta(pattern=r"^[0-9A-Za-z._-]+\Z")]  # in the run's folder
-TRACED = ("translate", "guess", "buzz")  # stages whose rows a trace holds
+Key = Annotated[str, Meta(pattern=r"^[0-9A-Za-z_-]+\Z")]  # stage key, a folder name in the store
+FileName = Annotated[str, Meta(pattern=r"^[0-9A-Za-z._-]+\Z")]  # name of a file in the run's folder
+TRACED = ("translate", "guess", "buzz")  # stages with rows in a trace
 
 
 class _Summary(Struct):
-    """The keys of SUMMARY that are read."""
+    """The keys of SUMMARY in use."""
 
     dataset: str
     signatures: dict[str, str]
     refusals: dict[str, str]
     stages: dict[str, Key] = {}  # msgspec copies it
-    files: dict[FileName, str] = {}  # name -> digest; an earlier version wrote none
+    files: dict[FileName, str] = {}  # name -> digest; empty in runs of an earlier version
 
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """A run's folder as `read` returns it; `open` gives its traces."""
+    """A run's folder as returned by `read`; `open` loads its traces."""
 
     folder: Path
     config: RunConfig
     dataset: str  # fingerprint of the questions
-    signatures: dict[str, str]  # metric -> signature; only the metrics that have a value
+    signatures: dict[str, str]  # metric -> signature; only metrics with a value
     stats: dict[str, np.ndarray]  # metric -> (questions, d)
-    questions: tuple[str, ...]  # ids in order
-    refusals: dict[str, str] = field(default_factory=dict)  # metric -> why it has no value
+    questions: tuple[str, ...]  # ids, in order
+    refusals: dict[str, str] = field(default_factory=dict)  # metric -> reason for a missing value
     stages: dict[str, str] = field(default_factory=dict)  # stage -> store key
-    files: dict[str, str] = field(default_factory=dict)  # name -> digest when it was read; none in a run of no folder
+    files: dict[str, str] = field(default_factory=dict)  # name -> digest when read; empty without a folder
 
     def bytes_of(self, name: str) -> bytes:
         """Return the bytes of a file of the folder.
@@ -59,20 +59,20 @@ class RunFolder:
         Raises DataError if the file is missing, or if it or the run has changed since the folder was read.
         """
         data = _bytes_of(self.folder / name, self.files)
-        if name not in self.files:  # written before SUMMARY, which is another one if the run was written again
+        if name not in self.files:  # an earlier version listed no digests; a rewritten run has another SUMMARY
             _bytes_of(self.folder / SUMMARY, self.files)
         return data
 
     @property
     def times(self) -> dict[str, float] | None:
-        """Wall seconds of the stages; None where the run recorded none.  Damaged: DataError."""
+        """Wall seconds of the stages; None if not recorded.  Raises DataError if the file is damaged."""
         path = self.folder / TIMES
         if not path.is_file():
             return None
         try:
             content = parse_json(self.bytes_of(TIMES))
             times = {str(stage): float(seconds) for stage, seconds in content.get("seconds", content).items()}
-            stages = content.get("stages", self.stages)  # runs of earlier versions name none
+            stages = content.get("stages", self.stages)  # runs of earlier versions lack this key
         except (ValueError, TypeError, AttributeError) as error:
             raise DataError(f"{path}: damaged ({error}); delete it") from error
         if stages != self.stages:
@@ -81,7 +81,7 @@ class RunFolder:
 
     @property
     def report(self) -> dict[str, Row]:
-        """The rows of its report by metric, with six digits.  Another header or a broken line: DataError."""
+        """The report's rows by metric, to six digits.  Raises DataError for another header or a broken line."""
         path = self.folder / REPORT
         try:
             header, *lines = self.bytes_of(REPORT).decode().removesuffix("\n").split("\n")
@@ -94,17 +94,17 @@ class RunFolder:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The counts of its report by name.  Without EMPTY_SENTENCES: DataError."""
+        """The report's counts by name.  Raises DataError if EMPTY_SENTENCES is missing."""
         counts = {name: int(row.value) for name, row in self.report.items() if row.unit in COUNTED}
         if EMPTY_SENTENCES not in counts:
             raise DataError(f"{self.folder / REPORT}: has no line {EMPTY_SENTENCES}; run the config again")
         return counts
 
     def open(self, parts: Parts | None = None) -> FinishedRun:
-        """The questions and traces, from the store beside the folder: no model or data set is loaded, nothing computed.
+        """Return questions and traces from the store beside the folder; load no models and compute nothing.
 
-        If the store lacks the questions (it is of an earlier version), the data set is read.  DataError if that has
-        changed, or the store lacks the run's stages or has them in another schema.
+        If the store of an earlier version lacks the questions, the data set is read.  Raises DataError if the data set
+        has changed, or if the store lacks the run's stages or has another schema.
         """
         if "translate" not in self.stages:
             raise DataError(f"{self.folder / SUMMARY}: names no stages; run the config again")
@@ -121,7 +121,7 @@ class RunFolder:
 
 
 def _report_row(line: str) -> Row:
-    """Parse a line of a report; raise ValueError for anything else."""
+    """Parse a line of a report.  Raises ValueError for anything else."""
     metric, *numbers, n, unit, signature = line.split("\t", len(MEASURED) - 1)
     value, low, high = (None if cell == NOTHING else float(cell) for cell in numbers)
     if not all(math.isfinite(number) for number in (value, low, high) if number is not None):
@@ -146,9 +146,10 @@ class FinishedRun:
 
 
 def read(folder: Path) -> RunFolder:
-    """Read a run's folder back.
+    """Read a run's folder.
 
-    Raises ConfigError for a folder without a finished run, DataError for a damaged file or one of another run.
+    Raises ConfigError for a folder without a finished run, and DataError for a damaged file or a file of another
+    run.
     """
     for name in (CONFIG, SUMMARY, STATS):
         if not (folder / name).is_file():
@@ -162,7 +163,7 @@ def read(folder: Path) -> RunFolder:
     config = run_in(_bytes_of(folder / CONFIG, summary.files), str(folder / CONFIG), folder)
     table = read_table(folder / STATS, SCORES, stamp(summary.dataset), partial(_read, digests=summary.files))
     scores = scores_rows(table)
-    for name in summary.files:  # those too that were not read yet
+    for name in summary.files:  # including files not read yet
         _bytes_of(folder / name, summary.files)
     refusals = summary.refusals
     signatures = {name: signature for name, signature in summary.signatures.items() if name not in refusals}
@@ -177,7 +178,7 @@ def read(folder: Path) -> RunFolder:
 
 
 def _bytes_of(path: Path, digests: Mapping[str, str]) -> bytes:
-    """Return a file's bytes; raise DataError if it is missing or has another digest than the one listed."""
+    """Return a file's bytes.  Raises DataError if the file is missing or its digest differs from the listed one."""
     try:
         return _read(path, digests)
     except OSError as error:
@@ -193,12 +194,12 @@ def _read(path: Path, digests: Mapping[str, str]) -> bytes:
 
 
 def open_run(folder: Path, parts: Parts | None = None) -> FinishedRun:
-    """The run that `sqa run` wrote to `folder`: `read`, then `RunFolder.open`."""
+    """Return the run that `sqa run` wrote to `folder`: `read`, then `RunFolder.open`."""
     return read(folder).open(parts)
 
 
 def unreached(traces: Iterable[QuestionTrace]) -> list[str]:
-    """A line that says so if no question is answered: the threshold is above every score."""
+    """Return a list with a note if no question is answered because every score is below the threshold."""
     buzzes = [buzz for trace in traces for buzz in trace.buzzes or ()]
     if not buzzes or any(buzz.buzz for buzz in buzzes):
         return []

@@ -1,12 +1,12 @@
-"""A run's folder as it is written, here or taken to another process (read: sqa/pipeline/folder.py).
+"""Write a run's folder, here or in another process (sqa/pipeline/folder.py reads it).
 
     <runs>/<name>/report.tsv     one line per metric: value, interval, unit, signature
-    <runs>/<name>/config.yaml    the whole config, defaults included; `sqa run` takes it back
-    <runs>/<name>/stats.npz      additive statistics per question and metric: all that `sqa compare` needs
+    <runs>/<name>/config.yaml    the whole config, defaults included; `sqa run` accepts it
+    <runs>/<name>/stats.npz      additive statistics per question and metric, the input of `sqa compare`
     <runs>/<name>/run.json       store keys of the stages, data set fingerprint, signatures, digests of the other files
 
-The same config on the same data gives the same bytes in all four.  run.json is written last and removed first, so a
-folder that has it is whole.
+The same config on the same data gives identical bytes in all four files.  run.json is written last and removed first,
+so a folder that contains it is complete.
 """
 
 import json
@@ -31,14 +31,14 @@ from sqa.pipeline.engine import EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
 from sqa.results import Frame, Row, row_of
 
 REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.npz"
-TIMES = "times.json"  # {"stages": {stage: store key}, "seconds": {stage: wall time}}, of stages made in one go
+TIMES = "times.json"  # {"stages": {stage: store key}, "seconds": {stage: wall time}}, of stages completed in one go
 RESAMPLES = 1000
 UNKNOWN_PAGES = PRINTED[2]
-COUNTED = ("questions", "sentences", "replies", "tokens")  # units of lines that count
+COUNTED = ("questions", "sentences", "replies", "tokens")  # units of counts
 
 
 def report(result: RunResult) -> Frame:
-    """Return a row for each metric of the run, then the counts of empty output and unknown pages."""
+    """Return a row per metric of the run, followed by the counts of empty output and unknown pages."""
     rows = [_metric_row(result, metric) for metric in result.metrics]
     for name, unit in ((EMPTY_QUESTIONS, "questions"), (EMPTY_SENTENCES, "sentences")):
         empty, of = map(int, result.stats[name].sum(axis=0))
@@ -47,7 +47,7 @@ def report(result: RunResult) -> Frame:
         signature = "the guesser does not know the answer page; scored as wrong"
         n = len(result.questions)
         rows.append(Row((), UNKNOWN_PAGES, result.unknown_pages, n=n, unit="questions", signature=signature))
-    if hasattr(result.config.translator.options, "prices"):  # of a language model
+    if hasattr(result.config.translator.options, "prices"):  # a language model
         from sqa.pipeline import usage
 
         rows += usage.rows(result.store, result.stages["translate"])
@@ -67,14 +67,14 @@ def _metric_row(result: RunResult, metric: Any) -> Row:
 
 
 def save(result: RunResult, runs: Path) -> Path:
-    """Write the folder of a run: `pack`, then `unpack`.  Returns the folder."""
+    """Write the folder of a run (`pack`, then `unpack`) and return it."""
     folder = runs / result.config.name
     unpack(pack(result), folder)
     return folder
 
 
 def pack(result: RunResult) -> dict[str, bytes]:
-    """Return the files of a run's folder by name, for this process or another one to write: `unpack`."""
+    """Return the files of a run's folder by name, for `unpack` in this or another process."""
     stage = result.stages["score"]
     summary = {
         "dataset": stage.dataset,
@@ -108,10 +108,10 @@ def pack(result: RunResult) -> dict[str, bytes]:
 
 
 def unpack(files: Mapping[str, bytes], folder: Path) -> None:
-    """Write the files of `pack`, all or none; times of the same stages stay.
+    """Write the files of `pack`, all or none; recorded times of the same stages are kept.
 
-    A full disk leaves the run that was there.  The folder is locked meanwhile: of several equal runs each reads the
-    times of the one before it.
+    On a full disk the previous run stays.  The folder is locked, so of several equal runs each sees the times of the
+    previous one.
     """
     with held(folder):
         stages = parse_json(files[SUMMARY])["stages"]
@@ -120,7 +120,7 @@ def unpack(files: Mapping[str, bytes], folder: Path) -> None:
 
 
 def hub_models(config: object) -> dict[str, str]:
-    """Name -> commit of every model of the Hugging Face hub that a config names and this machine has."""
+    """Return name -> commit of every Hugging Face hub model that a config names and this machine has."""
     if isinstance(config, (tuple, list)):
         return {name: commit for inner in config for name, commit in hub_models(inner).items()}
     if not is_dataclass(config):
@@ -152,7 +152,7 @@ def places(config: object, key: str = "") -> dict[str, str]:
 
 
 def weights(config: RunConfig) -> dict[str, str]:
-    """ "weights of the guesser" -> first digits of the digest of the files of each component's model."""
+    """Return "weights of the guesser" -> first digits of the digest of the model files, for each component."""
     digests = {}
     for part in ("translator", "guesser", "buzzer"):
         component = getattr(config, part)
@@ -163,7 +163,7 @@ def weights(config: RunConfig) -> dict[str, str]:
 
 
 def stages_of(folder: Path) -> dict[str, str]:
-    """Store keys by stage of the run in a folder; empty where it is missing or damaged."""
+    """Return stage -> store key of the run in a folder; empty if it is missing or damaged."""
     try:
         return dict(parse_json((folder / SUMMARY).read_bytes())["stages"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -171,7 +171,7 @@ def stages_of(folder: Path) -> dict[str, str]:
 
 
 def times_of(folder: Path, keys: Mapping[str, str]) -> dict[str, float]:
-    """The times that an earlier run in this folder recorded of the same stages, which are not made again."""
+    """Return the times that an earlier run in this folder recorded for the same stages."""
     try:
         earlier, times = stages_of(folder), parse_json((folder / TIMES).read_bytes())["seconds"]
         return {name: seconds for name, seconds in times.items() if earlier.get(name) == keys.get(name)}
