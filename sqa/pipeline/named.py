@@ -1,4 +1,4 @@
-"""Parts named on a command line: a translator that programs feed word by word, a guesser and a buzzer for servers."""
+"""Parts named on a command line: a translator fed word by word by programs, a guesser and a buzzer for servers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,20 +10,20 @@ from sqa.core.types import Buzzer, Guesser, Translator
 from sqa.files.yaml_reader import is_config, parse_yaml
 from sqa.pipeline.config import ComponentConfig, load_run, of_parts
 
-GUESSER, BUZZER = "bm25", "{name: mlp, model: bm25}"  # when none is named
+GUESSER, BUZZER = "bm25", "{name: mlp, model: bm25}"  # defaults
 
 
 def translator_config(text: str) -> ComponentConfig:
-    """The config of `--translator`, see `translator_from`."""
+    """Return the config of `--translator`, see `translator_from`."""
     if is_config(text):
         return load_run(Path(text)).translator
     return of_parts(translator=_parsed("--translator", text)).translator
 
 
 def translator_from(text: str) -> Translator:
-    """The translator of `--translator`: YAML as under `translator:` in a config, or a config file.
+    """Return the translator of `--translator`: YAML as under `translator:` in a config, or a config file.
 
-    ConfigError: invalid, or a translator of whole data sets only.
+    Raises ConfigError if the text is invalid or the translator needs a whole data set.
     """
     component = translator_config(text)
     translator = TRANSLATORS.build(component.name, component.options)
@@ -35,9 +35,10 @@ def translator_from(text: str) -> Translator:
 
 
 def contestant_from(guesser: str = "", buzzer: str = "") -> tuple[Guesser, Buzzer | None]:
-    """The guesser of `--guesser` and the buzzer of `--buzzer`: YAML as in a config ("none": no buzzer).
+    """Return the guesser of `--guesser` and the buzzer of `--buzzer`, given as YAML like in a config.
 
-    `guesser` may be a run's config file instead: its guesser, and if `buzzer` is "" its buzzer.  Invalid: ConfigError.
+    The buzzer "none" means no buzzer.  `guesser` may also be a run's config file; its guesser is used, and its buzzer
+    if `buzzer` is "".  Raises ConfigError for invalid values.
     """
     if is_config(guesser):
         run = load_run(Path(guesser))

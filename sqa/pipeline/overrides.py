@@ -1,9 +1,9 @@
-"""Keys of a config given beside it: `k=9 guesser.name=gru` on a command line, `k=9` from Python.
+"""Override keys of a config: `k=9 guesser.name=gru` on a command line, `k=9` from Python.
 
-A key is written with its dots (`guesser.name`, `dataset.limit`), or by its last word where only one part of the run has
-such a key (`k`, `limit`).  A value is YAML.  `guesser=gru` takes another guesser, with that one's own defaults;
-`guesser.name=gru` keeps the other keys; `dataset=xqb-pl` is `dataset.name=xqb-pl`.  The result passes the same checks
-as a file, and the run's name names the overrides: two configs never share a folder.
+A key is written with dots (`guesser.name`, `dataset.limit`), or as its last word if only one part of the run has
+that key (`k`, `limit`).  A value is YAML.  `guesser=gru` selects another guesser with its own defaults;
+`guesser.name=gru` keeps the other keys; `dataset=xqb-pl` means `dataset.name=xqb-pl`.  The result is checked like a
+file.  The run's name includes the overrides, so two configs never share a folder.
 """
 
 import copy
@@ -32,30 +32,30 @@ from sqa.pipeline.config import (
 )
 
 TOP = tuple(field.name for field in dataclasses.fields(RunConfig))
-DIGITS = 8  # of the config's digest in a run's name
-LONGEST = 80  # characters of a run's name before its digest
+DIGITS = 8  # digits of the config's digest in a run's name
+LONGEST = 80  # characters of a run's name before the digest
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """One key and its value."""
+    """A key and its value."""
 
     key: str  # "k", "guesser.name"
-    value: Any  # plain values, as YAML has them
+    value: Any  # plain YAML values
 
     def __str__(self) -> str:
         return f"{self.key}={self.value if isinstance(self.value, str) else _flow(self.value)}"
 
 
 def parsed(words: Iterable[str]) -> tuple[Override, ...]:
-    """Overrides of a command line, KEY=VALUE each.  ConfigError lists all invalid words."""
+    """Parse overrides of a command line, KEY=VALUE each.  Raises ConfigError with all invalid words."""
     return tuple(Override(key, _yaml(key, text)) for key, text in _split(words))
 
 
 def parsed_axes(words: Iterable[str]) -> tuple[tuple[Override, ...], ...]:
-    """The axes of a sweep, KEY=VALUE,VALUE,... each; a comma within brackets or quotes belongs to its value.
+    """Parse the axes of a sweep, KEY=VALUE,VALUE,... each; commas within brackets or quotes do not separate.
 
-    A key without a value, or with a value twice: ConfigError.
+    Raises ConfigError for a key without a value or with a repeated value.
     """
     axes = {key: tuple(Override(key, value) for value in _yaml(key, f"[{text}]")) for key, text in _split(words)}
     problems = [f"{key}: at least one value is needed" for key, axis in axes.items() if not axis]
@@ -66,14 +66,15 @@ def parsed_axes(words: Iterable[str]) -> tuple[tuple[Override, ...], ...]:
 
 
 def load_with(path: Path, overrides: Sequence[Override]) -> RunConfig:
-    """A run's YAML with overrides: `sqa.pipeline.config.load_run` without any.  ConfigError lists all problems."""
+    """Load a run's YAML with overrides, like `sqa.pipeline.config.load_run`.  Raises ConfigError with all problems."""
     return overridden(read_yaml(path), name_of(path), overrides, str(path), Path(path).parent)
 
 
 def load_study(path: Path, cls: type[C], words: Sequence[str]) -> C:
-    """A study's YAML (`sqa.pipeline.config.load`) with KEY=VALUE words; its name, unless given, names them.
+    """Load a study's YAML (`sqa.pipeline.config.load`) with KEY=VALUE words.
 
-    A key is written with its dots.  Where the file has a list, VALUE may leave out the brackets: k=3,6,full.
+    The words become part of the study's name unless one of them is `name=...`.  A key is written with dots.  For a
+    list, VALUE may omit the brackets: k=3,6,full.
     """
     mapping, pairs = copy.deepcopy(read_yaml(path)), _split(words)
     overrides = []
@@ -86,7 +87,10 @@ def load_study(path: Path, cls: type[C], words: Sequence[str]) -> C:
 
 
 def grid(path: Path, axes: Sequence[Sequence[Override]]) -> list[tuple[tuple[Override, ...], RunConfig]]:
-    """Every combination of the axes with its config, the last axis fastest; ConfigError lists all problems."""
+    """Return every combination of the axes with its config, the last axis fastest.
+
+    Raises ConfigError with all problems.
+    """
     mapping, configs, problems = read_yaml(path), [], list[str]()
     for chosen in itertools.product(*axes):
         try:
@@ -102,7 +106,7 @@ def grid(path: Path, axes: Sequence[Sequence[Override]]) -> list[tuple[tuple[Ove
 def overridden(
     mapping: Mapping[str, Any], name: str, overrides: Sequence[Override], source: str, folder: Path | None
 ) -> RunConfig:
-    """The run of plain values, called `name` unless they give one, with overrides; `source` names it in errors."""
+    """Return a run from plain values with overrides; `name` is the default name, `source` the origin in errors."""
     whole = copy.deepcopy(dict(mapping))
     whole.setdefault("name", name)
     keys = [override.key for override in overrides]
@@ -116,7 +120,7 @@ def overridden(
 
 
 def named(config: Any, words: Iterable[str]) -> Any:
-    """The same run or study under a unique name: its name, words that describe it, digits of the config's digest."""
+    """Return a run or study with a unique name: its name, words that describe it, digits of the config's digest."""
     plain = to_mapping(config)
     del plain["name"]
     slugs = (re.sub(r"[^\w.+]+", "_", word).strip("_.") for word in words)
@@ -125,7 +129,7 @@ def named(config: Any, words: Iterable[str]) -> Any:
 
 
 def _slug(override: Override) -> str:
-    """An override in a folder's name: k9, gru; nothing for a list or a mapping."""
+    """Return an override as part of a folder's name: k9, gru; "" for a list or a mapping."""
     value, last = override.value, override.key.rpartition(".")[2]
     if isinstance(value, Mapping | list):
         return ""
@@ -134,7 +138,7 @@ def _slug(override: Override) -> str:
 
 
 def _apply(whole: dict[str, Any], overrides: Sequence[Override], folder: Path | None) -> dict[str, Override]:
-    """Set every key in `whole`, those that name a part before those that are searched in the parts; full key -> it."""
+    """Set the keys in `whole` and return full key -> override; parts' names are set first, as keys depend on them."""
     by_key: dict[str, Override] = {}
     for override in sorted(overrides, key=lambda o: "." not in o.key and o.key not in TOP):
         key = override.key if "." in override.key or override.key in TOP else _full_key(whole, override, folder)
@@ -146,7 +150,7 @@ def _apply(whole: dict[str, Any], overrides: Sequence[Override], folder: Path | 
 
 
 def _full_key(whole: Mapping[str, Any], override: Override, folder: Path | None) -> str:
-    """The dotted form of a key without dots: in the one part that has it."""
+    """Return the dotted form of a key without dots, from the only part that has it."""
     options = {f"dataset.{field.name}": field.name for field in dataclasses.fields(DatasetConfig)}
     unknown, reason = list[str](), ""
     for part, registry in PARTS.items():
@@ -158,7 +162,7 @@ def _full_key(whole: Mapping[str, Any], override: Override, folder: Path | None)
             cls = registry.config_class(own.located(name, folder))
             names = [field.name for field in dataclasses.fields(cls)]
             reason = reason or did_you_mean(override.key, (), cls)
-        except ConfigError as error:  # an unknown part, reported below or with the other problems of the config
+        except ConfigError as error:  # an unknown part, reported below or with the config's other problems
             unknown += [f"{part}.name: {problem}" for problem in error.problems]
             continue
         names += [OTHER_LANGUAGES] if part == "translator" else []
@@ -171,14 +175,14 @@ def _full_key(whole: Mapping[str, Any], override: Override, folder: Path | None)
     if not matches:
         near = reason or did_you_mean(override.key, [*options.values(), *TOP])
         raise ConfigError(f"{override}: neither the run nor a part of it has the key {override.key!r}{near}")
-    # `translator.k` is `translator.policy.k` where the file has `policy: {name: wait-k, k: 6}`
+    # `translator.k` means `translator.policy.k` if the file has `policy: {name: wait-k, k: 6}`.
     part, _, option = matches[0].partition(".")
     policy = whole[part].get("policy") if isinstance(whole.get(part), Mapping) else None
     return f"{part}.policy.{option}" if isinstance(policy, Mapping) and option in policy else matches[0]
 
 
 def _set(whole: dict[str, Any], key: str, override: Override) -> None:
-    """Set a dotted key; a part given by its name alone becomes a mapping."""
+    """Set a dotted key; a part given only by name becomes a mapping."""
     *parents, last = key.split(".")
     mapping = whole
     for parent in parents:
@@ -192,7 +196,7 @@ def _set(whole: dict[str, Any], key: str, override: Override) -> None:
 
 
 def _attributed(problem: str, by_key: Mapping[str, Override], source: str) -> str:
-    """A problem with the override that caused it, or with the file."""
+    """Prefix a problem with the override that caused it, or with the file."""
     for key, override in by_key.items():
         if re.match(rf"{re.escape(key)}(?![\w])", problem):
             return f"{override}: {problem}"
@@ -218,7 +222,7 @@ def _check_once(keys: Sequence[str]) -> None:
 
 
 def _repeated(values: Iterable[str]) -> list[str]:
-    """The values that occur more than once, each once."""
+    """Return the values that occur more than once, each once."""
     listed = list(values)
     return [value for value in dict.fromkeys(listed) if listed.count(value) > 1]
 
@@ -231,7 +235,7 @@ def _yaml(key: str, text: str) -> Any:
 
 
 def _flow(value: Any) -> str:
-    """A value as YAML has it in a line."""
+    """Return a value as one line of YAML."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     return str(value)

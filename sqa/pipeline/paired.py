@@ -1,4 +1,4 @@
-"""Two finished runs compared metric by metric, paired over questions; the metrics of a finished run."""
+"""Compare two finished runs metric by metric, paired over questions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from sqa.results import defined
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """Two runs by one metric, paired over questions: difference a - b, 95% percentile interval, two-sided p-values."""
+    """Comparison of two runs by one metric: difference a - b, 95% percentile interval, two-sided p-values."""
 
     metric: str
     a: float
@@ -33,9 +33,9 @@ class ComparisonRow:
 def compare(
     a: RunFolder, b: RunFolder, n_resamples: int = RESAMPLES, wanted: Sequence[str] = ()
 ) -> tuple[list[ComparisonRow], list[str]]:
-    """Paired differences a - b of the metrics both runs have (only the `wanted` ones), and a note for each left out.
+    """Return paired differences a - b of common metrics (`wanted` ones, if any), and a note per metric left out.
 
-    The runs must be on the same questions (ConfigError otherwise); a metric must have the same signature in both.
+    The runs must have the same questions (ConfigError otherwise), and a metric the same signature in both.
     """
     if a.dataset != b.dataset or a.questions != b.questions:
         raise ConfigError(on_other_questions(a, b))
@@ -68,14 +68,14 @@ def compare(
 
 
 def _difference(a: str, b: str) -> str:
-    """Of two signatures: the parts that only one of them has, and both whole."""
+    """Describe two signatures: the parts that only one of them has, and both in full."""
     first, second = a.split("|"), b.split("|")
     only = ([part for part in first if part not in second], [part for part in second if part not in first])
     return f" ({' and '.join('|'.join(parts) or 'nothing there' for parts in only)}): {a} and {b}"
 
 
 def metrics_of(names: Sequence[str], run: RunFolder) -> list[Any]:
-    """The metrics of these names, those of the run's `quality:` included."""
+    """Return the metrics of these names, including those of the run's `quality:`."""
     entries = {entry.name: entry for entry in run.config.quality}
     metrics = {m.name: m for m in metric_names.build([m for m in run.config.metrics if metric_names.is_own(m)])}
     metrics |= {m.name: m for m in metric_names.build([m for m in names if m not in entries and m not in metrics])}
@@ -87,6 +87,6 @@ def metrics_of(names: Sequence[str], run: RunFolder) -> list[Any]:
 
 
 def on_other_questions(a: RunFolder | FinishedRun, b: RunFolder | FinishedRun) -> str:
-    """Why two runs cannot be compared."""
+    """Return the error message for two runs with different questions."""
     sizes = " and ".join(f"{run.config.dataset.name}, {len(run.questions)}" for run in (a, b))
     return f"{a.folder} and {b.folder}: not on the same questions ({sizes})"

@@ -1,4 +1,4 @@
-"""Questions and components, loaded once; fingerprints of components."""
+"""Load and share questions and components; compute fingerprints of components."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ if TYPE_CHECKING:
     from sqa.core.own.code import Code
 
 
-DIGITS = 12  # of a digest in `key_parts`
-SHOWN = 60  # characters of a fingerprint() that is shown as it is, not by its digest
+DIGITS = 12  # digits of a digest in `key_parts`
+SHOWN = 60  # characters of the longest fingerprint() shown in full, not as a digest
 
 
 class Parts:
     """Questions and components, each loaded once and shared by all runs with the same Parts.
 
-    `keep`: the number of components kept, those used last; None = all.  One whose code was edited is built again.
+    `keep`: number of most recently used components to keep; None = all.  A component is rebuilt if its code was
+    edited.
     """
 
     def __init__(self, keep: int | None = None) -> None:
@@ -41,35 +42,35 @@ class Parts:
         self._datasets: dict[DatasetConfig, tuple[list[Question], str]] = {}
 
     def questions(self, config: DatasetConfig) -> list[Question]:
-        """The questions of a data set."""
+        """Return the questions of a data set."""
         return self.dataset(config)[0]
 
     def dataset(self, config: DatasetConfig) -> tuple[list[Question], str]:
-        """The questions of a data set and their fingerprint."""
+        """Return the questions of a data set and their fingerprint."""
         if config not in self._datasets:
             questions = load_questions(config.name, config.limit)
             self._datasets[config] = questions, dataset_fingerprint(questions)
         return self._datasets[config]
 
     def whole(self, config: DatasetConfig) -> Callable[[], Sequence[Question]] | None:
-        """The questions of a data set without its limit, loaded when called; None where there is no limit."""
+        """Return a loader of the data set without its limit; None if it has no limit."""
         return None if config.limit is None else lambda: self.questions(replace(config, limit=None))
 
     def component(self, registry: Registry, config: ComponentConfig) -> Any:
-        """The component of a config.  One without the methods of its kind: ConfigError."""
+        """Return the component of a config.  Raises ConfigError if it lacks methods of its kind."""
         identity = f"{registry.kind} {config!r}"
         return self._built(identity, lambda: _component(registry, config))
 
     def quality(self, config: QualityConfig) -> Any:
-        """The metric of an entry of `quality:`; if it is not available, one that gives the reason (`not_computed`)."""
+        """Return the metric of a `quality:` entry; a `not_computed` metric with the reason if it is not available."""
         return self._built(f"quality {config!r}", lambda: _quality(config))
 
     def codes(self, component: object) -> tuple[Code, ...]:
-        """The code of your own that a component consists of."""
+        """Return the code of your own that a component consists of."""
         return next((codes for built, codes in self._components.values() if built is component), ())
 
     def _built(self, identity: str, build: Callable[[], Any]) -> Any:
-        """Return a component, kept as the last one used; it is built unless it is kept and its code is the same."""
+        """Return a component from the cache, marked as last used; build it if it is missing or its code has changed."""
         entry = self._components.pop(identity, None)
         if entry is None or not all(code.current() for code in entry[1]):
             before = len(BUILT)
@@ -106,9 +107,9 @@ def check_questions(
     questions: Sequence[Question],
     whole: Callable[[], Sequence[Question]] | None = None,
 ) -> None:
-    """ConfigError or DataError for questions of another language, or others than those of the translator's file.
+    """Raise ConfigError or DataError if the questions do not fit the translator's language or file.
 
-    `whole` gives the data set that `questions` are the beginning of; a file may continue after them.
+    `whole` gives the full data set, which starts with `questions`; a translator's file may continue after them.
     """
     if isinstance(translator, KnowsLanguages) and not config.other_languages:
         _check_languages(short(config.name), translator.languages, questions)
@@ -146,14 +147,14 @@ def _check_languages(name: str, pair: Any, questions: Sequence[Question]) -> Non
 
 
 def fingerprint_of(registry: Registry, config: ComponentConfig, component: Any) -> str:
-    """A component's own fingerprint: everything but its inputs that its output depends on."""
+    """Return a component's own fingerprint: everything that its output depends on except its inputs."""
     if not isinstance(component, Fingerprinted):
         raise ConfigError(f"{registry.kind} {config.name!r}: a {type(component).__name__} has no fingerprint()")
     return component.fingerprint()
 
 
 def key_parts(part: str, registry: Registry, config: ComponentConfig, built: Any) -> dict[str, str]:
-    """What a component's fingerprint depends on, part by part: its config, files, VERSION constants."""
+    """Return the parts of a component's fingerprint: config, files, VERSION constants."""
     parts = flat(config, part) | _versions((type(built).__module__, registry.target(config.name).partition(":")[0]))
     if said := getattr(built, "own_fingerprint", str)():
         text = said if len(said) <= SHOWN and said.isprintable() else digest(said)[:DIGITS]
@@ -162,7 +163,7 @@ def key_parts(part: str, registry: Registry, config: ComponentConfig, built: Any
 
 
 def flat(config: Any, at: str) -> dict[str, str]:
-    """Dotted key -> value of a config; of a value that names a model or a file, its digest too."""
+    """Return dotted key -> value of a config, with the digest of each model or file that a value names."""
     return _flat(to_mapping(config), at, getattr(config, "name", ""))
 
 
@@ -180,12 +181,12 @@ def _flat(value: Any, at: str, name: str) -> dict[str, str]:
 
 
 def code_parts(codes: Iterable[Code]) -> dict[str, str]:
-    """Return the file of your own that a part consists of -> digest."""
+    """Return the files of a part of your own -> digest."""
     return {f"code of {file.stem}": sha256[:DIGITS] for code in codes for file, sha256 in code.files.items()}
 
 
 def _versions(modules: Iterable[str]) -> dict[str, str]:
-    """The VERSION of modules of the project, and of those that they import."""
+    """Return the VERSION of the project's modules among `modules` and their imports."""
     todo, found = list(modules), dict[str, Any]()
     while todo:
         name = todo.pop()
@@ -198,5 +199,5 @@ def _versions(modules: Iterable[str]) -> dict[str, str]:
 
 
 def in_a_line(error: SqaError) -> str:
-    """An error's text without line breaks."""
+    """Return an error's text without line breaks."""
     return " ".join(str(error).split())

@@ -1,7 +1,7 @@
-"""Worker processes of this machine for the tasks of `sqa.pipeline.spread`.
+"""Run the tasks of `sqa.pipeline.spread` on worker processes of this machine.
 
-Results go through the store, so the same bytes come from any number of workers, and a command that was killed goes on
-where it stopped.  A worker that dies is replaced and its task repeated, at most DEATHS times.
+Results go through the store, so any number of workers gives the same bytes, and a killed command resumes when it is
+run again.  A worker that dies is replaced and its task repeated, at most DEATHS times.
 """
 
 from __future__ import annotations
@@ -23,42 +23,42 @@ from sqa.core.compute import QUOTA, set_for, set_threads
 from sqa.core.errors import RemoteProtocolError
 from sqa.files.processes import end_with_parent
 
-DEATHS = 3  # workers that may die before the command gives up
-FIRST = 1 << 31  # bytes assumed of a worker before one was measured
-AHEAD = 4  # blocks that wait for each worker before another run is planned; more would spoil the order by runs
-UNMEASURED = 1.0  # seconds for a word that are assumed of a group whose first block is being made
-THREADS = 4  # of a large model, whose weights several threads share
+DEATHS = 3  # dead workers that a command tolerates
+FIRST = 1 << 31  # bytes per worker before the first measurement
+AHEAD = 4  # waiting blocks per worker that stop the planning of further runs; more would disturb their order
+UNMEASURED = 1.0  # seconds per word assumed for a group whose first block is in progress
+THREADS = 4  # threads that share the weights of a large model
 
 
 class Call(NamedTuple):
-    """A task for a worker."""
+    """A function call for a worker."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
-    result: int | None = None  # index of its value among the results; None: the value is not a result
+    result: int | None = None  # index of the value among the results; None: not a result
     then: Callable[[Any], Iterable[Call]] = lambda _: ()  # value -> the calls that follow
-    words: int = 0  # of a block of questions; 0 = the call is no block
-    group: str = ""  # the blocks of a group take equally long for each word
-    large: bool = False  # a large model, which is worth THREADS workers' processors
-    gpu: bool = False  # one worker, the same for all such calls, holds the GPU
+    words: int = 0  # size of a block of questions; 0 = not a block
+    group: str = ""  # group of blocks with equal time per word
+    large: bool = False  # needs a large model, which occupies THREADS workers' processors
+    gpu: bool = False  # runs on the only worker that holds the GPU
 
 
-Calls = Callable[[Collection[int]], list[Call]]  # indices of the results that are there -> the remaining calls
+Calls = Callable[[Collection[int]], list[Call]]  # indices of available results -> remaining calls
 
 
 class Waiting:
-    """The calls that wait for a worker, in the order in which workers get them.
+    """The calls that wait for a worker, in priority order.
 
-    Calls that follow a block come first.  Blocks come next, the longest first, by the time that their group took for a
-    word so far; a group without a time comes before the others.  The given calls are begun, the last one first, while
-    fewer than AHEAD blocks wait for each worker.
+    Calls that follow a block come first.  Blocks come next, the longest first, by their group's time per word; a group
+    without a measured time comes before the others.  The given calls are started, from the last, while fewer than
+    AHEAD blocks wait per worker.
     """
 
     def __init__(self, calls: list[Call], workers: int) -> None:
         self._given, self._workers = calls, workers
         self._following: list[Call] = []
         self._blocks: dict[str, list[Call]] = {}  # by group, the longest last
-        self._pace: dict[str, float] = {}  # least seconds for a word, by group
+        self._pace: dict[str, float] = {}  # least seconds per word, by group
 
     def __bool__(self) -> bool:
         return bool(self._given or self._following or self._blocks)
@@ -77,7 +77,7 @@ class Waiting:
         return call
 
     def ended(self, call: Call, value: Any, seconds: float) -> None:
-        """Note the duration of a call and add the calls that follow it."""
+        """Record the duration of a call and add the calls that follow it."""
         if call.words:
             self._pace[call.group] = min(seconds / call.words, self._pace.get(call.group, math.inf))
         for following in call.then(value):
@@ -88,7 +88,7 @@ class Waiting:
 
 
 def in_pool(workers: int, total: int, calls: Calls) -> Iterator[tuple[int, Any]]:
-    """Yield (index, value) of the `total` results of calls, as they are made by at most `workers` processes."""
+    """Yield (index, value) of the `total` results as they complete, computed by at most `workers` processes."""
     done: set[int] = set()
     for deaths in range(DEATHS + 1):
         try:
@@ -104,7 +104,7 @@ def in_pool(workers: int, total: int, calls: Calls) -> Iterator[tuple[int, Any]]
 
 
 def in_process(calls: Calls) -> Iterator[tuple[int, Any]]:
-    """Yield (index, value) of the results of calls that are made in this process."""
+    """Yield (index, value) of the results, computed in this process."""
     waiting = calls(())
     while waiting:
         call = waiting.pop()
@@ -115,7 +115,7 @@ def in_process(calls: Calls) -> Iterator[tuple[int, Any]]:
 
 
 class Pools:
-    """The processes of one attempt: the workers, and one that holds the GPU."""
+    """The processes of one attempt: the workers, and the process that holds the GPU."""
 
     def __init__(self, workers: int, opened: ExitStack) -> None:
         self.workers, self._opened, self._pools = workers, opened, dict[bool, ProcessPoolExecutor]()
@@ -129,11 +129,11 @@ class Pools:
             return self._pools[call.gpu].submit(_measured, call.function, call.arguments, max(1, self.places(call)))
 
     def places(self, call: Call) -> int:
-        """Return the number of workers whose processors a call uses."""
+        """Return the number of workers whose processors a call occupies."""
         return 0 if call.gpu else max(1, min(THREADS, self.workers // 2)) if call.large else 1
 
     def end(self) -> None:
-        """End without the calls that have not begun."""
+        """Stop without starting the pending calls."""
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -166,25 +166,25 @@ def _followed(workers: int, waiting: Waiting) -> Iterator[tuple[int, Any]]:
 
 
 def available(memory: Path = Path("/proc/meminfo"), group: Path = QUOTA.parent) -> int | None:
-    """Return the bytes of memory that this process may still use; None if the system does not say."""
+    """Return the bytes of memory that this process may still use; None if the system does not report them."""
     found = []
     with suppress(OSError, ValueError, KeyError):
         fields = dict(line.split(":") for line in memory.read_text(encoding="ascii").splitlines())
         found.append(int(fields["MemAvailable"].split()[0]) * 1024)
-    with suppress(OSError, ValueError):  # "max" is no number: no limit
+    with suppress(OSError, ValueError):  # "max" means no limit
         limit, used = (int((group / f"memory.{name}").read_text(encoding="ascii")) for name in ("max", "current"))
         found.append(max(0, limit - used))
     return min(found, default=None)
 
 
 def fitting(worker: int, memory: int | None) -> int:
-    """Return how many workers of so many bytes fit three quarters of the memory, at least 1."""
+    """Return the number of workers, at least 1, of `worker` bytes each that fit in three quarters of the memory."""
     return sys.maxsize if memory is None else max(1, memory * 3 // 4 // worker)
 
 
 @contextmanager
 def _without_script() -> Iterator[None]:
-    """Keep workers that start now from executing the user's script, which may have no `if __name__ == "__main__"`."""
+    """Keep new workers from executing the user's script, which may have no `if __name__ == "__main__"`."""
     main = sys.modules["__main__"]
     names = {name: value for name, value in vars(main).items() if name in ("__file__", "__spec__")}
     try:
@@ -201,7 +201,7 @@ def _begin() -> None:
 
 
 def _measured(function: Callable[..., Any], arguments: tuple[Any, ...], threads: int) -> tuple[Any, float, int]:
-    """Return a function's value, its seconds, and the largest memory of this process so far, in bytes."""
+    """Return a function's value, its seconds, and the peak memory of this process in bytes."""
     set_threads(threads)
     start = time.perf_counter()
     value = function(*arguments)

@@ -1,10 +1,10 @@
-"""Scores of metrics that look at texts only, kept in the store by metric and texts.
+"""Scores of text metrics, cached in the store by metric and texts.
 
     <root>/store/quality/<key>/block-0000.npz   segment str  stats list<f64>
 
-The key is the metric's fingerprint (package, model, settings), a row's `segment` the sha256 of source, translation
-and human translation, by sentence too where they are paired: a model scores a text once, in whichever run it occurs.
-A refusal or a failure is a `Score` with the reason, never a number.
+The key is the metric's fingerprint (package, model, settings).  A row's `segment` is the sha256 of source,
+translation and human translation, by sentence if they are paired.  So a model scores a text only once across all
+runs.  A refusal or a failure is a `Score` with the reason, never a number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sqa.files.store import Stage, Store
 from sqa.metrics.quality.text_metric import Segment, not_computed, segment_of
 from sqa.pipeline.parts import in_a_line
 
-CHUNK = 16  # segments after which what is measured is kept
+CHUNK = 16  # segments between two saves of scores
 KEPT = {"segment": "text", "stats": "[f8]"}
 
 
@@ -50,7 +50,7 @@ def score_texts(
 
 
 def _segments(traces: Iterable[QuestionTrace]) -> tuple[dict[str, Segment], dict[str, str]]:
-    """Return the segment of each question, or the reason why it has none."""
+    """Return question id -> segment, and question id -> reason for a missing segment."""
     segments, refused = {}, {}
     for trace in traces:
         try:
@@ -61,7 +61,7 @@ def _segments(traces: Iterable[QuestionTrace]) -> tuple[dict[str, Segment], dict
 
 
 def _measured(metric: TextMetric, segments: Sequence[Segment], store: Store, progress: bool) -> list[tuple[float, ...]]:
-    """Return the statistics of each segment, read from the store where possible."""
+    """Return the statistics of each segment, from the store if possible."""
     identity = metric.fingerprint()
     if identity is None:
         return metric.measure(segments)
@@ -88,7 +88,7 @@ def _kept(store: Store, stage: Stage) -> dict[str, tuple[float, ...]]:
 
 
 def _keep(store: Store, stage: Stage, measured: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
-    """Add to the store's statistics, which another run may have extended meanwhile, and return all of them."""
+    """Add statistics to the store, which another run may have extended in the meantime, and return all of them."""
     with store.working_on(stage):
         rows = {**_kept(store, stage), **measured}
         store.write(stage, 0, table_of(KEPT, sorted(rows.items())))

@@ -1,13 +1,14 @@
-"""Many runs as one graph of Dask: a task is a block of a stage, its result a file in the store.
+"""Run many runs as one Dask graph: a task is a block of a stage, its result a file in the store.
 
     with scheduled("local", Path("runs")):     # or tcp://HOST:PORT, or slurm:FILE.yaml
         main(config, runs)                     # code that calls `current()` distributes its runs over the workers
 
-Only small values go through Dask; blocks go through the store, which every worker and this process must see.  So after
-any crash (of a worker, the scheduler, this process) the store has what was made, and the same command continues.  Two
-schedulers on one store take different orders: only what both have in flight can be made twice.
+Only small values go through Dask; blocks go through the store, which this process and every worker must see.  After
+a crash of a worker, the scheduler or this process, the store has all finished blocks, and the same command
+continues.  Two schedulers on one store use different orders, so only blocks in progress on both can be computed
+twice.
 
-Without `scheduled`, `current()` is None: everything stays in this process and its pool, and no server is started.
+Without `scheduled`, `current()` is None: work stays in this process and its pool, and no server is started.
 """
 
 from __future__ import annotations
@@ -32,20 +33,20 @@ from sqa.pipeline.config import load
 if TYPE_CHECKING:
     from distributed import Client
 
-FAILURES = 30  # workers that may die over one task before it is given up: machines come and go
-# Dask's defaults slow models down: workers return every 64 KiB that they free to the system, and are profiled a hundred
-# times a second.
+FAILURES = 30  # dead workers per task before giving up; clusters remove machines at any time
+# Dask's defaults slow models down: workers return every freed 64 KiB to the system and are profiled 100 times per
+# second.
 LOCAL = {
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
     "distributed.worker.profile.enabled": False,
 }
-RETURN = 600.0  # seconds to wait for a lost scheduler to come back
+RETURN = 600.0  # seconds to wait for the return of a lost scheduler
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class SlurmConfig:
-    """What `--scheduler slurm:FILE` reads; docs/cluster.md has one, explained."""
+    """The file of `--scheduler slurm:FILE`; docs/cluster.md explains an example."""
 
     jobs: Annotated[Count, "Slurm jobs to ask for, each a machine or a part of one"]
     cores: Annotated[Count, "per job; as many workers, each with one thread"] = 1
@@ -61,11 +62,11 @@ class SlurmConfig:
 
 
 class SchedulerGone(RemoteProtocolError):
-    """The scheduler has ended or has not started; the request itself is valid."""
+    """Raised if the scheduler has ended or has not started; the request itself is valid."""
 
 
 class Scheduler:
-    """A Dask scheduler, started or connected to on first use, and the store that its workers share."""
+    """A Dask scheduler, started or connected on first use, and the store that its workers share."""
 
     def __init__(self, spec: str, store: Store) -> None:
         self.spec, self.store = spec, store
@@ -76,7 +77,7 @@ class Scheduler:
         self._cluster: Any = None
 
     def client(self, workers: int) -> Client:
-        """The client; `workers` is the number of processes of a local cluster whose spec gives none."""
+        """Return the client; `workers` is the number of processes of a local cluster if the spec gives none."""
         if self._client is None:
             self._client = self._open(workers)
             assert self._client.scheduler is not None  # it is connected
@@ -106,19 +107,19 @@ class Scheduler:
         return Client(self._cluster)
 
     def _connect(self, deadline: float) -> Client:
-        """A client of the scheduler at the address, waited for until the deadline (`time.monotonic`)."""
+        """Return a client of the scheduler at the address, waiting until the deadline (`time.monotonic`)."""
         from distributed import Client
 
         while True:
             try:
                 return Client(self._argument, timeout=10)
-            except OSError as error:  # a timeout is one too
+            except OSError as error:  # includes timeouts
                 if time.monotonic() > deadline:
                     raise SchedulerGone(f"--scheduler {self.spec}: no scheduler answers; start it first") from error
                 time.sleep(1.0)
 
     def reopen(self) -> Client:
-        """After the scheduler was lost: the client of its replacement; SchedulerGone if there is none in RETURN."""
+        """Return the client of a lost scheduler's replacement.  Raises SchedulerGone if none appears within RETURN."""
         if self._client is None or self._kind != "address":
             raise SchedulerGone(f"--scheduler {self.spec}: is gone; run the same command again, it goes on")
         print(f"sqa: the scheduler is gone; waiting {RETURN:.0f} s for one at {self._argument}", file=sys.stderr)
@@ -127,7 +128,7 @@ class Scheduler:
         return self._client
 
     def close(self) -> None:
-        """End what was started."""
+        """Stop whatever was started."""
         if self._client is not None:
             self._client.close()
         if self._cluster is not None:
@@ -135,7 +136,10 @@ class Scheduler:
 
 
 def parse(spec: str) -> tuple[str, str]:
-    """(kind, argument) of local, local:N, tcp://HOST:PORT, tls://HOST:PORT or slurm:FILE; else ConfigError."""
+    """Return (kind, argument) of local, local:N, tcp://HOST:PORT, tls://HOST:PORT or slurm:FILE.
+
+    Raises ConfigError for any other spec.
+    """
     head, separator, argument = spec.partition(":")
     if head == "local" and (not separator or (argument.isascii() and argument.isdigit() and int(argument) > 0)):
         return "local", argument
@@ -148,7 +152,7 @@ def parse(spec: str) -> tuple[str, str]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without Dask's own log of failures, which the caller reports in one line."""
+    """Silence Dask's log of failures, which the caller reports in one line."""
     log = logging.getLogger("distributed")
     level = log.level
     log.setLevel(logging.CRITICAL)
@@ -166,13 +170,13 @@ def _slurm(config: SlurmConfig) -> Any:
         account=config.account,
         walltime=config.walltime,
         cores=config.cores,
-        processes=config.cores,  # a process per core: models are not thread-safe
+        processes=config.cores,  # one process per core: models are not thread-safe
         memory=config.memory,
         interface=config.interface,
         job_extra_directives=list(config.directives),
         job_script_prologue=list(config.prologue),
         log_directory=config.logs,
-        scheduler_options={"dashboard_address": ":0"},  # a port that is free
+        scheduler_options={"dashboard_address": ":0"},  # any free port
     )
     if config.adaptive:
         cluster.adapt(minimum_jobs=0, maximum_jobs=config.jobs)
@@ -186,9 +190,9 @@ _CURRENT: ContextVar[Scheduler | None] = ContextVar("scheduler", default=None)
 
 @contextmanager
 def scheduled(spec: str | None, runs: Path, store: str | None = None) -> Iterator[None]:
-    """The context in which many runs are distributed by the scheduler; None = they are not.
+    """Return a context in which the scheduler distributes many runs; None = no distribution.
 
-    The blocks go into `store` (a folder or a URL), else into `runs`, a folder that all workers must see.
+    Blocks are written to `store` (a folder or a URL), or to `runs` if that is None.  All workers must see the folder.
     """
     if spec is None:
         if store is not None:
@@ -205,5 +209,5 @@ def scheduled(spec: str | None, runs: Path, store: str | None = None) -> Iterato
 
 
 def current() -> Scheduler | None:
-    """The scheduler of `scheduled`; None = work in this process."""
+    """Return the scheduler of `scheduled`; None means work in this process."""
     return _CURRENT.get()

@@ -1,16 +1,16 @@
-"""Many runs on workers: a task is a block of questions, made by all stages of the runs that go together.
+"""Distribute many runs over workers: a task is a block of questions, computed by all stages of a group of runs.
 
     for folder in run_all([config, ...], runs, workers=workers):                # sweeps, experiments, grids
         ...
     for index, result in spread([Job(config, finish), ...], store, workers):    # the same with any last step
         ...
 
-Runs of one translator on the same questions form a group, and share its translation.  They are planned on a worker
-(which loads their models), then each block that the store lacks is one task, and `finish` is called on a worker after
-the last block.  The workers are processes of this machine (sqa/pipeline/pool.py); inside `scheduled(...)` they are
-Dask's.  Few questions stay in this process, since starting a worker takes longer than they do.
+Runs with the same translator and questions form a group and share its translation.  A group is planned on a worker
+(which loads the models).  Then each block that the store lacks is a task, and `finish` is called on a worker after
+the last block.  The workers are processes of this machine (sqa/pipeline/pool.py), or Dask's inside
+`scheduled(...)`.  Few questions are processed in this process, which is faster than starting a worker.
 
-    for index, value in each(scheduler, function, [(argument, ...), ...], workers):    # work that is no run: a training
+    for index, value in each(scheduler, function, [(argument, ...), ...], workers):    # other work, such as training
         ...
 """
 
@@ -50,27 +50,27 @@ from sqa.pipeline.scheduler import Scheduler, current
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-PARTS = 4  # of a block at most; a batch of fewer questions is slower
-NVIDIA = Path("/dev/nvidiactl")  # there is a GPU, which `device: auto` takes
-PER_WORKER = 8  # tasks submitted ahead for each worker thread
-FEWEST = 4  # worker threads assumed at least, because more may start
-GPU = "GPU"  # resource that a Dask worker claims: dask worker ... --resources GPU=1
-RECOUNT = 10.0  # seconds after which the workers are counted again
+PARTS = 4  # maximum number of parts of a block; smaller batches are slower
+NVIDIA = Path("/dev/nvidiactl")  # exists if there is a GPU, which `device: auto` then uses
+PER_WORKER = 8  # tasks submitted ahead per worker thread
+FEWEST = 4  # minimum number of worker threads assumed, because more may start
+GPU = "GPU"  # Dask resource of a worker: dask worker ... --resources GPU=1
+RECOUNT = 10.0  # seconds between two counts of the workers
 
 Finish = Callable[[Store, Parts], Any]
-Times = Mapping[str, float]  # seconds by stage
-Shard = tuple[int, int]  # number from 0, and number of shards
+Times = Mapping[str, float]  # stage -> seconds
+Shard = tuple[int, int]  # index from 0, number of shards
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run, and what is called on a worker when its blocks are made; its value must be small."""
+    """A run, and a function called on a worker after its blocks are done; its value must be small."""
 
     config: RunConfig
     finish: Finish
     until: str = "score"
-    given: str | None = None  # questions in the store (`Store.keep`), instead of those of config.dataset
-    beside: str = ""  # runs of the same name share work within a process (prefixes that a program has translated)
+    given: str | None = None  # fingerprint of stored questions (`Store.keep`) that replace those of config.dataset
+    beside: str = ""  # runs of the same name share work within a process, such as prefixes translated by a program
 
     @property
     def large(self) -> bool:
@@ -80,12 +80,12 @@ class Job:
 
     @property
     def gpu(self) -> bool:
-        """Whether the translator computes on a GPU."""
+        """Whether the translator runs on a GPU."""
         device = str(getattr(self.config.translator.options, "device", "cpu"))
         return device.startswith("cuda") or (device == "auto" and current() is None and NVIDIA.exists())
 
     def group(self) -> str:
-        """Equal for runs whose blocks are made by one task."""
+        """Return a key that is equal for runs whose blocks are computed by one task."""
         shared = self.beside or to_mapping(self.config.translator)
         return digest([to_mapping(self.config.dataset), self.given, shared])
 
@@ -97,9 +97,9 @@ def run_all(
     workers: int | None = None,
     beside: Sequence[str] = (),
 ) -> list[RunFolder]:
-    """Run each config, write its folder, and return the folders in order; finished runs are read back.
+    """Run each config, write its folder, and return the folders in order; finished runs are loaded.
 
-    progress: show one bar that counts runs.  workers: as in `spread`.  beside: of each config, as in `Job`.
+    progress: show a bar that counts runs.  workers: as in `spread`.  beside: `Job.beside` of each config.
     """
     workshop, paths = workshop_of(Store(runs.resolve())), [runs / config.name for config in configs]
     saved = [workshop.finished(config, path) for config, path in zip(configs, paths, strict=True)]
@@ -115,9 +115,10 @@ def run_all(
 
 
 def run_shard(configs: Sequence[RunConfig], runs: Path, shard: Shard, workers: int | None = None) -> bool:
-    """Make a shard's blocks of all runs; return whether the store then has every block of every run.
+    """Compute a shard's blocks of all runs; return True if the store then has every block of every run.
 
-    Other machines may make other shards at the same time: the store takes no locks, and a block appears whole.
+    Other machines may compute other shards concurrently: the store takes no locks, and each block is written
+    atomically.
     """
     store = Store(*shared(str(runs)))
     planned = dict(spread([Job(config, partial(_planned, config)) for config in configs], store, workers, shard))
@@ -127,10 +128,10 @@ def run_shard(configs: Sequence[RunConfig], runs: Path, shard: Shard, workers: i
 def spread(
     jobs: Sequence[Job], store: Store, workers: int | None = None, shard: Shard = (0, 1)
 ) -> Iterator[tuple[int, Any]]:
-    """Yield (index, value of `finish`) of every job as it ends.  The first error ends all.
+    """Yield (index, value of `finish`) of each job as it ends.  The first error cancels all jobs.
 
-    workers: processes, None for one for each processor that this process may use.  Inside `scheduled(...)` the
-    scheduler's store replaces `store`.  shard: makes only its share of the blocks.
+    workers: number of processes; None for one per processor that this process may use.  Inside `scheduled(...)` the
+    scheduler's store replaces `store`.  shard: compute only this share of the blocks.
     """
     scheduler, number = current(), _processes(workers)
     store = store if scheduler is None else scheduler.store
@@ -144,7 +145,7 @@ def spread(
         enough = -(-4 * number // max(1, len(groups))) if pooled else 0
         planning = [_group_call(name, group, store, enough, shard) for name, group in groups.items()]
         if scheduler is not None:
-            random.shuffle(planning)  # schedulers on the same store take different orders
+            random.shuffle(planning)  # schedulers on the same store use different orders
             return planning
         sizes = {name: sum(_size(job, store) for job in group.values()) for name, group in groups.items()}
         return sorted(planning, key=lambda call: (call.large, sizes[call.group]))
@@ -155,7 +156,7 @@ def spread(
 
 
 def _processes(workers: int | None) -> int:
-    """Return the number of worker processes; a process of a user's own pool may have none."""
+    """Return the number of worker processes; a process of a user's own pool cannot have any."""
     return 1 if current_process().daemon else workers or usable()
 
 
@@ -167,9 +168,9 @@ def _size(job: Job, store: Store) -> int:
 def make_ahead(
     work: Work, given: bool, progress: bool, workers: int | None = None
 ) -> tuple[dict[str, int], dict[str, float]]:
-    """Make the missing blocks of a run on workers if they have more than FEW questions.
+    """Compute the missing blocks of a run on workers if they have more than FEW questions.
 
-    A guesser that must see all texts first needs one process.
+    A guesser that must see all texts first requires one process.
 
     Args:
         work: The run.
@@ -224,10 +225,10 @@ def make_ahead(
 def each(
     scheduler: Scheduler, function: Callable[..., Any], given: Sequence[tuple[Any, ...]], workers: int
 ) -> Iterator[tuple[int, Any]]:
-    """(index, value) of a function called on a worker for each of the arguments `given`, as it ends.
+    """Yield (index, value) of a function called on a worker for each of the arguments `given`, as calls end.
 
-    A call whose worker died is repeated on another, so the function must continue from files that it finds.  Arguments
-    and values must be small.  The first error cancels all calls that have not begun.
+    A call whose worker died is repeated on another worker, so the function must resume from its own files.  Arguments
+    and values must be small.  The first error cancels all pending calls.
     """
 
     def calls(done: Collection[int]) -> list[Call]:
@@ -238,9 +239,9 @@ def each(
 
 
 def _group_call(name: str, jobs: dict[int, Job], store: Store, enough: int, shard: Shard) -> Call:
-    """The runs of a group: they are planned, then the blocks of the shard are made, then each is finished.
+    """Return the call that plans a group of runs; computing the shard's blocks and finishing each run follow.
 
-    enough: number of blocks that keeps all workers busy; fewer blocks are made in parts.
+    enough: number of blocks that keeps all workers busy; fewer blocks are split into parts.
     """
     group = tuple(jobs.values())
 
@@ -264,7 +265,7 @@ def _group_call(name: str, jobs: dict[int, Job], store: Store, enough: int, shar
 
 
 def _parts(job: Job, blocks: int, enough: int) -> int:
-    """Return the number of parts that each block is made in; a large model needs the whole block to be fast."""
+    """Return the number of parts per block; a large model is fast only on whole blocks."""
     return 1 if job.large or job.gpu or not blocks else max(1, min(PARTS, -(-enough // blocks)))
 
 
@@ -277,7 +278,7 @@ def _block_calls(
     store: Store,
     ended: Callable[[int, Times], list[Call]],
 ) -> list[Call]:
-    """Return the calls that make a block of the stages of each job; `ended` gives the calls that follow it."""
+    """Return the calls that compute a block of the stages of each job; `ended` gives the calls that follow it."""
     tables: dict[int, Tables] = {}
     seconds: dict[str, float] = {}
     call = partial(Call, words=max(1, words // parts), group=jobs[0].group(), large=jobs[0].large)
@@ -311,13 +312,13 @@ def _block_calls(
 
 
 class _Lost(Exception):
-    """The scheduler lost its tasks."""
+    """Raised if the scheduler lost its tasks."""
 
 
 def _results(
     scheduler: Scheduler, workers: int, total: int, calls: Callable[[Collection[int]], list[Call]]
 ) -> Iterator[tuple[int, Any]]:
-    """The `total` results of calls, by a scheduler or its replacement; `calls(done)` are the remaining calls."""
+    """Yield the `total` results of calls, by a scheduler or its replacement; `calls(done)` are the remaining calls."""
     from distributed.client import ClosedClientError
     from distributed.comm.core import CommClosedError
 
@@ -333,14 +334,14 @@ def _results(
 
 
 def _followed(client: Client, waiting: list[Call]) -> Iterator[tuple[int, Any]]:
-    """The results of calls by one scheduler, submitted as its workers get free, the last call first."""
+    """Yield the results of calls of one scheduler, submitted as workers become free, the last call first."""
     from distributed import as_completed
 
     name, number = uuid4().hex[:12], count()
     open_calls: dict[Future, Call] = {}
-    following = as_completed(loop=client.loop)  # by default the loop of the newest client
-    threads, counted = FEWEST, -math.inf  # worker threads, and when they were counted
-    no_gpu: list[str] = []  # workers that claim none; they get the other tasks while there are any
+    following = as_completed(loop=client.loop)  # the default is the loop of the newest client
+    threads, counted = FEWEST, -math.inf  # worker threads, and the time of counting them
+    no_gpu: list[str] = []  # workers without the GPU resource, preferred for other tasks
     try:
         while waiting or open_calls:
             if time.monotonic() - counted > RECOUNT:
@@ -349,7 +350,7 @@ def _followed(client: Client, waiting: list[Call]) -> Iterator[tuple[int, Any]]:
                 no_gpu = [address for address, worker in workers.items() if GPU not in worker["resources"]]
             while waiting and len(open_calls) < PER_WORKER * threads:
                 call = waiting.pop()
-                key = (f"{call.function.__name__}-{name}", next(number))  # one group: assigned as workers get free
+                key = (f"{call.function.__name__}-{name}", next(number))  # one group: assigned as workers become free
                 where: dict[str, Any] = {"workers": no_gpu, "allow_other_workers": True} if no_gpu else {}
                 where = {"resources": {GPU: 1}} if call.gpu else where
                 future = client.submit(_alone, call.function, call.arguments, key=key, pure=False, **where)
@@ -366,7 +367,7 @@ def _followed(client: Client, waiting: list[Call]) -> Iterator[tuple[int, Any]]:
 
 
 def _value(future: Future) -> Any:
-    """The value of a task; raises its error, or `_Lost`."""
+    """Return the value of a task; raises the task's error or `_Lost`."""
     from distributed.scheduler import KilledWorker
 
     if future.status in ("cancelled", "lost"):
@@ -381,7 +382,7 @@ def _value(future: Future) -> Any:
 
 # ------------------------------------------------------------------------------------------------ tasks of workers
 
-_ALONE = Lock()  # a worker with several threads works on one task at a time: models are not thread-safe
+_ALONE = Lock()  # one task at a time per worker, even with several threads: models are not thread-safe
 
 
 def _alone(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
@@ -390,7 +391,7 @@ def _alone(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
 
 
 def _files(config: RunConfig, store: Store, parts: Parts) -> dict[str, bytes]:
-    """Return the files of a run's folder, on a worker that has all its blocks in the store."""
+    """Return the files of a run's folder, on a worker whose store has all blocks."""
     return pack(run(config, store, parts=parts, progress=False))
 
 
@@ -400,14 +401,14 @@ def _planned(config: RunConfig, store: Store, _: Parts) -> Planned:
 
 
 def _plan(jobs: Sequence[Job], store: Store) -> tuple[list[tuple[Stage, ...]], dict[int, int]]:
-    """The stages of a group of runs, and the words of the blocks that the store lacks of any of them."""
+    """Return the stages of a group of runs, and the sizes in words of blocks that the store lacks for any run."""
     plans = [workshop_of(store).plan(job.config, job.until, job.given) for job in jobs]
     lacking = (store.missing(stage, planned.blocks) for planned in plans for stage in planned.stages)
     return [planned.stages for planned in plans], {b: plans[0].words[b] for b in sorted(set().union(*lacking))}
 
 
 def _make(jobs: Sequence[Job], stages: Sequence[Sequence[Stage]], block: int, store: Store) -> dict[str, float]:
-    """Make one block of the stages of each run; return the seconds of each stage that the store lacked."""
+    """Compute one block of the stages of each run; return the seconds of each stage that the store lacked."""
     seconds: dict[str, float] = {}
     for job, of_job in zip(jobs, stages, strict=True):
         for stage in of_job:
@@ -420,7 +421,7 @@ def _make(jobs: Sequence[Job], stages: Sequence[Sequence[Stage]], block: int, st
 def _make_part(
     jobs: Sequence[Job], stages: Sequence[Sequence[Stage]], part: BlockPart, store: Store
 ) -> tuple[Tables, Times]:
-    """Return the tables of a part of a block by the keys of their stages, and the seconds of each stage."""
+    """Return the tables of a part of a block by stage key, and the seconds of each stage."""
     tables: Tables = {}
     seconds: dict[str, float] = {}
     for job, of_job in zip(jobs, stages, strict=True):

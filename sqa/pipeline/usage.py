@@ -1,6 +1,6 @@
-"""Replies and tokens that a language model spent on translating a run, from its cache or not.
+"""Replies and tokens that a language model used to translate a run, including cached replies.
 
-<runs>/store/translate/<key>/usage-0003.json   those of the fourth block of questions
+<runs>/store/translate/<key>/usage-0003.json   counts of the fourth block of questions
 """
 
 import json
@@ -16,7 +16,7 @@ from sqa.results import Row
 
 @contextmanager
 def counting(store: Store, stage: Stage, index: int, usage: Counter[str]) -> Iterator[None]:
-    """Write what is counted meanwhile in `usage` beside the block of this index."""
+    """Write the counts that accumulate in `usage` during the context, beside the block of this index."""
     usage.clear()
     yield
     store.backend.write(store.folder(stage) / f"usage-{index:04d}.json", json.dumps(usage, sort_keys=True).encode())
@@ -26,11 +26,12 @@ def spent(store: Store, stage: Stage, prices: tuple[float, float] | None = None)
     """Return the counts of a stage's blocks, and their cost if there are prices and the model reports tokens.
 
     Args:
-        store: the store of the run.
-        stage: the stage of the translator.
-        prices: money per million tokens read and written.
+        store: The store of the run.
+        stage: The stage of the translator.
+        prices: Price per million tokens, for input and output.
 
-    Raises DataError if a file is damaged.
+    Raises:
+        DataError: If a file is damaged.
     """
     total, folder = Counter[str](), store.folder(stage)
     for name in store.backend.names(folder):
@@ -46,7 +47,7 @@ def spent(store: Store, stage: Stage, prices: tuple[float, float] | None = None)
 
 
 def rows(store: Store, stage: Stage) -> list[Row]:
-    """Return a report's rows of the counts."""
+    """Return the report's rows of the counts."""
     counts = spent(store, stage)
     n, signature = int(counts.get("replies", 0)), "of the translator"
     units = ("tokens" if name.endswith("tokens") else "replies" for name in counts)
