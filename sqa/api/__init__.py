@@ -1,4 +1,4 @@
-"""What a notebook wants: `sqa.run`, `sqa.load`, `sqa.compare`, `sqa.Experiment` (docs/python.md)."""
+"""The Python interface for notebooks: `sqa.run`, `sqa.load`, `sqa.compare`, `sqa.Experiment` (docs/python.md)."""
 
 from sqa.api.experiment import Experiment, Results
 from sqa.api.runs import Run, compare, load, run

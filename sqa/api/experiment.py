@@ -1,4 +1,4 @@
-"""Translators x guessers x k: every combination run, then one table and one figure."""
+"""Run every combination of translators, guessers and k, and show the results in a table and a figure."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
 
 Part = str | Mapping[str, Any]  # "bm25", or {"name": "waitk", "model": "es-en"}
 KEYS = ("translator", "guesser", "k")
-PRINTED = ("ew", "oracle-ew", "accuracy", "bleu", "dal")  # of results that are printed as they are
-TRAINED_FOR = "its guesser"  # the buzzer that the project bundles for a guesser
+PRINTED = ("ew", "oracle-ew", "accuracy", "bleu", "dal")  # default columns of the printed table
+TRAINED_FOR = "its guesser"  # selects the bundled buzzer of each guesser
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is combined.  Parts are given as in a config; nothing is read or run before `run`."""
+    """An experiment: the parts to combine, given as in a config.  Nothing is read or run before `run`."""
 
     translators: Sequence[Part]
     guessers: Sequence[Part]
-    k: Sequence[K] = ()  # for every translator that has a k; none: each its own
-    buzzer: Part | None = TRAINED_FOR  # for all; the default is the bundled one that was trained for the guesser
+    k: Sequence[K] = ()  # for every translator with a k; empty: each translator's own
+    buzzer: Part | None = TRAINED_FOR  # for all combinations; by default the bundled buzzer of each guesser
     dataset: str = "mini-es"
-    limit: int | None = None  # questions
-    metrics: Sequence[str] = ()  # none: the default set
-    name: str = "experiment"  # how the names of its runs begin
+    limit: int | None = None  # number of questions
+    metrics: Sequence[str] = ()  # empty: the default set
+    name: str = "experiment"  # prefix of the names of runs
     runs: str | Path = "runs"
-    workers: int | None = None  # processes; None: one for each processor
+    workers: int | None = None  # processes; None: one per processor
 
     def run(self, progress: bool = True) -> Results:
-        """Run every combination; what the store has is not made again.  ConfigError lists all problems first."""
+        """Run every combination, reusing stored blocks.  Raises ConfigError with all problems before the first run."""
         configs, problems = [], list[str]()
         for labels, mapping in self._combinations():
             try:
@@ -64,7 +64,7 @@ class Experiment:
         return Results(Result(*labels, Run(run.folder)) for (labels, _), run in zip(configs, made, strict=True))
 
     def _combinations(self) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]]:
-        """(labels of translator, guesser and k) and the config's plain values."""
+        """Yield the labels (translator, guesser, k) and the config's plain values of each combination."""
         for translator, label in zip(map(_mapping, self.translators), _labels(self.translators), strict=True):
             for k in self.k if self.k and _has_k(translator) else (None,):
                 for guesser, other in zip(map(_mapping, self.guessers), _labels(self.guessers), strict=True):
@@ -82,25 +82,25 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Result:
-    """One combination."""
+    """The result of a combination."""
 
     translator: str
     guesser: str
-    k: str  # "-" where the translator has none
+    k: str  # "-" if the translator has no k
     run: Run
 
     def is_baseline_of(self, other: Result, to: str) -> bool:
-        """Whether `to` names this result as the baseline of another: by its k, or by its translator's label."""
+        """Return True if this is the baseline `to` of `other`: a k of the same translator, or a translator's label."""
         same = self.guesser == other.guesser
         return same and (self.translator == to or (self.translator == other.translator and self.k == to))
 
 
 class Results(tuple[Result, ...]):
-    """All combinations, in the order translator, k, guesser; printed, a table of a few metrics."""
+    """All results, in the order translator, k, guesser; printed as a table of a few metrics."""
 
     @property
     def frame(self) -> Frame:
-        """All numbers: a row for each combination and metric, in the columns translator, guesser, k."""
+        """A frame with one row per combination and metric, with columns translator, guesser and k."""
         cells = [(result, (result.translator, result.guesser, result.k)) for result in self]
         rows = (replace(row, cell=cell) for result, cell in cells for row in result.run.rows.values())
         return Frame(KEYS, tuple(rows))
@@ -115,7 +115,7 @@ class Results(tuple[Result, ...]):
         return self.table(*(name for name in PRINTED if name in self._names()))
 
     def table(self, *metrics: str, intervals: bool = False) -> Table:
-        """A row a combination, a column a metric (none named: all), with 95% intervals if wanted."""
+        """Return a row per combination and a column per metric (default: all), optionally with 95% intervals."""
         names = metrics or self._names()
         digits = {name: getattr(self._metric(name), "digits", 0) for name in names}
         rows = []
@@ -129,12 +129,12 @@ class Results(tuple[Result, ...]):
         """Compare each result with a baseline of the same guesser, paired over questions.
 
         Args:
-            metrics: Names of metrics; none for `ew`.
+            metrics: Names of metrics; default: `ew`.
             to: The k of the baseline, with the same translator, or the label of the baseline's translator.
 
         Returns:
-            A frame with a row per compared result and metric: translator, guesser, k, metric, diff (result minus
-            baseline), low, high (95% interval) and p (approximate randomisation).
+            A frame with one row per compared result and metric.  Columns: translator, guesser, k, metric, diff (result
+            minus baseline), low, high (95% interval) and p (approximate randomisation).
 
         Raises:
             ConfigError: If no result has that baseline.
@@ -152,7 +152,7 @@ class Results(tuple[Result, ...]):
         return frames().DataFrame(rows, columns=header)
 
     def plot(self, metric: str = "ew", ax: Axes | None = None) -> Axes:
-        """A metric over k with its 95% bands, a line a translator and guesser; in `ax`, else in a new figure."""
+        """Plot a metric over k with 95% bands, one line per translator and guesser, in `ax` or a new figure."""
         label = getattr(self._metric(metric), "label", metric)
         rows = [
             replace(row, cell=(", ".join(row.cell[:2]), row.cell[2]))
@@ -170,11 +170,14 @@ class Results(tuple[Result, ...]):
         return ax
 
     def _names(self) -> tuple[str, ...]:
-        """The metrics and counts of the runs' reports."""
+        """Return the metrics and counts of the runs' reports."""
         return tuple(dict.fromkeys(row.metric for row in self.frame.rows))
 
     def _metric(self, name: str) -> Any:
-        """A metric of the runs by name; None for a count, and for one without a value.  Unknown: ConfigError."""
+        """Return a metric of the runs by name; None for a count or a metric without a value.
+
+        Raises ConfigError for an unknown name.
+        """
         if name not in self._names():
             raise ConfigError(f"{name!r} is no metric of these runs{did_you_mean(name, self._names())}")
         folder = next((result.run.read for result in self if name in result.run.read.signatures), None)
@@ -186,7 +189,7 @@ def _mapping(part: Part) -> dict[str, Any]:
 
 
 def _labels(parts: Sequence[Part]) -> list[str]:
-    """Names; of parts that share a name, the name with what else they say."""
+    """Return the name of each part; parts with equal names get their other values appended."""
     mappings = list(map(_mapping, parts))
     names = [str(mapping.get("name")) for mapping in mappings]
     return [
@@ -201,7 +204,7 @@ def _has_k(translator: Mapping[str, Any]) -> bool:
 
 
 def _bundled_buzzer(guesser: Mapping[str, Any]) -> dict[str, str]:
-    """The MLP buzzer that comes with the project for a guesser; none was trained: ConfigError."""
+    """Return the config of the bundled MLP buzzer for a guesser.  Raises ConfigError if there is none."""
     name = str(guesser.get("name"))
     if not (DATA / "models" / f"buzzer-mlp-{name}").is_dir():
         raise ConfigError(f"guesser {name!r}: no bundled buzzer was trained for it; give buzzer=..., or buzzer=None")

@@ -1,4 +1,4 @@
-"""Drawings and pages of one run, as notebooks show them."""
+"""Drawings and HTML pages of a run for notebooks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Page:
     """A self-contained HTML page; Jupyter shows it inline, and `save` writes it."""
 
     html: str
-    height: int  # pixels of the inline frame
+    height: int  # height of the inline frame in pixels
 
     def __repr__(self) -> str:
         return f"<page of {len(self.html) / 1000:.0f} kB, shown inline by Jupyter>"
@@ -73,6 +73,6 @@ def over_source(traces: Sequence[QuestionTrace], points: int) -> dict[str, np.nd
 
 
 def _log_rank_at(trace: QuestionTrace, shares: np.ndarray) -> np.ndarray:
-    """Return the answer's log reciprocal rank at the newest word at each share; -4 before the first word."""
+    """Return the answer's log reciprocal rank at the latest word at each share; -4 before the first word."""
     newest = np.searchsorted(trace.fraction, shares + 1e-9, side="right")
     return np.concatenate([[-4.0], log_reciprocal_rank(trace.rank)])[newest]

@@ -1,4 +1,4 @@
-"""One run: made by `run`, read back by `load`, its scores, steps, errors and comparisons as values of Python."""
+"""Create a run (`run`), load it (`load`), and access its scores, steps, errors and comparisons."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sqa.report.plots import Axes
 
 
-_NUMBERS = count()  # of objects that were given as parts
+_NUMBERS = count()  # numbers objects that were given as parts
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class Run:
 
     @cached_property
     def read(self) -> folders.RunFolder:
-        """All that its folder holds."""
+        """The contents of the run's folder."""
         return folders.read(self.folder)
 
     @cached_property
     def opened(self) -> folders.FinishedRun:
-        """Its questions and traces."""
+        """The run's questions and traces."""
         return self.read.open()
 
     @property
@@ -63,15 +63,15 @@ class Run:
 
     @property
     def config(self) -> RunConfig:
-        """Its whole config."""
+        """The run's complete config."""
         return self.read.config
 
     @property
     def questions(self) -> pandas.DataFrame:
-        """A row a question: source, text (its translation), answer, rank, buzz, ew.
+        """A frame with one row per question: source, text (the translation), answer, rank, buzz, ew.
 
-        `rank` is that of the answer at the end (0: not among the guesses), `buzz` the step of the first buzz, `ew` what
-        the question won; missing where no guesser or buzzer ran or nobody buzzed.
+        `rank` is the answer's rank at the last step (0: not among the guesses), `buzz` the step of the first buzz,
+        `ew` the question's expected wins.  A value is missing if no guesser or buzzer ran, or if there was no buzz.
         """
         won = self.read.stats.get("ew")
         rows = []
@@ -86,12 +86,12 @@ class Run:
 
     @property
     def traces(self) -> list[QuestionTrace]:
-        """Everything that happened, a trace a question."""
+        """The traces of all questions, one per question."""
         return list(self.opened.traces)
 
     @property
     def metrics(self) -> dict[str, float]:
-        """metric -> value over all questions; metrics without a value are left out, see `refusals`."""
+        """Metric -> value over all questions; metrics without a value are in `refusals`."""
         values = {}
         for metric in paired.metrics_of(list(self.read.signatures), self.read):
             try:
@@ -102,27 +102,27 @@ class Run:
 
     @cached_property
     def rows(self) -> dict[str, Row]:
-        """The rows of its report.tsv by metric, to six digits."""
+        """The rows of report.tsv by metric, to six digits."""
         return self.read.report
 
     @property
     def intervals(self) -> pandas.DataFrame:
-        """A row a metric: value, low and high (95% over questions), n, unit, signature, as report.tsv has them."""
+        """A frame with one row per metric, as in report.tsv: value, low, high (95% interval), n, unit, signature."""
         table = Frame((), tuple(self.rows.values())).table().to_frame().set_index("metric")
         return table.astype(dict.fromkeys(("value", "low", "high"), float))
 
     @property
     def refusals(self) -> dict[str, str]:
-        """metric -> why it has no value."""
+        """Metric -> reason for a missing value."""
         return dict(self.read.refusals)
 
     def steps(self) -> pandas.DataFrame:
-        """Return a row per target word.
+        """Return one row per target word.
 
         Returns:
             A frame with the columns question, step (from 0), word, g (source words read of its sentence), share (of
-            the question's source characters read, 0 to 1), guess (the best one, empty if there is none), rank (of the
-            answer, 0: not among the guesses), score (of the buzzer) and buzz.
+            the question's source characters read, 0 to 1), guess (the best one, or empty), rank (of the answer,
+            0: not among the guesses), score (of the buzzer) and buzz.
         """
         traces = self.opened.traces
         table = frames().DataFrame(list(steps(traces)), columns=list(Step._fields))
@@ -185,18 +185,18 @@ class Run:
         return ids.index(question)
 
     def errors(self) -> pandas.DataFrame:
-        """A row a step-wise error, worst first, in the columns of `sqa diagnose`."""
+        """A frame with one row per step-wise error, worst first, with the columns of `sqa diagnose`."""
         from sqa.diagnose.findings import findings_of, table
 
         frame = table(findings_of(self.opened)).to_frame()
         return frame.astype(
             dict.fromkeys(("rank_before", "rank_after"), "Int64")
-        )  # missing or whole, whatever the other rows have
+        )  # columns stay integer even if some values are missing
 
     def compare(self, other: Run) -> pandas.DataFrame:
-        """A row a metric: this run minus the other over the same questions, with interval and p-values.
+        """Return a row per metric: this run minus the other over the same questions, with interval and p-values.
 
-        `.attrs["left out"]` says which metrics are not compared, and why.
+        `.attrs["left out"]` lists the metrics that are not compared, with reasons.
         """
         rows, notes = paired.compare(self.read, other.read)
         table = Table.of(rows, ComparisonRow).to_frame().set_index("metric")
@@ -213,19 +213,19 @@ def run(
     workers: int | None = None,
     **keys: Any,
 ) -> Run:
-    """Run a config and return the run; what the store below `runs` has is not made again.
+    """Run a config and return the run, reusing the blocks stored below `runs`.
 
     Args:
         config: A file, the name of a bundled config, or plain values.
         runs: The folder of results and of the store.
-        progress: Whether progress goes to stderr.
-        workers: Processes for more than a hundred questions; None: one for each processor.
+        progress: Whether to print progress on stderr.
+        workers: Number of processes for more than a hundred questions; None: one per processor.
         keys: Values that replace those of the config, as on the command line (`sqa.pipeline.overrides`): `k=9`,
-            `guesser="gru"`, `**{"guesser.model": "mine"}`.  An object as `translator`, `guesser` or `buzzer` is used as
-            it is; such a run is deleted with the returned value.
+            `guesser="gru"`, `**{"guesser.model": "mine"}`.  An object given as `translator`, `guesser` or `buzzer` is
+            used directly; the run's folder is then deleted together with the returned value.
 
     Raises:
-        ConfigError: It lists all problems of the config.
+        ConfigError: If the config has problems; the message lists all of them.
     """
     with ExitStack() as discarded:
         objects = [kind for kind in PARTS if not isinstance(keys.get(kind), (str, Mapping, NoneType))]
@@ -248,19 +248,19 @@ def run(
 
 
 def part_names(config: RunConfig) -> list[str]:
-    """The names of the parts of a run, for `sqa.core.compute`."""
+    """Return the names of the parts of a run, for `sqa.core.compute`."""
     parts = (config.translator, config.guesser, config.buzzer)
     return [*(part.name for part in parts if part is not None), *(entry.kind for entry in config.quality)]
 
 
 def load(folder: str | Path) -> Run:
-    """A finished run.  Not a run's folder: ConfigError."""
+    """Return the finished run in a folder.  Raises ConfigError if it is not a run's folder."""
     finished = Run(Path(folder))
     _ = finished.read
     return finished
 
 
 def compare(a: Run | str | Path, b: Run | str | Path) -> pandas.DataFrame:
-    """`Run.compare` of two runs, or folders of runs: a minus b."""
+    """Compare two runs, or folders of runs, like `Run.compare`: a minus b."""
     first, second = (run if isinstance(run, Run) else load(run) for run in (a, b))
     return first.compare(second)

@@ -1,1 +1,1 @@
-"""HTTP within limits: the client of downloads and of other people's services."""
+"""HTTP with limits of time and size: the client for downloads and external services."""

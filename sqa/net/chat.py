@@ -1,4 +1,4 @@
-"""The contract of a language model behind an endpoint: one prompt in, one reply out, within a budget of requests."""
+"""The interface of a language model behind an endpoint: a prompt in, a reply out, within a budget of requests."""
 
 import sys
 import threading
@@ -11,13 +11,13 @@ from sqa.core.errors import ConfigError, SqaError
 
 
 class EndpointError(SqaError):
-    """The endpoint did not answer, or its answer does not follow the protocol."""
+    """Raised if the endpoint did not answer, or if its answer violates the protocol."""
 
     exit_code = 3
 
 
 class Halted(SqaError):
-    """Another request has failed for good, so this one is not sent."""
+    """Raised instead of sending a request after another request has failed permanently."""
 
 
 class Reply(NamedTuple):
@@ -29,11 +29,11 @@ class Reply(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A text for the model to continue, with a limit of its own."""
+    """A text for the model to continue, with its own token limit."""
 
     text: str
     begun: str  # the beginning of the reply; empty if there is none
-    max_tokens: int  # tokens of the reply at most
+    max_tokens: int  # maximum number of tokens of the reply
 
 
 Prompt = str | Task
@@ -45,16 +45,16 @@ def characters(prompt: Prompt) -> int:
 
 
 class Budget:
-    """The number of requests that all threads together may send, and the faults of those that were sent."""
+    """The number of requests that all threads together may send, and the failures of sent requests."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.spent = limit, 0
-        self.halted = threading.Event()  # set: no thread sends another request
-        self.faults = Counter[str]()  # kind of a failed attempt -> how often
+        self.halted = threading.Event()  # once set, no thread sends another request
+        self.faults = Counter[str]()  # kind of failure -> number of attempts
         self._lock = threading.Lock()
 
     def spend(self) -> None:
-        """Count one request; raises ConfigError if none is left and Halted if no other may be sent."""
+        """Count one request.  Raises ConfigError if none is left, and Halted if no other may be sent."""
         with self._lock:
             if self.halted.is_set():
                 raise Halted("not sent")
@@ -63,7 +63,7 @@ class Budget:
             self.spent += 1
 
     def failed(self, kind: str) -> None:
-        """Count a failed attempt; the first of its kind is printed on stderr."""
+        """Count a failed attempt; print the first of its kind on stderr."""
         with self._lock:
             self.faults[kind] += 1
             first = self.faults[kind] == 1
@@ -72,7 +72,7 @@ class Budget:
 
 
 class Chat(Protocol):
-    """A model that replies to prompts; `complete` may be called by `workers` threads at a time."""
+    """A model that replies to prompts; up to `workers` threads may call `complete` concurrently."""
 
     workers: int
     max_tokens: int

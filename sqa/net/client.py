@@ -1,7 +1,7 @@
-"""The client of other people's HTTP services, with limits of time and size.
+"""HTTP client for external services, with limits of time and size.
 
     Http        requests within limits, from any number of threads; errors are `Failed`
-    Service     one service that answers JSON; errors are RemoteProtocolErrors that quote its answer
+    Service     a JSON service; errors are RemoteProtocolErrors that quote its answer
     Http.stream a long answer piece by piece, for downloads
 
 Redirects are followed only on request, and never from https to http.
@@ -47,23 +47,26 @@ def url_problems(url: str) -> list[str]:
 
 
 def without_secret(url: str) -> str:
-    """Return an address without user and password, for messages."""
+    """Return an address without user name and password, for messages."""
     return re.sub(r"//[^/@]*@", "//", url)
 
 
 def token_from(variable: str | None) -> str:
-    """The token in an environment variable, "" without one.  Not set: ConfigError."""
+    """Return the token in an environment variable, or "" without a variable.
+
+    Raises ConfigError if the variable is not set.
+    """
     token = os.environ.get(variable, "").strip() if variable else ""
     if variable and not token:
         raise ConfigError(f"token_env: the environment variable {variable} is not set")
     return token
 
 
-Kind = Literal["other", "late", "large", "insecure", "absent", "broken"]  # absent: no connection was made at all
+Kind = Literal["other", "late", "large", "insecure", "absent", "broken"]  # absent: no connection was made
 
 
 class Failed(Exception):
-    """No usable answer.  `again`: the same request may succeed, because no whole answer came back."""
+    """Raised if there is no usable answer.  `again`: the same request may succeed, since no complete answer arrived."""
 
     def __init__(self, message: str, again: bool = False, kind: Kind = "other") -> None:
         super().__init__(message)
@@ -72,12 +75,12 @@ class Failed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A whole answer."""
+    """A complete answer."""
 
     status: int
     content: bytes
-    url: str  # of the request, with its query
-    headers: Mapping[str, str] = field(default_factory=dict)  # names in any case
+    url: str  # URL of the request, with its query
+    headers: Mapping[str, str] = field(default_factory=dict)  # case-insensitive names
 
     @property
     def text(self) -> str:
@@ -86,27 +89,27 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Http:
-    """Requests within limits; each thread has its own connections."""
+    """An HTTP client with limits; each thread has its own connections."""
 
-    timeout: float  # seconds for one whole answer, of `stream` to connect
+    timeout: float  # seconds for a complete answer, or to connect in `stream`
     max_reply: int = MAX_REPLY  # bytes
     token: str = field(default="", repr=False)
-    proxies: bool = False  # use those of the environment
-    quiet: float = 0.0  # seconds without a byte, of `stream`; 0: the timeout
-    netrc: bool = False  # with these, and without a token, the passwords of ~/.netrc
+    proxies: bool = False  # use the proxies of the environment
+    quiet: float = 0.0  # seconds without a byte in `stream`; 0: the timeout
+    netrc: bool = False  # use the passwords of ~/.netrc if there are proxies but no token
     _local: threading.local = field(default_factory=threading.local)
 
     @property
     def _session(self) -> requests.Session:
         if not hasattr(self._local, "session"):
             session = self._local.session = requests.Session()
-            session.trust_env = self.proxies  # else no proxy, no ~/.netrc
+            session.trust_env = self.proxies  # otherwise no proxy and no ~/.netrc
             if self.token or not self.netrc:
                 session.auth = self._authorised
         return self._local.session
 
     def _authorised(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        """With the token, else the credentials of the address; set last, so that ~/.netrc does not replace them."""
+        """Add the token, or the credentials in the address; set last, so that ~/.netrc does not replace them."""
         if self.token:
             request.headers["Authorization"] = f"Bearer {self.token}"
         elif any(named := get_auth_from_url(request.url or "")):
@@ -121,7 +124,7 @@ class Http:
         headers: Mapping[str, str] | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> Reply:
-        """The answer of any status.  Late, incomplete or too large: Failed."""
+        """Return the answer, whatever its status.  Raises Failed if it is late, incomplete or too large."""
         end = time.monotonic() + self.timeout
         sent = {"Accept-Encoding": "identity", **(headers or {})}
         request = partial(self._session.request, timeout=self.timeout, stream=True, allow_redirects=False)
@@ -144,7 +147,10 @@ class Http:
 
     @contextmanager
     def stream(self, url: str, headers: Mapping[str, str], redirects: int = 0) -> Iterator[requests.Response]:
-        """The answer to a GET, its body unread; at most `redirects` are followed.  A refused redirect: Failed."""
+        """Yield the answer to a GET with unread body, after at most `redirects` redirects.
+
+        Raises Failed for a refused redirect.
+        """
         times = (self.timeout, self.quiet or self.timeout)
         for left in range(redirects, -1, -1):
             reply = self._session.get(url, headers=dict(headers), stream=True, timeout=times, allow_redirects=False)
@@ -155,7 +161,7 @@ class Http:
                 url = self._redirected(url, reply.headers.get("Location", ""))
 
     def _redirected(self, url: str, location: str) -> str:
-        """The address of a redirect."""
+        """Return the address of a redirect."""
         target = urljoin(url, location)
         if not location or url_problems(target) or (url.startswith("https:") and not target.startswith("https:")):
             raise Failed(f"it leads to {without_secret(location)!r}, which is not followed")
@@ -163,7 +169,7 @@ class Http:
 
 
 def _kind(error: Exception) -> Kind:
-    """Return the way in which a connection failed."""
+    """Return the kind of a failed connection."""
     if isinstance(error, requests.exceptions.SSLError):
         return "insecure"
     reason = getattr(error.args[0], "reason", None) if error.args else None
@@ -175,13 +181,13 @@ class Service:
     """A JSON service.  Unexpected answers raise RemoteProtocolErrors that quote them."""
 
     def __init__(self, url: str, timeout: float, retries: int = 0, token: str = "") -> None:
-        """`retries`: further attempts after a broken connection or a 5xx; for requests that may be repeated."""
+        """`retries`: further attempts after a broken connection or a 5xx, for requests that are safe to repeat."""
         self.url = url.rstrip("/")
         self._retries = retries
         self._http = Http(timeout, token=token)
 
     def json(self, method: str, path: str, body: object = None) -> Any:
-        """The JSON of a reply."""
+        """Return the parsed JSON of a reply."""
         text = self.text(method, path, body)
         try:
             return parse_json(text)
@@ -189,7 +195,7 @@ class Service:
             raise self.problem(method, path, f"JSON was expected, it said {text[:SHOWN]!r}") from error
 
     def text(self, method: str, path: str, body: object = None) -> str:
-        """The text of a reply with status 200."""
+        """Return the text of a reply with status 200."""
         data = None if body is None else json.dumps(body).encode()
         headers = {} if body is None else {"Content-Type": "application/json"}
         for attempt in range(self._retries + 1):
@@ -210,5 +216,5 @@ class Service:
         raise problem
 
     def problem(self, method: str, path: str, message: str) -> RemoteProtocolError:
-        """The error to raise about a request."""
+        """Return the error to raise for a request."""
         return RemoteProtocolError(f"{method} {without_secret(self.url)}{path}: {message}")

@@ -1,14 +1,14 @@
-"""A language model behind any endpoint that speaks OpenAI's protocol: one prompt in, one reply out.
+"""A language model behind any OpenAI-compatible endpoint: one prompt in, one reply out.
 
     POST <base_url>/chat/completions   {"model", "messages", "temperature", "seed", "max_tokens"}
     200 {"choices": [{"message": {"content": "..."}}], "usage": {"prompt_tokens", "completion_tokens"}}
     POST <base_url>/completions        {"model", "prompt", "stop", "temperature", "seed", "max_tokens"}
     200 {"choices": [{"text": "..."}], "usage": {"prompt_tokens", "completion_tokens"}}
 
-The `openai` SDK sends the requests and retries after 408, 409, 429, 5xx, broken connections, half answers and timeouts;
-it obeys Retry-After up to two minutes.  The endpoint is not trusted: its answers are limited in size and time
-(sqa/net/paced_http.py), redirects are not followed, and every failure has its own message.  The first request
-reads the key from the environment; no config, message, fingerprint or file holds it.
+The `openai` SDK sends the requests and retries after 408, 409, 429, 5xx, broken connections, incomplete answers and
+timeouts.  It obeys Retry-After up to two minutes.  The endpoint is not trusted: its answers are limited in size and
+time (sqa/net/paced_http.py), redirects are not followed, and every failure has its own message.  The first request
+reads the key from the environment; no config, message, fingerprint or file contains the key.
 """
 
 import json
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     import httpx
     import openai
 
-VERSION = 1  # of the requests: raise it when the same config and prompt would ask something else
-MAX_TOKENS_COUNTED = 1 << 40  # a larger token count is not believed
-# a server without a user, a query or a fragment, which may hold secrets
+VERSION = 1  # version of the requests; raise it when the same config and prompt would give another request
+MAX_TOKENS_COUNTED = 1 << 40  # larger token counts are ignored
+# A server address without user, query or fragment, which may hold secrets.
 _ADDRESS = re.compile(r"https?://[^\s@?#/]+(/[^\s?#]*)?")
-_WITHHELD = ("content_filter", "content_policy_violation")  # error codes of a model that withholds its answer
-CHAT, PLAIN = "chat/completions", "completions"  # what is added to base_url
+_WITHHELD = ("content_filter", "content_policy_violation")  # error codes if a model withholds its answer
+CHAT, PLAIN = "chat/completions", "completions"  # paths appended to base_url
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class EndpointConfig:
-    """Which endpoint, which of its models, and how many requests it is sent."""
+    """The address of an endpoint, its model, and limits on requests."""
 
     base_url: Annotated[str, 'what comes before /chat/completions: "http://localhost:8000/v1"']
     model: Annotated[str, "its name there"]
@@ -61,7 +61,7 @@ class EndpointConfig:
     backoff: Annotated[NotNegative, "seconds before the first retry after an error answer; doubled each time"] = 1.0
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Return problems other than those of ranges."""
         wrong = []
         if not _ADDRESS.fullmatch(self.base_url) or url_problems(self.base_url):
             shown = without_secret(self.base_url).partition("?")[0][:100]
@@ -74,10 +74,10 @@ class EndpointConfig:
 
 
 class Endpoint:
-    """A language model at an address.  `complete` may be called by `workers` threads at a time."""
+    """A language model at an address.  Up to `workers` threads may call `complete` concurrently."""
 
     def __init__(self, config: EndpointConfig, budget: Budget, route: str = CHAT) -> None:
-        """Check that the SDK is installed; raises ConfigError otherwise.  Nothing is sent.
+        """Check that the SDK is installed (raises ConfigError otherwise); send nothing.
 
         Args:
             config: the address, the model and the limits.
@@ -93,7 +93,7 @@ class Endpoint:
 
     @cached_property
     def identity(self) -> str:
-        """Hash of all that decides a reply but the prompt: address, model, label and parameters."""
+        """Return a hash of everything besides the prompt that affects a reply: address, model, label and parameters."""
         return digest([VERSION, self.url, self.config.label, self._request("")])
 
     def _request(self, prompt: Prompt) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class Endpoint:
     def complete(self, prompt: Prompt) -> Reply:
         """Return the model's reply.
 
-        Raises EndpointError if all attempts failed, ConfigError for a wrong key, path or model.
+        Raises EndpointError if all attempts fail, and ConfigError for a wrong key, path or model.
         """
         import httpx
         import openai
@@ -137,7 +137,7 @@ class Endpoint:
         return self._reply(answer.text)
 
     def _sdk(self) -> "openai.OpenAI":
-        """Return the client, made by the first request."""
+        """Return the client, which the first request creates."""
         with self._lock:
             if self._client is None:
                 import openai
@@ -146,7 +146,7 @@ class Endpoint:
 
                 c, key = self.config, self._key()
                 http = PacedHttp(self.budget, c.requests_per_minute, c.timeout, c.backoff, key)
-                self._client = openai.OpenAI(  # without a key of its own it would read one from the environment
+                self._client = openai.OpenAI(  # without an explicit key it would read one from the environment
                     api_key=key or "none",
                     base_url=c.base_url,
                     timeout=c.timeout,
@@ -156,7 +156,7 @@ class Endpoint:
             return self._client
 
     def _key(self) -> str:
-        """The key, "" for none.  ConfigError, which does not show it, if it is missing or cannot be sent."""
+        """Return the key, "" for none.  Raises ConfigError, without the key, if it is missing or cannot be sent."""
         name = self.config.api_key_env
         if name is None:
             return ""
@@ -168,7 +168,7 @@ class Endpoint:
         return key
 
     def _reply(self, text: str) -> Reply:
-        """Return the reply in an answer with status 200."""
+        """Return the reply from an answer with status 200."""
         try:
             answer = json.loads(text)
             choice = answer["choices"][0]
@@ -179,16 +179,16 @@ class Endpoint:
             raise EndpointError(f"{self.url}: {problem}") from error
         usage = answer.get("usage")
         usage = usage if isinstance(usage, dict) else {}
-        # a model that withholds its answer or calls a tool sends null or a list of parts
+        # A model that withholds its answer or calls a tool sends null or a list of parts.
         content = content.encode("utf-8", "replace").decode() if isinstance(content, str) else ""
         return Reply(content, _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
 
     def _failed(self, problem: str) -> EndpointError:
-        """Return the error about the last of all attempts."""
+        """Return the error after the last attempt."""
         return EndpointError(f"{self.url}: {problem}; gave up after {self.config.retries} retries")
 
     def _refusal(self, answer: "httpx.Response") -> SqaError:
-        """Return the error that a status other than 2xx means."""
+        """Return the error for a status other than 2xx."""
         status, message = answer.status_code, _server_message(answer)
         failure = f"HTTP {status}{f' ({message})' if message else ''}"
         variable = self.config.api_key_env
@@ -206,12 +206,12 @@ class Endpoint:
 
 
 def _count(value: Any) -> int | None:
-    """A number of tokens, None for anything else."""
+    """Return a number of tokens, or None for any other value."""
     return value if type(value) is int and 0 <= value < MAX_TOKENS_COUNTED else None
 
 
 def _server_message(answer: "httpx.Response") -> str:
-    """The endpoint's own words about a failure, on one line."""
+    """Return the endpoint's own error message on one line."""
     try:
         said = json.loads(answer.text)
         message = said.get("error", said.get("message"))

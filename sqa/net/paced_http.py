@@ -1,4 +1,4 @@
-"""The HTTP client under the openai SDK: requests evenly spaced and counted, answers limited in size and time."""
+"""The HTTP client for the openai SDK: paces and counts requests, and limits answers in size and time."""
 
 import threading
 import time
@@ -13,14 +13,14 @@ from sqa.net.chat import Budget, EndpointError, Halted
 
 MAX_BODY = 1 << 20  # bytes of one answer
 _RETRIES_SO_FAR = "x-stainless-retry-count"  # a header of the SDK's requests
-_OF_THE_ENVIRONMENT = ("OpenAI-Organization", "OpenAI-Project")  # headers that the SDK takes from there
+_OF_THE_ENVIRONMENT = ("OpenAI-Organization", "OpenAI-Project")  # headers that the SDK sets from the environment
 _ENCODED = "content-encoding"
-_AGAIN = (408, 409, 429)  # statuses below 500 after which the SDK sends a request again
+_AGAIN = (408, 409, 429)  # statuses below 500 after which the SDK retries
 HALF = "half of an answer"
 
 
 class Refused(openai.OpenAIError):
-    """Carry an error of ours through the SDK, which retries after any exception that is not its own."""
+    """Pass our own error through the SDK, which retries after any other exception."""
 
     def __init__(self, error: SqaError) -> None:
         super().__init__(str(error))
@@ -28,27 +28,27 @@ class Refused(openai.OpenAIError):
 
 
 class PacedHttp(httpx.Client):
-    """Send requests `60 / per_minute` seconds apart over all threads, each counted in `budget`."""
+    """HTTP client that starts requests `60 / per_minute` seconds apart over all threads and counts them in `budget`."""
 
     def __init__(self, budget: Budget, per_minute: float, timeout: float, backoff: float, key: str) -> None:
         """Make a client.
 
         Args:
-            budget: counts every request, retries included.
-            per_minute: requests started per minute.
-            timeout: seconds for one whole answer.
-            backoff: seconds before the first retry after an error answer, doubled each time; 0 leaves it to the SDK.
-            key: replaced by *** in answers; empty if none is sent.
+            budget: Counts every request, including retries.
+            per_minute: Requests started per minute.
+            timeout: Seconds for a complete answer.
+            backoff: Seconds before the first retry after an error answer, doubled each time; 0 leaves it to the SDK.
+            key: Replaced by *** in answers; empty if no key is sent.
         """
         super().__init__(timeout=timeout, follow_redirects=False, headers={"Accept-Encoding": "identity"})
         self._budget, self._gap, self._longest, self._backoff = budget, 60 / per_minute, timeout, backoff
         self._key = key.encode()
-        self._next = 0.0  # time at which the next request may start
+        self._next = 0.0  # earliest time of the next request
         self._connected = False
         self._lock = threading.Lock()
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
-        """Return the whole answer; raises Refused if the request must not be sent or its answer not be read."""
+        """Return the complete answer.  Raises Refused if the request must not be sent or the answer cannot be read."""
         for name in (*_OF_THE_ENVIRONMENT, *([] if self._key else ["Authorization"])):
             request.headers.pop(name, None)
         try:
@@ -105,7 +105,7 @@ class PacedHttp(httpx.Client):
 
 
 def _is_half(body: bytes) -> bool:
-    """Return whether an answer begins like JSON and ends before the JSON does."""
+    """Return True if an answer starts like JSON and ends before the JSON does."""
     if not body.lstrip().startswith(b"{"):
         return False
     try:

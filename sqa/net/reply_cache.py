@@ -1,7 +1,7 @@
-"""Replies on disk, by the hash of the request, so that no finished request is made twice.
+"""Cache replies on disk by the hash of the request, so that no completed request is repeated.
 
-One SQLite file: a reply is there whole or not at all, several runs may share it, and a killed run finds all that it had
-received.  It holds replies and counts, no prompts and no keys.
+The cache is an SQLite file.  Replies are written atomically, several runs may share the file, and a killed run
+finds every reply it had received.  The file holds replies and counts, but no prompts and no keys.
 """
 
 import sqlite3
@@ -16,8 +16,8 @@ from sqa.files.store import digest
 from sqa.net.chat import Chat, EndpointError, Halted, Prompt, Reply, characters
 
 P = TypeVar("P", bound=Prompt)
-FORMAT = 1  # of the file
-WAIT_FOR_OTHERS = 60.0  # seconds for another run that is writing
+FORMAT = 1  # version of the file format
+WAIT_FOR_OTHERS = 60.0  # seconds to wait while another run writes
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
     id INTEGER PRIMARY KEY,             -- in the order of arrival
@@ -33,7 +33,7 @@ _REPLY = "SELECT text, prompt_tokens, reply_tokens FROM replies WHERE key = ?"
 
 
 class Usage(NamedTuple):
-    """What the replies of one source have cost, those counted whose tokens the endpoint reported."""
+    """The cost of the replies of a source; only replies with reported tokens count."""
 
     replies: int
     prompt_characters: int
@@ -42,10 +42,10 @@ class Usage(NamedTuple):
 
 
 class Cache:
-    """Replies by key.  Making one touches no disk; each call opens the file for itself, so threads may share it.
+    """Replies by key.  The constructor does no I/O; each call opens the file, so threads may share the object.
 
-    `limit` bounds the file's used size in bytes: `make_room` drops the oldest replies, but none that this process has
-    read or written.
+    `limit` bounds the used size of the file in bytes.  `make_room` drops the oldest replies, except those that this
+    process has read or written.
     """
 
     def __init__(self, path: Path, limit: int) -> None:
@@ -53,7 +53,7 @@ class Cache:
         self._in_use: set[str] = set()
 
     def get(self, keys: Sequence[str]) -> dict[str, Reply]:
-        """The replies that are there."""
+        """Return key -> reply for the replies in the cache."""
         if not self.path.is_file():
             return {}
         replies = {}
@@ -66,7 +66,7 @@ class Cache:
         return replies
 
     def put(self, key: str, source: str, prompt: Prompt, reply: Reply) -> Reply:
-        """Keep a reply; returns the one that is kept, which is another run's if that was quicker."""
+        """Store a reply, and return the stored one, which is another run's if that run stored it first."""
         row = [key, source, characters(prompt), reply.prompt_tokens, reply.reply_tokens, reply.text]
         self._in_use.add(key)
         with self._open() as file:
@@ -78,7 +78,7 @@ class Cache:
             return Reply(*file.execute(_REPLY, [key]).fetchone())
 
     def usage(self, source: str) -> Usage:
-        """What the replies of a source cost, by its own counts."""
+        """Return the cost of a source's replies by the source's own counts."""
         if not self.path.is_file():
             return Usage(0, 0, 0, 0)
         with self._open() as file:
@@ -88,7 +88,7 @@ class Cache:
         return Usage(*(value or 0 for value in row))
 
     def make_room(self) -> None:
-        """Drop the oldest replies where the file has reached its limit.  ConfigError if all of them are in use."""
+        """Drop the oldest replies if the file has reached its limit.  Raises ConfigError if all of them are in use."""
         if not self.path.is_file():
             return
         with self._open() as file:
@@ -105,10 +105,13 @@ class Cache:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """The file for one transaction, made where it is missing; DataError if it is damaged or cannot be used."""
+        """Open the file for one transaction, creating it if needed.
+
+        Raises DataError if the file is damaged or unusable.
+        """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self.path, timeout=WAIT_FOR_OTHERS)) as file, file:  # commits, or undoes all
+            with closing(sqlite3.connect(self.path, timeout=WAIT_FOR_OTHERS)) as file, file:  # commits, or rolls back
                 _prepare(file, self.path)
                 yield file
         except (OSError, sqlite3.OperationalError) as error:  # locked, full disk, read-only folder
@@ -118,10 +121,10 @@ class Cache:
 
 
 def _prepare(file: sqlite3.Connection, path: Path) -> None:
-    """Make the table in a new file; DataError for a file that holds something else."""
+    """Create the table in a new file.  Raises DataError for a file with other content."""
     version = file.execute("PRAGMA user_version").fetchone()[0]
     tables = {name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if version == 0 and tables <= {"replies"}:  # new, or another run is at this very place
+    if version == 0 and tables <= {"replies"}:  # new, or being created by another run
         file.execute(SCHEMA)
         file.execute(f"PRAGMA user_version = {FORMAT}")
     elif version != FORMAT or "replies" not in tables:
@@ -129,7 +132,7 @@ def _prepare(file: sqlite3.Connection, path: Path) -> None:
 
 
 def _used(file: sqlite3.Connection) -> int:
-    """Bytes of the file that hold something."""
+    """Return the used bytes of the file."""
     pages, free, size = (
         file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
     )
@@ -137,26 +140,26 @@ def _used(file: sqlite3.Connection) -> int:
 
 
 class CachedChat:
-    """A chat whose replies are kept: each prompt is asked once, ever."""
+    """A chat with a cache of replies: each prompt is sent only once."""
 
     def __init__(self, chat: Chat, cache: Cache) -> None:
         self.chat, self.cache = chat, cache
 
     def key(self, prompt: Prompt) -> str:
-        """Under which the reply to a prompt is kept."""
+        """Return the cache key of a prompt."""
         return digest([self.chat.identity, prompt])
 
     def missing(self, prompts: Sequence[str]) -> list[str]:
-        """Return the distinct prompts that have no reply yet, in order."""
+        """Return the distinct prompts without a cached reply, in order."""
         keys = {self.key(prompt): prompt for prompt in prompts}
         kept = self.cache.get(list(keys))
         return [prompt for key, prompt in keys.items() if key not in kept]
 
     def ask(self, prompts: Sequence[P]) -> dict[P, Reply]:
-        """prompt -> reply.  Each reply is kept the moment it comes.
+        """Return prompt -> reply; each reply is cached as soon as it arrives.
 
-        ConfigError before anything is sent if the budget does not reach.  If a request fails for good, those under way
-        are waited for and kept, no other is sent, and its error is raised.
+        Raises ConfigError before sending anything if the budget is too small.  If a request fails permanently, no
+        other is sent, replies to requests in progress are cached, and then the error is raised.
         """
         keys = {prompt: self.key(prompt) for prompt in prompts}
         replies = self.cache.get(list(keys.values()))
@@ -173,7 +176,7 @@ class CachedChat:
         return {prompt: replies[key] for prompt, key in keys.items()}
 
     def _send(self, missing: Mapping[P, str]) -> dict[str, Reply]:
-        """key -> reply, by as many requests at a time as the chat allows."""
+        """Return key -> reply, sending as many requests concurrently as the chat allows."""
         halted, source = self.chat.budget.halted, self.chat.identity
         halted.clear()
 
@@ -190,7 +193,7 @@ class CachedChat:
         try:
             under_way = {key: pool.submit(send, prompt, key) for prompt, key in missing.items()}
             wait(under_way.values(), return_when=FIRST_EXCEPTION)
-        finally:  # on an interrupt, too
+        finally:  # also on an interrupt
             halted.set()
             pool.shutdown(wait=True, cancel_futures=True)
         failures = [future.exception() for future in under_way.values() if not future.cancelled()]

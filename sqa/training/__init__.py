@@ -1,1 +1,1 @@
-"""What every training by gradients shares: the loop over its rounds, and checkpoints."""
+"""Shared parts of gradient training: the loop over rounds, and checkpoints."""

@@ -1,6 +1,6 @@
-"""The checkpoints of a training: files `checkpoint-<step>.pt` in its folder, each written whole or not at all.
+"""Save and load checkpoints of a training: files `checkpoint-<step>.pt` in its folder, written atomically.
 
-A checkpoint is a mapping of names to tensors by name, state dictionaries or plain values.
+A checkpoint maps names to tensors by name, state dictionaries or plain values.
 """
 
 import pickle
@@ -19,7 +19,7 @@ class Checkpoints:
     """The checkpoints of one training."""
 
     def __init__(self, folder: Path, keep: int = 1, identity: Mapping[str, Any] | None = None) -> None:
-        """`keep`: the number of files kept; `identity`: values by key that a checkpoint must have to be resumed."""
+        """`keep`: number of files to keep; `identity`: key -> value that a checkpoint must match to be resumed."""
         self.folder, self.keep = folder, keep
         self.identity = {key: repr(value) for key, value in (identity or {}).items()}
 
@@ -28,7 +28,7 @@ class Checkpoints:
         return sorted(self.folder.glob("checkpoint-???????.pt"))
 
     def write(self, step: int, content: Mapping[str, Any]) -> Path:
-        """Write the state after `step`, delete the oldest beyond `keep`, and return the file."""
+        """Write the state after `step`, delete the oldest files beyond `keep`, and return the file."""
         path = self.folder / f"checkpoint-{step:07d}.pt"
         with atomic(path) as partial:
             torch.save({"identity": self.identity, "step": step, **content}, partial)
@@ -37,11 +37,11 @@ class Checkpoints:
         return path
 
     def newest(self) -> dict[str, Any] | None:
-        """Return the content of the newest checkpoint with its `step`; None without a checkpoint.
+        """Return the content of the newest checkpoint, including its `step`; None if there is no checkpoint.
 
         Raises:
-            DataError: The file is damaged.
-            ConfigError: It belongs to another config; the message names the keys that differ.
+            DataError: If the file is damaged.
+            ConfigError: If it belongs to another config; the message names the keys that differ.
         """
         complete = self.complete()
         if not complete:
@@ -54,12 +54,12 @@ class Checkpoints:
         return content
 
     def remove(self) -> None:
-        """Delete them all."""
+        """Delete all checkpoints."""
         for path in self.complete():
             path.unlink()
 
     def average(self, last: int) -> dict[str, Tensor]:
-        """Return the mean of the weights of the `last` newest checkpoints.  No checkpoint: DataError."""
+        """Return the mean of the weights of the `last` newest checkpoints.  Raises DataError if there is none."""
         paths = self.complete()[-last:]
         if not paths:
             raise DataError(f"{self.folder}: no checkpoint to average; train first")
@@ -71,7 +71,7 @@ class Checkpoints:
 
 
 def _content(path: Path) -> dict[str, Any]:
-    """Return the content of a checkpoint, its tensors on the CPU; DataError if the file is damaged."""
+    """Return the content of a checkpoint with tensors on the CPU.  Raises DataError if the file is damaged."""
     try:
         content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     except (RuntimeError, EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
@@ -80,13 +80,13 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 class Moments:
-    """Adam's state of parameters, by "name.key", as a part of a training."""
+    """Adam's state by "name.key" of the parameter, saved as a part of a training."""
 
     def __init__(self, optimiser: torch.optim.Optimizer, parameters: Iterable[tuple[str, nn.Parameter]]) -> None:
         self.optimiser, self.parameters = optimiser, dict(parameters)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The tensors."""
+        """Return the tensors of the state."""
         kept = {name: self.optimiser.state[parameter] for name, parameter in self.parameters.items()}
         return {f"{name}.{key}": value for name, state in kept.items() for key, value in state.items()}
 

@@ -1,4 +1,4 @@
-"""The loop of every training by gradients: rounds with checkpoints, from which an interrupted training resumes.
+"""The loop of gradient training: rounds with checkpoints, from which an interrupted training resumes.
 
     trainer = Trainer("runs/x", optimiser, {"network": network, "optimiser": optimiser}, checkpoints, clip=1.0)
     trainer.resume()
@@ -9,8 +9,8 @@
         trainer.judge(accuracy(network))
     trainer.take_best()
 
-A round is an optimiser step or a pass over the texts.  Random numbers in it depend on the seed and its number alone, so
-a training that was killed and resumed sees the same batches as one that was not, and ends with the same weights.
+A round is an optimiser step or a pass over the texts.  Its random numbers depend only on the seed and its index, so a
+resumed training sees the same batches and ends with the same weights.
 """
 
 import math
@@ -31,7 +31,7 @@ from sqa.training.checkpoints import Checkpoints
 
 
 class Part(Protocol):
-    """A part of a checkpoint: a module, an optimiser, a schedule."""
+    """A part of a checkpoint, such as a module, an optimiser or a schedule."""
 
     def state_dict(self) -> dict[str, Any]: ...
 
@@ -50,29 +50,32 @@ class Trainer:
         clip: float | None = None,
         unit: str = "epoch",
     ) -> None:
-        """parts: saved and restored, by name; clip: the greatest norm of gradients; where, unit: for messages."""
+        """Create a trainer; `where` and `unit` appear in messages.
+
+        `parts`: name -> part that is saved and restored.  `clip`: maximum norm of the gradients.
+        """
         self.where, self.optimiser, self.parts, self.unit = where, optimiser, parts, unit
         self.checkpoints, self.clip = checkpoints, clip
-        self.done, self.stale = 0, 0  # rounds in all, and since the best one
-        self.best: dict[str, dict[str, Tensor]] = {}  # the modules as they were then
+        self.done, self.stale = 0, 0  # rounds in total, rounds since the best one
+        self.best: dict[str, dict[str, Tensor]] = {}  # weights of the modules at the best round
         self.best_score = -np.inf
         self._before, self._since = 0.0, time.process_time()
-        self.say: Callable[..., object] = lambda **values: None  # shows numbers beside the bar
+        self.say: Callable[..., object] = lambda **values: None  # shows numbers next to the progress bar
 
     @property
     def seconds(self) -> float:
-        """Processor time in all runs so far."""
+        """Processor time of all sessions so far in seconds."""
         return self._before + time.process_time() - self._since
 
     def set_rate(self, rate: float) -> None:
-        """The learning rate of the next steps."""
+        """Set the learning rate of the following steps."""
         for group in self.optimiser.param_groups:
             group["lr"] = rate
 
     def descend(self, losses: Iterable[Tensor]) -> float:
-        """One step of the optimiser down the sum of the losses, which is returned.
+        """Take one optimiser step on the sum of the losses, and return the sum.
 
-        NotComputable, and no step, where it or its gradient is not finite.
+        Raises NotComputable, without a step, if the sum or its gradient is not finite.
         """
         where, total = f"{self.where}: {self.unit} {self.done + 1}", 0.0
         self.optimiser.zero_grad(set_to_none=True)
@@ -88,7 +91,7 @@ class Trainer:
     def rounds(
         self, total: int, every: int = 1, stopped: Callable[[], bool] = lambda: False, label: str = "training"
     ) -> Iterator[int]:
-        """The numbers of the rounds still to do, until `stopped`; a checkpoint after `every` of them and at the end."""
+        """Yield the remaining rounds until `stopped`; save a checkpoint after `every` rounds and at the end."""
         with bar(label, total, self.done, self.unit) as shown:
             self.say = partial(shown.set_postfix, refresh=False)
             while self.done < total and not stopped():
@@ -101,7 +104,7 @@ class Trainer:
             self.save()
 
     def judge(self, score: float, later: bool = False) -> None:
-        """Keep a copy of the modules if this is the best score so far; `later`: or equals it."""
+        """Keep a copy of the modules if this is the best score so far; `later`: also if it equals the best score."""
         self.stale = 0 if score > self.best_score else self.stale + 1
         if score > self.best_score or (later and score == self.best_score):
             self.best_score = score
@@ -116,11 +119,11 @@ class Trainer:
             module.load_state_dict(self.best[name])
 
     def modules(self) -> list[tuple[str, nn.Module]]:
-        """The parts that are modules."""
+        """Return the parts that are modules."""
         return [(name, part) for name, part in self.parts.items() if isinstance(part, nn.Module)]
 
     def save(self) -> None:
-        """Write a checkpoint, if the training has any; NaN in a weight raises an error."""
+        """Write a checkpoint if checkpoints are enabled; raises an error for NaN in a weight."""
         if self.checkpoints is None:
             return
         for _, module in self.modules():
@@ -131,7 +134,10 @@ class Trainer:
         self.checkpoints.write(self.done, content)
 
     def resume(self) -> bool:
-        """Continue from the newest checkpoint; False without one.  ConfigError if it belongs to another config."""
+        """Continue from the newest checkpoint; return False if there is none.
+
+        Raises ConfigError if the checkpoint belongs to another config.
+        """
         kept = self.checkpoints.newest() if self.checkpoints is not None else None
         if kept is None:
             return False
@@ -145,9 +151,9 @@ class Trainer:
 
 @contextmanager
 def denormals_flushed() -> Iterator[None]:
-    """Flush denormal numbers to 0 in here: in the gradients of rare words they make a step several times slower."""
+    """Flush denormal numbers to 0 in this context: gradients of rare words contain them, which slows steps down."""
     for kind in (np.float32, np.float64):
-        np.finfo(kind)  # numpy computes its limits once, and warns if denormals are flushed by then
+        np.finfo(kind)  # numpy computes these limits once, and warns if denormals are already flushed
     torch.set_flush_denormal(True)
     try:
         yield
@@ -156,7 +162,7 @@ def denormals_flushed() -> Iterator[None]:
 
 
 def _finite(loss: float, where: str) -> float:
-    """The loss of a training step, or NotComputable with the remedy; `where` names the training and the step."""
+    """Return the loss of a training step.  Raises NotComputable with the remedy; `where` names training and step."""
     if not math.isfinite(loss):
         raise NotComputable(f"{where}: the loss is {loss}, training stops; lower the learning rate and start anew")
     return loss
