@@ -1,1 +1,1 @@
-"""Buzzers: when to answer, from the guesses so far."""
+"""Buzzers: decide when to answer, from the guesses so far."""

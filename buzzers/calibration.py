@@ -1,12 +1,12 @@
-"""Is a buzzer's chance of being right the share of steps at which it is right?
+"""Calibrate the probabilities of a buzzer: a probability of being right should equal the share of right steps.
 
-The fit is isotonic: steps are sorted by logit and cut into bins of equal size, neighbouring bins whose shares of right
-steps fall instead of growing are merged (pool adjacent violators), and the shares' logits are joined by straight lines.
-A slope of a hundredth on top keeps any two different logits apart, so a threshold means the same before and after.
-`calibrated` in buzzers/learnt.py applies it.
+The fit is isotonic.  Steps are sorted by logit and cut into bins of equal size.  Neighbouring bins whose shares of
+right steps decrease are merged (pool adjacent violators), and the logits of the shares are joined by straight
+lines.  A slope of 0.01 is added to keep different logits apart, so a threshold selects the same steps before and
+after calibration.  `calibrated` in buzzers/learnt.py applies the fit.
 
-ECE            sum over ten bins of equal width of (steps in the bin / steps) * |mean chance - share right|, 0..1
-Brier score    mean of (chance - right)^2, 0..1
+ECE            sum over ten bins of equal width of (steps in the bin / steps) * |mean probability - share right|, 0..1
+Brier score    mean of (probability - right)^2, 0..1
 """
 
 import numpy as np
@@ -14,11 +14,11 @@ import numpy as np
 from buzzers.learnt import SLOPE
 
 BINS = 10
-KNOTS = 20  # bins of the fit
+KNOTS = 20  # number of bins of the fit
 
 
 def fit(logits: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """(2, k) knots, 1 <= k <= 20: logits, growing, and what to add to a hundredth of the logit there, not falling.
+    """Return (2, k) knots, 1 <= k <= 20: increasing logits, and nondecreasing offsets to a hundredth of them.
 
     `logits` (n,) finite and `right` (n,) bool, n >= 1.
     """
@@ -35,7 +35,7 @@ def fit(logits: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _chance(pool: list[float]) -> float:
-    """Share of right steps, never 0 or 1: half a step of each kind is added."""
+    """Return the share of right steps, never 0 or 1: half a step of each kind is added."""
     return (pool[2] + 0.5) / (pool[0] + 1)
 
 
@@ -44,11 +44,11 @@ def _mean(pool: list[float]) -> float:
 
 
 def expected_calibration_error(chances: np.ndarray, right: np.ndarray) -> float:
-    """ECE of chances (n,) in 0..1 with labels (n,), n >= 1."""
+    """Return the ECE of probabilities (n,) in 0..1 with labels (n,), n >= 1."""
     bins = np.minimum((chances * BINS).astype(np.int64), BINS - 1)
     return float(np.abs(np.bincount(bins, chances - right)).sum() / len(chances))
 
 
 def brier(chances: np.ndarray, right: np.ndarray) -> float:
-    """Brier score of chances (n,), n >= 1."""
+    """Return the Brier score of probabilities (n,), n >= 1."""
     return float(np.mean((chances - right) ** 2))

@@ -1,7 +1,7 @@
-"""What a guesser did on tossups, word by word, as arrays: all that training, tuning and reporting need.
+"""Arrays of a guesser's word-by-word results on tossups, the input of training, tuning and reporting.
 
-Guessing takes longer than training, so a fold that was played is kept in a file whose name is a hash of everything
-that can change it: the guesser's fingerprint, the tossups, the code version.
+Guessing takes longer than training, so the results on a fold are cached.  The file name is a hash of everything
+that can change them: the guesser's fingerprint, the tossups, the code version.
 """
 
 import io
@@ -24,13 +24,13 @@ from sqa.data.texts import Half, Tossup
 from sqa.files.atomic import atomic
 from sqa.files.store import digest
 
-VERSION = 1  # of the files and of what is in them; raise it when features change
+VERSION = 1  # version of the files and their content; raise it when features change
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class DataChoice:
-    """Whose guesses, on which tossups."""
+    """The guesser and the tossups to train on."""
 
     guesser: Annotated[str, "a registered guesser"]
     model: Annotated[str, "its model, which must not have seen the folds `buzzer` and `dev`"]
@@ -42,17 +42,17 @@ class DataChoice:
     half: Annotated[Half | None, "only this half of the fold `buzzer`; null = all"] = None
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Return problems other than those of ranges."""
         wrong = not 0 <= self.noise_least <= self.noise
         return [f"noise_least: must be in [0, noise], got {self.noise_least}"] if wrong else []
 
 
 @dataclass(frozen=True, slots=True)
 class GuessHistory:
-    """One tossup as a guesser played it; n steps, one a word."""
+    """A guesser's results on a tossup with n steps, one per word."""
 
     rows: np.ndarray  # (n, 45) float32, `all_features`
-    signals: np.ndarray  # (n, 3) float64: SIGNALS, -inf where a fixed threshold does not answer
+    signals: np.ndarray  # (n, 3) float64: SIGNALS, -inf where a fixed threshold never buzzes
     right: np.ndarray  # (n,) bool, the top guess is right
     guessed: np.ndarray  # (n,) bool, there is a guess
     fraction: np.ndarray  # (n,) float64, characters read / characters
@@ -62,12 +62,12 @@ Histories = Sequence[GuessHistory]
 
 
 def guesser_of(choice: DataChoice) -> Any:
-    """The guesser to train on.  ConfigError if it or its model is unknown."""
+    """Return the guesser to train on.  Raises ConfigError if it or its model is unknown."""
     return GUESSERS.build(choice.guesser, GUESSERS.config_class(choice.guesser)(model=choice.model))
 
 
 def histories_of(guesser: Any, tossups: Sequence[Tossup], name: str, cache: Path) -> list[GuessHistory]:
-    """Let the guesser read each tossup word by word, or read in `cache` how it did before; `name` is for the bar."""
+    """Return the guesser's results on each tossup, from `cache` if possible; `name` labels the progress bar."""
     key = digest(["played", VERSION, guesser.fingerprint(), [[each.id, each.text, each.page] for each in tossups]])
     path = cache / f"{key[:32]}.npz"
     histories = _read(path)
@@ -78,7 +78,7 @@ def histories_of(guesser: Any, tossups: Sequence[Tossup], name: str, cache: Path
 
 
 def history_of(guesser: Any, tossup: Tossup) -> GuessHistory:
-    """The guesser's steps on one tossup.  One without a page is never answered rightly."""
+    """Return the guesser's results on one tossup; a tossup without a page is never answered right."""
     words = tossup.text.split()
     history = guesses_per_word(guesser, words, N_GUESSES)
     read = np.cumsum([len(word) + 1 for word in words]) - 1  # characters up to the end of each word
@@ -92,7 +92,7 @@ def history_of(guesser: Any, tossup: Tossup) -> GuessHistory:
 
 
 def _write(path: Path, histories: Histories) -> None:
-    """Write an .npz: every field over all tossups, and the number of steps of each."""
+    """Write an .npz file with every field over all tossups, and each tossup's number of steps."""
     names = [field.name for field in fields(GuessHistory)]
     arrays = {name: np.concatenate([getattr(history, name) for history in histories]) for name in names if histories}
     with atomic(path) as partial, partial.open("wb") as file:
@@ -100,7 +100,7 @@ def _write(path: Path, histories: Histories) -> None:
 
 
 def _read(path: Path) -> list[GuessHistory] | None:
-    """Read what `_write` wrote; None if there is no such file or it is cut short."""
+    """Read a file of `_write`; return None if it is missing or truncated."""
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:  # np.load leaves a bad file open
             arrays = dict(file)

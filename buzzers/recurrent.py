@@ -1,8 +1,8 @@
-"""The learnt buzzer `recurrent`: a GRU or an LSTM over the features of a question's steps.
+"""The trained buzzer `recurrent`: a GRU or an LSTM over the features of a question's steps.
 
-The state at step t is made of steps 1..t, so it knows how the guesses came about and not only what they are now.  Which
-cell it is, the tensors say: the gates of a GRU are three times its units, those of an LSTM four times.  They say too
-whether the output sees the features of the step beside the state.
+The state at step t depends on steps 1..t, so it reflects the history of the guesses.  The shapes of the tensors
+determine the cell: a GRU's gates are three times its units, an LSTM's four times.  They also show whether the
+output reads the features of the step besides the state.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ def _state_shapes(width: int, tensors: Tensors) -> tuple[Shapes, int]:
 
 
 def _states(tensors: Tensors, rows: np.ndarray) -> np.ndarray:
-    """The states (n, H), step after step from one of zeros, the features beside them if the output sees these."""
+    """Return the states (n, H), starting from zeros, with the step's features appended if the output reads them."""
     inputs = affine(rows, tensors["cell.weight_ih_l0"], tensors["cell.bias_ih_l0"])  # (n, G H)
     weight, bias = tensors["cell.weight_hh_l0"], tensors["cell.bias_hh_l0"]
     units = weight.shape[1]
@@ -40,7 +40,7 @@ def _states(tensors: Tensors, rows: np.ndarray) -> np.ndarray:
 
 
 def _gru(x: np.ndarray, h: np.ndarray, hidden: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """One step of torch's GRU: gates of input and state (3 H,), state (H,) -> the next state (H,)."""
+    """Take one step of torch's GRU: gates of input and state (3 H,), state (H,) -> next state (H,)."""
     n = len(hidden)
     reset, update = np.split(_sigmoid(x[: 2 * n] + h[: 2 * n]), 2)
     new = np.tanh(x[2 * n :] + reset * h[2 * n :])
@@ -48,7 +48,7 @@ def _gru(x: np.ndarray, h: np.ndarray, hidden: np.ndarray, cell: np.ndarray) -> 
 
 
 def _lstm(x: np.ndarray, h: np.ndarray, hidden: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """One step of torch's LSTM: gates of input and state (4 H,), state and cell (H,) -> the next two."""
+    """Take one step of torch's LSTM: gates of input and state (4 H,), state and cell (H,) -> next state and cell."""
     enter, forget, new, leave = np.split(x + h, 4)
     cell = _sigmoid(forget) * cell + _sigmoid(enter) * np.tanh(new)
     return _sigmoid(leave) * np.tanh(cell), cell
@@ -62,5 +62,5 @@ RECURRENT = Network("recurrent", _state_shapes, _states)
 
 
 def build(config: LearntConfig) -> LearntBuzzer:
-    """A GRU or an LSTM that reads the features of one step after the other."""
+    """Return a GRU or LSTM that reads the features step by step."""
     return bundled(RECURRENT, config)

@@ -1,10 +1,10 @@
-"""The threshold buzzer: answers once the top guess stands out, by one of three signals.
+"""The threshold buzzer: answers once one of three signals of the top guess reaches a threshold.
 
-share    its part of the sum of the best ten scores (QANTA's TF-IDF baseline answers at .3): between .1, ten equal
-         guesses, and 1, whatever scale the guesser's scores have; a single guess, as in the first words of a
-         question, stands out by nature, so there have to be ten
+share    its share of the sum of the best ten scores (QANTA's TF-IDF baseline answers at .3): between .1, ten equal
+         guesses, and 1, independent of the scale of the scores.  Ten guesses are required, because a single guess, as
+         in the first words of a question, always has a large share
 score    its score
-margin   its lead over the second guess; there has to be one
+margin   its lead over the second guess, which is required
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from sqa.core.schema import File
 from sqa.core.types import Buzz, Guess
 from sqa.files.model_files import read_tensors, resolve_model, write_tensors
 
-VERSION = 2  # of the files and of the code that turns guesses into buzzes
+VERSION = 2  # version of the files and of the code that turns guesses into buzzes
 KIND = "buzzer-threshold"
-Signal = Literal["share", "score", "margin"]  # what a fixed threshold can look at
+Signal = Literal["share", "score", "margin"]  # signals for a fixed threshold
 SIGNALS: tuple[Signal, ...] = get_args(Signal)
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdConfig:
-    """What `buzzer: {name: threshold, ...}` takes."""
+    """Options of `buzzer: {name: threshold, ...}`."""
 
     threshold: Annotated[float | None, "value at which to answer, above 0; null = the model's, else .17"] = None
     signal: Annotated[Signal | None, "what is compared with it; null = the model's, else share"] = None
@@ -48,15 +48,16 @@ class ThresholdConfig:
 
 
 def share(guesses: Sequence[Guess]) -> float:
-    """The top guess's part of the sum of the best ten scores, 0..1; 0 without guesses or with a sum of 0."""
+    """Return the top guess's share of the sum of the best ten scores, 0..1; 0 without guesses or if the sum is 0."""
     total = sum(guess.score for guess in guesses[:N_GUESSES])
     return guesses[0].score / total if total > 0 else 0.0
 
 
 def signals(guesses: Sequence[Guess]) -> tuple[float, float, float]:
-    """SIGNALS of one step: the share of the best ten, the top score, and by how much it leads.
+    """Return SIGNALS of one step: share of the best ten, top score, lead over the second guess.
 
-    A share of fewer than ten and a lead of a single guess are -inf: they would be largest where least is known.
+    The share of fewer than ten guesses and the lead of a single guess are -inf; otherwise they would be largest where
+    the least is known.
     """
     if not guesses:
         return (-np.inf, -np.inf, -np.inf)
@@ -65,30 +66,30 @@ def signals(guesses: Sequence[Guess]) -> tuple[float, float, float]:
 
 
 class ThresholdBuzzer:
-    """Buzzes where the signal reaches the threshold."""
+    """Buzzer that buzzes where the signal reaches the threshold."""
 
     def __init__(self, threshold: float = 0.17, signal: Signal = "share", trained_for: str | None = None) -> None:
-        """`trained_for`: the guesser it was tuned for."""
+        """`trained_for`: the guesser on whose guesses the threshold was tuned."""
         self.threshold, self.signal, self.trained_for = threshold, signal, trained_for
 
     def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]:
-        """One buzz per step; the score is the signal, 0 where there is none."""
+        """Return one buzz per step; the score is the signal, or 0 if there is none."""
         column = SIGNALS.index(self.signal)
         values = [signals(guesses)[column] for guesses in history]
         return [Buzz(value if math.isfinite(value) else 0.0, value >= self.threshold) for value in values]
 
     def fingerprint(self) -> str:
-        """sha256 of the code version, the signal and the threshold."""
+        """Return the sha256 of code version, signal and threshold."""
         return hashlib.sha256(f"threshold {VERSION} {self.signal} {self.threshold!r}".encode()).hexdigest()
 
     def save(self, folder: Path, guesser: str) -> None:
-        """Write a model folder; `guesser` says on whose guesses it was tuned."""
+        """Write a model folder; `guesser` is the guesser used for tuning."""
         config = {"kind": KIND, "version": VERSION, "guesser": guesser, "signal": self.signal}
         write_tensors(folder, {"threshold": np.array([self.threshold])}, config)
 
     @classmethod
     def load(cls, folder: Path, threshold: float | None = None) -> ThresholdBuzzer:
-        """Read what `save` wrote; DataError if it is damaged."""
+        """Read a model folder of `save`.  Raises DataError if it is damaged."""
         tensors, config = read_tensors(folder, KIND, VERSION)
         stored = tensors.get("threshold", np.zeros(0))
         if stored.shape != (1,) or config.get("signal") not in SIGNALS:
@@ -97,7 +98,7 @@ class ThresholdBuzzer:
 
 
 def build(config: ThresholdConfig) -> ThresholdBuzzer:
-    """The buzzer of a config. Raises ConfigError for an unknown model."""
+    """Return the buzzer of a config.  Raises ConfigError for an unknown model."""
     if config.model is not None:
         return ThresholdBuzzer.load(resolve_model(config.model, prefix=f"{KIND}-"), config.threshold)
     return ThresholdBuzzer(0.17 if config.threshold is None else config.threshold, config.signal or "share")

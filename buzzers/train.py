@@ -1,15 +1,17 @@
-"""`sqa train buzzer CONFIG`: trains a buzzer on a guesser's guesses for tossups the guesser never saw.
+"""Implement `sqa train buzzer CONFIG`: train a buzzer on a guesser's guesses for tossups that the guesser never saw.
 
-Every word of a tossup of the fold `buzzer` is a step, its label whether the top guess is right; tossups whose answer
-has no page are part of it (the guesser is never right there, as with answers it does not know).  One tossup in eight is
-kept back for tuning: the epoch and the chance at which to answer (expected wins), and the calibration of the chance.
-With `noise` every tossup is read twice, once as it is and once corrupted (`sqa.data.texts`), as translations are;
-with `translated` those of some files are read as they were translated there and back, too (`guessers.noise`), and these
-corrupted.  Such a buzzer is for translations: what is neither translated nor corrupted tunes nothing, and since a round
-trip is kinder to words than a translation, the chance at which to answer is tuned on all that is corrupted.  With `end:
-answer` a question that ends unanswered is answered with the top guess: a wrong answer costs nothing there. The fold
-`dev` is read at the end only, to report. `python -m buzzers.train CONFIG...` trains several in one go; all that share a
-guesser share its guesses.
+Every word of a tossup of the fold `buzzer` is a step, labelled by whether the top guess is right.  Tossups without
+an answer page are included; the guesser is never right on them, as on answers that it does not know.  One tossup in
+eight is held out for tuning: the epoch and the probability threshold (by expected wins), and the calibration.
+
+With `noise` every tossup is used twice, clean and corrupted (`sqa.data.texts`) like a translation.  With
+`translated` the round-trip translations of some files (`guessers.noise`) are used too, corrupted as well.  Such a
+buzzer is for translations, so clean text without translation does not tune it.  Round trips have fewer errors than
+translations, so all corrupted texts tune the threshold.
+
+With `end: answer` a question that ends unanswered is answered with the top guess, where a wrong answer costs
+nothing.  The fold `dev` is read only for the final report.  `python -m buzzers.train CONFIG...` trains several
+buzzers; those with the same guesser share its guesses.
 """
 
 import json
@@ -36,14 +38,14 @@ from sqa.files.yaml_reader import read_yaml
 from sqa.metrics.qa import oracle_expected_wins, stable_expected_wins
 from sqa.pipeline import config as configs
 
-KEPT_BACK = 8  # one in so many tossups is for tuning
+KEPT_BACK = 8  # one in this many tossups is for tuning
 ENDS: tuple[End, ...] = ("answer", "silent")
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class NetworkShape:
-    """Keys under `network`, those that the kind has; see configs/train_buzzers.yaml."""
+    """Keys under `network` that apply to the kind; see configs/train_buzzers.yaml."""
 
     hidden: Annotated[Count | None, "rectified units, or units of the state"] = None
     cell: Literal["gru", "lstm"] | None = None
@@ -53,7 +55,7 @@ class NetworkShape:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdTraining:
-    """Keys of configs/train_buzzers.yaml; see there for meanings and units."""
+    """Keys of configs/train_buzzers.yaml, which documents meanings and units."""
 
     kind: Literal["threshold"]
     output: Path
@@ -62,7 +64,7 @@ class ThresholdTraining:
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """Keys of configs/train_buzzers.yaml; see there for meanings and units."""
+    """Keys of configs/train_buzzers.yaml, which documents meanings and units."""
 
     kind: Literal["logistic", "mlp", "recurrent"]
     output: Path
@@ -78,7 +80,7 @@ class Learning:
             raise ConfigError(f"network: {self.kind} takes {', '.join(expected) or 'none'}, got {', '.join(given)}")
 
     def untrained(self, width: int) -> nn.Module:
-        """The network to fit, for so many features."""
+        """Return the untrained network for this number of features."""
         shape, units = self.network, self.network.hidden or 0
         if shape.cell is None:
             return StepNetwork(width, units)
@@ -91,7 +93,7 @@ KINDS: dict[str, type] = {"threshold": ThresholdTraining, **dict.fromkeys(NETWOR
 
 
 def main(config_path: Path, output: Path | None = None) -> Path:
-    """Train a buzzer; returns its folder (the config's `output` unless another is given)."""
+    """Train a buzzer and return its folder (`output`, or the config's `output` if that is None)."""
     config = load_config(config_path)
     learnt, kept, tuning, dev = material(config.data)
     if not learnt or not kept or not dev["dev"]:
@@ -117,16 +119,16 @@ def main(config_path: Path, output: Path | None = None) -> Path:
 
 
 class Material(NamedTuple):
-    """What a training reads."""
+    """The data of a training."""
 
     learnt: list[GuessHistory]
-    kept: list[GuessHistory]  # chooses the epoch, calibrates
-    tuning: list[GuessHistory]  # chooses the chance to answer at: those kept, or with translations all corrupted ones
-    dev: dict[str, list[GuessHistory]]  # by name, to report: the fold `dev`, translations that were kept back
+    kept: list[GuessHistory]  # tossups that select the epoch and calibrate
+    tuning: list[GuessHistory]  # tossups that tune the threshold: `kept`, or with translations all corrupted ones
+    dev: dict[str, list[GuessHistory]]  # name -> tossups for the report: the fold `dev`, held-out translations
 
 
 def material(data: DataChoice) -> Material:
-    """The tossups as the config wants them read."""
+    """Return the tossups in the variants that the config selects."""
     guesser = guesser_of(data)
     whole = tossups_of(["buzzer"], data.half)
     kept_back = {tossup.id for tossup in whole[::KEPT_BACK]}
@@ -152,7 +154,7 @@ def material(data: DataChoice) -> Material:
 
 
 def load_config(path: Path) -> ThresholdTraining | Learning:
-    """A training config.  ConfigError naming every problem."""
+    """Load a training config.  Raises ConfigError with all problems."""
     kind = read_yaml(path).get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         raise ConfigError(f"{path} kind: expected one of {', '.join(KINDS)}, got {repr(kind)[:60]}")
@@ -160,7 +162,7 @@ def load_config(path: Path) -> ThresholdTraining | Learning:
 
 
 def tune(histories: Histories) -> tuple[ThresholdBuzzer, int]:
-    """The threshold with the best expected wins over all signals, and its signal's column in `GuessHistory.signals`."""
+    """Return the threshold with the best expected wins over all signals, and its column in `GuessHistory.signals`."""
     columns = range(len(SIGNALS))
     best = [wins.best_threshold(histories, [history.signals[:, column] for history in histories]) for column in columns]
     column = max(columns, key=lambda column: best[column][1])
@@ -168,7 +170,7 @@ def tune(histories: Histories) -> tuple[ThresholdBuzzer, int]:
 
 
 def learn(config: Learning, learnt: Histories, kept: Histories, tuning: Histories) -> tuple[LearntBuzzer, int]:
-    """The fitted, calibrated and tuned buzzer, and the epoch it is of."""
+    """Return the trained, calibrated and tuned buzzer, and its epoch."""
     network = NETWORKS[config.kind]
     fitted = fit(config.training, config.untrained, learnt, kept, config.end == "answer")
     logits = fitted.logits(kept)
@@ -184,7 +186,7 @@ def learn(config: Learning, learnt: Histories, kept: Histories, tuning: Historie
 
 
 def quality(histories: Histories, chances: wins.Scores) -> dict[str, float]:
-    """Label accuracy, ECE and Brier score over the steps with a guess."""
+    """Return label accuracy, ECE and Brier score over the steps with a guess."""
     guessed = np.concatenate([history.guessed for history in histories])
     right = np.concatenate([history.right for history in histories])[guessed]
     chance = np.concatenate(chances)[guessed]
@@ -196,7 +198,7 @@ def quality(histories: Histories, chances: wins.Scores) -> dict[str, float]:
 
 
 def dev_wins(dev: Histories, scores: wins.Scores, threshold: float, at_end: bool = False) -> dict[str, float]:
-    """Expected wins of the buzzer, of the two oracles, and the buzzer's share of theirs."""
+    """Return the expected wins of the buzzer and of two oracles, and the buzzer's share of each oracle's."""
     reached = float(wins.wins(dev, scores, np.array([threshold]), at_end).mean())
     oracle = float(np.mean([oracle_expected_wins(wins.CURVE, history.fraction, history.right, 0.0) for history in dev]))
     stable = float(np.mean([stable_expected_wins(wins.CURVE, history.fraction, history.right, 0.0) for history in dev]))
@@ -208,7 +210,7 @@ def dev_wins(dev: Histories, scores: wins.Scores, threshold: float, at_end: bool
 
 @returns_exit_code
 def command(paths: Sequence[str]) -> None:
-    """`python -m buzzers.train CONFIG...`."""
+    """Run `python -m buzzers.train CONFIG...`."""
     for path in paths:
         print(main(Path(path)))
 

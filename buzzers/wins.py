@@ -1,6 +1,6 @@
-"""Expected wins of answering at the first step whose score reaches a threshold, for many thresholds at a time.
+"""Expected wins of answering at the first step whose score reaches a threshold, for many thresholds at once.
 
-`at_end`: what was never answered is answered at the last step, where a wrong answer costs nothing.
+`at_end`: unanswered questions are answered at the last step, where a wrong answer costs nothing.
 """
 
 from collections.abc import Sequence
@@ -11,18 +11,18 @@ from buzzers.histories import GuessHistory, Histories
 from sqa.metrics.qa import CURVES
 
 CURVE = CURVES["qanta2018"]
-Scores = Sequence[np.ndarray]  # of each question (n,)
-GRID = 99  # thresholds tried: so many quantiles of the scores
+Scores = Sequence[np.ndarray]  # one array (n,) per question
+GRID = 99  # number of thresholds tried, quantiles of the scores
 
 
 def first_answers(history: GuessHistory, scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """(k,) int: the first of n steps with a guess and a score (n,) >= each of the thresholds (k,); n if none."""
-    highest = np.maximum.accumulate(np.where(history.guessed, scores, -np.inf))  # (n,), grows
+    """Return (k,) int: the first of n steps with a guess and a score (n,) >= each threshold (k,); n if none."""
+    highest = np.maximum.accumulate(np.where(history.guessed, scores, -np.inf))  # (n,), nondecreasing
     return np.searchsorted(highest, thresholds, side="left")
 
 
 def wins_at(history: GuessHistory, steps: np.ndarray, at_end: bool = False) -> np.ndarray:
-    """(k,) expected wins of answering at each of `steps` (k,); n, that is never, wins 0 or what the end wins."""
+    """Return (k,) expected wins of answering at each of `steps` (k,); n means never: 0 or the end's value."""
     worth = np.append(np.where(history.right, CURVE(history.fraction), 0.0), 0.0)  # (n + 1,)
     if at_end and len(history.right):
         worth[-1] = worth[-2]
@@ -30,20 +30,20 @@ def wins_at(history: GuessHistory, steps: np.ndarray, at_end: bool = False) -> n
 
 
 def wins(histories: Histories, scores: Scores, thresholds: np.ndarray, at_end: bool = False) -> np.ndarray:
-    """(questions, k) expected wins of each threshold (k,)."""
+    """Return (questions, k) expected wins of each threshold (k,)."""
     pairs = zip(histories, scores, strict=True)
     return np.stack([wins_at(history, first_answers(history, s, thresholds), at_end) for history, s in pairs])
 
 
 def grid(scores: Scores, size: int = GRID) -> np.ndarray:
-    """Thresholds worth trying: quantiles of each question's highest score, (k,) distinct, growing."""
+    """Return candidate thresholds: (k,) distinct, increasing quantiles of each question's highest score."""
     highest = np.array([scores_of.max() for scores_of in scores])
     finite = highest[np.isfinite(highest)]
     return np.unique(np.quantile(finite, np.linspace(0, 1, size))) if len(finite) else np.zeros(1)
 
 
 def best_threshold(histories: Histories, scores: Scores, at_end: bool = False) -> tuple[float, float]:
-    """(threshold, its mean expected wins): the best of `grid`, the lowest among equals."""
+    """Return (threshold, mean expected wins) of the best threshold of `grid`, the lowest among equals."""
     tried = grid(scores)
     means = wins(histories, scores, tried, at_end).mean(0)
     best = int(means.argmax())
