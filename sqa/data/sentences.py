@@ -73,7 +73,7 @@ def spaced(text: str, language: str) -> str:
 
 
 def all_spaced(where: str, texts: Sequence[str], language: str, slack: int = 0) -> list[str]:
-    """Return texts after `spaced`.
+    """Apply `spaced` to texts.
 
     Raises DataError, starting with `where`, for Thai, Khmer and similar scripts without blanks between words.  `slack`
     is an allowance of extra words, since a line may be one long word.

@@ -181,7 +181,7 @@ def _flat(value: Any, at: str, name: str) -> dict[str, str]:
 
 
 def code_parts(codes: Iterable[Code]) -> dict[str, str]:
-    """Return the files of a part of your own -> digest."""
+    """Return file -> digest for the code files of a part of your own."""
     return {f"code of {file.stem}": sha256[:DIGITS] for code in codes for file, sha256 in code.files.items()}
 
 
