@@ -24,7 +24,7 @@ MODULES_PER_FOLDER = 15
 LINES_PER_FUNCTION = 60
 CONFIGS = 30
 SKIPPED = 8  # modules with a table that the formatter leaves as it is
-MODULES_OF_A_RUN, LINES_OF_A_RUN = 47, 6200  # of ours, that README's first example loads
+MODULES_OF_A_RUN, LINES_OF_A_RUN = 47, 6250  # of ours, that README's first example loads
 
 SERVER = {"sqa_services.net"}
 # what parts may build on
@@ -274,5 +274,5 @@ def test_a_log_scored_by_expected_wins_loads_a_small_part_of_the_house(tmp_path:
     size = {path: sum(map(bool, map(str.strip, path.read_text(encoding="utf-8").splitlines()))) for path in ours}
     assert len(size) <= MODULES_OF_A_RUN and sum(size.values()) <= LINES_OF_A_RUN, (len(size), sum(size.values()))
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    listed = re.findall(r"`([\w/]+\.py)`", text.partition("## What to read first")[2].partition("## Rooms")[0])
+    listed = re.findall(r"`([\w/]+\.py)`", text.partition("## What to read first")[2].partition("## Packages")[0])
     assert sorted(listed) == sorted(str(path.relative_to(ROOT)) for path, lines in size.items() if lines > 1)
