@@ -1,1 +1,1 @@
-"""Translators of our own: Transformer, vocabulary, search, and the two ways in which a run uses them."""
+"""This project's translators: Transformer, vocabulary, search, and streaming and batched decoding."""

@@ -1,20 +1,21 @@
 """Beam search within the source read so far: over complete sentences, and before every word that wait-k publishes.
 
-n hypotheses of each sentence are kept, ranked by their log probability per piece (the piece that ends them included).
-Those that have ended keep their place, so the beam of the others shrinks; the search is over when the best has ended.
+The search keeps n hypotheses per sentence, ranked by their log probability per piece, the final piece included.
+Hypotheses that have ended keep their place, so the beam of the others shrinks.  The search is over when the best
+hypothesis has ended.
 
-1.  While the source continues, the words published are fixed, and the search begins behind them, always anew.  A
-    hypothesis ends with the choice that shows its word number `look_ahead` to be complete (the start of another word;
-    of all those only the most probable counts) or with the end of the sentence.
-2.  The first word of the best hypothesis is published, the others are forgotten, and READ follows the schedule of
-    smt/models/decode.py.  If the best hypothesis is the end of the sentence at once, one word is READ and nothing
-    published. This is the speculative beam search of Zheng et al. 2019.
+1.  While the source continues, the published words are fixed, and every search restarts behind them.  A hypothesis ends
+    with the choice that shows its word number `look_ahead` to be complete (the start of another word; only the most
+    probable such choice counts) or with the end of the sentence.
+2.  The first word of the best hypothesis is published, the other hypotheses are dropped, and READ follows the schedule
+    of smt/models/decode.py.  If the best hypothesis ends the sentence at once, the search READs one word and publishes
+    nothing. This is the speculative beam search of Zheng et al. 2019.
 3.  Once the source has ended, one search goes to the end of the sentence, and all its words are published.  So with
     k = full this is ordinary beam search.
-4.  With `unit: piece` READ happens between words, too: a word is searched for when as many pieces were read as its
-    first piece needs.
+4.  With `unit: piece` READ also happens between words: the search for a word starts once enough pieces for its first
+    piece have been read.
 
-With n = 1 and look_ahead = 1 words are counted, and words and g are those of the greedy smt.models.decode.
+With n = 1 and look_ahead = 1, counted in words, the words and g equal those of the greedy smt.models.decode.
 
 Letters in the shape comments: A sentences, n hypotheses of each, R = A n of them, V vocabulary, T target pieces.
 """
@@ -47,27 +48,27 @@ class Beam:
 
 
 def beam_of(n: int, look_ahead: int = 2) -> Beam | None:
-    """Return the beam of n hypotheses, None for n = 1 (greedy).  ConfigError for an invalid number."""
+    """Return the beam of n hypotheses, or None for n = 1 (greedy).  Raises ConfigError for an invalid number."""
     beam = Beam(n, look_ahead)
     return beam if n > 1 else None
 
 
 @dataclass(slots=True)
 class _Hypotheses:
-    """The hypotheses, in R rows; the best of a sentence is its first row."""
+    """The hypotheses in R rows; the first row of a sentence is its best hypothesis."""
 
     score: Tensor  # (R,) log probability of everything since the start of the search
-    length: Tensor  # (R,) in pieces, the one that ends it included
+    length: Tensor  # (R,) in pieces, including the final piece
     finished: Tensor  # (R,) bool
-    words: Tensor  # (R,) words that it completed
+    words: Tensor  # (R,) words completed
     pieces: Tensor  # (R, T) the whole target, by position
-    mark: Tensor  # (R,) position behind its first word, once that is complete
+    mark: Tensor  # (R,) position behind the first word, once it is complete
     mark_last: Tensor  # (R,) the piece before `mark`
-    mark_last_pieces: Tensor  # (R, REPEAT) see Past
+    mark_last_pieces: Tensor  # (R, REPEAT), see Past
     mark_runs: Tensor  # (R, REPEAT)
 
     def take(self, rows: Tensor) -> None:
-        """Keep these rows (numbers or bool), in this order."""
+        """Keep these rows (indices or bool), in this order."""
         for field in fields(self):
             setattr(self, field.name, getattr(self, field.name)[rows])
 
@@ -77,10 +78,10 @@ _MOVED = ("last", "written", "word_open", "last_pieces", "runs")  # of State, pe
 
 
 class BeamSearch:
-    """One search after another for each of A sentences, every sentence at its own pace."""
+    """A sequence of searches for each of A sentences; every sentence advances at its own pace."""
 
     def __init__(self, writer: Writer, stepper: Stepper, schedule: Schedule, beam: Beam) -> None:
-        """`stepper`: n rows side by side for each sentence, before anything is written."""
+        """Start from `stepper`, which has n adjacent rows per sentence and has written nothing."""
         self.writer, self.stepper, self.state = writer, stepper, stepper.state
         self.schedule, self.beam = schedule, beam
         self.start = self.state.written  # (R,) position at which the search began
@@ -92,15 +93,15 @@ class BeamSearch:
         self.hypotheses = _Hypotheses(self.first(r).log(), zero.float(), none, zero, zero.new_zeros(r, GROWTH), *marks)
 
     def first(self, r: int) -> Tensor:
-        """1.0 for the first of the n rows of each sentence, 0.0 for the others: (R,)."""
+        """Return 1.0 for the first of the n rows of each sentence and 0.0 for the others, (R,)."""
         return (self.numbers(r) % self.beam.n == 0).float()
 
     def numbers(self, n: int) -> Tensor:
-        """0 .. n - 1."""
+        """Return the integers 0 .. n - 1."""
         return torch.arange(n, device=self.start.device)
 
     def keep(self, rows: Tensor) -> None:
-        """Keep these rows (R,) bool only."""
+        """Keep only these rows, (R,) bool."""
         self.hypotheses.take(rows)
         self.start, self.due = self.start[rows], self.due[rows]
         self.stepper.keep(rows)
@@ -109,8 +110,8 @@ class BeamSearch:
     def advance(self, choices: int = 1) -> list[tuple[int, list[Written]]]:
         """Extend all hypotheses by a piece; return (sentence, words) for each sentence whose search is over.
 
-        Sets `due`, and `start` to the pieces published; a sentence that is complete is not alive.
-        `choices` is ignored.
+        Sets `due`, and sets `start` to the pieces published.  A complete sentence is no longer alive.  `choices` is
+        ignored.
         """
         state, hypotheses, n = self.state, self.hypotheses, self.beam.n
         ended = state.ended
@@ -124,16 +125,16 @@ class BeamSearch:
         done = (hypotheses.finished & state.alive).view(-1, n)[:, :1].expand(-1, n)  # (A, n)
         parent = torch.where(done, parent.view(-1, n)[:, :1], parent.view(-1, n)).flatten()
         if not torch.equal(parent, self.numbers(len(parent))):
-            self.stepper.move(parent, int(self.start[state.alive].min()))  # hypotheses of a sentence agree up to here
+            self.stepper.move(parent, int(self.start[state.alive].min()))  # hypotheses of a sentence agree before it
         return self.publish(done.flatten(), ended)
 
     def extend(self, limit: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The n best of each sentence, best first: the row that each continues, its piece, its score; all (R,)."""
+        """Return the n best continuations per sentence, best first: parent row, piece and score, each (R,)."""
         state, hypotheses, n = self.state, self.hypotheses, self.beam.n
         log_p = self.log_probabilities()
         self.merge_ends(log_p, state.word_open & (hypotheses.words + 1 >= limit))
         log_p[hypotheses.finished] = float("-inf")
-        log_p[hypotheses.finished, self.writer.rules.nothing] = 0.0  # stays as it is
+        log_p[hypotheses.finished, self.writer.rules.nothing] = 0.0  # a finished hypothesis keeps its score
         total = hypotheses.score[:, None] + log_p
         length = hypotheses.length + ~hypotheses.finished
         a, v = len(total) // n, total.shape[1]
@@ -143,7 +144,7 @@ class BeamSearch:
         return parent.flatten(), (best % v).flatten(), score.flatten()
 
     def log_probabilities(self) -> Tensor:
-        """The model's log probability of each next piece (R, V), -inf where the rules forbid it."""
+        """Return the model's log probability of each next piece, (R, V); -inf where the rules forbid the piece."""
         state, rules = self.state, self.writer.rules
         scores, full = self.stepper.score()
         log_p = rules.forbid(scores.log_softmax(-1), state.word_open, state.past)
@@ -154,7 +155,7 @@ class BeamSearch:
         return log_p
 
     def merge_ends(self, log_p: Tensor, rows: Tensor) -> None:
-        """Forbid all but the most probable of the pieces that complete the word of these rows (R,) bool."""
+        """Forbid all but the most probable of the pieces that complete the word of these rows, (R,) bool."""
         if not bool(rows.any()):
             return
         rules = self.writer.rules
@@ -166,7 +167,7 @@ class BeamSearch:
         log_p[rows] = row_log_p.masked_fill_(ends, float("-inf")).scatter_(1, piece, value)
 
     def append(self, piece: Tensor, limit: Tensor) -> None:
-        """Add a piece (R,) to each hypothesis that has not finished."""
+        """Append a piece (R,) to each unfinished hypothesis."""
         state, hypotheses, rules = self.state, self.hypotheses, self.writer.rules
         live = ~hypotheses.finished
         end = live & (piece == rules.end)
@@ -186,7 +187,7 @@ class BeamSearch:
         state.commit(piece, commit)
 
     def publish(self, done: Tensor, ended: Tensor) -> list[tuple[int, list[Written]]]:
-        """The words of the sentences whose search is over; their next search is made ready.  done, ended (R,)."""
+        """Return the words of the sentences whose search is over, and prepare their next search; done, ended: (R,)."""
         state, hypotheses, n = self.state, self.hypotheses, self.beam.n
         published = []
         for row in (done & self.first(len(done)).bool()).nonzero()[:, 0].tolist():
@@ -214,7 +215,7 @@ class BeamSearch:
         return published
 
     def tokens(self, pieces: Sequence[int]) -> list[str]:
-        """The words that pieces spell; those that come out empty are left out."""
+        """Return the words that the pieces spell, without empty words."""
         words: list[list[int]] = []
         last = self.writer.rules.nothing
         for piece in pieces:
@@ -226,5 +227,5 @@ class BeamSearch:
 
 
 def _where(rows: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Per row (R,) from a or b, (R,) or (R, N)."""
+    """Select per row (R,) from a or b, each (R,) or (R, N)."""
     return torch.where(rows if a.dim() == 1 else rows[:, None], a, b)

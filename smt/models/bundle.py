@@ -1,8 +1,8 @@
 """A trained model in a folder: config.json, model.safetensors, vocabulary.model (and README.md, its card).
 
-Matrices are stored as int8 with one scale per row, everything else as float16 or float32: a quarter of the size of
-float32, so that a model can live in the repository.  Computation is float32 on the dequantised weights.  A model
-converted from elsewhere keeps its float32 weights and has vocabulary.json (`smt.models.vocab_bpe`) for
+Matrices are stored as int8 with one scale per row, and everything else as float16 or float32.  This takes a quarter of
+the size of float32, so a model fits into the repository.  Computation is float32 on the dequantised weights.  A model
+converted from another toolkit keeps its float32 weights and has vocabulary.json (`smt.models.vocab_bpe`) instead of
 vocabulary.model.
 """
 
@@ -29,11 +29,11 @@ from sqa.files.records import parse_json
 FORMAT = 1
 FILES = ("config.json", "model.safetensors")
 AnyVocabulary = Vocabulary | BpeVocabulary
-VOCABULARIES = {kind.FILE: kind for kind in (Vocabulary, BpeVocabulary)}  # one of these files more
+VOCABULARIES = {kind.FILE: kind for kind in (Vocabulary, BpeVocabulary)}  # the folder holds one of these files
 
 
 def quantise(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows of a matrix (R, C) as int8 and their scales (R,): weight ~ int8 * scale."""
+    """Return the rows of a matrix (R, C) as int8 and their scales (R,), such that weight ~ int8 * scale."""
     scale = weight.abs().amax(1).clamp(min=1e-12) / 127
     return torch.round(weight / scale[:, None]).to(torch.int8), scale
 
@@ -71,9 +71,9 @@ def _unpack(stored: dict[str, Tensor]) -> dict[str, Tensor]:
 def save_model(
     model: Transformer, vocabulary: AnyVocabulary, folder: Path, about: dict[str, Any], quantised: bool = True
 ) -> Path:
-    """Write the model into `folder`, each file whole or not at all; `about` (training config, steps) is in config.json.
+    """Write the model into `folder`, each file atomically; store `about` (training config, steps) in config.json.
 
-    Packing and formatting, which can fail, come before the first existing file is replaced.
+    Packing and formatting can fail, so both happen before the first existing file is replaced.
     """
     packed = _pack(model.state_dict(), quantised)
     text = json.dumps({"format": FORMAT, "model": asdict(model.config), "about": about}, indent=1, ensure_ascii=False)
@@ -89,12 +89,12 @@ def save_model(
 
 
 def vocabulary_path(folder: Path) -> Path:
-    """The vocabulary of a model's folder; vocabulary.model (which may be missing) unless another kind is there."""
+    """Return the vocabulary file of a model's folder: the kind that exists, else the path of vocabulary.model."""
     return next((folder / name for name in VOCABULARIES if stored(folder / name).is_file()), folder / Vocabulary.FILE)
 
 
 def load_model(folder: Path) -> tuple[Transformer, AnyVocabulary, dict[str, Any]]:
-    """Read a folder that `save_model` wrote; the model is in eval mode.
+    """Read a folder written by `save_model`; the model is in eval mode.
 
     Raises DataError for a missing file, another format, or weights that do not fit the configuration.
     """
@@ -122,9 +122,10 @@ def load_model(folder: Path) -> tuple[Transformer, AnyVocabulary, dict[str, Any]
 
 
 def _filled(config: ModelConfig, stored: dict[str, Tensor]) -> Transformer:
-    """Return the network of a configuration with these weights; ValueError or RuntimeError if they do not fit.
+    """Return the network of a configuration with these weights.
 
-    A configuration may ask for any size, so shapes are compared before a network is allocated.
+    Raises ValueError or RuntimeError if they do not fit.  A configuration may ask for any size, so shapes are compared
+    before a network is allocated.
     """
     if max(config.encoder_layers, config.decoder_layers) > len(stored):
         raise ValueError(f"{config.encoder_layers} and {config.decoder_layers} layers, {len(stored)} tensors")
@@ -143,12 +144,15 @@ def _filled(config: ModelConfig, stored: dict[str, Tensor]) -> Transformer:
 
 
 def folder_fingerprint(folder: Path) -> str:
-    """sha256 of the files that decide a model's output."""
+    """Return the sha256 of the files that determine a model's output."""
     return joined_digest((*(folder / name for name in FILES), vocabulary_path(folder)), content)
 
 
 def model_folder(model: str, key: str = "translator.model") -> Path:
-    """The folder of a bundled model's name or of a path.  ConfigError, which names `key` of the config: neither."""
+    """Return the folder of a bundled model's name or of a path.
+
+    Raises ConfigError, naming `key` of the config, if neither exists.
+    """
     bundled = DATA / "models" / model
     folder = bundled if stored(bundled / Vocabulary.FILE).is_file() else Path(model)
     if not folder.is_dir():

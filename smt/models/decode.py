@@ -1,27 +1,27 @@
-"""Wait-k decoding, once each way: streaming (reads words one by one) and batched (a recorded corpus at once).
+"""Wait-k decoding in two forms: streaming (reads words one by one) and batched (a recorded corpus at once).
 
-Both give equal words and equal g(j).  The rules of the greedy search:
+Both forms give equal words and equal g(j).  The greedy search follows these rules:
 
 1.  READ k words; then, per target word, WRITE its pieces and READ one more source word.  With an emission rate r
-    other than 1, word j + 1 needs k + floor(j / r) source words: now and then two are read, or none.
-2.  A word is complete when the model's next choice starts another word or ends the sentence.  It is
-    published with the g of that moment; the choice itself is discarded and made again after the READ, now among
-    word starts and the end of the sentence only, since the published word can no longer grow.
+    other than 1, word j + 1 needs k + floor(j / r) source words: some READs then take two words, or none.
+2.  A word is complete when the model's next choice starts another word or ends the sentence.  It is published with the
+    g of that moment; the choice itself is discarded and repeated after the READ.  It is then restricted to word starts
+    and the end of the sentence, because the published word can no longer grow.
 3.  Choosing the end of the sentence before the source has ended means READ.  So
-    g(j) = min(k + j - 1, |S|) unless the model waited by itself; it is never smaller.
-4.  Which pieces may be chosen: smt/models/next_piece.py.
+    g(j) = min(k + j - 1, |S|) unless the model chose to wait; g(j) is never smaller.
+4.  smt/models/next_piece.py defines which pieces may be chosen.
 
 With `unit: piece` k counts pieces, as fairseq's does, and rules 1 and 2 become:
 
-1.  Target piece j is chosen when at least k + floor((j - 1) / r) source pieces were read, the end of the source being
-    one of them.  A source word arrives whole, so READ takes whole words until that many pieces are there.
+1.  Target piece j is chosen when at least k + floor((j - 1) / r) source pieces were read; the end of the source counts
+    as a piece.  A source word arrives whole, so READ takes whole words until that many pieces are there.
 2.  The choice that completes a word stands.  The word is published with the g (in WORDS) of that moment,
-    which the READ due for the choice is part of: where every word is one piece, g(j) = k + j, not k + j - 1.
+    which includes the READ due for that choice: if every word is one piece, g(j) = k + j, not k + j - 1.
 
-A beam, which looks ahead before it publishes a word: smt/models/beam.py.  A model's side: smt/models/stepper.py.
+smt/models/beam.py implements beam search with look-ahead; smt/models/stepper.py defines the model interface.
 
-On a GPU a batch makes CHOICES choices a sentence before their words are published, so that nothing waits for it in
-between; sentences that end meanwhile stay as they are.
+On a GPU a batch makes CHOICES choices per sentence before it publishes their words, to avoid waiting for the device in
+between.  Sentences that end meanwhile stay unchanged.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,9 +35,9 @@ from smt.models.copying import Begun, Names, reading
 from smt.models.stepper import Stepper, Writer, Written, by_length
 from smt.policies.waitk import Schedule
 
-ALIVE = 0.75  # finished sentences are dropped when fewer than this share go on; copying for every one costs more
+ALIVE = 0.75  # finished sentences are dropped below this share of live ones; copying for each would cost more
 CHOICES = 16
-ROWS = 4096  # hypotheses decoded together on a GPU at most; more are not faster
+ROWS = 4096  # maximum hypotheses decoded together on a GPU; more are not faster
 
 
 @torch.inference_mode()
@@ -59,7 +59,7 @@ def decode_batch(
 
 
 def rows_at_once(writer: Writer) -> int:
-    """Return the hypotheses to decode together: half of a GPU's free memory is for them."""
+    """Return the number of hypotheses to decode together; they may use half of a GPU's free memory."""
     if writer.device.type != "cuda":
         return writer.batch
     return min(ROWS, torch.cuda.mem_get_info(writer.device)[0] // 2 // writer.row_bytes)
@@ -68,7 +68,7 @@ def rows_at_once(writer: Writer) -> int:
 def _words_of(
     writer: Writer, sources: Sequence[Sequence[str]], schedule: Schedule, beam: Beam | None
 ) -> list[list[Written]] | None:
-    """Translate non-empty sentences together; None if they are more than one and the memory is too small for them."""
+    """Translate non-empty sentences together; return None if there are several and they do not fit into memory."""
     try:
         return _decode(writer, sources, schedule, beam)
     except torch.OutOfMemoryError:
@@ -114,7 +114,7 @@ def decode_stream(writer: Writer, source: Iterator[str], schedule: Schedule, bea
 
 
 def start_reading(stepper: Stepper, schedule: Schedule) -> None:
-    """READ what the first word needs."""
+    """READ the words that the first target word needs."""
     none = torch.zeros_like(stepper.state.written)
     stepper.read(none + schedule.k if schedule.unit == "word" else none, none)
 
@@ -126,21 +126,21 @@ def _search(
 
 
 class GreedySearch:
-    """One choice after another for each of B sentences, every sentence at its own pace."""
+    """A sequence of choices for each of B sentences; every sentence advances at its own pace."""
 
     def __init__(self, writer: Writer, stepper: Stepper, schedule: Schedule, names: list[Any]) -> None:
-        """`names`: what the bonus follows in each sentence (`Bonus.names`)."""
+        """Start from `stepper`; `names` holds the bonus's tracker of each sentence (`Bonus.names`)."""
         self.writer, self.stepper, self.state, self.schedule = writer, stepper, stepper.state, schedule
         self.names, self.open_pieces = names, [list[int]() for _ in names]
         self.due = torch.zeros_like(self.state.written)  # (B,) words to READ before the next choice
 
     @property
     def start(self) -> Tensor:
-        """Pieces written (B,)."""
+        """Return the number of pieces written, (B,)."""
         return self.state.written
 
     def keep(self, rows: Tensor) -> None:
-        """Keep these rows (B,) bool only."""
+        """Keep only these rows, (B,) bool."""
         kept = rows.nonzero()[:, 0].tolist()
         self.names, self.open_pieces = [self.names[i] for i in kept], [self.open_pieces[i] for i in kept]
         self.stepper.keep(rows)
@@ -149,7 +149,7 @@ class GreedySearch:
     def advance(self, choices: int = 1) -> list[tuple[int, list[Written]]]:
         """Make some choices per sentence, with READ between them; return (sentence, words) where words are complete.
 
-        Sets `due` for the READ that follows.  Sentences that have ended stay as they are.
+        Sets `due` for the READ that follows.  Sentences that have ended stay unchanged.
         """
         made = [self.choose()]
         for _ in range(choices - 1):

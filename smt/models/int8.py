@@ -1,13 +1,14 @@
-"""Matrices as a processor multiplies them fastest.
+"""Matrix layers in the fastest arithmetic of the processor.
 
-8-bit integers: half the memory of bfloat16, and with VNNI, which they need (`sqa.files.devices.is_fast`), about twice
-its speed.  Each output has a scale of its own, and each row of the input gets one when it is multiplied, so a sentence
-does not depend on the others of its batch; the sums are integers and exact (Dettmers et al., NeurIPS 2022, without
-their outlier columns).
+8-bit integers use half the memory of bfloat16.  With VNNI, which they require (`sqa.files.devices.is_fast`), they run
+about twice as fast.  Each output has its own scale, and each row of the input gets a scale when it is multiplied, so a
+sentence does not depend on the others of its batch.  The sums are exact integers (Dettmers et al., NeurIPS 2022,
+without their outlier columns).
 
-bfloat16 and float16: products in these types, states in float32.
+With bfloat16 and float16 the products use these types and the states stay float32.
 
-float32 in the layout of oneDNN: arranged once, not for each product as MKL does; on a processor of AMD twice as fast.
+With float32 the matrix is arranged once in oneDNN's layout, while MKL arranges it for each product.  This is twice as
+fast on AMD processors.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 TOP = 127  # the largest integer used
-TINY = 1e-8  # of a row of zeros
+TINY = 1e-8  # scale of a row of zeros
 
 
 class Matrix8(NamedTuple):
@@ -30,15 +31,15 @@ class Matrix8(NamedTuple):
 
 
 def quantised(weight: Tensor) -> Matrix8:
-    """The nearest integers of a matrix (O, I), with a scale per row."""
+    """Return the nearest integers of a matrix (O, I), with a scale per row."""
     values, scales = _rounded(weight.float())
     return Matrix8(values, scales[:, 0])
 
 
 def multiplied(x: Tensor, matrix: Matrix8) -> Tensor:
-    """x (..., I) float times the matrix, (..., O) in the type of x; |sums| < 2^31 up to I = 133,000."""
+    """Multiply x (..., I) float by the matrix; return (..., O) in the type of x; |sums| < 2^31 up to I = 133,000."""
     values, scales = _rounded(x.reshape(-1, x.shape[-1]).float())
-    sums = torch._int_mm(values, matrix.values.t())  # the only product of int8 matrices that torch has
+    sums = torch._int_mm(values, matrix.values.t())  # torch's only product of int8 matrices
     return ((sums * scales).mul_(matrix.scales)).to(x.dtype).view(*x.shape[:-1], -1)
 
 
@@ -49,7 +50,7 @@ def _rounded(rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class Linear8(nn.Module):
-    """A linear map by 8-bit integers."""
+    """A linear map in 8-bit integers."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__()
@@ -64,7 +65,7 @@ class Linear8(nn.Module):
 class Linear32(nn.Module):
     """A linear map in oneDNN's layout."""
 
-    ROWS = 128  # of the input that the layout is chosen for; others are multiplied, too
+    ROWS = 128  # input rows that the layout is optimised for; other numbers work, too
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__()
@@ -77,7 +78,7 @@ class Linear32(nn.Module):
 
 
 class Linear16(nn.Module):
-    """A linear map whose products are bfloat16 or float16."""
+    """A linear map with products in bfloat16 or float16."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
         super().__init__()
@@ -89,7 +90,7 @@ class Linear16(nn.Module):
 
 
 def fast_linear(dtype: str, device: torch.device) -> Callable[[Tensor, Tensor | None], nn.Module] | None:
-    """Return the class of the fastest layer of a matrix (O, I) and its bias; None: torch's own."""
+    """Return the fastest layer class for a matrix (O, I) and its bias; None for torch's own layer."""
     if dtype == "int8":
         return Linear8
     if dtype != "float32":

@@ -1,7 +1,7 @@
-"""The next piece of a translation: the model's scores under the rules that keep small models sane.
+"""The next piece of a translation: the model's scores under rules that stop degenerate output of small models.
 
-1.  No phrase of up to REPEAT pieces is written twice in a row, and no piece inside a word three times ("Sing Sing" is
-    lost, so that small models cannot loop).  Digits are free.
+1.  No phrase of up to REPEAT pieces is written twice in a row, and no piece inside a word three times.  This stops
+    loops of small models, at the cost of names such as "Sing Sing".  Digits are exempt.
 2.  A sentence may have 2 target pieces per visible source piece and 10 more; at the limit the end is chosen.
 3.  After a published word only a word start or the end of the sentence may follow.
 
@@ -21,19 +21,19 @@ REPEAT = 8  # longest phrase, in pieces, that may not be written twice in a row
 
 
 def piece_limit(visible_pieces: Tensor) -> Tensor:
-    """Target pieces allowed for this many visible source pieces (rule 2)."""
+    """Return the number of target pieces allowed for so many visible source pieces (rule 2)."""
     return 2 * visible_pieces + 10
 
 
 class Past(NamedTuple):
-    """The last pieces of B sentences, as far as rule 1 looks back."""
+    """The last pieces of B sentences, as far back as rule 1 needs."""
 
     last: Tensor  # (B, REPEAT) pieces, newest first, -1 = none yet
     run: Tensor  # (B, REPEAT) column n - 1: how many of the last pieces equal the piece n before them
 
     @classmethod
     def none(cls, rows: int, device: torch.device) -> Past:
-        """Nothing written yet."""
+        """Return the state before anything is written."""
         zeros = torch.zeros((rows, REPEAT), dtype=torch.long, device=device)
         return cls(zeros - 1, zeros)
 
@@ -56,18 +56,27 @@ class Rules:
         nothing: int,
         device: torch.device | None = None,
     ) -> None:
-        """All (V,) bool: pieces that begin a word, that the next piece continues, that are never chosen, that may be
-        repeated freely; `end` ends a sentence, `nothing` is a piece among `never`; device: of the scores."""
+        """Store the piece tables, all (V,) bool.
+
+        Args:
+            starts_word: Pieces that begin a word.
+            joins_next: Pieces that the next piece continues.
+            never: Pieces that are never chosen.
+            free: Pieces that may be repeated.
+            end: The piece that ends a sentence.
+            nothing: A piece among `never`.
+            device: Device of the scores.
+        """
         tables = (torch.as_tensor(table, device=device) for table in (starts_word, joins_next, free, never))
         self.starts_word, self.joins_next, self.free, never = tables
         self.end, self.nothing = end, nothing
         opens = self.starts_word.clone()
         opens[end] = True
-        # (2, V): what cannot follow a published word, what cannot continue an open one
+        # (2, V): pieces that cannot follow a published word, and pieces that cannot continue an open word
         self.banned = torch.stack([~opens | never, never])
 
     def forbid(self, scores: Tensor, word_open: Tensor, past: Past) -> Tensor:
-        """Set scores (B, V), in place, to -inf where rules 1 and 3 forbid a piece; they never forbid the end."""
+        """Set scores (B, V) in place to -inf where rules 1 and 3 forbid a piece; the end is never forbidden."""
         scores.masked_fill_(self.banned[word_open.long()], float("-inf"))
         return scores.scatter_(1, self.repeats(past), float("-inf"))
 
@@ -76,7 +85,7 @@ class Rules:
         return self.starts_word[choice] & ~self.joins_next[last]
 
     def repeats(self, past: Past) -> Tensor:
-        """Pieces (B, REPEAT) that rule 1 forbids, padded with `nothing`."""
+        """Return the pieces (B, REPEAT) that rule 1 forbids, padded with `nothing`."""
         candidate, run = past.last.clamp_min(0), past.run  # candidate n - 1 would repeat the last n pieces
         repeats = run >= torch.arange(REPEAT, device=run.device)
         repeats[:, 0] = self.starts_word[candidate[:, 0]] | (run[:, 0] >= 1)  # a piece inside a word may come twice

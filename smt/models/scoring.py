@@ -1,10 +1,10 @@
-"""How likely the bundled Transformer finds the words of a given translation, with its source and without.
+"""Scores of the words of a given translation by the bundled Transformer, with and without the source.
 
     scorer = build("es-en")
     [scores] = scorer.score([(("Nació", "en", "Lima."), ("Born", "in", "Lima."))])
     scores.given      # ln p(word | source, the words before it), one number per target word
 
-The whole source is read first, for any k, and the words are forced (teacher forcing).
+The whole source is read first, for any k, and the target words are given (teacher forcing).
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ ROWS = 32  # sentences scored together
 
 
 class TransformerScorer:
-    """See the module."""
+    """Scorer of given translations; see the module's docstring."""
 
     group = "model"
 
@@ -34,7 +34,7 @@ class TransformerScorer:
         self.writer = TransformerWriter(model, vocabulary)
 
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
-        """Scores of each (source words, target words); independent of the other pairs."""
+        """Return the scores of each (source words, target words); the pairs are independent of each other."""
         results = [WordScores((), (), ())] * len(pairs)
         for group in by_length([y for _, y in pairs], ROWS):
             rows = [i for i in group if pairs[i][1]]
@@ -50,7 +50,7 @@ class TransformerScorer:
     def _words(
         self, sources: Sequence[Words], targets: Sequence[Words]
     ) -> tuple[list[tuple[float, ...]], list[tuple[float, ...]]]:
-        """Per sentence and word: ln p, and how much ln p its pieces fall short of the likeliest ones."""
+        """Return ln p per sentence and word, and the difference between that and ln p of the likeliest pieces."""
         source = pad([np.array([*self.vocabulary.words(x)[0], EOS]) for x in sources], PAD)  # (B, S)
         pieces, words = zip(*(self.vocabulary.words(y) for y in targets), strict=True)
         pieces_out = pad([np.array(ids) for ids in pieces], PAD)  # (B, T)
@@ -67,17 +67,17 @@ class TransformerScorer:
         return list(map(summed, ln_chosen, words)), list(map(summed, short, words))
 
     def fingerprint(self) -> str:
-        """Hash of everything that the scores depend on."""
+        """Return a hash of everything that the scores depend on."""
         return self._fingerprint
 
 
 def summed(numbers: Tensor, index: Sequence[int]) -> tuple[float, ...]:
-    """Sums over the pieces of each word, to 3 decimals: (T,) and the word of each piece -> a number per word."""
+    """Return the sum over the pieces (T,) of each word, to 3 decimals; `index` gives the word of each piece."""
     return tuple(np.bincount(index, numbers[: len(index)].double().numpy(), index[-1] + 1).round(3).tolist())
 
 
 def build(pair: str) -> TransformerScorer:
-    """The scorer of a bundled model ("es-en"), or of a model's folder."""
+    """Return the scorer of a bundled model ("es-en"), or of a model's folder."""
     folder = model_folder(pair)
     model, vocabulary, _ = load_model(folder)
     return TransformerScorer(model, vocabulary, f"transformer 1 {folder_fingerprint(folder)}")

@@ -1,7 +1,7 @@
-"""The interface of a model in decoding: a `Stepper` reads source words, scores the next target piece, commits a choice.
+"""Decoding interface of a model: a `Stepper` reads source words, scores the next target piece and commits a choice.
 
-The greedy loop (smt/models/decode.py) and the beam (smt/models/beam.py) are written over it once; the Transformer's is
-in smt/models/transformer_stepper.py, the language model's in smt/lm/lm_stepper.py.
+The greedy loop (smt/models/decode.py) and the beam (smt/models/beam.py) both use this interface.  The Transformer
+implements it in smt/models/transformer_stepper.py, the language model in smt/lm/lm_stepper.py.
 
 Letters in the shape comments: B sentences, S source pieces, V target pieces that may be chosen.
 """
@@ -20,7 +20,7 @@ from smt.models.copying import Bonus
 from smt.models.next_piece import Past, Rules, piece_limit
 from smt.policies.waitk import HIDDEN_WORD, Schedule
 
-SIZE = 128  # pieces of a long sentence
+SIZE = 128  # assumed pieces of a long sentence
 GROWTH = 32  # target positions by which caches and hypotheses grow
 
 
@@ -34,12 +34,12 @@ class Written(NamedTuple):
 
 @dataclass(slots=True)
 class State:
-    """How far B sentences are read and written."""
+    """The progress of reading and writing B sentences."""
 
     needs: Tensor  # (B, S) source words to be read before a source piece is seen; HIDDEN_WORD = padding
     length: Tensor  # (B,) |S| in words; HIDDEN_WORD while it is unknown
-    read: Tensor  # (B,) words read; |S| + 1: the end has been read, too
-    last: Tensor  # (B,) the piece chosen last, by its number among the V
+    read: Tensor  # (B,) words read; |S| + 1 = the end has been read, too
+    last: Tensor  # (B,) the piece chosen last, as an index among the V
     written: Tensor  # (B,) target pieces chosen
     words: Tensor  # (B,) target words finished
     word_open: Tensor  # (B,) whether the last word can still grow
@@ -49,35 +49,35 @@ class State:
 
     @classmethod
     def begin(cls, needs: Tensor, length: Tensor, last: int) -> State:
-        """Before the first READ; `last` stands before the first piece."""
+        """Return the state before the first READ; `last` precedes the first piece."""
         zeros, past = torch.zeros_like(length), Past.none(len(length), length.device)
         return cls(needs, length, zeros, torch.full_like(length, last), zeros, zeros, zeros > 0, zeros == 0, *past)
 
     @property
     def past(self) -> Past:
-        """The last pieces."""
+        """Return the last pieces."""
         return Past(self.last_pieces, self.runs)
 
     @property
     def ended(self) -> Tensor:
-        """Whether the end of the source was read (B,)."""
+        """Return whether the end of the source was read (B,)."""
         return self.read > self.length
 
     @property
     def g(self) -> Tensor:
-        """Source words read (B,)."""
+        """Return the number of source words read (B,)."""
         return torch.minimum(self.read, self.length)
 
     def visible(self) -> Tensor:
-        """Which source pieces have been read (B, S)."""
+        """Return which source pieces have been read (B, S)."""
         return self.needs <= self.read[:, None]
 
     def full(self, pieces: Tensor) -> Tensor:
-        """Where only the end may follow, with so many source pieces visible (B,)."""
+        """Return where only the end may follow, given the number of visible source pieces (B,)."""
         return self.written >= piece_limit(pieces)
 
     def commit(self, piece: Tensor, taken: Tensor) -> None:
-        """Write a piece (B,) where it is `taken` (B,)."""
+        """Write a piece (B,) where `taken` (B,) is true."""
         longer = self.past.then(piece)
         self.last_pieces = torch.where(taken[:, None], longer.last, self.last_pieces)
         self.runs = torch.where(taken[:, None], longer.run, self.runs)
@@ -86,7 +86,7 @@ class State:
         self.written = self.written + taken
 
     def read_on(self, due: Tensor, written: Tensor, schedule: Schedule) -> None:
-        """READ `due` (B,) more words, and as many as `written` (B,) target pieces ask for; never beyond the end."""
+        """READ `due` (B,) more words, and as many as `written` (B,) target pieces require; never beyond the end."""
         self.read = torch.minimum(self.read + due, self.length + 1)
         if schedule.unit == "piece":
             pieces = (self.needs < HIDDEN_WORD).sum(1)
@@ -96,8 +96,10 @@ class State:
     def pull(
         self, source: Iterator[str], pieces_of: Callable[[str | None], Sequence[int]], due: Tensor, needed: Tensor
     ) -> Iterator[Sequence[int]]:
-        """`due` (B,) more words of a source that still comes, and as many as have `needed` (B,) pieces, for all rows:
-        yields the pieces of each word and of the end."""
+        """Read more words of a streamed source, for all rows; yield the pieces of each word and of the end.
+
+        Reads `due` (B,) words, and further words until there are `needed` (B,) pieces.
+        """
         remaining, ended = int(due[0]), bool(self.ended[0])
         while not ended and (remaining > 0 or self.needs.shape[1] < int(needed[0])):
             word = next(source, None)
@@ -109,13 +111,13 @@ class State:
             yield pieces
 
     def take(self, rows: Tensor) -> None:
-        """Keep these rows, numbers or bool (B,), in this order."""
+        """Keep these rows, indices or bool (B,), in this order."""
         for field in fields(self):
             setattr(self, field.name, getattr(self, field.name)[rows])
 
 
 def at_most(numbers: Tensor, bound: int) -> int:
-    """Return the greatest of some numbers; on a GPU an upper bound, since reading it would wait for all work there."""
+    """Return the greatest number; on a GPU an upper bound, because reading the value would wait for the device."""
     return int(numbers.max()) if numbers.device.type == "cpu" else bound
 
 
@@ -125,16 +127,16 @@ class Stepper(Protocol):
     state: State
 
     def read(self, due: Tensor, written: Tensor) -> None:
-        """READ `due` (B,) more words, and as many as `written` (B,) target pieces ask for; never beyond the end."""
+        """READ `due` (B,) more words, and as many as `written` (B,) target pieces require; never beyond the end."""
 
     def score(self) -> tuple[Tensor, Tensor]:
-        """Scores of each next piece (B, V), and where only the end may follow (B,) bool."""
+        """Return the scores of each next piece (B, V), and where only the end may follow (B,) bool."""
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these rows (B,) bool only."""
+        """Keep only these rows, (B,) bool."""
 
     def move(self, rows: Tensor, start: int) -> None:
-        """The translations of these rows (B,) in place of all, from target piece `start` on; the sources stay."""
+        """Replace all translations by those of these rows (B,), from target piece `start` on; the sources stay."""
 
 
 class Writer(Protocol):
@@ -142,36 +144,36 @@ class Writer(Protocol):
 
     @property
     def rules(self) -> Rules:
-        """The pieces that may be chosen."""
+        """Return the rules over the pieces that may be chosen."""
 
     @property
     def bonus(self) -> Bonus | None:
-        """The bonus on names of the source, or on translations of its words."""
+        """Return the bonus on names of the source, or on translations of its words."""
 
     @property
     def batch(self) -> int:
-        """Hypotheses decoded together on a CPU."""
+        """Return the number of hypotheses decoded together on a CPU."""
 
     @property
     def device(self) -> torch.device:
-        """The device of the weights."""
+        """Return the device of the weights."""
 
     @property
     def row_bytes(self) -> int:
-        """Memory of a hypothesis, for a sentence of SIZE pieces."""
+        """Return the memory in bytes of a hypothesis, for a sentence of SIZE pieces."""
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> Stepper:
-        """Non-empty sentences that are complete, n adjacent rows for each, before the first READ."""
+        """Start complete, non-empty sentences before the first READ, with n adjacent rows each."""
 
     def stream(self, source: Iterator[str], schedule: Schedule, n: int = 1) -> Stepper:
-        """A sentence whose words come one by one."""
+        """Start a sentence whose words arrive one by one."""
 
     def spell(self, pieces: Sequence[int]) -> str:
-        """The word that pieces (numbers among the V) spell; "" if they spell none."""
+        """Return the word spelt by pieces (indices among the V); "" if they spell none."""
 
 
 def by_length(sentences: Sequence[Sequence[str]], rows: int) -> list[list[int]]:
-    """Numbers of the sentences that are not empty, shortest first, in groups of `rows`."""
+    """Return the indices of the non-empty sentences, shortest first, in groups of `rows`."""
     order = sorted((i for i, s in enumerate(sentences) if s), key=lambda i: len(sentences[i]))
     return [order[start : start + rows] for start in range(0, len(order), rows)]
 

@@ -1,19 +1,18 @@
-"""An encoder-decoder Transformer whose cross-attention can be held back by a wait-k mask.
+"""An encoder-decoder Transformer whose cross-attention can be restricted by a wait-k mask.
 
 Letters in the shape comments: B sentences, T target pieces, S source pieces, D width, H heads, V vocabulary.
 
 Pre-norm layers (Xiong et al. 2020), sinusoidal positions, one embedding for source, target and output.  Two parts
 make small models usable:
 
-* an alignment head: one attention over the source, trained towards statistical word alignments (guided alignment,
-  Chen et al. 2016), which also says where each target piece came from;
+* an alignment head: one attention over the source, trained towards statistical word alignments (guided alignment, Chen
+  et al. 2016), which also aligns each target piece to its source;
 * a lexicon: that attention's mixture of piece translation probabilities is added to the logits in log space
-  (Arthur, Neubig and Nakamura 2016), so that rare names need not be learnt by gradient.
+  (Arthur, Neubig and Nakamura 2016), so that rare names need not be learnt by gradient descent.
 
-Both see only what the wait-k mask lets through.
+Both see only the source pieces that the wait-k mask allows.
 
-The last options of ModelConfig build the variants that models trained elsewhere have (`smt.engines.fairseq` converts
-them).
+The last options of ModelConfig build the variants of models trained elsewhere (`smt.engines.fairseq` converts them).
 """
 
 import math
@@ -30,19 +29,19 @@ from smt.models.int8 import fast_linear
 from smt.models.vocab import BOS, EOS, PAD
 from sqa.core.schema import BelowOne, checked
 
-MOST_PIECES = 1 << 16  # positions that a configuration may ask for
+MOST_PIECES = 1 << 16  # maximum positions that a configuration may request
 LEXICON_FLOOR = 1e-3  # probability added before the logarithm (Arthur et al. 2016, their epsilon)
 
 
 def default_lexicon() -> int:
-    """Translations per source piece: none where eflomal, which aligns the pieces, is not installed."""
+    """Return the default translations per source piece: 0 if eflomal, which aligns the pieces, is not installed."""
     return 24 if find_spec("eflomal") else 0
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class ModelConfig:
-    """Size and kind of the network."""
+    """Sizes and options of the network."""
 
     vocabulary: Annotated[int, "pieces"] = 8000
     width: Annotated[int, "D"] = 256
@@ -66,7 +65,7 @@ class ModelConfig:
     decoder_start: Annotated[Literal["bos", "eos"], "whose embedding stands before the first target piece"] = "bos"
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Return the problems that the declared bounds do not check."""
         wrong = []
         if self.heads < 1 or self.width % self.heads:
             wrong.append(f"heads: must divide width {self.width}, got {self.heads}")
@@ -90,11 +89,11 @@ class Cache(NamedTuple):
 
     past: KeyValue  # (B, H, Tmax, D/H)
     at: Tensor  # (B,) position that is written next
-    filled: Tensor  # (B, 1, 1, Tmax) mask to add: which positions are filled, the next one with them
+    filled: Tensor  # (B, 1, 1, Tmax) additive mask of the filled positions, including the next one
 
 
 class Memory(NamedTuple):
-    """The source as the decoder reads it."""
+    """The encoded source in the form that the decoder reads."""
 
     cross: list[KeyValue]  # one per decoder layer
     align_key: Tensor | None  # (B, S, D)
@@ -102,7 +101,7 @@ class Memory(NamedTuple):
 
 
 def sinusoid(length: int, width: int) -> Tensor:
-    """Position vectors (length, D) of Vaswani et al. 2017."""
+    """Return the position vectors (length, D) of Vaswani et al. 2017."""
     position = torch.arange(length, dtype=torch.float32).unsqueeze(1)
     rate = torch.exp(torch.arange(0, width, 2, dtype=torch.float32) * (-math.log(10000.0) / width))
     table = torch.zeros(length, width)
@@ -112,7 +111,10 @@ def sinusoid(length: int, width: int) -> Tensor:
 
 
 def sinusoid_halves(length: int, width: int) -> Tensor:
-    """Position vectors (length, D) of tensor2tensor and fairseq: all sines, then all cosines; rates end at 1/10000."""
+    """Return the position vectors (length, D) of tensor2tensor and fairseq: all sines, then all cosines.
+
+    The rates end at 1/10000.
+    """
     half = width // 2
     rate = torch.exp(torch.arange(half, dtype=torch.float32) * -(math.log(10000) / (half - 1)))
     angle = torch.arange(length, dtype=torch.float32).unsqueeze(1) * rate
@@ -120,12 +122,12 @@ def sinusoid_halves(length: int, width: int) -> Tensor:
 
 
 def additive(allowed: Tensor) -> Tensor:
-    """A mask (B, S) as scores to add, (B, 1, 1, S): 0 where attention is allowed, -inf elsewhere."""
+    """Return a mask (B, S) as additive scores (B, 1, 1, S): 0 where attention is allowed, -inf elsewhere."""
     return torch.zeros(allowed.shape, device=allowed.device).masked_fill_(~allowed, float("-inf"))[:, None, None]
 
 
 class Attention(nn.Module):
-    """Multi-head attention whose projections can be called one by one, so that caches live outside."""
+    """Multi-head attention with separately callable projections, so that callers hold the caches."""
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -139,7 +141,7 @@ class Attention(nn.Module):
         return x.view(b, t, self.heads, d // self.heads).transpose(1, 2)  # (B, H, T, D/H)
 
     def project(self, x: Tensor) -> KeyValue:
-        """Keys and values of x (B, S, D)."""
+        """Return the keys and values of x (B, S, D)."""
         key, value = self.key_value(x).chunk(2, dim=-1)
         return KeyValue(self._split(key), self._split(value))
 
@@ -160,10 +162,10 @@ class FeedForward(nn.Sequential):
 
 
 class Layer(nn.Module):
-    """Self-attention, a decoder's attention to the source, and feed-forward."""
+    """A layer: self-attention, a decoder's attention to the source, and feed-forward."""
 
     def __init__(self, config: ModelConfig, norm: str, reads_source: bool = False) -> None:
-        """norm: "pre" = before each part, "post" = after its residual."""
+        """Build the layer; norm: "pre" = before each part, "post" = after its residual."""
         super().__init__()
         self.norm_attention = nn.LayerNorm(config.width)
         self.attention = Attention(config.width, config.heads, config.dropout)
@@ -213,7 +215,7 @@ class Transformer(nn.Module):
     """Encoder, decoder, output layer and (optionally) alignment head with lexicon."""
 
     MAX_PIECES = 1024
-    positions: Tensor  # (max_pieces, D), where they are sines and cosines
+    positions: Tensor  # (max_pieces, D), if sines and cosines
     lexicon_ids: Tensor  # (V, W) target pieces of each source piece, int32
     lexicon_probabilities: Tensor  # (V, W)
 
@@ -249,11 +251,11 @@ class Transformer(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """The device of the weights."""
+        """Return the device of the weights."""
         return self.embedding.weight.device
 
     def embed(self, pieces: Tensor, at: Tensor | int, source: bool = False) -> Tensor:
-        """Piece ids (B, T) with position vectors from `at` on: an offset, or each row's own position (B,)."""
+        """Embed piece ids (B, T) with position vectors from `at` on: an offset, or each row's own position (B,)."""
         if self.config.positions == "learned":
             table: Tensor = self.source_positions if source else self.target_positions
         else:
@@ -265,7 +267,7 @@ class Transformer(nn.Module):
         return self.dropout(embedding(pieces) * math.sqrt(self.config.width) + position)
 
     def encode(self, pieces: Tensor, past: list[KeyValue] | None = None) -> tuple[Tensor, list[KeyValue]]:
-        """Source pieces (B, S), after those already in `past`, to states (B, S, D) and all keys and values."""
+        """Encode source pieces (B, S) that follow those in `past`; return states (B, S, D) and all keys and values."""
         before, n = past[0].key.shape[2] if past else 0, pieces.shape[1]
         x = self.embed(pieces, before, source=True)
         mask, causal = None, past is None
@@ -280,23 +282,23 @@ class Transformer(nn.Module):
         return self.encoder_norm(x), present
 
     def remember(self, states: Tensor, pieces: Tensor) -> Memory:
-        """Encoder states (B, S, D) as the decoder reads them."""
+        """Return encoder states (B, S, D) in the form that the decoder reads."""
         cross = [layer.cross.project(states) for layer in self.decoder]  # type: ignore[operator]
         return Memory(cross, self.align_key(states) if self.config.lexicon_width else None, pieces)
 
     def lexicon_matrix(self, pieces: Tensor) -> Tensor:
-        """p(target piece | source piece) + LEXICON_FLOOR of each source position: (B, S) -> (B, S, V)."""
+        """Return p(target piece | source piece) + LEXICON_FLOOR per source position: (B, S) -> (B, S, V)."""
         dense = torch.full((*pieces.shape, self.config.vocabulary), LEXICON_FLOOR, device=pieces.device)
         return dense.scatter_add_(2, self.lexicon_ids[pieces].long(), self.lexicon_probabilities[pieces])
 
     def alignment(self, x: Tensor, memory: Memory, visible: Tensor) -> Tensor:
-        """Log attention of the alignment head: x (B, T, D), visible (B, T, S) -> (B, T, S)."""
+        """Return the log attention of the alignment head: x (B, T, D), visible (B, T, S) -> (B, T, S)."""
         assert memory.align_key is not None
         scores = self.align_query(x) @ memory.align_key.transpose(1, 2) / math.sqrt(self.config.width)
         return scores.float().masked_fill(~visible, -1e9).log_softmax(-1)
 
     def forward(self, source: Tensor, target_input: Tensor, visible: Tensor) -> tuple[Tensor, Tensor | None, Memory]:
-        """Training pass: source (B, S), target_input (B, T), visible (B, T, S).
+        """Run the training pass: source (B, S), target_input (B, T), visible (B, T, S).
 
         Returns decoder states (B, T, D), log alignment (B, T, S) or None, and the memory.
         """
@@ -311,10 +313,10 @@ class Transformer(nn.Module):
     def step(
         self, pieces: Tensor, at: Tensor, memory: Memory, visible: Tensor, past: list[KeyValue], cached: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """Decoding pass for one target position per sentence: pieces (B,), at (B,), visible (B, S), cached (B, Tmax).
+        """Decode one target position per sentence: pieces (B,), at (B,), visible (B, S), cached (B, Tmax).
 
-        `past` (B, H, Tmax, D/H) takes the step's keys and values; `cached` says the filled positions, with the step's.
-        Returns decoder states (B, 1, D) and log alignment (B, 1, S) or None.
+        `past` (B, H, Tmax, D/H) receives the step's keys and values; `cached` marks the filled positions, including the
+        step's.  Returns decoder states (B, 1, D) and log alignment (B, 1, S) or None.
         """
         x = self.embed(pieces.unsqueeze(1), at)
         seen, written = additive(visible), additive(cached)  # computed once for all layers
@@ -325,7 +327,7 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def accelerate(self, dtype: str) -> None:
-        """Make all matrices as fast as the device can, in `dtype`; afterwards the network can only decode."""
+        """Convert all matrices to the device's fastest layers in `dtype`; afterwards the network can only decode."""
         if (fast := fast_linear(dtype, self.device)) is None:
             return
         for part in list(self.modules()):
@@ -336,6 +338,7 @@ class Transformer(nn.Module):
             self.output = fast(self.embedding.weight, None)
 
     def logits(self, x: Tensor, lexical: Tensor | None) -> Tensor:
-        """Decoder states (N, D) and floored lexical probabilities (N, V) to unnormalised log probabilities (N, V)."""
+        """Map decoder states (N, D) and floored lexical probabilities (N, V) to log probabilities (N, V), unnormalised.
+        """
         scores = F.linear(x, self.embedding.weight) if self.output is None else self.output(x)
         return scores if lexical is None else scores + self.lexicon_scale * lexical.log()

@@ -1,12 +1,12 @@
-"""Our Transformer while it decodes: the keys and values of source and target of many sentences, or of one being read.
+"""Decoding state of the Transformer: the cached keys and values of many sentences, or of one that is being read.
 
-A complete source is encoded at once, and READ only makes more of it visible; of a source that comes word by word each
-READ encodes the new words.  A bidirectional encoder encodes the words read anew after every READ, and
-the target continues from the words written: test-time wait-k (Ma et al. 2019, Section 3), which the model was not
-trained for, at the cost of an encoding per READ.
+A complete source is encoded at once, and READ only makes more of it visible.  For a source that arrives word by word,
+each READ encodes the new words.  A bidirectional encoder re-encodes all words read after every READ, and the target
+continues from the words written.  This is test-time wait-k (Ma et al. 2019, Section 3), for which the model was not
+trained, and it costs an encoding per READ.
 
-Letters in the shape comments: B rows, A of them with a source of its own (B, or 1 for a sentence that is being read),
-L decoder layers, H heads, D width, S source and T target pieces, V vocabulary, W lexicon entries per piece.
+Letters in the shape comments: B rows, A of them with their own source (B, or 1 for a sentence that is being read), L
+decoder layers, H heads, D width, S source and T target pieces, V vocabulary, W lexicon entries per piece.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ class TransformerWriter:
     batch = 256
 
     def __init__(self, model: Transformer, vocabulary: Vocabulary, copy_bonus: float = 0.0, language: str = "") -> None:
-        """copy_bonus: nats for pieces that spell a name of the source (whose ISO 639-1 code is `language`), see
-        smt/models/copying.py."""
+        """Take a model; `copy_bonus` is in nats, for pieces that spell a name of the source (smt/models/copying.py).
+
+        `language` is the ISO 639-1 code of the source.
+        """
         self.model, self.vocabulary, self.device = model, vocabulary, model.device
         self.bonus = Copier.of(vocabulary, copy_bonus, language) if copy_bonus else None
         never = np.isin(np.arange(vocabulary.size), (PAD, UNK, BOS))
@@ -54,12 +56,12 @@ class TransformerWriter:
 
     @property
     def row_bytes(self) -> int:
-        """Memory of a hypothesis: keys and values of source and target, and some copies of its scores."""
+        """Return the bytes of a hypothesis: keys and values of source and target, and some copies of its scores."""
         c = self.model.config
         return 4 * (4 * SIZE * c.decoder_layers * c.width + 8 * c.vocabulary)
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> TransformerStepper:
-        """Non-empty sentences that are complete, n adjacent rows for each, before the first READ."""
+        """Start complete, non-empty sentences before the first READ, with n adjacent rows each."""
         segmented = [self.vocabulary.words(words) for words in sentences]
         for (ids, _), words in zip(segmented, sentences, strict=True):
             self.check(len(ids) + 1, words)
@@ -73,13 +75,13 @@ class TransformerWriter:
         return stepper
 
     def stream(self, source: Iterator[str], schedule: Schedule, n: int = 1) -> TransformerStepper:
-        """A sentence whose words come one by one."""
+        """Start a sentence whose words arrive one by one."""
         length = torch.full((n,), HIDDEN_WORD, device=self.device)
         state = State.begin(length.new_zeros(n, 0), length, BOS)
         return TransformerStepper(self, schedule, state, source)
 
     def check(self, pieces: int, words: Sequence[str] = ()) -> None:
-        """Raise DataError for a text of more pieces, its end included, than the model has positions."""
+        """Raise DataError for a text with more pieces, its end included, than the model has positions."""
         if pieces > (most := self.model.config.max_pieces):
             begins = f" ({' '.join(words[:6])[:80]} ...)" if words else ""
             raise DataError(f"a sentence{begins} has {pieces} pieces, the model has {most} positions: divide it")
@@ -89,12 +91,14 @@ class TransformerWriter:
         return [EOS] if word is None else self.vocabulary.word(word)
 
     def spell(self, pieces: Sequence[int]) -> str:
-        """The word that pieces spell."""
+        """Return the word that pieces spell."""
         return self.vocabulary.decode_word(pieces)
 
     def logits(self, x: Tensor, alignment: Tensor | None, lexicon: Lexicon | None) -> Tensor:
-        """Scores of each piece (B, V): states x (B, D), log alignment (B, S) to the first pieces, of whose entries the
-        mixture is added (Transformer.lexicon_matrix, sparse)."""
+        """Return the scores of each piece (B, V): states x (B, D), log alignment (B, S) to the first pieces.
+
+        Adds the mixture of the lexicon entries of those pieces (a sparse Transformer.lexicon_matrix).
+        """
         if alignment is None or lexicon is None:
             return self.model.logits(x, None)
         seen, width, b = alignment.shape[1], lexicon.probabilities.shape[2], len(alignment)
@@ -103,7 +107,7 @@ class TransformerWriter:
         return self.model.logits(x, floor.scatter_add_(1, lexicon.ids[:, : seen * width].expand(b, -1), weight))
 
     def lexicon(self, source: Tensor) -> Lexicon | None:
-        """The entries of source pieces (A, S)."""
+        """Return the lexicon entries of source pieces (A, S)."""
         if not self.model.config.lexicon_width:
             return None
         return Lexicon(self.model.lexicon_ids[source].long().flatten(1), self.model.lexicon_probabilities[source])
@@ -115,12 +119,12 @@ class TransformerStepper:
     def __init__(
         self, writer: TransformerWriter, schedule: Schedule, state: State, source: Iterator[str] | None = None
     ) -> None:
-        """source: the words still to come of the one sentence; None if all sources are complete."""
+        """Start from a state; `source` yields the remaining words of one sentence, None if sources are complete."""
         self.writer, self.model, self.schedule, self.state, self.source = writer, writer.model, schedule, state, source
         c = self.model.config
         size, b = c.width // c.heads, len(state.read)
-        self.past: list[KeyValue] | None = None  # of the encoder, while a source is read
-        self.scored = 0  # choices so far, so pieces written at most
+        self.past: list[KeyValue] | None = None  # of the encoder, while a source is being read
+        self.scored = 0  # choices so far, an upper bound on the pieces written
         zeros = partial(torch.zeros, device=writer.device)
         self.pieces = zeros(1, 0, dtype=torch.long)  # (A, S) of the source
         self.cross = zeros(1, 2 * c.decoder_layers, c.heads, 0, size)  # (A, 2 L, H, S, D/H), layer by layer
@@ -130,7 +134,7 @@ class TransformerStepper:
 
     @torch.inference_mode()
     def encode_whole(self, pieces: Tensor) -> None:
-        """Encode complete sources (A, S), in the memory of the CPU; ENCODED_ROWS at a time there."""
+        """Encode complete sources (A, S) given in CPU memory; on a CPU, ENCODED_ROWS at a time."""
         rows = ENCODED_ROWS if self.writer.device.type == "cpu" else len(pieces)
         chunks = [chunk[:, : int((chunk != PAD).sum(1).max())] for chunk in pieces.split(rows)]
         chunks, pieces = [chunk.to(self.writer.device) for chunk in chunks], pieces.to(self.writer.device)
@@ -143,7 +147,7 @@ class TransformerStepper:
 
     @torch.inference_mode()
     def read(self, due: Tensor, written: Tensor) -> None:
-        """READ `due` (B,) more words, and as many as `written` (B,) target pieces ask for; never beyond the end."""
+        """READ `due` (B,) more words, and as many as `written` (B,) target pieces require; never beyond the end."""
         whole = self.model.config.encoder == "bidirectional"
         if self.source is None:
             previous = self.state.read
@@ -163,13 +167,13 @@ class TransformerStepper:
         self.lexicon = self.writer.lexicon(self.pieces)
 
     def _encode_again(self, rows: Tensor) -> None:
-        """Encode the words read by these rows (B,) bool as a complete source."""
+        """Re-encode the words read by these rows (B,) bool as a complete source."""
         if bool(rows.any()):
             pieces = torch.where(self.state.visible()[rows], self.pieces[rows], PAD)
             self.cross[rows], self.align_key[rows] = self._memory(pieces)
 
     def _memory(self, pieces: Tensor, growing: bool = False) -> tuple[Tensor, Tensor]:
-        """cross and align_key of source pieces (A, S), which continue the pieces before if the source is `growing`."""
+        """Return cross and align_key of source pieces (A, S), which continue the previous pieces if `growing`."""
         states, past = self.model.encode(pieces, self.past)
         self.past = past if growing else None
         memory = self.model.remember(states, pieces)
@@ -180,7 +184,7 @@ class TransformerStepper:
     def score(self) -> tuple[Tensor, Tensor]:
         """Score each piece after each row's last one (B, V); also return where only the end may follow.
 
-        Only the end may follow in the last position that the model has, too.
+        Only the end may follow at the model's last position, either.
         """
         s = self.state
         b, longest = len(s.written), at_most(s.written, self.scored) + 1
@@ -200,7 +204,7 @@ class TransformerStepper:
         return self.writer.logits(x[:, 0], align, self.lexicon), full
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these rows (B,) bool only, and with as many positions as they use."""
+        """Keep only these rows (B,) bool, and only the positions that they use."""
         pieces, written = int((self.pieces[rows] != PAD).sum(1).max()), int(self.state.written[rows].max())
         self.scored = written
         self.state.needs, self.pieces = self.state.needs[:, :pieces], self.pieces[:, :pieces]
@@ -209,17 +213,17 @@ class TransformerStepper:
         self.take(rows)
 
     def take(self, rows: Tensor) -> None:
-        """Keep these rows, numbers or bool (B,), in this order."""
+        """Keep these rows, indices or bool (B,), in this order."""
         self.state.take(rows)
         for name in ("pieces", "cross", "align_key", "cache"):
             setattr(self, name, getattr(self, name)[rows])
         self.lexicon = self.writer.lexicon(self.pieces)
 
     def move(self, rows: Tensor, start: int) -> None:
-        """The translations of these rows (B,) in place of all, from target piece `start` on; the sources stay."""
+        """Replace all translations by those of these rows (B,), from target piece `start` on; the sources stay."""
         self.cache[:, :, :, start:] = self.cache[rows, :, :, start:]
 
 
 def _layers(stacked: Tensor) -> list[KeyValue]:
-    """Keys and values of each layer in (B, 2 L, H, S, D/H), as views."""
+    """Return the keys and values of each layer in (B, 2 L, H, S, D/H), as views."""
     return [KeyValue(stacked[:, i], stacked[:, i + 1]) for i in range(0, stacked.shape[1], 2)]

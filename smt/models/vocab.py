@@ -1,7 +1,7 @@
 """Joint SentencePiece vocabulary, applied word by word.
 
-Every white-space word is segmented alone, so its pieces do not depend on later words: streaming and batched decoding
-see the same pieces.
+Every whitespace-delimited word is segmented alone, so its pieces do not depend on later words.  Streaming and batched
+decoding therefore see the same pieces.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from sqa.files.model_files import content
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 WORD_START = "\u2581"
-CACHE = 500_000  # words whose pieces are remembered
+CACHE = 500_000  # words whose pieces are cached
 
-# Typographic variants that the corpora mix freely; one spelling each keeps the vocabulary small.
+# The corpora mix these typographic variants; one spelling each keeps the vocabulary small.
 _PUNCTUATION = str.maketrans("’‘“”„«»–—\u00a0", '\'\'"""""-- ') | {ord("…"): "..."}
 
 
 def normalise(text: str) -> str:
-    """NFC with one spelling per quote and dash; blanks collapsed. Never changes a non-blank text to an empty one."""
+    """Return the text in NFC with one spelling per quote and dash and single blanks; never empty a non-blank text."""
     return " ".join(unicodedata.normalize("NFC", text).translate(_PUNCTUATION).split())
 
 
 def joined(words: Iterable[Sequence[int]]) -> tuple[list[int], list[int]]:
-    """Piece ids of a sentence whose words have these pieces and, for each piece, the 0-based index of its word."""
+    """Return the piece ids of a sentence from the pieces of its words, and the 0-based word index of each piece."""
     ids: list[int] = []
     index: list[int] = []
     for position, pieces in enumerate(words):
@@ -43,7 +43,7 @@ def joined(words: Iterable[Sequence[int]]) -> tuple[list[int], list[int]]:
 
 
 class Vocabulary:
-    """Pieces <-> ids of one SentencePiece model (pad 0, unk 1, bos 2, eos 3)."""
+    """Map between pieces and ids of one SentencePiece model (pad 0, unk 1, bos 2, eos 3)."""
 
     FILE = "vocabulary.model"  # its name in a model's folder
 
@@ -76,7 +76,8 @@ class Vocabulary:
     def train(cls, lines: Iterable[str], size: int, kind: Literal["unigram", "bpe"] = "unigram") -> Vocabulary:
         """Learn `size` pieces (byte fallback) from `lines` of both languages.
 
-        More of them than the lines have, or fewer than their letters: ConfigError; no line: DataError.
+        Raises ConfigError if the lines have fewer pieces than `size` or more letters, and DataError if there is no
+        line.
         """
         import sentencepiece
 
@@ -106,17 +107,17 @@ class Vocabulary:
         return tuple(self._processor.encode(normalise(word))) or (UNK,)
 
     def words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
-        """Piece ids of a sentence and, for each piece, the 0-based index of its word."""
+        """Return the piece ids of a sentence and, for each piece, the 0-based index of its word."""
         return joined(map(self.word, words))
 
     def decode_word(self, ids: Sequence[int]) -> str:
-        """The word that a run of pieces spells; bytes that form no printable character are left out (may give "")."""
+        """Return the word that a run of pieces spells, without bytes that form no printable character; may be ""."""
         text = self._processor.decode(list(ids))
         return "".join(c for c in text if c.isprintable() and not c.isspace() and c != "\ufffd")
 
 
 def _untrainable(size: int, message: str) -> ConfigError | DataError:
-    """SentencePiece's message as one about the config's key."""
+    """Return SentencePiece's message as an error about the config's key."""
     if most := re.search(r"too high .*<= (\d+)", message):
         return ConfigError(f"corpus.vocabulary_size: at most {most[1]} for these pairs, got {size}")
     if least := re.search(r"smaller than required_chars. \d+ vs (\d+)", message):

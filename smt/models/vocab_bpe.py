@@ -1,8 +1,8 @@
-"""The vocabulary of a model trained elsewhere: lists of symbols, and the way in which words are cut into them.
+"""The vocabulary of a model trained elsewhere: lists of symbols, and the segmentation of words into them.
 
-It has the interface of `smt.models.vocab.Vocabulary`, but source and target may have symbols of their own.  Words are
-cut one by one: by a SentencePiece model, by subword-nmt codes ("@@" marks a piece that continues) or not at all; before
-that, a Moses tokeniser may split off punctuation, which is attached again on the way out.
+It has the interface of `smt.models.vocab.Vocabulary`, but source and target may have separate symbols.  Words are
+segmented one by one: by a SentencePiece model, by subword-nmt codes ("@@" marks a piece that continues) or not at all.
+Before that, a Moses tokeniser may split off punctuation, which is reattached to the output.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")  # ids 0 to 3, as in smt.models.voca
 Bpe = Literal["subword-nmt", "sentencepiece", "none"]
 GOES_ON = "@@"
 
-# What a Moses tokeniser writes for characters that mean something to Moses, beside XML's.
+# Moses' escapes of characters that are special to Moses, besides those of XML.
 _ESCAPES = {"&#124;": "|", "&apos;": "'", "&quot;": '"', "&#91;": "[", "&#93;": "]"}
-_CLOSING = frozenset(",.;:!?%)]}»”’…")  # marks that belong to the word before them
-_OPENING = frozenset("([{¿¡«„“‘$£€#")  # marks that belong to the word after them
-_HYPHEN = "@-@"  # Moses for a hyphen inside a word
+_CLOSING = frozenset(",.;:!?%)]}»”’…")  # marks attached to the preceding word
+_OPENING = frozenset("([{¿¡«„“‘$£€#")  # marks attached to the following word
+_HYPHEN = "@-@"  # Moses' symbol for a hyphen inside a word
 
 
 def unescape(text: str) -> str:
-    """Moses' escapes and split hyphens as plain characters."""
+    """Return the text with Moses' escapes and split hyphens as plain characters."""
     return saxutils.unescape(text, _ESCAPES).replace(_HYPHEN, "-")
 
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """The way in which words are cut into pieces."""
+    """The segmentation of words into pieces."""
 
     bpe: Bpe = "none"
-    codes: bytes = b""  # subword-nmt codes (UTF-8 text) or a SentencePiece model, of the source
+    codes: bytes = b""  # the source's subword-nmt codes (UTF-8 text) or SentencePiece model
     moses: str = ""  # source language of the Moses tokeniser (es, pl, en, ...); "" = words are not tokenised
 
     def __post_init__(self) -> None:
@@ -57,7 +57,7 @@ class Cutting:
             raise ConfigError(f"codes: {'a file is needed for' if not self.codes else 'no file fits'} bpe {self.bpe!r}")
 
     def cutter(self) -> Callable[[str], list[str]]:
-        """A function from a word to its pieces.  ConfigError names the package that is missing."""
+        """Return a function from a word to its pieces; raises ConfigError naming a missing package."""
         makers = {"subword-nmt": self._subword_nmt, "sentencepiece": self._sentencepiece}
         cut = makers[self.bpe]() if self.bpe in makers else (lambda word: [word])
         if not self.moses:
@@ -91,12 +91,12 @@ class Cutting:
 
 
 class BpeVocabulary:
-    """Symbols <-> ids of two languages (pad 0, unk 1, bos 2, eos 3 in both)."""
+    """Map between symbols and ids of two languages (pad 0, unk 1, bos 2, eos 3 in both)."""
 
     FILE = "vocabulary.json"  # its name in a model's folder
 
     def __init__(self, source: Sequence[str], target: Sequence[str], cutting: Cutting) -> None:
-        """`source` and `target`: all symbols by id, the four of SPECIAL first.  Equal lists are one vocabulary."""
+        """Take all symbols of `source` and `target` by id, SPECIAL first; equal lists share one vocabulary."""
         for side, symbols in (("source", source), ("target", target)):
             if tuple(symbols[: len(SPECIAL)]) != SPECIAL:
                 raise DataError(f"{side} symbols must begin with {' '.join(SPECIAL)}, got {list(symbols[:4])}")
@@ -117,7 +117,7 @@ class BpeVocabulary:
         return unescape(symbol) if self.cutting.moses else symbol
 
     def _starts(self, symbol: str) -> bool:
-        """Return whether a word begins with this symbol, unless the one before joins it."""
+        """Return whether a word begins with this symbol, unless the preceding symbol joins it."""
         if self.cutting.bpe == "sentencepiece":
             return symbol.startswith(WORD_START)
         if not self.cutting.moses:
@@ -138,7 +138,7 @@ class BpeVocabulary:
 
     @property
     def model(self) -> bytes:
-        """The file's content."""
+        """Return the file's content."""
         content = {
             "format": FORMAT,
             "bpe": self.cutting.bpe,
@@ -151,7 +151,7 @@ class BpeVocabulary:
 
     @classmethod
     def load(cls, path: Path) -> BpeVocabulary:
-        """Read the file that `model` is the content of.  DataError for anything else."""
+        """Read a file with the content of `model`; raises DataError for any other file."""
         try:
             content = parse_json(path.read_bytes())
             if content["format"] != FORMAT:
@@ -165,11 +165,11 @@ class BpeVocabulary:
         return tuple(self._ids.get(piece, UNK) for piece in self._cut(word)) or (UNK,)
 
     def words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
-        """Source piece ids of a sentence and, for each piece, the 0-based index of its word."""
+        """Return the source piece ids of a sentence and, for each piece, the 0-based index of its word."""
         return joined(map(self.word, words))
 
     def decode_word(self, ids: Sequence[int]) -> str:
-        """The word that a run of target pieces spells; what forms no printable character is left out (may give "")."""
+        """Return the word that target pieces spell, without unprintable characters; may be ""."""
         text = bytearray()
         for symbol in (self.target[i] for i in ids if i >= len(SPECIAL)):
             byte = _byte(symbol) if self.cutting.bpe == "sentencepiece" else None
@@ -179,7 +179,7 @@ class BpeVocabulary:
 
 
 def _byte(symbol: str) -> int | None:
-    """The byte that a SentencePiece fallback symbol such as "<0xC3>" stands for."""
+    """Return the byte of a SentencePiece fallback symbol such as "<0xC3>"."""
     if len(symbol) == 6 and symbol.startswith("<0x") and symbol.endswith(">"):
         return int(symbol[3:5], 16)
     return None

@@ -1,14 +1,14 @@
-"""A trained Transformer of ours as a translator that continues its own words, or one that reads whole texts.
+"""The trained Transformer as a translator that continues its own words, or that reads whole texts.
 
     translator: {name: waitk, model: es-en, k: 6}
     translator: {name: prefix, model: es-en, policy: local-agreement, n: 2}
 
-`waitk`: a model trained on complete sentences only is run by test-time wait-k (Ma et al. 2019); a bidirectional
-encoder then encodes the words read anew after every READ.
+`waitk`: a model trained only on complete sentences uses test-time wait-k (Ma et al. 2019); a bidirectional encoder then
+re-encodes the words read after every READ.
 
 `prefix`: a policy of `smt.policies.prefixes` makes it simultaneous.  The model translates every prefix from the start,
-and `policy: wait-k` takes word j of the newest translation behind the words written before, which that translation need
-not begin with.
+and `policy: wait-k` appends word j of the newest translation to the words written before, even if that translation
+begins with other words.
 """
 
 from dataclasses import asdict, dataclass
@@ -38,7 +38,7 @@ ARITHMETIC = Arithmetic(auto=("int8", "float32"))
 
 @dataclass(frozen=True, slots=True)
 class WaitKConfig:
-    """Which model and how far behind the reader it writes."""
+    """The model and its distance behind the reader."""
 
     model: Annotated[File, "a bundled model (es-en, pl-en) or the folder of a trained one"]
     k: Annotated[int | str, 'source words (or pieces) read first, or "full"'] = "full"
@@ -57,7 +57,7 @@ class WaitKConfig:
         copying.check(self.copy_bonus, self.beam)
 
     def schedule(self) -> Schedule:
-        """When to READ."""
+        """Return the schedule of READs."""
         return Schedule(parse_k(self.k), self.emission_rate, self.unit)
 
 
@@ -69,7 +69,7 @@ def loaded(folder: Path, where: Place) -> tuple[Transformer, AnyVocabulary, dict
 
 
 def build(config: WaitKConfig) -> WaitKTranslator:
-    """The translator of a config."""
+    """Return the translator of a config."""
     folder, where = model_folder(config.model), place(config)
     model, vocabulary, about = loaded(folder, where)
     languages = pair_of(about)
@@ -83,7 +83,7 @@ def build(config: WaitKConfig) -> WaitKTranslator:
 
 @dataclass(frozen=True, slots=True)
 class PrefixConfig:
-    """Which model and the policy around it."""
+    """The model and the policy around it."""
 
     model: Annotated[File, "a bundled model (es-en, pl-en) or the folder of a trained one"]
     policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
@@ -101,7 +101,7 @@ class PrefixConfig:
 
 @lru_cache(maxsize=2)
 def system(folder: Path, files: str, beam: int, where: Place = CPU) -> Remembered:
-    """Return the system of a model (`files`: their digest) and a beam: runs with other policies share its memory."""
+    """Return the system of a model and a beam, shared by runs with other policies; `files` is the model's digest."""
     model, vocabulary, about = loaded(folder, where)
     writer = TransformerWriter(model, vocabulary)
     other = [] if where.dtype == "float32" else [where.dtype]
@@ -110,7 +110,7 @@ def system(folder: Path, files: str, beam: int, where: Place = CPU) -> Remembere
 
 
 def build_prefix(config: PrefixConfig) -> PolicyTranslator:
-    """The translator of a config."""
+    """Return the translator of a config."""
     folder = model_folder(config.model)
     shared = system(folder, folder_fingerprint(folder), config.beam, place(config))
     return PolicyTranslator(shared, policy_of(config))

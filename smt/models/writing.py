@@ -1,5 +1,8 @@
-"""Translators made of a `Writer`, the Transformer's or a language model's: wait-k that continues its own words, and
-whole texts, which the policies of `smt.policies.prefixes` make simultaneous."""
+"""Translators built on a `Writer`, of the Transformer or of a language model.
+
+A translator is either wait-k that continues its own words, or a system for whole texts, which the policies of
+`smt.policies.prefixes` make simultaneous.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -12,9 +15,9 @@ from sqa.data.languages import Pair
 
 
 class WaitKTranslator:
-    """Wait-k; streaming and batched give the same words and the same g.
+    """Wait-k translator; streaming and batched decoding give the same words and the same g.
 
-    `load` gives the model when something is translated: runs that a store holds need none.
+    `load` returns the model on first use, so runs that a store holds need no model.
     """
 
     def __init__(
@@ -30,15 +33,15 @@ class WaitKTranslator:
 
     @property
     def writer(self) -> Writer:
-        """The loaded model."""
+        """Return the loaded model."""
         return self._load()
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
-        """Words of one sentence, written while `source` is read."""
+        """Yield the words of one sentence while reading `source`."""
         return decode_stream(self.writer, source, self.schedule, self.beam)
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
-        """Emissions of whole questions."""
+        """Return the emissions of whole questions."""
         sentences = [sentence for question in questions for sentence in question.sentences]
         written = iter(decode_batch(self.writer, sentences, self.schedule, self.beam))
         return [
@@ -47,21 +50,21 @@ class WaitKTranslator:
         ]
 
     def fingerprint(self) -> str:
-        """Hash of everything that the output depends on."""
+        """Return a hash of everything that the output depends on."""
         return self._fingerprint
 
 
 class WholeTexts:
-    """The same model reading whole texts."""
+    """The same model applied to whole texts."""
 
     def __init__(self, load: Callable[[], Writer], beam: Beam | None, fingerprint: str, languages: Pair | None) -> None:
         self._load, self.beam, self._fingerprint, self.languages = load, beam, fingerprint, languages
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Target words of each text; a blank text gives ()."""
+        """Return the target words of each text; a blank text gives ()."""
         written = decode_batch(self._load(), [text.split() for text in texts], Schedule(FULL), self.beam)
         return [tuple(word.token for word in words) for words in written]
 
     def fingerprint(self) -> str:
-        """Hash of everything that the words depend on."""
+        """Return a hash of everything that the words depend on."""
         return self._fingerprint
