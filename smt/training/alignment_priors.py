@@ -2,8 +2,8 @@
 
     python -m smt.training.alignment_priors configs/smt_es_en.yaml:first runs/smt/es-en/data align-es-en
 
-`prepare` aligned the pieces of the first sentences with eflomal; here the links become links of words, the words stems,
-and what is rare goes: a link seen once, or fewer times than one in RARE occurrences of either word.
+`prepare` aligned the pieces of the first sentences with eflomal.  This module converts the links to links of words and
+stems the words.  It drops links seen once or less often than once in RARE occurrences of the rarer word.
 """
 
 import argparse
@@ -23,12 +23,12 @@ from sqa.core.errors import ConfigError
 from sqa.data.priors import Priors, form
 from sqa.pipeline.config import load
 
-RARE = 50  # a link must be at least one in so many occurrences of the rarer of its words
-KNOWN = 3  # occurrences from which on a word counts as known
+RARE = 50  # a link occurs at least once in so many occurrences of its rarer word
+KNOWN = 3  # minimum occurrences of a known word
 
 
 def count(packed: Packed, vocabulary: Vocabulary, pair: str) -> Priors:
-    """Priors from all aligned sentences."""
+    """Return the priors from all aligned sentences."""
     forms = [_forms(vocabulary, language) for language in pair.split("-")]
     links: Counter[tuple[str, str]] = Counter()
     occurs: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
@@ -41,7 +41,7 @@ def count(packed: Packed, vocabulary: Vocabulary, pair: str) -> Priors:
 
 
 def pruned(priors: Priors) -> Priors:
-    """Without words seen fewer than KNOWN times, links seen once, and links rare beside their words."""
+    """Drop words seen fewer than KNOWN times, links seen once, and links that are rare relative to their words."""
     source, target = ({w: n for w, n in side.items() if n >= KNOWN} for side in (priors.source, priors.target))
     links = {
         (s, t): n
@@ -52,7 +52,7 @@ def pruned(priors: Priors) -> Priors:
 
 
 def _sentences(packed: Packed) -> Iterator[tuple[list[int], list[int], list[list[int]]]]:
-    """Source pieces, target pieces (without the end), links of pieces, for every aligned sentence."""
+    """Yield source pieces, target pieces (without the end) and piece links of every aligned sentence."""
     starts = [array.tolist() for array in (packed.source_start, packed.target_start, packed.link_start)]
     for n in np.flatnonzero(np.diff(packed.link_start)).tolist():
         (a, b), (c, d), (e, f) = (start[n : n + 2] for start in starts)
@@ -81,7 +81,7 @@ def _forms(vocabulary: Vocabulary, language: str) -> Callable[[list[int]], tuple
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The command of the module's docstring."""
+    """Run the command of the module's docstring."""
     program = "python -m smt.training.alignment_priors"
     parser = argparse.ArgumentParser(prog=program, description="Make priors of the aligner.")
     parser.add_argument("config", type=Path, help="configs/smt_*.yaml, as given to `sqa train smt`")

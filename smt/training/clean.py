@@ -1,10 +1,10 @@
-"""Cleaning a parallel corpus: useless pairs are dropped, and counted by the step that drops them.
+"""Cleaner of parallel corpora: drops useless pairs and counts them by the step that drops them.
 
     normalise -> one test after another (PAIR_TESTS) -> duplicates -> overlap with development and test sets
               -> word alignment (needs a second pass, see `aligned_enough`)
 
-Every step is a generator from pairs to pairs, so a corpus of any size streams through; what is kept in memory is one
-64-bit number per pair (duplicates) and the held-out sentences.  `sqa clean CONFIG` prints the counts.
+Every step is a generator from pairs to pairs, so a corpus of any size streams through.  Memory holds only one 64-bit
+number per pair (duplicates) and the held-out sentences.  `sqa clean CONFIG` prints the counts.
 """
 
 import re
@@ -26,11 +26,11 @@ from sqa.core.schema import Count, Share, Whole, checked
 from sqa.results import Table
 
 Pair = tuple[str, str, str]  # source, target, corpus
-VERSION = 2  # raise when other pairs come through: own pairs are then prepared again
+VERSION = 2  # raise when other pairs pass: own pairs are then prepared again
 STEPS = ("length", "ratio", "noise", "copied", "letters", "language", "overlap", "duplicate", "alignment")
 
 _NOISE = re.compile(r"[<>{}|\\_$@#%=~^\[\]]|https?:|www\.|\.{4}|--\w|\(\*\)|\(\"|&\w|\w&|::|/\w+/")
-_ALIGNED_TOGETHER = 200_000  # pairs per call of the aligner: its statistics want many, its memory few
+_ALIGNED_TOGETHER = 200_000  # pairs per call of the aligner: more improve its statistics, fewer save memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class CleanConfig:
     min_aligned: Annotated[Share, "least share of words linked in both directions of alignment; 0 = not aligned"] = 0.0
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Return the problems that the declared bounds do not check."""
         if self.min_words > self.max_words:
             return [f"min_words: must be <= max_words {self.max_words}, got {self.min_words}"]
         return []
@@ -62,7 +62,7 @@ class Report:
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)  # (corpus, step) -> pairs
 
     def table(self) -> Table:
-        """A line for each corpus, the largest first, and their sum: read = dropped by each step + kept."""
+        """Return one line per corpus, the largest first, and their sum: read = dropped by each step + kept."""
         rows: list[tuple[Any, ...]] = []
         for corpus, n in self.read.most_common():
             dropped = [self.dropped[corpus, step] for step in STEPS]
@@ -86,7 +86,7 @@ PAIR_TESTS: dict[str, Callable[[list[str], list[str], str, str, CleanConfig], bo
 
 
 def refused_by(source: str, target: str, config: CleanConfig) -> str | None:
-    """The first of PAIR_TESTS that a normalised pair fails; None if it passes them all."""
+    """Return the first of PAIR_TESTS that a normalised pair fails; None if it passes them all."""
     x, y = source.split(), target.split()
     return next((name for name, passes in PAIR_TESTS.items() if not passes(x, y, source, target, config)), None)
 
@@ -94,11 +94,11 @@ def refused_by(source: str, target: str, config: CleanConfig) -> str | None:
 def clean(
     pairs: Iterable[Pair], held_out: Iterable[str], config: CleanConfig, report: Report, judge: Languages | None = None
 ) -> Iterator[Pair]:
-    """Normalised pairs that pass every step but the alignment, in their order.
+    """Yield, in order, the normalised pairs that pass every step except the alignment.
 
-    `judge` knows the language of both sides; ConfigError if `config.language` asks for it and it is missing.
+    `judge` checks the language of both sides; raises ConfigError if `config.language` requires a missing one.
     """
-    steps: dict[str, Callable[[str, str], bool]] = {}  # those after PAIR_TESTS; true = the pair is dropped
+    steps: dict[str, Callable[[str, str], bool]] = {}  # the steps after PAIR_TESTS; True = the pair is dropped
     if config.language:
         if judge is None:
             raise ConfigError("clean.language: needs text of both languages to compare with")
@@ -154,7 +154,7 @@ class Overlap:
 
 
 def aligned_enough(pairs: Iterable[Pair], least: float, report: Report) -> Iterator[Pair]:
-    """Pairs of whose words at least the share `least` (0 to 1, both sides together) is linked; see `coverage`."""
+    """Yield pairs with at least the share `least` (0 to 1, both sides) of their words linked; see `coverage`."""
     stream = iter(pairs)
     while least > 0 and (chunk := list(islice(stream, _ALIGNED_TOGETHER))):
         for pair, share in zip(chunk, coverage([pair[:2] for pair in chunk]), strict=True):
@@ -166,10 +166,10 @@ def aligned_enough(pairs: Iterable[Pair], least: float, report: Report) -> Itera
 
 
 def coverage(pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """Share of a pair's words, both sides, that eflomal (Östling and Tiedemann 2016) links in BOTH directions: 0 to 1.
+    """Return the share of a pair's words, both sides, that eflomal links in BOTH directions: 0 to 1.
 
-    Words are compared by their first five letters, which halves the forms of an inflected language.  The aligner
-    draws at random: a share moves by a few hundredths from run to run.
+    Source: Östling and Tiedemann 2016.  Words are compared by their first five letters, which halves the forms of an
+    inflected language.  The aligner samples at random: a share varies by a few hundredths from run to run.
     """
     sources, targets = ([" ".join(pair[side].lower().split()) for pair in pairs] for side in (0, 1))
     shares = []
@@ -181,9 +181,9 @@ def coverage(pairs: Sequence[tuple[str, str]]) -> list[float]:
 
 
 def linked(sources: Sequence[str], targets: Sequence[str], letters: int = 0) -> list[tuple[str, str]]:
-    """eflomal's links of each pair of lines, "0-0 1-2 ...", in both directions.
+    """Return eflomal's links of each pair of lines, "0-0 1-2 ...", in both directions.
 
-    letters: words are compared by so many of their first ones; 0 = all.
+    letters: number of first letters by which words are compared; 0 = all.
     """
     import tempfile
 

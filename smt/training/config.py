@@ -17,13 +17,13 @@ from sqa.core.schema import BelowOne, Count, File, NotNegative, Positive, Whole,
 from sqa.files.devices import Arithmetic, Device, Dtype
 from sqa.pipeline.config import folder_name
 
-PAIRS = ("es-en", "pl-en")  # that the project has text for
+PAIRS = ("es-en", "pl-en")  # pairs with project data
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class CorpusConfig:
-    """What the model learns from."""
+    """The training data of the model."""
 
     pair: Annotated[str, 'es-en or pl-en; of your own pairs any "source-target" (ISO 639), und = not said'] = "und-en"
     train: Annotated[File | None, "your own pairs: TSV source, target and, if you like, corpus"] = None
@@ -44,7 +44,7 @@ class CorpusConfig:
     clean: CleanConfig = field(default_factory=CleanConfig)
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Return the problems that the declared bounds do not check."""
         unusable = {name: weight for name, weight in self.weights.items() if not 0 <= weight < math.inf}
         wrong = [f"weights.{name}: must be >= 0, got {weight}" for name, weight in unusable.items()]
         if self.train is None and self.pair not in PAIRS:
@@ -64,7 +64,7 @@ class CorpusConfig:
 @dataclass(frozen=True, slots=True)
 @checked
 class TrainConfig:
-    """The optimiser's side of a training."""
+    """The optimiser's settings of a training."""
 
     steps: Annotated[Count, "optimiser steps in all"] = 4000
     batch_pieces: Annotated[Count, "target pieces per batch, padding included"] = 2000
@@ -93,7 +93,7 @@ class TrainConfig:
     ARITHMETIC: ClassVar = Arithmetic(("float32", "bfloat16"), ("bfloat16", "float32"))
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Return the problems that the declared bounds do not check."""
         for k in (*self.k, *self.evaluate_k):
             parse_k(k)
         wrong = [] if self.k else ["k: at least one value is needed"]
@@ -106,7 +106,7 @@ class TrainConfig:
 
 @dataclass(frozen=True, slots=True)
 class SmtConfig:
-    """One training."""
+    """The config of one training."""
 
     name: Annotated[str, "results go to runs/smt/<name>"]
     corpus: CorpusConfig

@@ -1,4 +1,4 @@
-"""From clean parallel text (smt/training/clean.py) to packed training data and its batches: weigh, segment, align."""
+"""Packed training data and its batches from clean parallel text (smt/training/clean.py): weigh, segment, align."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Arrays = TypeVar("Arrays")
 
 
 def weigh(pairs: Sequence[Pair], weight_of: Callable[[Pair], float], rng: np.random.Generator) -> list[Pair]:
-    """Each pair `weight` times in expectation, shuffled: 2.5 means twice, and once more with probability one half."""
+    """Repeat each pair `weight` times in expectation, and shuffle; 2.5 = twice, or three times, equally likely."""
     mixed: list[Pair] = []
     for pair in pairs:
         weight = weight_of(pair)
@@ -38,13 +38,13 @@ def save_arrays(arrays: Any, folder: Path) -> None:
 
 
 def load_arrays(kind: type[Arrays], folder: Path) -> Arrays:
-    """Memory-map what `save_arrays` wrote of a dataclass `kind`."""
+    """Memory-map the arrays of a dataclass `kind` written by `save_arrays`."""
     names = [field.name for field in fields(kind)]
     return kind(*(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in names))
 
 
 def parts(flat: np.ndarray, start: np.ndarray, chosen: np.ndarray) -> list[np.ndarray]:
-    """The rows of these numbers of a flat array; row n is flat[start[n] : start[n + 1]]."""
+    """Return the chosen rows of a flat array; row n is flat[start[n] : start[n + 1]]."""
     return [np.asarray(flat[start[n] : start[n + 1]]) for n in chosen]
 
 
@@ -69,7 +69,7 @@ class Packed:
 
 
 def pack(pairs: Sequence[Pair], vocabulary: Vocabulary, links: Sequence[Sequence[tuple[int, int]]] | None) -> Packed:
-    """Segment `pairs`; `links` (if given) are per pair (source piece, target piece)."""
+    """Segment `pairs`; `links`, if given, has (source piece, target piece) tuples per pair."""
     sides: list[tuple[np.ndarray, np.ndarray]] = []
     for side in (0, 1):
         ids: list[int] = []
@@ -86,9 +86,10 @@ def pack(pairs: Sequence[Pair], vocabulary: Vocabulary, links: Sequence[Sequence
 
 
 def align(packed: Packed) -> list[list[tuple[int, int]]]:
-    """Align the pieces of each sentence with eflomal (Ostling and Tiedemann 2016), both directions, intersected with
-    grow-diag omitted: the links of the forward direction that the reverse one confirms, plus forward links of
-    pieces left alone.
+    """Align the pieces of each sentence with eflomal (Ostling and Tiedemann 2016); see `merged_links`.
+
+    The result has the forward links that the reverse direction confirms, plus links of otherwise unaligned pieces;
+    grow-diag is omitted.
     """
 
     def lines(flat: np.ndarray, start: np.ndarray) -> list[str]:
@@ -99,7 +100,7 @@ def align(packed: Packed) -> list[list[tuple[int, int]]]:
 
 
 def merged_links(forward: str, reverse: str) -> list[tuple[int, int]]:
-    """Intersection of both directions, plus links of either whose source or target is otherwise unaligned."""
+    """Return the links of both directions, plus links of either whose source or target is otherwise unaligned."""
     a, b = (
         {(int(source), int(target)) for source, _, target in (link.partition("-") for link in way.split())}
         for way in (forward, reverse)
@@ -115,7 +116,7 @@ def merged_links(forward: str, reverse: str) -> list[tuple[int, int]]:
 
 
 def lexicon(packed: Packed, size: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Piece translation table p(target piece | source piece) from the alignment links.
+    """Return the piece translation table p(target piece | source piece) from the alignment links.
 
     Returns (ids (V, width) int32, probabilities (V, width) float32), most probable first, padded with
     probability 0.  Add-0.5 smoothing towards "unaligned" keeps one chance link from counting as certain.
@@ -154,17 +155,17 @@ class Batch:
 
 
 class Buckets:
-    """Batches of sentences of similar length, in an order that depends on (seed, epoch) alone."""
+    """Batches of sentences of similar length, in an order that depends only on (seed, epoch)."""
 
     def __init__(self, lengths: np.ndarray, batch_pieces: int, seed: int) -> None:
-        """lengths: pieces of each sentence, (N, sides); of no side has a batch more than batch_pieces with padding."""
+        """Take the pieces of each sentence, `lengths` (N, sides); a batch has at most batch_pieces per side, padded."""
         self.lengths, self.batch_pieces, self.seed = lengths, batch_pieces, seed
         self._epoch = -1
         self._order: list[np.ndarray] = []
         self._per_epoch = len(self.order(0))  # later epochs differ by a batch or two; `at` wraps around
 
     def order(self, epoch: int) -> list[np.ndarray]:
-        """Sentence numbers of each batch of an epoch."""
+        """Return the sentence indices of each batch of an epoch."""
         if epoch != self._epoch:
             rng = np.random.default_rng((self.seed, epoch))
             by_length = np.lexsort((rng.random(len(self.lengths)), *self.lengths.T))
@@ -181,7 +182,7 @@ class Buckets:
         return self._order
 
     def at(self, number: int) -> np.ndarray:
-        """The sentences of the number-th batch since the start of the training."""
+        """Return the sentences of the number-th batch since the start of the training."""
         epoch, within = divmod(number, self._per_epoch)
         order = self.order(epoch)
         return order[within % len(order)]
@@ -196,17 +197,17 @@ class Batches:
         self.buckets = Buckets(lengths, batch_pieces, seed)
 
     def at(self, number: int) -> Batch:
-        """The number-th batch since the start of the training."""
+        """Return the number-th batch since the start of the training."""
         return self.make(self.buckets.at(number))
 
     def _words(self, ids: np.ndarray) -> np.ndarray:
-        """0-based word of each piece; the final EOS counts as a word of its own."""
+        """Return the 0-based word of each piece; the final EOS counts as a separate word."""
         start = self.starts_word[ids]
         start[[0, -1]] = True
         return np.cumsum(start) - 1
 
     def make(self, sentences: np.ndarray) -> Batch:
-        """Tensors of these sentences."""
+        """Return the tensors of these sentences."""
         p = self.packed
         source = parts(p.source, p.source_start, sentences)
         target = parts(p.target, p.target_start, sentences)

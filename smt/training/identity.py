@@ -1,4 +1,4 @@
-"""What a training depends on, kept beside its checkpoints, so that another training never resumes from them."""
+"""The identity of a training, stored beside its checkpoints, so that a different training never resumes from them."""
 
 import json
 import sys
@@ -16,12 +16,12 @@ from sqa.files.records import parse_json
 from sqa.training.checkpoints import Checkpoints
 
 FILE = "run.json"
-_NO_MATTER = {"name", "data", "full_encoder"}  # keys of a config that do not change what a training gives
-_NO_MATTER_TRAIN = {"threads", "compile", "device"}  # but for the last digits
+_NO_MATTER = {"name", "data", "full_encoder"}  # config keys that do not change the result
+_NO_MATTER_TRAIN = {"threads", "compile", "device"}  # keys that change only the last digits
 
 
 def identity(config: SmtConfig, data: Path) -> dict[str, Any]:
-    """Everything that a training's result depends on, as JSON values, and its device, which may change."""
+    """Return everything that a training's result depends on, as JSON values, and its device, which may change."""
     kept = {key: value for key, value in asdict(config).items() if key not in _NO_MATTER}
     kept["train"] = {key: value for key, value in kept["train"].items() if key not in _NO_MATTER_TRAIN}
     where = place(config.train)
@@ -49,20 +49,20 @@ def problems(folder: Path, now: Mapping[str, Any]) -> list[str]:
 
 
 def take(folder: Path, now: Mapping[str, Any]) -> None:
-    """Write run.json; ConfigError if the folder holds checkpoints of another training."""
+    """Write run.json; raises ConfigError if the folder holds checkpoints of another training."""
     if wrong := problems(folder, now):
         raise ConfigError(wrong)
     write_text(folder / FILE, json.dumps(now, indent=1) + "\n")
 
 
 def clear(folder: Path) -> None:
-    """Remove a training's checkpoints and what they depend on."""
+    """Remove a training's checkpoints and its identity."""
     (folder / FILE).unlink(missing_ok=True)
     Checkpoints(folder).remove()
 
 
 def _changes(old: Any, new: Any, where: str = "") -> Iterator[str]:
-    """Paths of the values that differ."""
+    """Yield the paths of differing values."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted({*old, *new}):
             yield from _changes(old.get(key), new.get(key), f"{where}.{key}" if where else key)

@@ -1,8 +1,8 @@
-"""Whether a sentence is in its language: a model of character triples, learnt from two thousand sentences.
+"""Language check of sentences: a model of character triples, learnt from two thousand sentences.
 
-For each side of a parallel corpus a model of a character given the two before it.  A side is refused if the other
-side's model scores it higher, or its own scores it lower than nearly all sentences it was learnt from; foreign names
-are left out of the second test.  Too short text is accepted.
+Each side of a parallel corpus has a model of a character given the two before it.  A side is refused if the other
+side's model scores it higher, or its own model scores it lower than nearly all of its training sentences; the second
+test ignores foreign names.  Very short text is accepted.
 
 Learnt from the 997 pairs of flores-dev, on newstest2013 (es-en, 3,000 pairs) and newstest2020 (pl-en, 1,001 pairs):
 0.3% and 3.7% of the good pairs refused (sentences full of names); 98.7% and 99.2% of the pairs with sides swapped and
@@ -19,8 +19,8 @@ import numpy as np
 from sqa.core.errors import DataError
 from sqa.core.languages import language_of
 
-MIN_LETTERS = 20  # shorter sides are accepted unseen
-_LOWEST = 6.0  # standard deviations below the mean of the known sentences that a side may fall
+MIN_LETTERS = 20  # shorter sides are accepted without a check
+_LOWEST = 6.0  # permitted distance below the mean of the known sentences, in standard deviations
 _LETTERS = "".join(dict.fromkeys(ascii_lowercase + "".join(language_of(code).letters for code in ("pl", "es"))))
 _ALPHABET = f"\0 {_LETTERS}"  # 0 = anything else; digits and punctuation are blanks
 _SIZE = len(_ALPHABET)
@@ -34,13 +34,13 @@ def _code(character: str) -> int:
 
 
 def codes(text: str) -> np.ndarray:
-    """Letters of a text as numbers, everything between two words as one blank: (N,) int64."""
+    """Return the letters of a text as numbers, with one blank between words: (N,) int64."""
     raw = np.array([1, *map(_code, text.lower()), 1])
     return raw[np.concatenate([[True], (raw[1:] != 1) | (raw[:-1] != 1)])]
 
 
 def without_names(text: str) -> str:
-    """The words that do not begin with a capital letter."""
+    """Return the words that do not begin with a capital letter."""
     return " ".join(word for word in text.split() if not word[0].isupper())
 
 
@@ -63,7 +63,7 @@ class Trigrams:
         self.usual = float(np.mean([len(line) for line in plain]))
 
     def score(self, line: np.ndarray) -> float:
-        """Mean log probability of a character, in nats (<= 0)."""
+        """Return the mean log probability of a character, in nats (<= 0)."""
         return float(self._log[line[:-2], line[1:-1], line[2:]].mean())
 
     def plausible(self, line: np.ndarray) -> bool:
@@ -73,7 +73,7 @@ class Trigrams:
 
 
 class Languages:
-    """The languages of both sides, learnt from sentence pairs that are known to be good."""
+    """The languages of both sides, learnt from known good sentence pairs."""
 
     def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
         self.source, self.target = (Trigrams([pair[side] for pair in pairs]) for side in (0, 1))
@@ -84,7 +84,7 @@ class Languages:
 
 
 def fits(text: str, own: Trigrams, other: Trigrams) -> bool:
-    """Return whether a text is more like `own` than `other`, and like `own` at all."""
+    """Return whether `own` scores a text higher than `other` does, and finds it plausible."""
     line = codes(text)
     if len(line) < MIN_LETTERS:
         return True

@@ -1,10 +1,10 @@
-"""Rough Polish for English sentences, word by word: a source side to train on where no English-Polish system exists.
+"""Rough Polish for English sentences, word by word: a source side for training without an English-Polish system.
 
 Each English sentence gets Polish words from a bilingual lexicon, inflected by Morfeusz 2 (Wolinski 2014) in the case
-its preposition asks for, adjectives agreeing with the noun that follows; articles and subject pronouns go, names keep
-their stem and take a Polish ending.  The result is not Polish that anyone would write.  It teaches a translator three
-things that parallel text from software lacks: the English of the questions, the inflected forms of many thousand
-words, and that names are to be carried over.
+that its preposition requires.  Adjectives agree with the following noun, articles and subject pronouns are dropped, and
+names keep their stem and take a Polish ending.  The result is not grammatical Polish.  It teaches a translator three
+things that parallel text from software lacks: the English of the questions, the inflected forms of many thousand words,
+and the copying of names.
 """
 
 import re
@@ -18,7 +18,7 @@ from sqa.core.languages.pl import ADJECTIVAL, FEMININE_ENDINGS, FIXED, NAME_ENDI
 _TOKEN = re.compile(r"[\w'’-]+|[^\w\s]+")
 
 _CASES = ("nom", "gen", "acc", "inst", "loc")
-_ENDINGS = {"ies": ("y",), "es": ("", "e"), "s": ("",), "ied": ("y",), "ed": ("", "e"), "ing": ("", "e")}  # -> restored
+_ENDINGS = {"ies": ("y",), "es": ("", "e"), "s": ("",), "ied": ("y",), "ed": ("", "e"), "ing": ("", "e")}  # restored
 _CASE_CHANCE = (0.45, 0.15, 0.25, 0.08, 0.07)
 
 
@@ -34,7 +34,7 @@ def _fits(tag: str, ending: str) -> bool:
 
 
 def _stems(word: str) -> list[tuple[str, str]]:
-    """Dictionary forms an English word may have, with the ending taken off."""
+    """Return the possible dictionary forms of an English word, with the ending taken off."""
     stems = [(word, "")]
     for ending, restored in _ENDINGS.items():
         if word.endswith(ending) and len(word) > len(ending) + 2:
@@ -47,7 +47,7 @@ def _stems(word: str) -> list[tuple[str, str]]:
 
 
 class _Writer:
-    """Turns one English sentence into rough Polish."""
+    """A writer of rough Polish for single English sentences."""
 
     def __init__(self, lexicon: dict[str, list[str]], seed: int) -> None:
         import morfeusz2
@@ -60,13 +60,13 @@ class _Writer:
         return choices[int(self.rng.integers(len(choices)))]
 
     def _forms(self, lemma: str) -> list[tuple[str, str]]:
-        """(form, tag) pairs of a lemma; empty when Morfeusz does not know it."""
+        """Return the (form, tag) pairs of a lemma; empty if Morfeusz does not know it."""
         if not lemma or " " in lemma:
             return []
         return [(row[0], row[2]) for row in self.morfeusz.generate(lemma) if not row[2].startswith("ign")]
 
     def inflect(self, lemma: str, case: str, plural: bool, ending: str = "") -> str:
-        """A form of `lemma` for this case and number, or, for verbs, one that matches the English `ending`."""
+        """Return a form of `lemma` for this case and number or, for verbs, one that matches the English `ending`."""
         number, forms = "pl" if plural else "sg", self.forms(lemma)
         nominal = [
             f for f, tag in forms if f":{number}:" in tag and case in re.split(r"[:.]", tag) and ":neg" not in tag
@@ -75,7 +75,7 @@ class _Writer:
         return self.pick([f for f in nominal if not f.startswith("nie")] or verbal or [f for f, _ in forms] or [lemma])
 
     def write(self, sentence: str) -> str:
-        """The sentence's rough Polish; an empty line where too many words are unknown."""
+        """Return the sentence's rough Polish; an empty line if too many words are unknown."""
         tokens, out = _TOKEN.findall(sentence), []
         case, unknown, i = "nom", 0, 0
         while i < len(tokens):
@@ -99,7 +99,7 @@ class _Writer:
         return "" if unknown > 0.2 * len(tokens) else _join(out)
 
     def content(self, tokens: list[str], i: int, case: str) -> tuple[list[str], int, bool]:
-        """Polish words for the content word or phrase at i, how many tokens it took, whether it was known."""
+        """Return the Polish for the content word or phrase at i, the number of tokens used, and whether it is known."""
         for length in (3, 2):
             phrase = " ".join(tokens[i : i + length]).lower()
             if len(tokens) - i >= length and phrase in self.lexicon:
@@ -117,7 +117,7 @@ class _Writer:
         return [token], 1, any(c.isdigit() for c in token)
 
     def decline(self, name: str, case: str) -> str:
-        """A foreign name with the Polish ending of its case, now and then without."""
+        """Return a foreign name with the Polish ending of its case, sometimes without an ending."""
         if case == "nom" or self.rng.random() < 0.35 or len(name) < 4 or not name.isalpha():
             return name
         if name.endswith("a"):
@@ -126,7 +126,7 @@ class _Writer:
 
 
 def _join(tokens: Sequence[str]) -> str:
-    """Words with blanks, closing punctuation attached to the word before, quotes left as they come in pairs."""
+    """Join words with blanks: closing punctuation joins the preceding word, quotes alternate in pairs."""
     text = re.sub(r"\s+", " ", " ".join(token for token in tokens if token)).strip()
     text = re.sub(r" ([.,;:!?)\]]+)", r"\1", text)
     text = re.sub(r"([(\[]) ", r"\1", text)
@@ -135,7 +135,7 @@ def _join(tokens: Sequence[str]) -> str:
 
 
 def back_translate_lexically(english: Sequence[str], entries: Sequence[tuple[str, str, str]], seed: int) -> list[str]:
-    """Return a line of rough Polish per English sentence (empty where the lexicon knows too little).
+    """Return a line of rough Polish per English sentence, empty if the lexicon lacks too many words.
 
     `entries` are (Polish, English, origin) lexicon rows.
     """

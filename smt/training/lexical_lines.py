@@ -1,8 +1,8 @@
 """`python -m smt.training.lexical_lines pl-en`: rough Polish for English lines, from stdin to stdout.
 
-A full-input system for whatever takes a command: `python -m guessers.noise --there "python -m
-smt.training.lexical_lines pl-en"`.  The same lines give the same Polish; one of which the lexicon knows too little
-becomes an empty one.
+A full-input system for any program that takes a command: `python -m guessers.noise --there "python -m
+smt.training.lexical_lines pl-en"`.  The same lines give the same Polish.  A line with too many words missing from the
+lexicon becomes an empty line.
 """
 
 import argparse
@@ -18,7 +18,7 @@ SEED = 0
 
 @returns_exit_code
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command."""
+    """Run the command."""
     program, description = "python -m smt.training.lexical_lines", (__doc__ or "").splitlines()[0]
     parser = argparse.ArgumentParser(prog=program, description=description)
     parser.add_argument("pair", choices=("pl-en",), help="whose lexicon")

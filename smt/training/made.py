@@ -1,4 +1,4 @@
-"""Pairs of which a translator makes one side: back-translation and sequence-level distillation.
+"""Synthetic sentence pairs with one machine-made side: back-translation and sequence-level distillation.
 
     corpus:
       made:
@@ -8,8 +8,8 @@
           translator: {name: causal-lm, model: lm-en-es}                          (Kim and Rush, EMNLP 2016)
           every: 4                          # every n-th text
 
-Any translator of that direction will do.  Its output is kept in the cache, block by block, under
-the translator's fingerprint and the texts: another training reads it there and a killed one resumes.
+Any translator of that direction works.  Its output is cached in blocks, keyed by the translator's fingerprint and the
+texts.  Other trainings reuse the cache, and a killed training resumes from it.
 """
 
 import json
@@ -34,13 +34,13 @@ from sqa.files.store import digest
 from sqa.pipeline.config import of_parts
 from sqa.pipeline.engine import stream
 
-BLOCK = 512  # texts translated and kept together
+BLOCK = 512  # texts translated and stored together
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class MadeConfig:
-    """One corpus of made pairs."""
+    """One corpus of synthetic pairs."""
 
     corpus: Annotated[str, "its name in `weights`"]
     texts: Annotated[Literal["tossups", "parallel", "made"], "tossups; sources of the parallel text, or of `of`"]
@@ -52,7 +52,7 @@ class MadeConfig:
     shortest: Annotated[Count, "words"] = field(default=4)
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Return the problems that the declared bounds do not check."""
         of_parts(translator=self.translator)
         if (self.texts == "tossups") != (self.makes == "source"):
             return ["made: tossups are English, so their source is made; of other texts the target is"]
@@ -68,7 +68,7 @@ def made_pairs(config: MadeConfig, texts: Sequence[str]) -> Iterator[Pair]:
 
 
 def translated(translator: dict[str, Any], texts: Sequence[str], name: str = "texts") -> list[str]:
-    """Each text, read in full, in the translator's words; kept in the cache."""
+    """Translate each text, read in full; reuse cached translations."""
     component = of_parts(translator=translator).translator
     built = TRANSLATORS.build(component.name, component.options)
     key = digest([built.fingerprint(), *texts])
@@ -88,7 +88,7 @@ def translated(translator: dict[str, Any], texts: Sequence[str], name: str = "te
 
 
 def _finished_blocks(file: Path) -> list[list[str]]:
-    """The complete blocks of a file; a truncated last line is removed from it."""
+    """Read the complete blocks of a file and remove a truncated last line from it."""
     if not file.exists():
         return []
     lines = file.read_text(encoding="utf-8").split("\n")

@@ -35,13 +35,13 @@ HELD_OUT = {
     "es-en": ("newstest2011", "newstest2012", "newstest2013", "flores-dev", "xquad-sentences", "xquad-paragraphs"),
     "pl-en": ("newstest2020", "flores-dev", "ntrex128"),
 }
-OWN = "own"  # the corpus of own pairs that name none
-KNOWN_LANGUAGE = "flores-dev"  # part that the test of the language learns from
+OWN = "own"  # default corpus name of the user's own pairs
+KNOWN_LANGUAGE = "flores-dev"  # part that the language test learns from
 LEXICON_ARTEFACT = re.compile(r"^[a-z]+(the|of|in|to)[a-z]*$")
 
 
 def names(language: str) -> Iterator[Pair]:
-    """Country, language and currency names in `language` and English (Unicode CLDR through Babel)."""
+    """Yield country, language and currency names in `language` and English (Unicode CLDR through Babel)."""
     from babel import Locale
 
     source, english = Locale(language), Locale("en")
@@ -53,24 +53,24 @@ def names(language: str) -> Iterator[Pair]:
 
 
 def lexicon_pairs(pair: str) -> Iterator[Pair]:
-    """The freedict lexicon without entries whose English side lost its blanks."""
+    """Yield the freedict lexicon without entries whose English side lost its blanks."""
     for source, target, _ in texts.load_parallel(pair, "freedict"):
         if not LEXICON_ARTEFACT.match(target):
             yield source, target, "freedict"
 
 
 def development_pairs(config: CorpusConfig, part: str) -> Iterator[Pair]:
-    """The pairs that measure BLEU: the config's own file, or a part of the project's."""
+    """Return the pairs that measure development BLEU: the config's own file, or a part of the project's data."""
     return _pairs(config.development, config.pair, part)
 
 
 def _pairs(own: str | None, pair: str, part: str) -> Iterator[Pair]:
-    """Parallel text: a config's own file, or a part of the project's."""
+    """Yield parallel text from a config's own file, or from a part of the project's data."""
     return texts.load_parallel(pair, part) if own is None else texts.load_own_pairs(Path(own), pair)
 
 
 def held_out(config: CorpusConfig) -> Iterator[str]:
-    """Both sides of every development and test sentence, XQB included; of own pairs those of their development."""
+    """Yield both sides of every development and test sentence, XQB included, and the development part of own pairs."""
     pair = config.pair
     if config.train is not None:
         if config.development is not None:
@@ -86,7 +86,7 @@ def held_out(config: CorpusConfig) -> Iterator[str]:
 
 
 def tossup_sentences() -> list[str]:
-    """English Quizbowl sentences to be given a source side."""
+    """Return the English Quizbowl sentences that need a source side."""
     from sentence_splitter import SentenceSplitter
 
     splitter = SentenceSplitter("en")
@@ -95,7 +95,7 @@ def tossup_sentences() -> list[str]:
 
 
 def back_translate(config: CorpusConfig, folder: Path) -> Iterator[Pair]:
-    """English tossup sentences with a source side made by Apertium or from a lexicon; kept in `folder`."""
+    """Yield English tossup sentences with a source side from Apertium or a lexicon; store them in `folder`."""
     english = tossup_sentences()[:: config.back_translation_every]
     file = folder / f"back_translation.{config.back_translation}.txt"
     if not file.exists():
@@ -114,7 +114,7 @@ def back_translate(config: CorpusConfig, folder: Path) -> Iterator[Pair]:
 
 
 def texts_for(entry: MadeConfig, pair: str, earlier: Mapping[str, list[Pair]]) -> list[str]:
-    """Return the texts that the translator of `entry` is given; `earlier`: the pairs of the entries before it."""
+    """Return the texts for the translator of `entry`; `earlier` holds the pairs of the preceding entries."""
     if entry.texts == "tossups":
         return tossup_sentences()
     if entry.texts == "made" and (unknown := set(entry.of) - earlier.keys()):
@@ -134,7 +134,7 @@ def _apertium(lines: list[str], mode: str) -> list[str]:
 
 
 def cleaned(config: CorpusConfig, folder: Path, report: Report) -> Iterator[Pair]:
-    """The pairs of all parallel corpora and of the back-translated tossups that the cleaner lets through."""
+    """Yield the pairs of all parallel corpora and back-translated tossups that pass the cleaner."""
     sources = [_pairs(config.train, config.pair, "train")]
     if config.back_translation != "none":
         sources.append(back_translate(config, folder))
@@ -161,7 +161,7 @@ def _need(config: CorpusConfig) -> None:
 def is_prepared(config: CorpusConfig, folder: Path) -> bool:
     """Return whether `folder` holds the training data of this config.
 
-    The weight of a corpus without pairs does not matter unless it is 0.
+    The weight of a corpus without pairs is ignored unless it is 0.
     """
     done = folder / "prepared.json"
     if not done.exists():
@@ -176,16 +176,16 @@ def is_prepared(config: CorpusConfig, folder: Path) -> bool:
 
 
 def _digests(config: CorpusConfig) -> dict[str, str]:
-    """The sha256 of own pairs by their key and the cleaner's version; a change of either has them prepared again."""
+    """Return the sha256 of each file of own pairs, and the cleaner's version; any change triggers preparation."""
     files = {"train": config.train, "development": config.development}
     digests = {key: file_digest(Path(file)) for key, file in files.items() if file is not None}
     return digests | ({"cleaning": str(VERSION)} if digests else {})
 
 
 def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = None) -> None:
-    """Write vocabulary.model (learnt, unless given), the lexicon's arrays, packed/ and clean.tsv into `folder`.
+    """Write vocabulary.model (trained if not given), the lexicon's arrays, packed/ and clean.tsv into `folder`.
 
-    Does nothing when a preparation of the same config is there.
+    Does nothing if `folder` already holds the data of this config.
     """
     if is_prepared(config, folder):
         return
@@ -213,9 +213,9 @@ def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = 
 
 
 def _aligned(mixed: list[Pair], vocabulary: Vocabulary, config: CorpusConfig) -> tuple[Packed, np.ndarray, np.ndarray]:
-    """Pack `mixed` with links for its first `aligned_sentences` pairs (it is shuffled), and their lexicon.
+    """Pack the shuffled pairs `mixed`; link the words of the first `aligned_sentences` pairs and return their lexicon.
 
-    Nothing is aligned where no lexicon is wanted (`lexicon_width` 0).
+    Without a lexicon (`lexicon_width` 0) nothing is aligned.
     """
     if not config.lexicon_width:
         nothing = np.zeros((vocabulary.size, 0), dtype=np.int32)
@@ -228,7 +228,7 @@ def _aligned(mixed: list[Pair], vocabulary: Vocabulary, config: CorpusConfig) ->
 
 
 def report(mixed: list[Pair]) -> dict[str, Counter[str]]:
-    """Pairs and words used per epoch, per corpus; also printed to stderr."""
+    """Return pairs and words per epoch and corpus, and print them to stderr."""
     counts: dict[str, Counter[str]] = {}
     for source, target, corpus in mixed:
         row = counts.setdefault(corpus, Counter())
@@ -239,8 +239,11 @@ def report(mixed: list[Pair]) -> dict[str, Counter[str]]:
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """`sqa clean CONFIG`: print what each step dropped, and write that and the cleaned pairs (source, target, corpus)
-    to clean.tsv and corpus.tsv in runs/smt/<name>/clean/."""
+    """Run `sqa clean CONFIG`: print what each step dropped.
+
+    Writes the same counts to clean.tsv, and the cleaned pairs (source, target, corpus) to corpus.tsv, in
+    runs/smt/<name>/clean/.
+    """
     config = load(config_path, SmtConfig)
     folder, counts = runs / "smt" / config.name / "clean", Report()
     _need(config.corpus)

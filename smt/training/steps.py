@@ -1,4 +1,4 @@
-"""Trainings whose rounds are optimiser steps: a rate for each, a line for each, development BLEU now and then."""
+"""Training loops over optimiser steps, with a learning rate and a log line per step and periodic development BLEU."""
 
 import json
 import time
@@ -14,8 +14,8 @@ from smt.policies.waitk import Schedule
 from sqa.files.atomic import write_text
 from sqa.training.trainer import Trainer
 
-WINDOW = 100  # steps whose mean loss is shown
-LOG = "steps.tsv"  # a line for every optimiser step; after a kill it resumes where the training does
+WINDOW = 100  # steps in the displayed mean loss
+LOG = "steps.tsv"  # one line per optimiser step; a resumed training continues the file
 HEADER = "step\tloss\tpieces\tlearning_rate\tseconds\n"  # step from 1; loss in nats per piece; target pieces
 
 
@@ -30,7 +30,7 @@ class Training(Protocol):
         """Return the learning rate of a step, numbered from 0."""
 
     def step(self, number: int) -> tuple[float, int]:
-        """Make a step; return its mean loss and the pieces that this is of."""
+        """Make a step; return its mean loss and the number of pieces in that mean."""
 
     def evaluate(self) -> Mapping[str, float]:
         """Return development scores by name."""
@@ -39,7 +39,7 @@ class Training(Protocol):
 def run_steps(training: Training, stop: Path) -> bool:
     """Train to the last step with a progress bar, checkpoints, BLEU and log lines.
 
-    A file at `stop` ends the training after the current step, with a checkpoint; returns whether the last step was
+    A file at `stop` ends the training after the current step, with a checkpoint.  Returns whether the last step was
     reached.
     """
     trainer, config, folder = training.trainer, training.settings, training.folder
@@ -67,14 +67,14 @@ def run_steps(training: Training, stop: Path) -> bool:
 
 
 def _cut(log: Path, step: int) -> None:
-    """Drop what was logged after `step`: it will be done again."""
+    """Drop the log lines after `step`, because those steps will be repeated."""
     lines = log.read_text().splitlines(keepends=True)[1:] if log.exists() else []
     kept = [line for line in lines if line.endswith("\n") and int(line.split("\t")[0]) <= step]
     write_text(log, "".join([HEADER, *kept]))
 
 
 def corpus_bleu(writer: Writer, pairs: Sequence[tuple[str, str]], schedule: Schedule) -> float:
-    """BLEU, 0 to 100 (sacrebleu, detokenised), of the greedy translations of (source, reference) lines."""
+    """Return the BLEU, 0 to 100 (sacrebleu, detokenised), of the greedy translations of (source, reference) lines."""
     import sacrebleu
 
     written = decode_batch(writer, [source.split() for source, _ in pairs], schedule)

@@ -1,14 +1,14 @@
-"""Many trainings from one config: `sqa train smt CONFIG --sweep k=3,6,9,12,15,full --seeds 3`.
+"""Several trainings from one config: `sqa train smt CONFIG --sweep k=3,6,9,12,15,full --seeds 3`.
 
     runs/smt/<name>/data/           training data, prepared once (or another training's: the config's `data`)
     runs/smt/<name>/k6-seed0/       one training: run.json, checkpoint-*, steps.tsv, model/, and done.json at its end
     runs/smt/<name>/sweep.tsv       development BLEU per k, mean and standard deviation over seeds
 
-A training with a done.json is never done again; one that was killed resumes from its last checkpoint.  Several
-processes may be started on one sweep: each takes trainings that no other works on, and all print the whole table.  A
-folder made by another config, other data or another start model is refused.  k = "multi" is the config's
-own multi-path training, the control for the separate ones.  Inside `scheduled(...)` each training is a task for the
-workers of a scheduler, who see the same runs/.
+A training with a done.json is never repeated, and a killed training resumes from its last checkpoint.  Several
+processes may share a sweep: each takes trainings that no other process holds, and every process prints the whole table.
+A folder made by another config, other data or another start model is refused.  k = "multi" is the config's own
+multi-path training, the control for the separate ones.  Inside `scheduled(...)` each training is a task for the workers
+of a scheduler, which share the same runs/.
 """
 
 import json
@@ -35,7 +35,7 @@ from sqa.pipeline.spread import each
 from sqa.results import Table, show
 from sqa.training.checkpoints import Checkpoints
 
-MULTI = "multi"  # in place of a k: one model for every k of `train.k`
+MULTI = "multi"  # a value of k: one model for every k of `train.k`
 HEADER = ("model", "k", "seeds", "bleu_mean", "bleu_sd", "bleu", "minutes_mean")
 
 
@@ -55,13 +55,13 @@ class Finished:
 
     k: int | str
     seed: int
-    bleu: dict[str, float]  # k -> BLEU on the development part: its own k, or each k of a multi-path model
-    minutes: float  # spent in training steps
-    model: Path  # a folder to translate with
+    bleu: dict[str, float]  # k -> BLEU on the development part, for the model's own k or each k of a multi-path model
+    minutes: float  # time spent in training steps
+    model: Path  # folder for `translator: {model: ...}`
 
 
 def parse_sweep(text: str) -> tuple[int | str, ...]:
-    """The values of "k=3,6,full"; ConfigError for anything else."""
+    """Return the values of "k=3,6,full"; raises ConfigError for anything else."""
     key, _, values = text.partition("=")
     if key != "k" or not values:
         raise ConfigError(f"--sweep: expected k=VALUE,VALUE,..., got {text!r}")
@@ -72,7 +72,7 @@ def parse_sweep(text: str) -> tuple[int | str, ...]:
 
 
 def expand(config: SmtConfig, ks: Sequence[int | str], seeds: int, folder: Path) -> list[Run]:
-    """Every training of the sweep, all ks of the first seed before the second seed's."""
+    """Return every training of the sweep: all ks of the first seed, then those of the next seed."""
     if seeds < 1:
         raise ConfigError(f"--seeds: must be >= 1, got {seeds}")
     runs = []
@@ -88,14 +88,14 @@ def expand(config: SmtConfig, ks: Sequence[int | str], seeds: int, folder: Path)
 
 
 def check(runs: Sequence[Run], data: Path) -> None:
-    """Refuse, all at once, folders that hold trainings of another config, data or start model."""
+    """Raise one ConfigError for all folders that hold trainings of another config, data or start model."""
     wrong = [problem for run in runs for problem in identity.problems(run.folder, identity.identity(run.config, data))]
     if wrong:
         raise ConfigError(wrong)
 
 
 def finish(run: Run, data: Path) -> bool:
-    """Train a run to its end and score it, unless that was done; False if a stop file ended it.  Hold the folder."""
+    """Train and score an unfinished run while holding its folder; return False if a stop file ended it."""
     if (run.folder / "done.json").exists():
         return True
     stop = run.folder.parent / "stop"
@@ -110,12 +110,12 @@ def finish(run: Run, data: Path) -> bool:
     seconds = [float(line.rsplit("\t", 1)[1]) for line in (run.folder / LOG).read_text().splitlines()[1:]]
     done = {"k": run.k, "seed": run.seed, "bleu": bleu, "minutes": sum(seconds) / 60}
     write_text(run.folder / "done.json", json.dumps(done, indent=1) + "\n")
-    Checkpoints(run.folder).remove()  # the model is there; a sweep's checkpoints would fill a disk
+    Checkpoints(run.folder).remove()  # the model is saved; a sweep's checkpoints would fill a disk
     return True
 
 
 def finished(folder: Path) -> list[Finished]:
-    """The finished trainings of a sweep's folder, by k and seed."""
+    """Return the finished trainings of a sweep's folder, by k and seed."""
     runs = []
     for file in folder.glob("*-seed*/done.json"):
         try:
@@ -126,7 +126,7 @@ def finished(folder: Path) -> list[Finished]:
 
 
 def table(runs: Sequence[Finished]) -> list[tuple[str, ...]]:
-    """One line per model kind and k: number of seeds, mean, standard deviation (n - 1), each seed's BLEU, minutes."""
+    """Return a line per model kind and k: number of seeds, mean, standard deviation (n - 1), BLEU per seed, minutes."""
     groups: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for run in runs:
         kind = "multi-path" if run.k == MULTI else "separate"
@@ -142,7 +142,7 @@ def table(runs: Sequence[Finished]) -> list[tuple[str, ...]]:
 
 
 def sweep(config: SmtConfig, ks: Sequence[int | str], seeds: int, runs: Path, fresh: bool = False) -> list[Finished]:
-    """Train the missing runs, waiting at the end for those of other processes; returns the finished runs."""
+    """Train the missing runs, wait for those of other processes, and return the finished runs."""
     folder = work_folder(config, runs)
     todo = expand(config, ks, seeds, folder)
     if fresh:
@@ -151,7 +151,7 @@ def sweep(config: SmtConfig, ks: Sequence[int | str], seeds: int, runs: Path, fr
         data = prepared_data(config, runs)
         check(todo, data)
     for wait in (False, True):
-        if False in list(_trained(todo, data, wait)):  # to the last: workers are writing their checkpoints
+        if False in list(_trained(todo, data, wait)):  # exhaust the iterator: workers are writing their checkpoints
             print(f"sqa: stopped by {folder / 'stop'}: delete it and run again to go on", file=sys.stderr)
             break
     labels = {(run.k, run.seed) for run in todo}
@@ -159,7 +159,7 @@ def sweep(config: SmtConfig, ks: Sequence[int | str], seeds: int, runs: Path, fr
 
 
 def _trained(todo: Sequence[Run], data: Path, wait: bool) -> Iterator[bool | None]:
-    """The results of `train_one`, in this process or on the workers of the scheduler."""
+    """Yield the results of `train_one`, in this process or from the workers of the scheduler."""
     scheduler = current()
     if scheduler is None:
         yield from (train_one(run, data, wait) for run in todo)
@@ -168,7 +168,7 @@ def _trained(todo: Sequence[Run], data: Path, wait: bool) -> Iterator[bool | Non
     if not remaining:
         return
     with progress.bar("trainings", len(todo), len(todo) - len(remaining), unit="training") as bar:
-        # a worker need not be in the folder that this process is in
+        # A worker may run in another working directory.
         arguments = [(replace(run, folder=run.folder.absolute()), data.absolute(), wait) for run in remaining]
         for _, ended in each(scheduler, train_one, arguments, usable()):
             bar.update(int(ended is True))
@@ -176,7 +176,7 @@ def _trained(todo: Sequence[Run], data: Path, wait: bool) -> Iterator[bool | Non
 
 
 def train_one(run: Run, data: Path, wait: bool) -> bool | None:
-    """Train a run as `finish` does; None if another process works on it and `wait` is not set."""
+    """Train a run as `finish` does; return None if another process holds it and `wait` is False."""
     with held(run.folder, wait) as is_free:
         if not is_free:
             return None
@@ -185,7 +185,7 @@ def train_one(run: Run, data: Path, wait: bool) -> bool | None:
 
 
 def clear(runs: Sequence[Run]) -> None:
-    """Empty the folders of these runs; ConfigError if a process works on one."""
+    """Empty the folders of these runs; raises ConfigError if a process works on one of them."""
     for run in runs:
         with held(run.folder, wait=False) as is_free:
             if not is_free:
@@ -194,7 +194,7 @@ def clear(runs: Sequence[Run]) -> None:
 
 
 def main(config_path: Path, runs: Path, ks: str | None = None, seeds: int = 1, fresh: bool = False) -> None:
-    """`sqa train smt CONFIG --sweep k=... --seeds N`: train all, print the table; default: the config's k."""
+    """Run `sqa train smt CONFIG --sweep k=... --seeds N`: train all and print the table; default k: the config's."""
     config = load(config_path, SmtConfig)
     rows = table(sweep(config, parse_sweep(ks) if ks else config.train.k, seeds, runs, fresh))
     write_text(work_folder(config, runs) / "sweep.tsv", Table(HEADER, rows).to_tsv())

@@ -1,8 +1,8 @@
 """Training of a wait-k or full-input Transformer: `sqa train smt CONFIG`.
 
-One optimiser step reads as the algorithm: draw k, mask, forward, label-smoothed cross-entropy plus guided alignment,
-backward, clip, schedule, step.  Every random choice is keyed by (seed, step), so a training that was killed and
-resumed sees the same batches, the same k and the same dropout as one that was not.
+One optimiser step: draw k, mask, forward, label-smoothed cross-entropy plus guided alignment, backward, clip, schedule,
+step.  Every random choice is keyed by (seed, step), so a resumed training sees the same batches, k and dropout as an
+uninterrupted one.
 """
 
 import sys
@@ -37,13 +37,13 @@ from sqa.pipeline.config import folder_name, load
 from sqa.training.checkpoints import Checkpoints, Moments
 from sqa.training.trainer import Trainer, denormals_flushed
 
-Entropy = Callable[..., Tensor]  # `summed_entropy`, or compiled
+Entropy = Callable[..., Tensor]  # `summed_entropy`, or its compiled form
 
 
 def summed_entropy(
     model: Transformer, states: Tensor, lexical: Tensor | None, target: Tensor, smoothing: float
 ) -> Tensor:
-    """Label-smoothed cross-entropy (Szegedy et al. 2016), in nats, summed: states (N, D), target (N,) -> ()."""
+    """Return the summed label-smoothed cross-entropy (Szegedy et al. 2016), nats: states (N, D), target (N,) -> ()."""
     scores = model.logits(states, lexical).float()
     return F.cross_entropy(scores, target, label_smoothing=smoothing, reduction="sum")
 
@@ -51,7 +51,7 @@ def summed_entropy(
 def losses(
     model: Transformer, batch: Batch, schedule: Schedule, smoothing: float, entropy_of: Entropy = summed_entropy
 ) -> tuple[Tensor, Tensor | None, int]:
-    """Summed label-smoothed cross-entropy, mean guided-alignment loss (None without links), target pieces."""
+    """Return summed label-smoothed cross-entropy, mean guided-alignment loss (None without links) and target pieces."""
     seen = schedule.visible(batch.source_word, batch.target_word)  # (B, T, S)
     states, alignment, memory = model(batch.source, batch.target_input, seen)
     real = batch.target != PAD  # (B, T)
@@ -71,7 +71,7 @@ def losses(
 
 
 def rate(config: TrainConfig, step: int) -> float:
-    """Learning rate at a 0-based step."""
+    """Return the learning rate of a step, numbered from 0."""
     rise = min(1.0, (step + 1) / config.warmup) if config.warmup else 1.0
     held = (config.warmup / max(step + 1, config.warmup)) ** 0.5 if config.schedule == "inverse_sqrt" else 1.0
     fall = min(1.0, (config.steps - step) / config.cooldown) if config.cooldown else 1.0
@@ -80,7 +80,7 @@ def rate(config: TrainConfig, step: int) -> float:
 
 @contextmanager
 def arithmetic(device: str, dtype: str) -> Iterator[None]:
-    """Matrix products in `dtype`; float32 keeps the weights and the sums."""
+    """Compute matrix products in `dtype`; weights and sums stay in float32."""
     with ExitStack() as stack:
         if dtype == "bfloat16":
             stack.enter_context(torch.autocast(device, torch.bfloat16))
@@ -90,7 +90,7 @@ def arithmetic(device: str, dtype: str) -> Iterator[None]:
 
 
 class SmtTraining:
-    """A training of a Transformer: model, optimiser, batches."""
+    """The training of a Transformer: model, optimiser, batches."""
 
     def __init__(self, config: SmtConfig, folder: Path, data: Path) -> None:
         self.config, self.settings, self.folder = config, config.train, folder
@@ -116,7 +116,7 @@ class SmtTraining:
         self.entropy_of = torch.compile(summed_entropy, dynamic=True) if t.compile else summed_entropy
 
     def step(self, number: int) -> tuple[float, int]:
-        """One optimiser step; returns the mean cross-entropy (nats per piece, smoothed) and the target pieces."""
+        """Make one optimiser step; return the mean smoothed cross-entropy (nats per piece) and the target pieces."""
         t = self.config.train
         torch.manual_seed(t.seed * 1_000_003 + number)
         rng = np.random.default_rng((t.seed, 1, number))
@@ -140,7 +140,7 @@ class SmtTraining:
         return sum(entropies) / expected, expected
 
     def start_from(self, folder: Path) -> None:
-        """Take over a model's weights.  They fit if the sizes do: a causal encoder's also start a bidirectional one."""
+        """Load the weights of a model of equal sizes; a causal encoder's weights also start a bidirectional encoder."""
         model, vocabulary, _ = load_model(folder)
         start, wanted = (asdict(replace(c, dropout=0.0, encoder="causal")) for c in (model.config, self.config.model))
         wrong = [f"model.{key}: {folder} has {start[key]}, got {n}" for key, n in wanted.items() if n != start[key]]
@@ -155,7 +155,7 @@ class SmtTraining:
         return rate(self.settings, number)
 
     def evaluate(self) -> dict[str, float]:
-        """Development BLEU per k of `evaluate_k`."""
+        """Return development BLEU per k of `evaluate_k`."""
         bleu = bleu_by_k(self.model, self.vocabulary, self.config, self.config.train.evaluate_k)
         return {f"bleu_{k}": score for k, score in bleu.items()}
 
@@ -163,8 +163,7 @@ class SmtTraining:
 def bleu_by_k(
     model: Transformer, vocabulary: Vocabulary, config: SmtConfig, ks: Sequence[int | str]
 ) -> dict[str, float]:
-    """Corpus BLEU per k on the first `evaluate_sentences` sentences of the development part; the model is in eval mode
-    afterwards."""
+    """Return corpus BLEU per k on the first `evaluate_sentences` development sentences; the model ends in eval mode."""
     rows = islice(development_pairs(config.corpus, config.development), config.train.evaluate_sentences)
     pairs, writer, rate = (
         [row[:2] for row in rows],
@@ -175,14 +174,14 @@ def bleu_by_k(
 
 
 def work_folder(config: SmtConfig, runs: Path) -> Path:
-    """Where this training keeps its checkpoints, and its data unless it shares another's."""
+    """Return the folder of this training's checkpoints, and of its data unless it shares another training's."""
     if wrong := folder_name(config.name):
         raise ConfigError(wrong)
     return runs / "smt" / config.name
 
 
 def prepared_data(config: SmtConfig, runs: Path) -> Path:
-    """The folder of the training data, prepared if need be; with `data`, that of another training, as it is."""
+    """Return the folder of the training data, prepared if necessary; with `data`, another training's folder."""
     vocabulary = Vocabulary.load(model_folder(config.start, "start") / "vocabulary.model") if config.start else None
     folder = runs / "smt" / (config.data or config.name) / "data"
     if config.data is None:
@@ -193,9 +192,10 @@ def prepared_data(config: SmtConfig, runs: Path) -> Path:
 
 
 def train(config: SmtConfig, runs: Path, fresh: bool = False) -> Path | None:
-    """Prepare data if needed, train and finish in `work_folder`; see `train_in`.
+    """Prepare the data if necessary, train and finish in `work_folder`; see `train_in`.
 
-    ConfigError if another process works there, or if its checkpoints are another config's and `fresh` is not set.
+    Raises ConfigError if another process works there, or if the checkpoints belong to another config and `fresh` is
+    False.
     """
     folder = work_folder(config, runs)
     with claimed(folder):
@@ -207,7 +207,7 @@ def train(config: SmtConfig, runs: Path, fresh: bool = False) -> Path | None:
 
 
 def train_in(folder: Path, config: SmtConfig, data: Path, stop: Path | None = None) -> Path | None:
-    """Train (resuming), average, and write the finished model; its folder, or None if a stop file ended it early."""
+    """Train (resuming), average checkpoints and write the model; return its folder, or None if a stop file ended it."""
     training = SmtTraining(config, folder, data)
     if not training.trainer.resume() and config.start is not None:
         training.start_from(model_folder(config.start, "start"))
@@ -227,7 +227,7 @@ def main(config_path: Path, runs: Path, fresh: bool = False) -> None:
 
 
 def report(model: Path | None, folder: Path) -> None:
-    """Print the finished model's folder, or what to do after a stop file ended the training in `folder`."""
+    """Print the finished model's folder, or the next step after a stop file ended the training in `folder`."""
     if model is None:
         print(f"sqa: stopped; delete {folder / 'stop'} and run again to go on", file=sys.stderr)
     else:
