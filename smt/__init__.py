@@ -1,1 +1,1 @@
-"""Simultaneous MT: trained translators, engines of others, recorded outputs, and policies around them."""
+"""Simultaneous MT: our trained translators, external engines, recorded outputs, and the policies around them."""

@@ -1,4 +1,4 @@
-"""`sqa train smt CONFIG`: the config says what is trained; by default it is a Transformer of our own."""
+"""`sqa train smt CONFIG`: the config selects what to train; the default is this project's Transformer."""
 
 from pathlib import Path
 
@@ -10,10 +10,13 @@ from sqa.pipeline.scheduler import current
 def main(
     config_path: Path, runs: Path, fresh: bool = False, sweep: str | None = None, seeds: int | None = None
 ) -> None:
-    """Train (going on from the last checkpoint unless `fresh`) and print the model's folder.
+    """Train, resuming from the last checkpoint unless `fresh`, and print the model's folder.
 
-    A config of `kind: pbmt` is phrase-based, one with `base` fine-tunes a language model.  sweep, seeds: one training
-    for every k that "k=3,6,full" names, and for as many seeds.
+    A config of `kind: pbmt` trains a phrase-based model; one with `base` fine-tunes a language model.
+
+    Args:
+        sweep: The values of k to train, one training each, as in "k=3,6,full".
+        seeds: Number of seeds per k.
     """
     mapping = read_yaml(config_path)
     if mapping.get("kind") == "pbmt":

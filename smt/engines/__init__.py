@@ -1,1 +1,1 @@
-"""Systems of others as translators: transformers, CTranslate2, fairseq, Moses, commands, recorded outputs."""
+"""External systems as translators: transformers, CTranslate2, fairseq, Moses, commands, recorded outputs."""

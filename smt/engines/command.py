@@ -3,7 +3,7 @@
     translator: {name: command, command: [apertium, -u, spa-eng], k: 6}
     translator: {name: command, command: [apertium, -u, spa-eng], policy: local-agreement, n: 2}
 
-After every source word the prefix read so far is translated anew; the policy says what of that is written.
+After every source word the prefix read so far is retranslated; the policy decides which words are written.
 """
 
 import os
@@ -25,8 +25,8 @@ from sqa.data.languages import Pair, certain_pair
 from sqa.files.atomic import file_digest
 from sqa.files.store import digest
 
-VERSION = 2  # raise when the words that come from the same program change
-MAX_PROGRAM = 1 << 20  # bytes of a program given by its path that are read for the fingerprint
+VERSION = 2  # raise when the same program gives other words
+MAX_PROGRAM = 1 << 20  # maximum bytes of a program, given by its path, that are hashed for the fingerprint
 _INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|deno|java|php|lua|Rscript|julia|bash|dash|zsh|sh|env)[\d.]*$")
 TIMEOUT = 600  # seconds for one call of the command
 
@@ -45,7 +45,7 @@ class CommandConfig:
     files: Annotated[tuple[File, ...] | None, "what else the program reads (models, folders); [] = nothing"] = None
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Return the problems that the declared bounds do not check."""
         policy_of(self)
         if not self.command:
             return ["command: a program is needed, e.g. [apertium, -u, spa-eng]"]
@@ -65,13 +65,13 @@ class Engine:
         self.files = config.files or ()
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Target words of each text, from one call of the program."""
+        """Return the target words of each text, from one call of the program."""
         return [tuple(line.split()) for line in self._run(texts)] if texts else []
 
     def fingerprint(self) -> str:
-        """Hash of the command, of the files named in it (a program given by its path, scripts, models) and of `files`.
+        """Return a hash of the command, the files it names (program path, scripts, models) and `files`.
 
-        The version of a program that is looked up on the PATH is not visible from here.
+        The hash does not cover the version of a program found through PATH.
         """
         named = [[index, file_digest(path)] for index, path in named_files(self.command)]
         files = [_digest_of(Path(file)) for file in self.files]
@@ -98,17 +98,17 @@ class Engine:
 
 
 def _languages(command: Sequence[str]) -> Pair | None:
-    """The pair of Apertium by the name of its mode, spa-eng; no other program's command says it for certain."""
+    """Return the pair in an Apertium mode name (spa-eng); None for other programs, whose commands do not state it."""
     if Path(command[0]).name != "apertium":
         return None
-    options = ("-d", "-f", "-m")  # that have a value
+    options = ("-d", "-f", "-m")  # options that take a value
     modes = (part for option, part in pairwise(command) if option not in options and not part.startswith("-"))
     pair = next(modes, "").split("-")
     return certain_pair(*pair) if len(pair) == 2 else None
 
 
 def _digest_of(path: Path) -> object:
-    """The digest of a file, or of each file of a folder by its path in it.  Missing: DataError."""
+    """Return the digest of a file, or of each file of a folder by relative path; raises DataError if missing."""
     try:
         if path.is_dir():
             inside = sorted(file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
@@ -119,7 +119,7 @@ def _digest_of(path: Path) -> object:
 
 
 def _is_interpreted(program: str) -> bool:
-    """Return whether a program is an interpreter, or a script that is given by its path."""
+    """Return whether a program is an interpreter, or a script given by its path."""
     if _INTERPRETER.match(Path(program).name) or os.sep not in program:
         return _INTERPRETER.match(Path(program).name) is not None
     with Path(program).open("rb") as file:
@@ -127,9 +127,9 @@ def _is_interpreted(program: str) -> bool:
 
 
 def named_files(command: Sequence[str]) -> Iterator[tuple[int, Path]]:
-    """Yield (index, file) of each part of a command that names a file: PROGRAM by its path, FILE, --option=FILE.
+    """Yield (index, file) for each part of a command that names a file: PROGRAM by its path, FILE, --option=FILE.
 
-    A program of MAX_PROGRAM bytes or more is an interpreter, which is identified by its path.
+    A program of at least MAX_PROGRAM bytes is treated as an interpreter and identified by its path.
     """
     for index, part in enumerate(command):
         path = Path(part if index == 0 or not part.startswith("-") else part.partition("=")[2])
@@ -141,12 +141,12 @@ def named_files(command: Sequence[str]) -> Iterator[tuple[int, Path]]:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # a piece of code, say, longer than any name of a file
+    except OSError:  # for example inline code, longer than any file name
         return False
 
 
 def build(config: CommandConfig) -> PolicyTranslator:
-    """The translator of a config.  A program that may import more than its command names: a line on stderr."""
+    """Return the translator of a config; warn on stderr if the program may import files its command does not name."""
     if config.files is None and config.command and _is_interpreted(config.command[0]):
         unseen = "results are kept under the files that it names, not under what these import or load"
         print(f"sqa: command {' '.join(config.command)}: {unseen}; say that in `files` ([]: nothing)", file=sys.stderr)

@@ -1,9 +1,9 @@
-"""CTranslate2 as the engine of full-input translation, for models of ours and of `transformers`.
+"""CTranslate2 as the engine of full-input translation, for this project's models and those of `transformers`.
 
     translator: {name: ctranslate2, folder: es-en-ct2, compute_type: int8}
 
 `smt.engines.ctranslate_export.convert` writes such a folder.  It holds CTranslate2's model.bin, config.json and
-vocabulary, and what turns text into pieces: our vocabulary.model, or the tokenizer of the Hugging Face model.
+vocabulary, and the tokenizer: our vocabulary.model, or the tokenizer of the Hugging Face model.
 """
 
 from collections.abc import Sequence
@@ -25,15 +25,15 @@ from sqa.data.languages import Pair, certain_pair, pair_of
 from sqa.files.records import json_document
 from sqa.files.store import digest
 
-VERSION = 1  # raise when translating changes its output
-LANGUAGES = "languages.json"  # {"pair": "es-en"}, of models of ours that say it
-MAX_PIECES = 1024  # source pieces where the tokenizer states no limit
+VERSION = 1  # raise when the output changes
+LANGUAGES = "languages.json"  # {"pair": "es-en"}, for our models that state it
+MAX_PIECES = 1024  # limit on source pieces if the tokenizer states none
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class CTranslateConfig:
-    """Which converted model and how it searches."""
+    """The converted model and its search options."""
 
     folder: Annotated[File, "what `convert` wrote"]
     source_language: Annotated[str | None, "code as the tokenizer knows it; null for bilingual models"] = None
@@ -52,18 +52,18 @@ class CTranslateConfig:
     n: PolicyN = None
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Return the problems that the declared bounds do not check."""
         policy_of(self)
         return []
 
 
 class _OwnText:
-    """Models of ours: word by word, as `smt.models.decode` does it."""
+    """Text processing for this project's models: word by word, as in `smt.models.decode`."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary, self.pieces = vocabulary, vocabulary.pieces
         self._ids = {piece: i for i, piece in enumerate(self.pieces)}
-        self.prefix: list[str] = []  # pieces that begin every translation
+        self.prefix: list[str] = []  # pieces at the start of every translation
         self.suppress = [[self.pieces[i]] for i in (PAD, UNK, BOS)]  # never written
 
     def encode(self, texts: Sequence[str]) -> list[list[str]]:
@@ -74,7 +74,7 @@ class _OwnText:
         return rows
 
     def decode(self, pieces: Sequence[str], source_pieces: int) -> tuple[str, ...]:
-        limit = int(piece_limit(source_pieces + 1))  # the end of the source is a piece, too
+        limit = int(piece_limit(source_pieces + 1))  # the end of the source also counts as a piece
         words: list[list[int]] = []
         for i in (self._ids[piece] for piece in pieces[:limit]):
             if not words or self.vocabulary.starts_word[i]:
@@ -84,7 +84,7 @@ class _OwnText:
 
 
 class _HubText:
-    """Models of `transformers`, by their own tokenizer."""
+    """Text processing for models of `transformers`, by their own tokenizer."""
 
     def __init__(self, tokenizer: Any, source_language: str | None, target_language: str | None) -> None:
         self.codec, self.tokenizer = TextCodec(tokenizer, source_language, target_language), tokenizer
@@ -100,7 +100,7 @@ class _HubText:
 
 
 class CTranslate:
-    """A loaded engine: texts in, words out."""
+    """A loaded engine that maps texts to words."""
 
     def __init__(self, config: CTranslateConfig) -> None:
         import ctranslate2
@@ -123,7 +123,7 @@ class CTranslate:
         self._files = files_fingerprint(self.folder)
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Target words of each text; a blank text gives ()."""
+        """Return the target words of each text; a blank text gives ()."""
         return in_batches(texts, self.text.encode, self._words, self.config.batch_tokens)
 
     def _words(self, rows: list[list[str]]) -> list[tuple[str, ...]]:
@@ -131,7 +131,7 @@ class CTranslate:
         return [self.text.decode(pieces, len(row)) for pieces, row in written]
 
     def translate(self, rows: list[list[str]]) -> list[list[str]]:
-        """Target pieces of rows of source pieces."""
+        """Return the target pieces of rows of source pieces."""
         results = self.engine.translate_batch(
             rows,
             target_prefix=[self.text.prefix] * len(rows) if self.text.prefix else None,
@@ -143,7 +143,7 @@ class CTranslate:
         return [result.hypotheses[0] for result in results]
 
     def fingerprint(self) -> str:
-        """Hash of the folder's files, the languages, the search, the arithmetic and the package."""
+        """Return a hash of the folder's files, the languages, the search, the arithmetic and the package version."""
         import ctranslate2
 
         c = self.config
@@ -153,13 +153,13 @@ class CTranslate:
 
 
 def _own_languages(config: CTranslateConfig, path: Path) -> Pair | None:
-    """The pair of a model of ours: what the config says, else what `convert` wrote beside it."""
+    """Return the pair of one of our models: from the config, else from the file that `convert` wrote."""
     if config.source_language or config.target_language:
         return certain_pair(config.source_language, config.target_language)
     return pair_of(json_document(path)) if path.is_file() else None
 
 
 def build(config: CTranslateConfig) -> PolicyTranslator:
-    """The translator of a config."""
+    """Return the translator of a config."""
     need("ctranslate2", "translator 'ctranslate2'")
     return simultaneous(CTranslate, config)

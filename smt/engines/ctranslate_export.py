@@ -1,14 +1,14 @@
-"""Models as CTranslate2 folders: ours, and those of `transformers`.
+"""Export of models as CTranslate2 folders: this project's, and those of `transformers`.
 
     sqa convert ctranslate2 MODEL FOLDER [--storage int8] [--download --revision REVISION]
 
-Our network maps onto CTranslate2's Transformer (pre-norm, ReLU, one embedding scaled by sqrt(width), sinusoidal
-positions from 0, the end of the source appended, the decoder begun with <s>), but for two things:
+Our network maps onto CTranslate2's Transformer: pre-norm, ReLU, one embedding scaled by sqrt(width), sinusoidal
+positions from 0, the end of the source appended, and a decoder that begins with <s>.  There are two exceptions:
 
-* The alignment head and the lexicon have no counterpart: a model that has them is refused.
-* CTranslate2 has no causal encoder.  It is written as T5's relative attention bias, 0 for positions up to
-  the query and -10,000 for those after it.  CTranslate2 leaves the position vectors out where the FIRST layer has such
-  a bias, so a layer that changes nothing is put before the others.
+* The alignment head and the lexicon have no counterpart, so a model with either is refused.
+* CTranslate2 has no causal encoder.  The export expresses it as T5's relative attention bias: 0 for positions up to the
+query and -10,000 for later ones.  CTranslate2 omits the position vectors if the FIRST layer has such a bias, so an
+identity layer is put before the others.
 """
 
 import json
@@ -36,16 +36,16 @@ from sqa.files.hub import find_model
 from sqa.files.model_files import stored
 
 Storage = Literal["float32", "float16", "int8", "int8_float16", "int16"]
-BUCKETS, FARTHEST = 32, 128  # of the relative attention bias, as in T5; any would do
+BUCKETS, FARTHEST = 32, 128  # relative attention bias, as in T5; any values work
 HIDDEN = -1e4  # added to the attention scores of hidden positions; representable in float16
 
 
 def convert(
     model: str, folder: Path, storage: Storage = "float32", revision: str | None = None, download: bool = False
 ) -> Path:
-    """Write the CTranslate2 folder of `model`: a bundled model's name, a folder of ours, or a Hugging Face model.
+    """Write the CTranslate2 folder of `model`: a bundled model's name, one of our folders, or a Hugging Face model.
 
-    Raises ConfigError when `folder` exists or a package is missing, DataError for a model that cannot be expressed.
+    Raises ConfigError if `folder` exists or a package is missing, and DataError if the model cannot be expressed.
     """
     need("ctranslate2", "converting a model")
     if storage not in get_args(Storage):
@@ -62,9 +62,9 @@ def convert(
 def export(
     model: Transformer, vocabulary: Vocabulary, folder: Path, storage: Storage = "float32", pair: Pair | None = None
 ) -> Path:
-    """Write a model of ours, with its language pair if that is given.
+    """Write one of this project's models, with its language pair if given.
 
-    DataError for one with a lexicon, or converted from fairseq.
+    Raises DataError for a model with a lexicon, or converted from fairseq.
     """
     if not isinstance(vocabulary, Vocabulary):
         raise DataError(f"{folder} not written: a model converted from fairseq cannot be expressed")
@@ -99,7 +99,7 @@ def _convert_hub(source: Path, folder: Path, storage: Storage) -> Path:
     if type(tokenizer).__name__.startswith("MBart50Tokenizer"):
         spec.config.decoder_start_token = tokenizer.eos_token  # else only where config.json names the tokenizer
     if spec.config.bos_token is None:
-        spec.config.bos_token = tokenizer.eos_token  # must be a piece; never used
+        spec.config.bos_token = tokenizer.eos_token  # must name a piece, but is never used
     with atomic_folder(folder) as partial:
         try:
             _save(spec, partial, storage)
@@ -116,7 +116,7 @@ def _save(spec: Any, folder: Path, storage: Storage) -> None:
 
 
 def _spec(model: Transformer) -> Any:
-    """CTranslate2's description of our network, weights included."""
+    """Return CTranslate2's description of our network, weights included."""
     from ctranslate2 import specs
 
     c, causal = model.config, model.config.encoder == "causal"
@@ -146,7 +146,7 @@ def _spec(model: Transformer) -> Any:
 
 
 def _attention(target: Any, norm: nn.LayerNorm, attention: Attention, fused: bool) -> None:
-    """Self-attention has query, key and value in one map (`fused`), cross-attention the query apart."""
+    """Set an attention; self-attention has one map for query, key and value (`fused`), cross-attention two."""
     _norm(target.layer_norm, norm)
     query, key_value, output = attention.query, attention.key_value, attention.output
     maps: list[list[nn.Linear]] = [[query, key_value], [output]] if fused else [[query], [key_value], [output]]
@@ -166,7 +166,7 @@ def _norm(target: Any, norm: nn.LayerNorm) -> None:
 
 
 def _backward_attention(heads: int) -> Any:
-    """Self-attention with a bias per distance and head (BUCKETS, H): half of the buckets is for what comes after."""
+    """Return self-attention with a bias per distance and head, (BUCKETS, H); half of them for later positions."""
     from ctranslate2.specs import attention_spec
 
     attention = attention_spec.MultiHeadAttentionSpec(self_attention=True, relative_attention_bias=True)
@@ -178,7 +178,7 @@ def _backward_attention(heads: int) -> Any:
 
 
 def _do_nothing(layer: Any, width: int) -> None:
-    """A pre-norm layer whose branches add zero."""
+    """Make a pre-norm layer the identity: its branches add zero."""
     fused, output = layer.self_attention.linear
     for linear, rows in ((fused, 3 * width), (output, width), (layer.ffn.linear_0, width), (layer.ffn.linear_1, width)):
         linear.weight, linear.bias = np.zeros((rows, width), np.float32), np.zeros(rows, np.float32)

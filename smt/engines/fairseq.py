@@ -1,13 +1,12 @@
 """Conversion of translation models trained with fairseq to this program's own Transformer.
 
-Supported are the text-to-text Transformers: fairseq's `transformer*`, those of its simultaneous_translation example
+It supports the text-to-text Transformers: fairseq's `transformer*`, the models of its simultaneous_translation example
 (`transformer_unidirectional*`, and `transformer_monotonic*` with wait-k attention) and the `waitk_transformer*` of
 attn2d (Elbayad et al. 2020).  The converted model gives fairseq's logits to rounding.
 
-The differences are options of `smt.models.transformer.ModelConfig`: layers that normalise after the
-residual, source, target and output embeddings of their own, sines and cosines in halves, positions numbered from 2, and
-decoding that begins with </s>.  fairseq numbers <s> <pad> </s> <unk> 0 to 3; the rows of the embeddings are put in our
-order.
+The differences are options of `smt.models.transformer.ModelConfig`: normalisation after the residual, separate source,
+target and output embeddings, sines and cosines in halves, positions numbered from 2, and decoding that begins with
+</s>.  fairseq numbers <s> <pad> </s> <unk> 0 to 3; the rows of the embeddings are put in our order.
 
 fairseq's k counts pieces: target piece j sees k + j - 1 source pieces, the end of the source being one of them.
 """
@@ -29,7 +28,7 @@ from sqa.data.languages import certain
 from sqa.files import records
 from sqa.files.atomic import file_digest
 
-ORDER = tuple(("<s>", "<pad>", "</s>", "<unk>").index(symbol) for symbol in SPECIAL)  # fairseq's ids of our first four
+ORDER = tuple(("<s>", "<pad>", "</s>", "<unk>").index(symbol) for symbol in SPECIAL)  # fairseq's ids of our specials
 FIRST_POSITION = 2  # fairseq's padding index + 1
 OVERWRITE = "#fairseq:overwrite"  # flag of a dictionary line that may repeat a symbol
 
@@ -45,7 +44,7 @@ _UNSUPPORTED = (  # arguments that change the computation without adding weights
     *("no_scale_embedding", "no_token_positional_embeddings", "no_cross_attention", "cross_self_attention"),
     *("merge_src_tgt_embed", "adaptive_input", "char_inputs"),
 )
-_NORMS = {  # by side, in the order in which attn2d numbers them: our name, fairseq's
+_NORMS = {  # per side, in attn2d's order: our name, fairseq's name
     "encoder": {"norm_attention": "self_attn_layer_norm", "norm_feed_forward": "final_layer_norm"},
     "decoder": {"norm_attention": "self_attn_layer_norm", "norm_cross": "encoder_attn_layer_norm"}
     | {"norm_feed_forward": "final_layer_norm"},
@@ -59,7 +58,7 @@ class Converted:
     folder: Path
     architecture: str
     parameters: int
-    k: int | str  # source PIECES read before the first target piece when the model was trained, or "full"
+    k: int | str  # source PIECES read before the first target piece in training, or "full"
 
 
 def convert(
@@ -71,12 +70,18 @@ def convert(
     codes: Path | None = None,
     moses: str = "",
 ) -> Converted:
-    """Write the model of `checkpoint` into the folder `output`, which `translator: {name: waitk, model: output}` reads.
+    """Write the model of `checkpoint` into the folder `output`, for `translator: {name: waitk, model: output}`.
 
-    `source_dict` and `target_dict` are the dict.*.txt of fairseq-preprocess.  `bpe` says how the training text was cut
-    into pieces, `codes` is the file of codes (subword-nmt) or the source's SentencePiece model, `moses` the source
-    language where the text was tokenised by Moses before that.  Raises DataError for files of
-    another format or that do not fit each other, ConfigError for options that do not.
+    Args:
+        source_dict: The source's dict.*.txt of fairseq-preprocess.
+        target_dict: The target's dict.*.txt.
+        bpe: How the training text was cut into pieces.
+        codes: The subword-nmt codes, or the source's SentencePiece model.
+        moses: Source language if Moses tokenised the text before that.
+
+    Raises:
+        DataError: Files have another format or do not fit each other.
+        ConfigError: Options do not fit each other.
     """
     if (output / "config.json").exists():
         raise ConfigError(f"output: {output} already holds a model; name another folder or remove it")
@@ -98,7 +103,7 @@ def convert(
 
 
 def read_dictionary(path: Path) -> tuple[str, ...]:
-    """The symbols of a dict.txt ("symbol count" a line) in our order: <pad> <unk> <s> </s>, then the file's."""
+    """Return the symbols of a dict.txt (one "symbol count" per line): our <pad> <unk> <s> </s>, then the file's."""
     symbols, seen = list(SPECIAL), set(SPECIAL)
     for number, line in enumerate("\n".join(records.lines(path)).rstrip("\n").split("\n"), 1):
         fields = line.rstrip().rsplit(" ", 2 if line.rstrip().endswith(OVERWRITE) else 1)
@@ -112,7 +117,7 @@ def read_dictionary(path: Path) -> tuple[str, ...]:
 
 
 def _check_size(loaded: Checkpoint, side: str, symbols: tuple[str, ...], path: Path) -> None:
-    """DataError for a dictionary of another size than the embedding."""
+    """Raise DataError if the sizes of dictionary and embedding differ."""
     table = loaded.weights.get(f"{side}.embed_tokens.weight")
     if table is None:
         raise DataError(f"{loaded.path}: not a text-to-text Transformer: it has no {side}.embed_tokens.weight")
@@ -122,20 +127,20 @@ def _check_size(loaded: Checkpoint, side: str, symbols: tuple[str, ...], path: P
 
 
 def trained_k(loaded: Checkpoint) -> int | str:
-    """The k of training in pieces; "full" without wait-k, "multi" where it was drawn for each batch."""
+    """Return the k of training in pieces; "full" without wait-k, "multi" if k was drawn per batch."""
     arguments = loaded.arguments
     if loaded.architecture.startswith("waitk_transformer"):
         if arguments.get("multi_waitk"):
             return "multi"
         k = arguments.get("waitk", 1024)
-        return "full" if k >= 1024 else int(k)  # attn2d's default, 1024, means: wait until the end
+        return "full" if k >= 1024 else int(k)  # attn2d's default 1024 means: wait until the end
     if loaded.architecture.startswith("transformer_monotonic"):
         return int(arguments.get("waitk_lagging", 1))
     return "full"
 
 
 def build_model(loaded: Checkpoint, joint: bool) -> Transformer:
-    """Our Transformer with the checkpoint's weights, in eval mode; `joint` says that the dictionaries are one."""
+    """Return our Transformer with the checkpoint's weights, in eval mode; `joint`: both sides share a dictionary."""
     _check_architecture(loaded)
     state = _Weights(loaded)
     source, target = state.table("encoder.embed_tokens.weight"), state.table("decoder.embed_tokens.weight")
@@ -167,7 +172,7 @@ def build_model(loaded: Checkpoint, joint: bool) -> Transformer:
 
 
 def _check_architecture(loaded: Checkpoint) -> None:
-    """DataError for an architecture that our Transformer cannot compute."""
+    """Raise DataError for an architecture that our Transformer cannot compute."""
     name, arguments = loaded.architecture, loaded.arguments
     if not _KNOWN.match(name):
         raise DataError(f"{loaded.path}: architecture {name}; supported are transformer* and waitk_transformer*")
@@ -181,7 +186,7 @@ def _check_architecture(loaded: Checkpoint) -> None:
 
 
 def _config(loaded: Checkpoint, source: Tensor, target: Tensor, output: Tensor | None, joint: bool) -> ModelConfig:
-    """The shape of the model: sizes from the weights, the rest from the arguments."""
+    """Return the model's configuration: sizes from the weights, the rest from the arguments."""
     arguments, weights = loaded.arguments, loaded.weights
     activation = "gelu" if arguments.get("gelu") else arguments.get("activation_fn", "relu")
     if activation not in ("relu", "gelu"):
@@ -219,43 +224,43 @@ def _config(loaded: Checkpoint, source: Tensor, target: Tensor, output: Tensor |
 
 
 class _Weights:
-    """A checkpoint's weights under our names, and those not yet used."""
+    """A checkpoint's weights under our names, and the weights not yet used."""
 
     def __init__(self, loaded: Checkpoint) -> None:
         self.loaded = loaded
         self.unused = set(loaded.weights)
 
     def take(self, *names: str) -> Tensor | None:
-        """The first of these weights that the checkpoint has, as float32."""
+        """Return the first of these weights that the checkpoint has, as float32."""
         matches = [name for name in names if name in self.unused]
         self.unused -= set(matches)
         return self.loaded.weights[matches[0]].float() if matches else None
 
     def need(self, *names: str) -> Tensor:
-        """`take`, or DataError."""
+        """Return the same as `take`; raises DataError instead of returning None."""
         weight = self.take(*names)
         if weight is None:
             raise DataError(f"{self.loaded.path}: {self.loaded.architecture} without {names[0]}")
         return weight
 
     def table(self, *names: str) -> Tensor | None:
-        """An embedding with its rows in our order."""
+        """Return an embedding with its rows in our order."""
         rows = self.take(*names)
         return None if rows is None else torch.cat([rows[list(ORDER)], rows[len(ORDER) :]])
 
     def positions(self, side: str, config: ModelConfig) -> Tensor:
-        """Learned position vectors; sines and cosines where this side has none."""
+        """Return the learned position vectors, or sines and cosines if this side has none."""
         rows = self.take(f"{side}.embed_positions.weight")
         if rows is None:
             rows = sinusoid_halves(FIRST_POSITION + config.max_pieces, config.width)
         return rows[FIRST_POSITION : FIRST_POSITION + config.max_pieces]
 
     def linear(self, source: str, target: str) -> dict[str, Tensor]:
-        """Weight and bias."""
+        """Return weight and bias."""
         return {f"{target}.{part}": self.need(f"{source}.{part}") for part in ("weight", "bias")}
 
     def attention(self, source: str, target: str) -> dict[str, Tensor]:
-        """An attention's projections; before 2019 (and in attn2d) queries, keys and values were one matrix."""
+        """Return an attention's projections; before 2019 (and in attn2d) queries, keys and values were one matrix."""
         out = self.linear(f"{source}.out_proj", f"{target}.output")
         for part in ("weight", "bias"):
             joined = self.take(f"{source}.in_proj_{part}")
@@ -267,7 +272,7 @@ class _Weights:
         return out
 
     def layer(self, side: str, i: int) -> dict[str, Tensor]:
-        """One layer of the encoder or the decoder."""
+        """Return one layer of the encoder or the decoder."""
         source, target = f"{side}.layers.{i}", f"{side}.{i}"
         out = self.attention(f"{source}.self_attn", f"{target}.attention")
         if side == "decoder":

@@ -1,9 +1,9 @@
-"""Reading a checkpoint that fairseq wrote, without fairseq and without running anything that the file names.
+"""Reading a checkpoint that fairseq wrote, without fairseq and without running code named in the file.
 
-A checkpoint is a pickle.  `torch.load(weights_only=True)` makes tensors and plain containers; the only class that a
-fairseq checkpoint needs besides is argparse.Namespace (its arguments), which is allowed.  Some checkpoints hold their
-configuration as omegaconf objects, or numpy numbers among their statistics: those names are bound to an inert record
-of this module, so that neither package is imported.  A file that names anything else is refused.
+A checkpoint is a pickle.  `torch.load(weights_only=True)` makes tensors and plain containers; the only other class that
+a fairseq checkpoint needs is argparse.Namespace (its arguments), which is allowed.  Some checkpoints hold their
+configuration as omegaconf objects, or numpy numbers among their statistics: those names are bound to an inert record of
+this module, so that neither package is imported.  A file that names anything else is refused.
 """
 
 from argparse import Namespace
@@ -25,7 +25,7 @@ _RECORD_NAMES = {"_codecs.encode", *(f"builtins.{kind}" for kind in "bool dict f
 
 
 class _Record:
-    """Holds what a pickled object was made of, and does nothing."""
+    """An inert record that holds the arguments of a pickled object."""
 
     def __init__(self, *args: object) -> None:
         self.args = args
@@ -36,7 +36,7 @@ class _Record:
 
 
 def _dictionary(*_: object) -> dict[object, object]:
-    """Stands for collections.defaultdict."""
+    """Return an empty dictionary in place of collections.defaultdict."""
     return {}
 
 
@@ -45,18 +45,18 @@ class Checkpoint:
     """The parts of a checkpoint that a conversion needs."""
 
     path: Path
-    arguments: Mapping[str, Any]  # the model's, flat: encoder_embed_dim, ...
+    arguments: Mapping[str, Any]  # the model's arguments, flat: encoder_embed_dim, ...
     weights: Mapping[str, Tensor]
-    updates: int  # training steps, 0 where the file does not say
+    updates: int  # training steps; 0 if the file does not state them
 
     @property
     def architecture(self) -> str:
-        """The name given to --arch."""
+        """Return the name given to --arch."""
         return str(self.arguments.get("arch") or self.arguments.get("_name") or "?")
 
 
 def read(path: Path) -> Checkpoint:
-    """Read a checkpoint.  DataError for any other file, and for one that holds objects of other kinds."""
+    """Read a checkpoint.  Raises DataError for any other file, and for a file with objects of other kinds."""
     content = _load(path)
     weights = content.get("model") if isinstance(content, dict) else None
     if not isinstance(weights, dict) or not all(isinstance(value, Tensor) for value in weights.values()):
@@ -74,7 +74,7 @@ def read(path: Path) -> Checkpoint:
 
 
 def _load(path: Path) -> Any:
-    """The unpickled file, made of tensors, containers, numbers, texts, Namespace and _Record."""
+    """Return the unpickled file, made of tensors, containers, numbers, texts, Namespace and _Record."""
     try:
         with safe_globals([*_allowed(path)]):
             return torch.load(path, map_location="cpu", weights_only=True)
@@ -83,19 +83,19 @@ def _load(path: Path) -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    """The line of an unpickling error that names the problem."""
+    """Return the line of an unpickling error that names the problem."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if "GLOBAL" in line or "WeightsUnpickler error" in line]
     return (telling or [f"{type(error).__name__} {' '.join(lines[:1])}"])[0][:200]
 
 
 def _allowed(path: Path) -> list[Callable[..., object] | tuple[Callable[..., object], str]]:
-    """Namespace, and stand-ins for the other harmless names in the file; DataError for any other name."""
+    """Return Namespace and stand-ins for the file's other harmless names; raises DataError for any other name."""
     allowed: list[Callable[..., object] | tuple[Callable[..., object], str]] = [Namespace]
     try:
         with safe_globals([Namespace]):
             names = get_unsafe_globals_in_checkpoint(path)
-    except ValueError:  # the format before torch 1.6: torch.load itself refuses such names
+    except ValueError:  # the format before torch 1.6, where torch.load itself refuses such names
         return allowed
     refused = []
     for name in sorted(names):
@@ -111,7 +111,7 @@ def _allowed(path: Path) -> list[Callable[..., object] | tuple[Callable[..., obj
 
 
 def _plain(value: Any) -> Any:
-    """Namespaces and omegaconf records as dictionaries, lists and values."""
+    """Return namespaces and omegaconf records as dictionaries, lists and values."""
     if isinstance(value, Namespace):
         value = vars(value)
     if isinstance(value, _Record):
@@ -126,7 +126,7 @@ def _plain(value: Any) -> Any:
 
 
 def _flat(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Arguments by their command-line names: `encoder: {embed_dim: 512}` of newer files is encoder_embed_dim."""
+    """Return arguments by command-line names: `encoder: {embed_dim: 512}` of newer files becomes encoder_embed_dim."""
     flat = dict(arguments)
     for side in ("encoder", "decoder"):
         nested = flat.pop(side, None)

@@ -4,9 +4,9 @@
     translator: {name: fixed, text: google.txt, unit: sentence}
     translator: {name: fixed, text: source, reveal: diagonal}    # no translation: each source word as it is read
 
-`reveal` says when its words appear.  "full": all words of a source sentence appear when that sentence has been read
-(k = infinity).  "diagonal": target word j of |T| appears after ceil(j |S| / |T|) source words, whatever their order.
-With a translation this is an oracle of alignment, not a system: some words appear before their source word was read
+`reveal` says when its words appear.  "full": all words of a source sentence appear when that sentence has been read (k
+= infinity).  "diagonal": target word j of |T| appears after ceil(j |S| / |T|) source words, whatever their order. With
+a translation, this is an alignment oracle and not a system: some words appear before their source word was read
 (docs/limits.md).
 """
 
@@ -24,12 +24,12 @@ from sqa.files import records
 from sqa.files.store import digest
 
 VERSION = 1  # raise when the emissions change
-GIVEN = ("reference", "source")  # texts that a question has itself
+GIVEN = ("reference", "source")  # texts that every question carries
 
 
 @dataclass(frozen=True, slots=True)
 class FixedConfig:
-    """Where the text comes from and when it appears."""
+    """The source of the text and the time of its appearance."""
 
     text: Annotated[File, '"reference" = the human translation, "source" = none, else a UTF-8 file'] = "reference"
     reveal: Annotated[
@@ -41,7 +41,7 @@ class FixedConfig:
 
 
 class FixedTranslator:
-    """Emissions of given text, of whole questions: there is nothing to stream."""
+    """Emissions of given text for whole questions; nothing is streamed."""
 
     def __init__(self, config: FixedConfig) -> None:
         self.config = config
@@ -49,7 +49,7 @@ class FixedTranslator:
         self._lines = _read_lines(self._file) if self._file else None
 
     def check(self, questions: Sequence[Question]) -> None:
-        """Compare the file's line count with the whole data set; DataError names the first missing line."""
+        """Compare the file's line count with the whole data set; raises DataError naming the first missing line."""
         if self._lines is None:
             return
         units = [1 if self.config.unit == "question" else len(question.sentences) for question in questions]
@@ -59,7 +59,7 @@ class FixedTranslator:
         self._first = dict(zip((q.id for q in questions), accumulate(units, initial=0), strict=False))
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
-        """Emissions of whole questions; for a file, `check` must have seen the whole data set first."""
+        """Return the emissions of whole questions; for a file, call `check` with the whole data set first."""
         return [self._emissions(question) for question in questions]
 
     def _emissions(self, question: Question) -> list[Emission]:
@@ -73,7 +73,7 @@ class FixedTranslator:
         if len(targets) == len(question.sentences):
             pairs = enumerate(zip(question.sentences, targets, strict=True))
             paced = [word for i, (source, target) in pairs for word in _diagonal(i, len(source), target.split())]
-        else:  # lay the words evenly over the question's source words
+        else:  # spread the words evenly over the question's source words
             spread = _diagonal(0, len(question.words), " ".join(targets).split())
             paced = list(by_sentence(question, ((e.token, e.g, False, 0) for e in spread)))
         if self.config.reveal == "diagonal":
@@ -81,13 +81,13 @@ class FixedTranslator:
         return [Emission(e.sentence, e.token, len(question.sentences[e.sentence]), True) for e in paced]
 
     def fingerprint(self) -> str:
-        """Hash of the text, its unit and `reveal`."""
+        """Return a hash of the text, its unit and `reveal`."""
         text = {"given": self.config.text} if self._lines is None else {"lines": self._lines}
         return digest(["fixed", VERSION, self.config.reveal, self.config.unit, text])
 
 
 def _diagonal(sentence: int, size: int, words: Sequence[str]) -> list[Emission]:
-    """Word j of |T|, from 1, after ceil(j |S| / |T|) of `size` source words."""
+    """Place word j of |T|, from 1, after ceil(j |S| / |T|) of `size` source words."""
     return [Emission(sentence, word, -(-j * size // len(words)), False) for j, word in enumerate(words, 1)]
 
 
@@ -98,5 +98,5 @@ def _read_lines(path: Path) -> list[str]:
 
 
 def build(config: FixedConfig) -> FixedTranslator:
-    """The translator of a config."""
+    """Return the translator of a config."""
     return FixedTranslator(config)

@@ -1,6 +1,6 @@
-"""Folders of pretrained translation models in the Hugging Face layout: finding, checking, text to pieces and back.
+"""Folders of pretrained translation models in the Hugging Face layout: search, checks, and text processing.
 
-Nothing is fetched unless the config says so, nothing pickled is read, no code that comes with a model is run.
+Nothing is downloaded unless the config allows it, no pickle is read, and no code in a model's folder is run.
 """
 
 import re
@@ -24,7 +24,7 @@ LANGUAGE_TOKEN = re.compile(r"[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")  # en_XX of mBART,
 
 
 def check_model(folder: Path) -> str:
-    """The model_type of a folder that can be loaded safely; DataError or ConfigError for any other."""
+    """Return the model_type of a folder that can be loaded safely; else raise DataError or ConfigError."""
     model_type = check_folder(folder)
     if model_type not in MODEL_TYPES:
         raise ConfigError(f"model: {folder} is a {model_type!r} model; translators are {', '.join(MODEL_TYPES)}")
@@ -33,20 +33,20 @@ def check_model(folder: Path) -> str:
 
 
 def check_tokenizer(folder: Path) -> None:
-    """DataError for a folder without a tokenizer."""
+    """Raise DataError for a folder without a tokenizer."""
     if not any((folder / name).is_file() for name in TOKENIZER_FILES):
         raise DataError(f"{folder}: no tokenizer; put the model's own there with tokenizer.save_pretrained")
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """The tokenizer of a folder; the Rust one only if its file exists, since none is converted here."""
+    """Return the tokenizer of a folder; the Rust tokenizer only if its file exists, because none is converted here."""
     need("transformers", f"the model {folder.name}")
     check_tokenizer(folder)
     from transformers import AutoTokenizer
 
     try:
         with warnings.catch_warnings():
-            # Marian's tokenizer recommends a package that it does not use for translating.
+            # Marian's tokenizer recommends a package that translation does not use.
             warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses", category=UserWarning)
             safe = {"local_files_only": True, "trust_remote_code": False}
             return AutoTokenizer.from_pretrained(folder, use_fast=(folder / "tokenizer.json").is_file(), **safe)
@@ -56,15 +56,16 @@ def load_tokenizer(folder: Path) -> Any:
 
 
 def files_fingerprint(folder: Path) -> str:
-    """sha256 over names and bytes of all files that decide a model's output."""
+    """Return the sha256 over names and bytes of all files that determine a model's output."""
     return files_digest(folder, (*WANTED, "model.bin"))
 
 
 class TextCodec:
-    """Texts to source pieces and target pieces to words, with the languages as the tokenizer marks them.
+    """Texts to source pieces and target pieces to words, with the tokenizer's language marks.
 
-    `target_token` is the piece that says the target language (None: the model has one, or reads it in the source);
-    `starts_decoder` = it takes the place of the decoder's start token (mBART of 25 languages), else it comes second.
+    `target_token` is the piece that names the target language; None if the model has none, or reads it in the source.
+    If `starts_decoder` is true, the piece replaces the decoder's start token (mBART of 25 languages), else it comes
+    second.
     """
 
     def __init__(self, tokenizer: Any, source_language: str | None, target_language: str | None) -> None:
@@ -72,10 +73,10 @@ class TextCodec:
         self.kind = type(tokenizer).__name__.removesuffix("Fast")
         self.target_token: str | None = None
         self.starts_decoder = self.kind == "MBartTokenizer"
-        self._last = max(tokenizer.get_vocab().values())  # models may have more pieces, to fill up their matrices
-        self._mark = ""  # before every source text
-        self.languages: Pair | None = None  # if config or tokenizer name them
-        self._silent: frozenset[int] = frozenset()  # pieces that name a language; some tokenizers spell them
+        self._last = max(tokenizer.get_vocab().values())  # models may have more pieces, as padding of their matrices
+        self._mark = ""  # prefix of every source text
+        self.languages: Pair | None = None  # if the config or the tokenizer names them
+        self._silent: frozenset[int] = frozenset()  # language pieces, which some tokenizers would spell out
         if self.kind == "MarianTokenizer":
             self._bilingual(source_language, target_language)
         elif self.kind in MULTILINGUAL:
@@ -90,13 +91,13 @@ class TextCodec:
             raise ConfigError(f"model: its tokenizer is a {self.kind}; supported are {supported}")
 
     def _languages(self) -> dict[str, str]:
-        """Language code -> its piece."""
+        """Return language code -> piece."""
         if self.kind == "M2M100Tokenizer":
             return dict(self.tokenizer.lang_code_to_token)
         return {t: t for t in self.tokenizer.all_special_tokens if LANGUAGE_TOKEN.fullmatch(t)}
 
     def _bilingual(self, source: str | None, target: str | None) -> None:
-        """opus-mt: fixed languages, or several target languages named in front of the text."""
+        """Set the languages of opus-mt: fixed, or several target languages named at the beginning of the text."""
         language = target
         marks = {mark[2:-2]: mark for mark in self.tokenizer.supported_language_codes}
         if marks:
@@ -111,7 +112,7 @@ class TextCodec:
             raise ConfigError([f"{key}: the model has {own!r} only, got {got!r}" for key, (got, own) in wrong.items()])
 
     def encode(self, texts: Sequence[str], limit: int) -> list[list[int]]:
-        """Piece ids of each text, end and language marks included; DataError for one longer than `limit` pieces."""
+        """Return the piece ids of each text with all marks; raises DataError for one over `limit` pieces."""
         rows = self.tokenizer([self._mark + text for text in texts], verbose=False)["input_ids"] if texts else []
         for text, row in zip(texts, rows, strict=True):
             if len(row) > limit:
@@ -119,7 +120,7 @@ class TextCodec:
         return rows
 
     def decode(self, pieces: Sequence[int]) -> tuple[str, ...]:
-        """Words that target pieces spell; marks, and pieces that the tokenizer does not have, are left out."""
+        """Return the words that target pieces spell, without marks and pieces unknown to the tokenizer."""
         spoken = [piece for piece in pieces if piece <= self._last and piece not in self._silent]
         text = self.tokenizer.decode(spoken, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return tuple(text.split())
@@ -139,6 +140,6 @@ def _check_languages(languages: dict[str, str | None], supported: dict[str, str]
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:
-    """The first names, and how many more."""
+    """Return the first names, and the number of the others."""
     others = len(names) - most
     return ", ".join(names[:most]) + (f" and {others} more" if others > 0 else "")

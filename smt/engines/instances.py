@@ -1,4 +1,4 @@
-"""A run of ours as a SimulEval log, for SimulEval's own scorer: the other direction of `smt.engines.recorded`."""
+"""Export of a run as a SimulEval log, for SimulEval's own scorer: the inverse of `smt.engines.recorded`."""
 
 import json
 from collections.abc import Iterable
@@ -12,11 +12,11 @@ from sqa.pipeline.export import question_texts
 
 
 def write_instances(traces: Iterable[QuestionTrace], folder: Path, unit: Unit = "sentence") -> Path:
-    """Write a run as SimulEval 1.1 does, for `simuleval --score-only --output FOLDER`; returns the log's path.
+    """Write a run in SimulEval 1.1's format, for `simuleval --score-only --output FOLDER`; return the log's path.
 
-    One line a sentence, or with `unit` "question" a question, whose delays are then those of equation 1.  A sentence's
-    reference is its own where the human translation has as many sentences as the source, else its share of the
-    question's words.  Elapsed times are 0.  NotComputable for a trace with retractions.
+    Writes one line per sentence, or with `unit` "question" one per question with the delays of equation 1.  A
+    sentence's reference is its own human translation if source and translation have equally many sentences, else its
+    share of the question's words.  Elapsed times are 0.  Raises NotComputable for a trace with retractions.
     """
     rows: list[str] = []
     for trace in traces:

@@ -1,11 +1,11 @@
-"""Language models as translators, by prompt: behind an OpenAI-compatible server, or in this process.
+"""Language models as prompted translators: on an OpenAI-compatible server, or in this process.
 
     translator: {name: llm, source_language: es, endpoint: {base_url: "http://localhost:8000/v1", model: m}, k: 3}
     translator: {name: llm, source_language: es, local: {base: gemma3-270m}, policy: local-agreement}
 
 `policy: continuation`, the default, is wait-k over prompts: after the k-th source word and every further one the model
 continues the target committed so far, and its next word is committed; at the end of the sentence, all the rest.  Every
-other policy translates each prefix anew (smt/policies/prefixes.py).  A prompt holds words that were read, no others.
+other policy retranslates each prefix (smt/policies/prefixes.py).  A prompt contains only words that were read.
 smt/engines/llm_replies.py turns replies into words.
 """
 
@@ -82,9 +82,9 @@ EXAMPLES: dict[str, Pairs] = {  # into English, by source language
     "es": tuple(zip(SPANISH, ENGLISH, strict=True)),
     "pl": tuple(zip(POLISH, ENGLISH, strict=True)),
 }
-ALL_WRONG = 20  # replies without any translation among them that end a run
-SHOWN = (1, 10, 100, 1000, 10_000)  # replies of a kind at which a line is printed
-MARGIN, PER_WORD, STEP = 16, 4, 64  # limit of a whole reply: tokens, and tokens per source word, rounded up
+ALL_WRONG = 20  # a run ends if its first so many replies hold no translation
+SHOWN = (1, 10, 100, 1000, 10_000)  # counts of a kind of reply at which a line is printed
+MARGIN, PER_WORD, STEP = 16, 4, 64  # token limit of a whole reply: base, tokens per source word, rounding step
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class LocalConfig:
 @dataclass(frozen=True, slots=True)
 @checked
 class LlmConfig:
-    """Which model, what it is asked, and when its words are written."""
+    """The model, its prompt and its policy."""
 
     source_language: Annotated[str, "ISO 639-1 code: es, pl"]
     target_language: Annotated[str, "what it writes"] = "en"
@@ -123,7 +123,7 @@ class LlmConfig:
     prices: Annotated[tuple[float, float] | None, "money per million tokens read, written: for run.json"] = None
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Return the problems that the declared bounds do not check."""
         wrong = []
         if (self.endpoint is None) == (self.local is None):
             wrong.append("endpoint: give either endpoint (with base_url and model) or local")
@@ -148,19 +148,19 @@ class LlmConfig:
 
     @property
     def template(self) -> str:
-        """The prompt with its places."""
+        """Return the prompt with its placeholders."""
         return self.prompt or (PLAIN_PROMPT if self.api == "completions" else CHAT_PROMPT)
 
     @property
     def shown(self) -> Pairs:
-        """The examples."""
+        """Return the examples."""
         if self.examples is not None:
             return self.examples
         return EXAMPLES.get(code_of(self.source_language), ()) if code_of(self.target_language) == "en" else ()
 
 
 class Step(NamedTuple):
-    """A sentence at a moment: the words read, whether it has ended, the words committed, the sentences before it."""
+    """The state of a sentence: words read, whether it has ended, words committed, preceding sentences."""
 
     read: Words
     ended: bool
@@ -169,11 +169,11 @@ class Step(NamedTuple):
 
 
 class Local:
-    """The project's own batched engine, in place of an endpoint and its kept replies."""
+    """The project's own batched engine, in place of an endpoint and its stored replies."""
 
     def __init__(self, config: LocalConfig, beginning: str) -> None:
-        """`beginning` is what all prompts begin with.  Raises ConfigError or DataError if the model is missing."""
-        from smt.lm.lines import model_identity  # torch is loaded for this backend only
+        """Take `beginning`, the common start of all prompts; raises ConfigError or DataError without the model."""
+        from smt.lm.lines import model_identity  # only this backend loads torch
 
         self.config, self.beginning = config, beginning
         self.identity = digest(["local", model_identity(config)])
@@ -196,10 +196,10 @@ class Local:
 
 
 class Llm:
-    """A language model that translates by prompt; `usage` counts the replies of a batch, from the cache or not."""
+    """A prompted language model as a translator; `usage` counts the replies of a batch, cached or not."""
 
     def __init__(self, config: LlmConfig) -> None:
-        """Nothing is sent, and no weights are read, before the first text."""
+        """Take a config; nothing is sent, and no weights are read, before the first text."""
         self.config, self.usage, self._told = config, Counter[str](), Counter[str]()
         self.codes = code_of(config.source_language), code_of(config.target_language)
         self.languages = certain_pair(*self.codes)
@@ -215,13 +215,13 @@ class Llm:
             self._identity = endpoint.identity
 
     def fingerprint(self) -> str:
-        """Hash of the model, the prompt and the rules for replies."""
+        """Return a hash of the model, the prompt and the rules for replies."""
         c = self.config
         asked = [c.api, c.template, c.shown, self.codes, MARGIN, PER_WORD, STEP]
         return digest(["llm", VERSION, llm_replies.VERSION, self._identity, asked])
 
     def words(self, texts: Sequence[str]) -> list[Words]:
-        """Target words of each text; a blank text gives ()."""
+        """Return the target words of each text; a blank text gives ()."""
         steps = [Step(tuple(text.split()), True) for text in texts]
         written = iter(self.continued([step for step in steps if step.read]))
         return [next(written) if step.read else () for step in steps]
@@ -229,7 +229,7 @@ class Llm:
     def continued(self, steps: Sequence[Step]) -> list[Words]:
         """Return the words that the model writes next at each step.
 
-        Raises EndpointError, ConfigError or DataError if the model cannot be asked, or only writes other things.
+        Raises EndpointError, ConfigError or DataError if the model cannot be reached, or never returns a translation.
         """
         tasks = [self._task(step) for step in steps]
         distinct = list(dict.fromkeys(tasks))
@@ -250,7 +250,7 @@ class Llm:
         return Task(self._filled(c.template, step), begun, whole if step.ended else c.step_tokens)
 
     def _filled(self, template: str, step: Step) -> str:
-        """Return a template with its places filled from the words of a step."""
+        """Return a template with its placeholders filled from the words of a step."""
         source_name, target_name = (language_of(code).name or code for code in self.codes)
         texts = {"source_language": source_name, "target_language": target_name}
 
@@ -295,14 +295,14 @@ def moments(source: Iterable[str], k: int) -> Iterator[tuple[Words, bool]]:
 
 
 class Continuation:
-    """A language model that continues its own words; streaming and batched give the same words and the same g."""
+    """A language model that continues its own words; streaming and batched decoding give the same words and g."""
 
     def __init__(self, system: Llm, k: int, previous: int) -> None:
         self.system, self.k, self.previous = system, k, previous
         self.languages, self.usage = system.languages, system.usage
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
-        """Words of one sentence without those before it, written while `source` is read."""
+        """Yield the words of one sentence, without the preceding ones, while reading `source`."""
         target: Words = ()
         for read, ended in moments(source, self.k):
             [words] = self.system.continued([Step(read, ended, target)])
@@ -311,7 +311,7 @@ class Continuation:
             target += words
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
-        """Emissions of whole questions, many prompts at a time; with `previous`, a sentence waits for those before."""
+        """Return the emissions of whole questions, prompts batched; with `previous`, sentences wait for each other."""
         written: list[list[list[Emission]]] = [[[] for _ in question.sentences] for question in questions]
         lanes = []
         for question, emissions in zip(questions, written, strict=True):
@@ -328,7 +328,7 @@ class Continuation:
     def _lane(
         self, question: Question, numbers: Iterable[int], written: Sequence[list[Emission]]
     ) -> Generator[Step, Words, None]:
-        """Ask for the sentences of these numbers, one after another, and write their emissions."""
+        """Request the sentences of these indices, one after another, and write their emissions."""
         before: list[tuple[Words, Words]] = []
         for number in numbers:
             target: Words = ()
@@ -340,7 +340,7 @@ class Continuation:
             before.append((question.sentences[number], target))
 
     def fingerprint(self) -> str:
-        """Hash of the model, its prompts and the policy."""
+        """Return a hash of the model, its prompts and the policy."""
         policy = [CONTINUATION, self.k, self.previous, self.system.config.step_tokens]
         return digest([VERSION, policy, self.system.fingerprint()])
 
@@ -354,7 +354,7 @@ def _sent(lane: Generator[Step, Words, None], words: Words) -> Step | None:
 
 
 def build(config: LlmConfig) -> Continuation | PolicyTranslator:
-    """The translator of a config."""
+    """Return the translator of a config."""
     system = Llm(config)
     if config.policy == CONTINUATION:
         return Continuation(system, parse_k(config.k), config.previous)

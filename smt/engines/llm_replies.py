@@ -1,4 +1,4 @@
-"""From a language model's reply to target words: stop rules, and replies that are no translation.
+"""Target words from a language model's reply: stop rules, and detection of replies that are no translation.
 
     marks          a control mark written as text, such as <|im_end|>: the reply ends before it
     refusal        the model declines
@@ -8,7 +8,7 @@
     length         more words than any translation: the reply is cut
     loop           a phrase is written twice in a row: the reply is cut before the second
 
-A reply of the kinds `VOID` gives no words.  Every kind is counted.  The rules know English as the target language.
+A reply of the kinds `VOID` gives no words.  Every kind is counted.  The rules assume English as the target language.
 """
 
 import re
@@ -19,8 +19,8 @@ from smt.policies.shown import Words
 from sqa.core.languages import language_of
 
 VERSION = 1  # raise when the same reply gives other words
-PHRASE = 8  # words of the longest phrase that may not be written twice in a row; in pieces: smt/models/next_piece.py
-ECHO = 6  # words in a row of the instruction that make an echo
+PHRASE = 8  # longest phrase, in words, that may not be written twice in a row; in pieces: smt/models/next_piece.py
+ECHO = 6  # consecutive words of the instruction that make an echo
 VOID = ("refusal", "explanation", "echo", "language")
 CLOSING = ".!?…"
 _QUOTES = "\"'”’»)]"
@@ -38,14 +38,14 @@ _EXPLANATION = re.compile(
 
 
 class Asked(NamedTuple):
-    """The circumstances of a reply."""
+    """The context of a reply."""
 
     source: str  # words read so far
     target: Words  # words committed so far; the reply continues them
     instruction: str  # the fixed text of the prompt
     languages: tuple[str, str]
-    joined: bool  # the reply is the text's own continuation: without a blank it continues the last word
-    cut: bool = False  # the reply ends at its limit, maybe inside a word
+    joined: bool  # the reply continues the text directly: without a blank it extends the last word
+    cut: bool = False  # the reply ends at its limit, perhaps inside a word
 
 
 def translation(text: str, asked: Asked) -> tuple[Words, tuple[str, ...]]:
@@ -116,7 +116,7 @@ def unlooped(before: Words, words: Words) -> Words:
 
 
 def unclosed(words: Words, source: str) -> Words:
-    """Return the words without the full stop that closes them while the source is still open."""
+    """Return the words without a final full stop while the source is still open."""
     if not words or not source or source.rstrip(_QUOTES)[-1:] in (*CLOSING, ""):
         return words
     last = words[-1].rstrip(_QUOTES)

@@ -3,7 +3,7 @@
     translator: {name: pretrained, model: Helsinki-NLP/opus-mt-es-en, download: true, revision: main}
     translator: {name: pretrained, model: some/folder, source_language: pol_Latn, target_language: eng_Latn}
 
-They read whole texts.  Without a policy every word is written once the sentence is over (k = infinity); the keys
+The models read whole texts.  Without a policy every word is written once the sentence is over (k = infinity).  The keys
 `policy`, `k` and `n` make the same model simultaneous, see smt/policies/prefixes.py.
 """
 
@@ -26,13 +26,13 @@ from sqa.files.hub import find_model
 from sqa.files.pretrained import load_weights
 from sqa.files.store import digest
 
-VERSION = 2  # raise when translating changes its output
+VERSION = 2  # raise when the output changes
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class PretrainedConfig:
-    """Which model, between which languages, and how it searches."""
+    """The model, its languages and its search options."""
 
     model: Annotated[File, "name on the Hugging Face hub, or a local folder with config, *.safetensors and tokenizer"]
     source_language: Annotated[str | None, "as the tokenizer knows it (es, spa_Latn, es_XX); null for opus-mt"] = None
@@ -50,13 +50,13 @@ class PretrainedConfig:
     n: PolicyN = None
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Return the problems that the declared bounds do not check."""
         policy_of(self)
         return []
 
 
 class Pretrained:
-    """A loaded model: texts in, words out."""
+    """A loaded model that maps texts to words."""
 
     def __init__(self, config: PretrainedConfig) -> None:
         self.config, self.where = config, place(config)
@@ -69,11 +69,11 @@ class Pretrained:
         if config.max_new_tokens >= self.limit:
             raise ConfigError(f"max_new_tokens: the model writes fewer than {self.limit}, got {config.max_new_tokens}")
         check_vocabulary(self.folder, self.model, self.codec.tokenizer)
-        self.model.generation_config = self._generation()  # one given to `generate` has no say where it is a default
+        self.model.generation_config = self._generation()  # `generate` ignores default values passed to it
         self._files = files_fingerprint(self.folder)
 
     def _generation(self) -> Any:
-        """The model's own settings of search (forbidden pieces, length penalty), without sampling."""
+        """Return the model's own search settings (forbidden pieces, length penalty), without sampling."""
         generation = copy.deepcopy(self.model.generation_config)
         longest = self.config.max_new_tokens + 1  # with the start token
         unset = dict.fromkeys(("max_new_tokens", "temperature", "top_k", "top_p"))
@@ -88,7 +88,7 @@ class Pretrained:
         return generation
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Target words of each text; a blank text gives ()."""
+        """Return the target words of each text; a blank text gives ()."""
         encode = partial(self.codec.encode, limit=self.limit)
         return in_batches(texts, encode, self._words, self.config.batch_tokens)
 
@@ -96,7 +96,7 @@ class Pretrained:
         return [self.codec.decode(pieces) for pieces in self.generate(rows)]
 
     def generate(self, rows: list[list[int]]) -> list[list[int]]:
-        """Target pieces of rows of source pieces, without the start token."""
+        """Return the target pieces of rows of source pieces, without the start token."""
         import torch
 
         width, pad = max(map(len, rows)), self.codec.tokenizer.pad_token_id
@@ -107,7 +107,7 @@ class Pretrained:
         return written[:, 1:].tolist()  # (B, T), start token first
 
     def fingerprint(self) -> str:
-        """Hash of the model's files, the languages, the search, the device and the package."""
+        """Return a hash of the model's files, the languages, the search, the device and the package version."""
         import transformers
 
         c = self.config
@@ -124,13 +124,13 @@ class Pretrained:
 
 
 def load_translator(folder: Path, dtype: str = "float32") -> Any:
-    """The model of a folder in eval mode, from safetensors only."""
+    """Load the model of a folder in eval mode, from safetensors only."""
     check_model(folder)
     return load_weights(folder, "AutoModelForSeq2SeqLM", "a translation model", dtype)
 
 
 def check_vocabulary(folder: Path, model: Any, tokenizer: Any) -> None:
-    """DataError for a tokenizer with more pieces than the model has."""
+    """Raise DataError for a tokenizer with more pieces than the model."""
     highest = max(tokenizer.get_vocab().values())
     if highest >= (pieces := model.config.vocab_size):
         problem = f"its tokenizer has piece {highest}, the model only {pieces} pieces"
@@ -138,6 +138,6 @@ def check_vocabulary(folder: Path, model: Any, tokenizer: Any) -> None:
 
 
 def build(config: PretrainedConfig) -> PolicyTranslator:
-    """The translator of a config."""
+    """Return the translator of a config."""
     need("transformers", "translator 'pretrained'")
     return simultaneous(Pretrained, config)

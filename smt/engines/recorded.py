@@ -3,8 +3,9 @@
     translator: {name: recorded, file: output/instances.log}
     translator: {name: recorded, file: output.tsv, unit: question}
 
-`sqa.files.logs` says which program wrote a log.  Logs of systems that translate speech: `smt.engines.recorded_speech`.
-Where the tokens of a log are pieces of words, `pieces` or the log's `prediction_spm` says so (`sqa.files.pieces`).
+`sqa.files.logs` detects which program wrote a log.  Logs of systems that translate speech:
+`smt.engines.recorded_speech`. If the tokens of a log are pieces of words, `pieces` or the log's `prediction_spm` states
+it (`sqa.files.pieces`).
 
 `file` has one *unit* for every sentence of the data set (`unit: sentence`) or for every question (`unit: question`),
 in the order of the data set.  A delay is the number of source words of its unit read before the token was written:
@@ -17,7 +18,7 @@ SimulEval's `instances.log` of a text-to-text evaluation in words, one JSON obje
     A final "</s>" and its delay are dropped in both: it is not a word.
     With `--start-index` the first index is not 0; then every line has its `source`, so that another part is noticed.
 
-A table with a line for each token: `smt.engines.recorded_table`.
+Tables with one line per token: `smt.engines.recorded_table`.
 
 Every error is a DataError "FILE:LINE: what is wrong".
 """
@@ -41,15 +42,15 @@ from sqa.files.store import digest
 
 VERSION = 1  # raise when the emissions change
 EOS = "</s>"  # SimulEval 1.0's end of sentence
-MARKS = "▁Ġ@"  # of pieces of words
+MARKS = "▁Ġ@"  # prefixes of word pieces
 Unit = Literal["sentence", "question"]
-Key = tuple[str | int, ...]  # what names a unit: (index,), (question id, sentence) or (question id,)
+Key = tuple[str | int, ...]  # key of a unit: (index,), (question id, sentence) or (question id,)
 Words = Annotated[int, Meta(ge=0)]  # a number of source words
 Milliseconds = Annotated[float, Meta(ge=0)]
 
 
 class Row(Struct):
-    """The keys of SimulEval's lines that are read."""
+    """The keys that are read from SimulEval's lines."""
 
     index: Words
     prediction: str
@@ -66,7 +67,7 @@ KEYS = Row.__struct_fields__
 
 @dataclass(frozen=True, slots=True)
 class RecordedConfig:
-    """The file and how to read it."""
+    """The file and its reading options."""
 
     file: Annotated[File, "the log or table; of SimulStreaming also a folder of NAME.jsonl"]
     unit: Annotated[Unit, "what one line of the log, or one name in the table, stands for"] = "sentence"
@@ -81,9 +82,9 @@ class Record:
 
     key: Key
     tokens: tuple[str, ...]
-    delays: tuple[int, ...]  # as many as tokens, >= 0, in ascending order
-    lines: tuple[int, ...]  # 1-based: of the record itself, then of each token
-    counts_end: bool  # the end of the unit is a read: |x| + 1 is a delay
+    delays: tuple[int, ...]  # one per token, >= 0, in ascending order
+    lines: tuple[int, ...]  # 1-based lines of the record itself, then of each token
+    counts_end: bool  # the end of the unit counts as a read: |x| + 1 is a valid delay
     source: tuple[str, ...] | None = None  # the words of the unit, if the file has them
     source_length: int | None = None  # |x|, if the file has it
 
@@ -100,14 +101,14 @@ class DataUnit(NamedTuple):
 
 
 class RecordedTranslator:
-    """Emissions out of a log, of whole questions: there is nothing to stream."""
+    """Emissions from a log for whole questions; nothing is streamed."""
 
     def __init__(self, path: Path, unit: Unit, records: Iterable[Record]) -> None:
         self.path, self.unit, self._records = path, unit, list(records)
-        self._of: dict[str, list[Record]] = {}  # by question id, once checked
+        self._of: dict[str, list[Record]] = {}  # by question id, after `check`
 
     def check(self, questions: Sequence[Question]) -> None:
-        """Compare the file with the whole data set: every unit once, in order, its delays within the source."""
+        """Check that the file has every unit of the data set once, in order, with delays within the source."""
         units = [unit for question in questions for unit in units_of(question, self.unit)]
         of: dict[str, list[Record]] = {question.id: [] for question in questions}
         other: Unit = "question" if self.unit == "sentence" else "sentence"
@@ -134,7 +135,7 @@ class RecordedTranslator:
         self._of = of
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
-        """Emissions of whole questions; `check` must have seen the whole data set first."""
+        """Return the emissions of whole questions; call `check` with the whole data set first."""
         for question in questions:
             if question.id not in self._of:
                 raise DataError(f"{self.path}: not yet compared with the data set of question {question.id}")
@@ -142,13 +143,13 @@ class RecordedTranslator:
         return [[word for unit, record in units for word in _of_unit(unit, record)] for units in pairs]
 
     def fingerprint(self) -> str:
-        """Hash of the words, their delays and their unit."""
+        """Return a hash of the words, their delays and their unit."""
         rows = [[r.tokens, r.delays, r.counts_end] for r in self._records]
         return digest(["recorded", VERSION, self.unit, rows])
 
 
 def build(config: RecordedConfig) -> BatchTranslator:
-    """The translator of a config."""
+    """Return the translator of a config."""
     path = Path(config.file)
     if not path.exists():
         raise DataError(f"{path}: no such file; {SOUGHT}")
@@ -158,7 +159,7 @@ def build(config: RecordedConfig) -> BatchTranslator:
         first = next(numbered_lines(path), None)
         if first is None or not kind_of(f"{path}:{first[0]}", first[1]).speech:
             return RecordedTranslator(path, config.unit, _simuleval(path, config.pieces))
-    from smt.engines.recorded_speech import RecordedSpeech  # a log of text needs none of it
+    from smt.engines.recorded_speech import RecordedSpeech  # text logs do not need it
 
     return RecordedSpeech(path, config.pieces)
 
@@ -167,21 +168,21 @@ def build(config: RecordedConfig) -> BatchTranslator:
 
 
 def units_of(question: Question, unit: Unit) -> list[DataUnit]:
-    """The sentences of a question, or the one unit that is all of it."""
+    """Return the sentences of a question, or the whole question as one unit."""
     if unit == "question":
         return [DataUnit(question, None, question.words)]
     return [DataUnit(question, i, words) for i, words in enumerate(question.sentences)]
 
 
 def _key(example: Key, index: int, unit: DataUnit) -> Key:
-    """The key of the unit number `index` of the data set in a file with keys like `example`."""
+    """Return the key of unit number `index` of the data set, in a file with keys like `example`."""
     if isinstance(example[0], int):
         return (index,)
     return (unit.question.id,) if unit.sentence is None else (unit.question.id, unit.sentence)
 
 
 def _start(records: Sequence[Record]) -> int:
-    """The first index of a log of SimulEval's --start-index, whose sources show which part of the data set it has."""
+    """Return the first index of a log made with --start-index; its sources show which part of the data set it has."""
     key = records[0].key[0] if records else 0
     return key if isinstance(key, int) and all(record.source is not None for record in records) else 0
 
@@ -193,7 +194,7 @@ def _named(key: Key) -> str:
 
 
 def _check_source(path: Path, record: Record, unit: DataUnit) -> None:
-    """DataError unless source, its length and the delays of a record fit its unit."""
+    """Raise DataError unless source, source length and delays of a record fit its unit."""
     where, size = f"{path}:{record.lines[0]}", len(unit.words)
     if record.source is not None and record.source != unit.words:
         pairs = zip((*record.source, ""), (*unit.words, ""), strict=False)
@@ -208,7 +209,7 @@ def _check_source(path: Path, record: Record, unit: DataUnit) -> None:
 
 
 def _of_unit(unit: DataUnit, record: Record) -> Iterator[Emission]:
-    """The words of one unit with g in words of their sentence."""
+    """Yield the words of one unit with g in words of their sentence."""
     size, written = len(unit.words), zip(record.tokens, record.delays, strict=True)
     words = ((token, delay, delay >= size + record.counts_end, 0) for token, delay in written)
     if unit.sentence is None:
@@ -220,7 +221,7 @@ def _of_unit(unit: DataUnit, record: Record) -> Iterator[Emission]:
 
 
 def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
-    """The lines of an instances.log."""
+    """Yield the lines of an instances.log."""
     for number, line in numbered_lines(path):
         where = f"{path}:{number}"
         if wrong := misspelt(line, KEYS):
@@ -234,7 +235,7 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
         _check_delays([(f"{where}: delays[{i}]", delay) for i, delay in enumerate(row.delays)])
         tokens, delays = row.prediction.split(), row.delays
         if pieces or row.prediction_spm or len(tokens) != size or any(mark in row.prediction for mark in MARKS):
-            from sqa.files.pieces import words_at  # a log of plain words needs none of it
+            from sqa.files.pieces import words_at  # logs of plain words do not need it
 
             tokens, delays = words_at(where, row.prediction, delays, "delays", pieces, row.prediction_spm)
         if tokens and tokens[-1] == EOS:
@@ -247,8 +248,8 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
 
 
 def _table(path: Path, unit: Unit) -> Iterator[Record]:
-    """The units of a table, in the order of the file."""
-    from smt.engines.recorded_table import read_table  # a log needs none of it
+    """Yield the units of a table, in the order of the file."""
+    from smt.engines.recorded_table import read_table  # logs do not need it
 
     for key, tokens, delays, at in read_table(path, unit):
         _check_delays([(f"{path}:{number}: delay", delay) for number, delay in zip(at[1:], delays, strict=True)])
@@ -256,7 +257,7 @@ def _table(path: Path, unit: Unit) -> Iterator[Record]:
 
 
 def _check_delays(delays: Sequence[tuple[str, int]]) -> None:
-    """DataError at the first (where, delay) that is less than the one before."""
+    """Raise DataError at the first (where, delay) that is less than its predecessor."""
     for (_, previous), (where, delay) in pairwise(delays):
         if delay < previous:
             raise DataError(f"{where} is {delay} after {previous}; delays never fall")

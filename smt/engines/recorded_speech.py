@@ -1,8 +1,8 @@
-"""Logs of systems that listen (`smt.engines.speech_logs`) as translators of questions whose words have times.
+"""Logs of speech translation systems (`smt.engines.speech_logs`) as translators of questions whose words have times.
 
-g(j) is the number of source words spoken when target word j was written: those whose entry in the
-question's `word_times` is no more than a microsecond later.  Which sentence a word belongs to is the inverse of
-equation 1 (`sqa.core.trace.by_sentence`), as for logs of whole questions.
+g(j) is the number of source words spoken when target word j was written: the words whose entry in the question's
+`word_times` is at most a microsecond later.  The inverse of equation 1 gives the sentence of a word
+(`sqa.core.trace.by_sentence`), as for logs of whole questions.
 """
 
 from bisect import bisect_right
@@ -23,14 +23,14 @@ PAGE = "docs/simulstream.md"
 
 
 class RecordedSpeech:
-    """Emissions out of a log of recordings; each question names its own."""
+    """Emissions from a log of recordings; each question names its recording."""
 
     def __init__(self, path: Path, pieces: Pieces | None = None) -> None:
         self.path, self._recordings = path, read(path, pieces)
-        self._of: dict[str, Recording] = {}  # by question id, once checked
+        self._of: dict[str, Recording] = {}  # by question id, after `check`
 
     def check(self, questions: Sequence[Question]) -> None:
-        """Compare the log with the whole data set: every recording there, of words with times."""
+        """Check that the log has every recording of the data set, and that the questions have word times."""
         for question in questions:
             if not question.word_times:
                 line = self._recordings[0].line if self._recordings else 1
@@ -72,7 +72,7 @@ class RecordedSpeech:
         return by_name
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
-        """Emissions of whole questions; `check` must have seen the whole data set first."""
+        """Return the emissions of whole questions; call `check` with the whole data set first."""
         for question in questions:
             if question.id not in self._of:
                 raise DataError(f"{self.path}: not yet compared with the data set of question {question.id}")
@@ -80,7 +80,7 @@ class RecordedSpeech:
 
     def _placed(self, question: Question) -> Iterator[tuple[str, int, bool, int]]:
         sentence_of = [i for i, sentence in enumerate(question.sentences) for _ in sentence]
-        sentence, written = 0, 0  # the newest, and its words so far
+        sentence, written = 0, 0  # the newest sentence, and its words so far
         for wrote in self._of[question.id].wrote:
             read = bisect_right(question.word_times, wrote.seconds + MICROSECOND)
             current = max(sentence, sentence_of[read - 1] if read else 0)
@@ -93,7 +93,7 @@ class RecordedSpeech:
             yield wrote.token, read, read == len(question.words), wrote.erase
 
     def fingerprint(self) -> str:
-        """Hash of the words and their times; those of the questions' words are in the data set's."""
+        """Return a hash of the words and their times; the data set's hash covers the times of the questions' words."""
         rows = [[r.name, [[w.seconds, w.token, w.erase] for w in r.wrote]] for r in self._recordings]
         return digest([VERSION, "speech", rows])
 

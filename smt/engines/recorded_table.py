@@ -1,6 +1,6 @@
-"""Tables of delays as translators: a line for each target token.
+"""Tables of delays as translators: one line per target token.
 
-A table: tab-separated, a header, then one line a token; the header says how units are named:
+A table: tab-separated, a header, then one line per token; the header defines how units are named:
     index     token  delay               index = 0-based number of the unit in the data set
     question  sentence  token  delay     the question's id and the 0-based sentence in it (unit: sentence)
     question  token  delay               the question's id (unit: question)
@@ -16,10 +16,10 @@ from pathlib import Path
 from sqa.core.errors import DataError
 from sqa.files.records import chunks, lines
 
-Key = tuple[str | int, ...]  # what names a unit
+Key = tuple[str | int, ...]  # key of a unit
 Token = tuple[int, Key, str, int]
 Row = tuple[Key, tuple[str, ...], tuple[int, ...], tuple[int, ...]]  # unit, tokens, delays, lines as in a `Record`
-HEADERS: dict[tuple[str, ...], tuple[str, ...]] = {  # of a table, and the units that it can name
+HEADERS: dict[tuple[str, ...], tuple[str, ...]] = {  # table headers, and the units that each can name
     ("index", "token", "delay"): ("sentence", "question"),
     ("question", "sentence", "token", "delay"): ("sentence",),
     ("question", "token", "delay"): ("question",),
@@ -27,7 +27,7 @@ HEADERS: dict[tuple[str, ...], tuple[str, ...]] = {  # of a table, and the units
 
 
 def read_table(path: Path, unit: str) -> Iterator[Row]:
-    """The units ("sentence" or "question") of a table, in the order of the file."""
+    """Yield the units ("sentence" or "question") of a table, in the order of the file."""
     rows = enumerate((tuple(line.split("\t")) for line in lines(path)), 1)
     _, header = next(rows, (1, ()))
     if unit not in HEADERS.get(header, ()):
@@ -50,7 +50,7 @@ def read_table(path: Path, unit: str) -> Iterator[Row]:
 
 
 def _tokens(path: Path, rows: Iterable[tuple[int, Sequence[str]]], header: Sequence[str]) -> Iterator[Token]:
-    """Line, unit, token and delay of each row of a table; the token is "" in the one line of a unit without words."""
+    """Yield line, unit, token and delay of each row; the token is "" in the single line of a unit without words."""
     for number, row in rows:
         where = f"{path}:{number}"
         if len(row) != len(header):
@@ -65,7 +65,7 @@ def _tokens(path: Path, rows: Iterable[tuple[int, Sequence[str]]], header: Seque
 
 
 def _count(where: str, name: str, text: str) -> int:
-    """A number of words, or of a unit: decimal digits only."""
+    """Return a number of words or units, which must consist of decimal digits."""
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise DataError(f"{where}: {name} must be a whole number >= 0, got {text!r}")
     return int(text)

@@ -1,4 +1,4 @@
-"""Logs of four programs that translate speech: target words with seconds of their recording.
+"""Logs of four speech translation programs: target words with times in seconds of their recording.
 
     simulstream      {"id", "metadata": {"wav_name"}} begins a recording; then {"id", "total_audio_processed" (s),
                      "computation_time", "generated_tokens", "deleted_tokens"} after every chunk, by release 1.0
@@ -8,12 +8,12 @@
                      start), "time_to_recording_end" (ms)}: a recording is a docid, and begins with its first segment
     SimulEval        instances.log of speech, {"source": [WAV, ...], "prediction", "delays" (ms)}
 
-`sqa.files.logs` says which of them a log is.  Computing time counts in none of them ("emission_time" is the time that
+`sqa.files.logs` detects the program.  None of the times includes computation ("emission_time" is the time that
 SimulStreaming simulates).  A word that a later line continues ("Vien", then "na") is written at the time of its last
 piece, as in simulstream's own reader; deleted tokens retract the words they belonged to.  Tokens are words unless
-`pieces` says of which kind they are.
+`pieces` names another kind.
 
-Times that cannot be are refused: those that fall, are negative, or lie past the end of the recording.
+Impossible times are refused: decreasing times, negative times, and times past the end of the recording.
 
 Every error is a DataError "FILE:LINE: what is wrong".
 """
@@ -34,10 +34,10 @@ from sqa.files.pieces import check_words, joiner, words_at
 from sqa.files.records import converted, numbered_lines
 
 GREATEST = 1e7  # s: four months
-MILLISECOND = 1.0  # ms: times are rounded
-OVERLAP = 500.0  # ms: neighbouring segments may share so much
-CHUNK = 1000.0  # ms: the last chunk of a recording is filled up with silence
-Rows = Iterable[tuple[str, int, dict[str, Any]]]  # "FILE:LINE", the line's number, its object
+MILLISECOND = 1.0  # ms: rounding of times
+OVERLAP = 500.0  # ms: permitted overlap of neighbouring segments
+CHUNK = 1000.0  # ms: silence pads the last chunk of a recording
+Rows = Iterable[tuple[str, int, dict[str, Any]]]  # "FILE:LINE", line number, object
 Whole = Annotated[int, Meta(ge=0)]
 Seconds = Annotated[float, Meta(ge=0, le=GREATEST)]
 Milliseconds = Annotated[float, Meta(ge=0, le=1000 * GREATEST)]
@@ -45,11 +45,11 @@ SinceSegment = Annotated[float, Meta(ge=-1000 * GREATEST, le=1000 * GREATEST)]  
 
 
 class TimedWord(NamedTuple):
-    """A target word and when it was written."""
+    """A target word and the time at which it was written."""
 
-    seconds: float  # of the recording, >= 0, in ascending order
-    token: str  # "" where words are retracted and none follows
-    erase: int  # words retracted first
+    seconds: float  # seconds of the recording, >= 0, in ascending order
+    token: str  # "" if words are retracted and none follows
+    erase: int  # number of words retracted first
     line: int
 
 
@@ -57,10 +57,10 @@ class TimedWord(NamedTuple):
 class Recording:
     """The translation of one recording."""
 
-    name: str | int | None  # of its file, without folder and ending; a number in the log's order; None = not named
-    line: int  # where it begins
+    name: str | int | None  # file name without extension; an int numbers recordings in log order; None: not named
+    line: int  # first line in the log
     wrote: tuple[TimedWord, ...]
-    seconds: float | None = None  # of the recording, where the log says so
+    seconds: float | None = None  # length of the recording, if the log states it
 
 
 class Shown(NamedTuple):
@@ -73,7 +73,7 @@ class Shown(NamedTuple):
 
 
 def words_of(states: Sequence[Shown]) -> tuple[TimedWord, ...]:
-    """The words, each once it is complete; what a state lacks of the one before is retracted."""
+    """Return the words, each at the time it is complete; words missing from a later state are retracted."""
     words: list[TimedWord] = []
     previous: Words = ()
     for state, complete in zip(states, map(tuple, _whole(states)), strict=True):
@@ -83,11 +83,11 @@ def words_of(states: Sequence[Shown]) -> tuple[TimedWord, ...]:
 
 
 def _whole(states: Sequence[Shown]) -> list[Sequence[str]]:
-    """The words of each state without a last word that a later state only continues."""
+    """Return the words of each state, without a last word that a later state only continues."""
     words, grows = [state.words for state in states], False
     for i in range(len(states) - 2, -1, -1):
         current, following = states[i].words, states[i + 1]
-        goes_on = following.words[len(current) - 1 : len(current)] != current[-1:]  # a slice: it may be shorter
+        goes_on = following.words[len(current) - 1 : len(current)] != current[-1:]  # a slice, since it may be shorter
         grows = goes_on or (grows and len(following.words) == len(current))
         grows = grows and bool(current) and not following.revised
         if grows:
@@ -124,7 +124,7 @@ class Output(Struct):
 def _simulstream(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
     began: dict[str, int] = {}  # recording -> its first line
     shown: dict[str, list[Shown]] = {}  # recording -> its tokens, not yet words
-    of_id: dict[int | str, list[Shown]] = {}  # an id may come again, for another recording
+    of_id: dict[int | str, list[Shown]] = {}  # an id may be reused for another recording
     tokens: list[str] = []
     for where, number, row in rows:
         if "metadata" in row:
@@ -153,12 +153,12 @@ def _simulstream(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
 
 
 def _after(where: str, number: int, output: Output, shown: Sequence[Shown]) -> Shown:
-    """The tokens after a line of output."""
+    """Return the tokens after a line of output."""
     seconds, gone = output.total_audio_processed, output.deleted_tokens
     before = shown[-1] if shown else Shown(0.0, number, [])
     if seconds < before.seconds:
         raise DataError(f"{where}: total_audio_processed is {seconds:g} after {before.seconds:g}; time never goes back")
-    kept = len(before.words) - len(gone)  # below 0 no slice is as long as `gone`
+    kept = len(before.words) - len(gone)  # if negative, no slice is as long as `gone`
     if before.words[kept:] != gone:
         raise DataError(f"{where}: deleted_tokens {gone!r:.60} are not the last ones written")
     return Shown(seconds, number, [*before.words[:kept], *output.generated_tokens], bool(gone))
@@ -186,7 +186,7 @@ def _simulstreaming(rows: Rows, _: Pieces | None) -> Iterator[Recording]:
             problem = f"emission_time is {said.emission_time:g} after {previous:g}"
             raise DataError(f"{where}: {problem}; time never goes back, one file for each recording")
         previous = said.emission_time
-        if said.status != "INCOMPLETE":  # the translation's are whole words, with a blank or without
+        if said.status != "INCOMPLETE":  # the translation's units are whole words, with or without a blank
             text += said.text if said.status is None else f" {said.text}"
             states.append(Shown(said.emission_time, number, text.split()))
     yield Recording(None, 1, words_of(states))
@@ -196,7 +196,7 @@ def _simulstreaming(rows: Rows, _: Pieces | None) -> Iterator[Recording]:
 
 
 class Segment(Struct):
-    """A line of OmniSTEval; without words it has no times."""
+    """A line of OmniSTEval; a segment without words has no times."""
 
     index: Whole
     docid: Whole
@@ -254,7 +254,7 @@ def _of_document(members: Sequence[tuple[str, int, Segment]], pieces: Pieces | N
 
 
 class Spoken(Struct):
-    """A line of SimulEval's log of speech."""
+    """A line of SimulEval's speech log."""
 
     source: Annotated[list[str], Meta(min_length=1)] | str  # the recording's file first
     prediction: str
@@ -288,7 +288,7 @@ def _timed(
     pieces: Pieces | None,
     spm: Sequence[str] | None = None,
 ) -> list[TimedWord]:
-    """The words of a prediction at their times, given in milliseconds, which never fall."""
+    """Return the words of a prediction with their times, given in milliseconds, which must not decrease."""
     where, number = at
     for i, (previous, following) in enumerate(pairwise(times), 1):
         if following < previous:
@@ -308,7 +308,7 @@ READERS = {
 
 
 def read(path: Path, pieces: Pieces | None = None) -> list[Recording]:
-    """The recordings of a log, or of a folder with one of SimulStreaming's for each: NAME.jsonl."""
+    """Return the recordings of a log, or of a folder with one SimulStreaming log per recording (NAME.jsonl)."""
     if path.is_dir():
         files = sorted(path.glob("*.jsonl"))
         if not files:
