@@ -1,1 +1,1 @@
-"""Causal language models as translators: reading their files, the network, adapters, training, decoding."""
+"""Causal language models as translators: file formats, network, adapters, training, decoding."""

@@ -1,9 +1,9 @@
-"""Adapters: the changes that a training makes to a language model, in files that the peft package reads too.
+"""Adapters: the weight changes from fine-tuning a language model, in files that the peft package also reads.
 
 adapter_model.safetensors   the two factors of every map, float16
 adapter_config.json         peft's configuration
 config.json                 direction, base, a probe of the tokenizer, how it was trained
-pieces.safetensors          the pieces that the output layer chooses from, a bit for each of the vocabulary
+pieces.safetensors          the pieces that the output layer chooses from, one bit per vocabulary entry
 """
 
 import json
@@ -33,7 +33,7 @@ KIND, VERSION = "lm-adapter", 1
 WEIGHTS, PIECES, PEFT = "adapter_model.safetensors", "pieces.safetensors", "adapter_config.json"
 FILES = (CONFIG, WEIGHTS, PIECES)
 MAX_BYTES = 256 << 20
-PROBE = "Żółć i mañana: Łódź, 1234 – the quick brown fox"  # cut otherwise by a tokenizer of another model
+PROBE = "Żółć i mañana: Łódź, 1234 – the quick brown fox"  # tokenizers of different models split it differently
 _PREFIX = "base_model.model.model.layers"
 
 
@@ -43,11 +43,11 @@ class Adapter:
 
     folder: Path
     weights: dict[str, Tensor]  # by peft's names
-    pieces: Tensor  # (V,) that the output layer chooses from
+    pieces: Tensor  # (V,), the choices of the output layer
     config: Mapping[str, Any]
 
     def put_into(self, base: Base) -> None:
-        """Add it to the weights of its base.  DataError for another base or another tokenizer."""
+        """Add the adapter to the weights of its base.  Raises DataError for another base or tokenizer."""
         origin = self.config["base"]
         if base.identity != origin["identity"]:
             raise DataError(f"{self.folder}: an adapter of {origin['name']}, not of the model in {base.folder}")
@@ -64,13 +64,13 @@ class Adapter:
 
     @torch.no_grad()
     def copy_into(self, network: CausalLM) -> None:
-        """Give the network's adapter, of the same rank, these factors."""
+        """Copy these factors into the network's adapter of equal rank."""
         for name, value in tensors(network).items():
             value.copy_(self.weights[name])
 
 
 def tensors(model: CausalLM) -> dict[str, Tensor]:
-    """The factors in a model, by peft's names."""
+    """Return the factors in a model, by peft's names."""
     factors: dict[str, Tensor] = {}
     for i, layer in enumerate(model.layers):
         for projection in (layer.qkv, layer.out, layer.gate_up, layer.down):
@@ -82,7 +82,7 @@ def tensors(model: CausalLM) -> dict[str, Tensor]:
 
 
 def save_adapter(folder: Path, base: Base, pieces: Tensor, config: LmConfig, pairs: int) -> Path:
-    """Write the files of the adapter in `base` that a fine-tuning by `config` on so many pairs ended with."""
+    """Write the files of the adapter in `base`, trained by `config` on `pairs` sentence pairs."""
     settings = config.train
     bits = np.zeros(-(-base.network.shape.vocabulary // 8) * 8, np.uint8)
     bits[pieces.numpy()] = 1
@@ -119,7 +119,7 @@ def save_adapter(folder: Path, base: Base, pieces: Tensor, config: LmConfig, pai
 
 
 def load_adapter(folder: Path) -> Adapter:
-    """Read an adapter's files.  DataError for missing, damaged or invalid ones."""
+    """Read an adapter's files.  Raises DataError for missing, damaged or invalid files."""
     for name in FILES:
         if not (folder / name).is_file():
             raise DataError(f"{folder / name}: not found; an adapter's folder holds {', '.join(FILES)}")
@@ -133,7 +133,7 @@ def load_adapter(folder: Path) -> Adapter:
         bits = np.unpackbits(load_arrays(folder / PIECES)["pieces"])
         _ = (config["source"], config["target"], config["scale"] + 0.0, config["base"]["probe"])
         if {len(value) for name, value in weights.items() if name.endswith(".lora_A.weight")} != {config["rank"]}:
-            raise ValueError(f"its factors are not of rank {config['rank']}")  # nothing of another size is allocated
+            raise ValueError(f"its factors are not of rank {config['rank']}")  # checked before anything is allocated
     except (ValueError, KeyError, TypeError, RecursionError, OSError, SafetensorError) as error:
         raise DataError(f"{folder}: a damaged adapter: {str(error).splitlines()[0]}") from error
     check_weights(f"{folder}/{WEIGHTS}", weights.items())
@@ -141,5 +141,5 @@ def load_adapter(folder: Path) -> Adapter:
 
 
 def adapter_digest(folder: Path) -> str:
-    """sha256 of the files that an adapter's output depends on."""
+    """Return the sha256 of the files that an adapter's output depends on."""
     return joined_digest(folder / name for name in FILES)

@@ -1,4 +1,4 @@
-"""Where a language model comes from: the extra `lm`, a GGUF file, a folder, or a name on the Hugging Face hub."""
+"""Sources of a language model: the extra `lm`, a GGUF file, a folder, or a name on the Hugging Face hub."""
 
 import hashlib
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ WANTED = ("config.json", "*.safetensors", "*.safetensors.index.json", FILE)  # f
 
 @dataclass(frozen=True, slots=True)
 class Packaged:
-    """A GGUF file that a Python package carries."""
+    """A GGUF file in a Python package."""
 
-    package: str  # has `assemble(path)`
+    package: str  # provides `assemble(path)`
     sha256: str
     licence: str
-    hub: str  # the same model, unquantised, where a hub can be reached
+    hub: str  # the same model, unquantised, on the hub
 
 
 PACKAGED = {
@@ -43,7 +43,10 @@ PACKAGED = {
 
 
 def base_folder(base: str, download: bool = False, revision: str | None = None) -> Path:
-    """The folder of a model by any of its names.  ConfigError: not available; DataError, ChecksumError: damaged."""
+    """Return the folder of a model by any of its names.
+
+    Raises ConfigError if the model is not available, and DataError or ChecksumError if it is damaged.
+    """
     path = Path(base).expanduser()
     if base in PACKAGED:
         return _packaged(base)
@@ -65,7 +68,7 @@ def _packaged(base: str) -> Path:
     or_else = f"{packaged.licence}; or give the folder or hub name of {packaged.hub}"
     need(packaged.package, f"the language model {base} ({or_else})")
     path = cache_dir() / "lm" / "packages" / f"{base}.gguf"
-    with held(path.parent):  # or a second process would truncate the file that the first has mapped: SIGBUS
+    with held(path.parent):  # prevents a second process from truncating a file that is memory-mapped (SIGBUS)
         if (folder / "config.json").is_file():  # another process has unpacked it meanwhile
             return folder
         try:
@@ -87,11 +90,11 @@ class Base:
     folder: Path
     network: CausalLM
     tokens: Tokens
-    fingerprint: str  # sha256 of the files that its output depends on
+    fingerprint: str  # sha256 of the files that determine the output
 
     @property
     def identity(self) -> str:
-        """sha256 of its norms in bfloat16 and its sizes: quantising the matrices changes neither."""
+        """Return the sha256 of the norms in bfloat16 and the sizes: quantising the matrices changes neither."""
         total = hashlib.sha256(repr(self.network.shape).encode())
         for module in self.network.modules():
             if isinstance(module, Norm):
@@ -100,7 +103,7 @@ class Base:
 
 
 def load_base(folder: Path, dtype: torch.dtype, device: str = "cpu") -> Base:
-    """The model of a folder on a device, not trainable."""
+    """Return the model of a folder on a device, not trainable."""
     _, config = read_shape(folder)
     tokens = Tokens.load(folder, config.get("bos_token_id"))
     network = load_network(folder, dtype).to(device)
@@ -111,5 +114,5 @@ def load_base(folder: Path, dtype: torch.dtype, device: str = "cpu") -> Base:
 
 @lru_cache(maxsize=8)
 def load_fingerprint(folder: Path) -> str:
-    """sha256 of the files of a model."""
+    """Return the sha256 of the files of a model."""
     return files_digest(folder, WANTED)

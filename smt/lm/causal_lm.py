@@ -4,9 +4,9 @@
     translator: {name: causal-lm, model: lm-es-en, policy: local-agreement}   the same, every prefix anew
     translator: {name: causal-lm, model: gemma3-270m, source_language: es, policy: hold, n: 3}     untrained, by prompt
 
-An adapter (bundled, or the folder of one that `sqa train smt` made) continues its own translation, at any k.  A
-language model without one translates whole texts after the prompt "Spanish: ...", "English:"; a policy of
-`smt.policies.prefixes` makes it simultaneous.
+An adapter (bundled, or a folder written by `sqa train smt`) continues its own translation, at any k.  A language model
+without one translates whole texts after the prompt "Spanish: ...", "English:"; a policy of `smt.policies.prefixes`
+makes it simultaneous.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -43,7 +43,7 @@ VERSION = 1  # raise when decoding changes its output
 
 @dataclass(frozen=True, slots=True)
 class CausalLmConfig:
-    """Which model, when it writes, and in which arithmetic."""
+    """The model, its policy and its arithmetic."""
 
     model: Annotated[File, "an adapter, or a language model: name, folder, .gguf file, hub name"]
     base: Annotated[File | None, "an adapter's language model, unless it lies under the name it was trained on"] = None
@@ -79,17 +79,20 @@ class CausalLmConfig:
 class Model:
     """A language model with its adapter, for any policy."""
 
-    folder: Path  # of the language model
+    folder: Path  # folder of the language model
     adapter: Path | None
-    files: tuple[str, str]  # sha256 of the language model's files and of the adapter's
+    files: tuple[str, str]  # sha256 of the files of the language model and of the adapter
     languages: tuple[str, str]
     where: Place
     bidirectional: bool = False
-    glosses: bool = False  # trained with glosses beside rare source words
+    glosses: bool = False  # whether training put glosses beside rare source words
 
 
 def resolve(config: CausalLmConfig) -> Model:
-    """Find the files of a config and decide the arithmetic.  ConfigError, DataError if a file is missing or invalid."""
+    """Find the files of a config and select the arithmetic.
+
+    Raises ConfigError or DataError if a file is missing or invalid.
+    """
     bundled = DATA / "models" / config.model
     folder = bundled if (bundled / PEFT).is_file() else Path(config.model).expanduser()
     where = place(config)
@@ -106,7 +109,7 @@ def resolve(config: CausalLmConfig) -> Model:
         raise ConfigError(f"bidirectional: {config.model} is no adapter that was trained for it")
     if config.base is not None:
         raise ConfigError(f"base: {config.model} is no adapter, so it takes none")
-    base = base_folder(config.model, config.download, config.revision)  # first: a name may be misspelt
+    base = base_folder(config.model, config.download, config.revision)  # first, because a name may be misspelt
     if config.source_language is None:
         raise ConfigError(f"source_language: missing; the prompt for {config.model} names it (es, pl)")
     languages = (config.source_language, config.target_language)
@@ -115,8 +118,8 @@ def resolve(config: CausalLmConfig) -> Model:
 
 @lru_cache(maxsize=2)
 def writer(model: Model) -> LmWriter:
-    """Load a model once for all runs that differ in the policy only."""
-    int8 = model.where.dtype == "int8"  # the matrices; the states between them are float32
+    """Load a model once for all runs that differ only in the policy."""
+    int8 = model.where.dtype == "int8"  # applies to the matrices; the states between them are float32
     dtype = torch.float32 if int8 else getattr(torch, model.where.dtype)
     base = load_base(model.folder, dtype, model.where.device)
     layout = Layout.of(base.tokens, *model.languages)
@@ -132,9 +135,9 @@ def writer(model: Model) -> LmWriter:
 
 @lru_cache(maxsize=2)
 def helped_writer(model: Model, lexicon: Path | None, bonus: float) -> LmWriter:
-    """Load a model that favours, by `bonus` nats, the translations of a packed phrase-based model (`lexicon`).
+    """Load a model with a bonus of `bonus` nats on the translations of a packed phrase-based model (`lexicon`).
 
-    A model that was trained with glosses reads the translations as glosses, too.
+    A model that was trained with glosses also reads the translations as glosses.
     """
     plain, language = writer(model), model.languages[0]
     if lexicon is None:
@@ -151,7 +154,7 @@ def _system(model: Model, beam: Beam | None, lexicon: Path | None, bonus: float,
 
 
 def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
-    """The translator of a config."""
+    """Return the translator of a config."""
     model, search = resolve(config), beam_of(config.beam)
     lexicon = lexicons.model_folder(config.lexicon, model.languages) if config.lexicon else None
     key = [VERSION, SEARCH, GLOSSES, model.files, model.languages, model.where.dtype, model.bidirectional, config.beam]

@@ -1,4 +1,4 @@
-"""Sentence pairs as batches for a causal language model, in the layout of smt/lm/layout.py.
+"""Batches of sentence pairs for a causal language model, in the layout of smt/lm/layout.py.
 
 Letters in the shape comments: B sentence pairs, S source and T target pieces (both padded), N = S + T, V the pieces the
 output layer chooses from.
@@ -20,16 +20,16 @@ from smt.lm.tokenizer import Tokens
 from smt.policies.waitk import FULL, HIDDEN_WORD, pad
 from smt.training.corpus import Buckets, parts
 
-IGNORED = -100  # label of a position whose next piece is not learnt
+IGNORED = -100  # label of a position without a training target
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
     """Segmented sentence pairs in flat arrays (memory-mapped when loaded).
 
-    Pair n's source segment is source[source_start[n] : source_start[n + 1]] with the words each piece needs read in
-    `needs`; its target words are the pieces target[target_start[n] : target_start[n + 1]] with the 0-based word of each
-    in `words`.  The pieces around them are the layout's.
+    Pair n's source segment is source[source_start[n] : source_start[n + 1]]; `needs` holds the number of words to read
+    before each piece is seen.  Its target words are the pieces target[target_start[n] : target_start[n + 1]], with the
+    0-based word of each in `words`.  The layout adds the pieces around them.
     """
 
     source: np.ndarray  # int32
@@ -44,7 +44,7 @@ class Pairs:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[str, str]], tokens: Tokens, layout: Layout, longest: int) -> Pairs:
-        """Segment pairs of (source, target) text; those of more than `longest` pieces on a side are left out."""
+        """Segment pairs of (source, target) text, without pairs that have more than `longest` pieces on a side."""
         columns: tuple[list[int], ...] = ([], [], [], [])
         starts: tuple[list[int], list[int]] = ([0], [0])
         for source_text, target_text in pairs:
@@ -67,9 +67,9 @@ class Batch:
     pieces: Tensor  # (B, N) source segment, padding, target segment without its last piece, padding
     positions: Tensor  # (B, N)
     source_needs: Tensor  # (B, S) words to be read before a source piece is seen; HIDDEN_WORD = padding
-    target_words: Tensor  # (B, T) 0-based word that each target position chooses a piece of
-    labels: Tensor  # (B, T) the piece chosen next, IGNORED where none is learnt
-    copied: Tensor | None = None  # (B, T) 1 where the piece is of a name or number that the source has; None = unknown
+    target_words: Tensor  # (B, T) 0-based word to which each target position adds a piece
+    labels: Tensor  # (B, T) the next piece; IGNORED where none is learnt
+    copied: Tensor | None = None  # (B, T) 1 for pieces of names or numbers that the source also has; None = unknown
 
     def to(self, device: torch.device) -> Batch:
         """Copy the tensors to a device."""
@@ -77,9 +77,9 @@ class Batch:
         return Batch(*(None if value is None else value.to(device) for value in values))
 
     def mask(self, k: Tensor, dtype: torch.dtype, ahead: Tensor | None = None) -> Tensor:
-        """The attention mask, to be added to the scores (B, 1, N, N); k (B,) source words.
+        """Return the additive attention mask (B, 1, N, N); k (B,) source words.
 
-        Where `ahead` (B,) is true, source positions also attend to those after them.
+        Where `ahead` (B,) is true, source positions also attend to later source positions.
         """
         b, n = self.pieces.shape
         s = self.source_needs.shape[1]
@@ -92,7 +92,7 @@ class Batch:
 
 
 class Batches:
-    """The batches of segmented pairs.  With `tokens` they mark names and numbers that the source has, too."""
+    """The batches of segmented pairs.  With `tokens` they mark names and numbers that the source also has."""
 
     def __init__(
         self, pairs: Pairs, layout: Layout, batch_pieces: int, seed: int, tokens: Tokens | None = None
@@ -102,14 +102,14 @@ class Batches:
         self.buckets = Buckets(lengths[:, None], batch_pieces, seed)
 
     def at(self, number: int) -> Batch:
-        """The number-th batch since the start of the training."""
+        """Return the number-th batch since the start of the training."""
         return self.make(self.buckets.at(number), np.random.default_rng((self.seed, 2, number)))
 
     def make(self, chosen: np.ndarray, rng: np.random.Generator) -> Batch:
-        """Tensors of these pairs.
+        """Return the tensors of these pairs.
 
-        The end of half of the targets is chosen with all of the source read, that of the others when the schedule
-        comes to it, as a word of its own: before the source has ended it means READ.
+        For half of the targets, the end is chosen after the whole source was read.  For the others, the end counts as a
+        separate word and follows the schedule: before the source has ended it means READ.
         """
         p, layout = self.pairs, self.layout
         source, needs = (parts(flat, p.source_start, chosen) for flat in (p.source, p.needs))
@@ -140,9 +140,9 @@ class Batches:
 
 
 def copied(source: np.ndarray, needs: np.ndarray, target: np.ndarray, words: np.ndarray, tokens: Tokens) -> np.ndarray:
-    """Which target pieces (T,) belong to a name or number that the source has, too: bool.
+    """Return which target pieces (T,) belong to a name or number that the source also has: bool.
 
-    A name has a capital, a number a digit; punctuation at the end of a word is no part of it.
+    A name has a capital, a number a digit; punctuation at the end of a word is ignored.
     """
     spellings = {spelling for _, _, spelling in _spellings(source, needs, tokens)}
     mask = np.zeros(len(target), dtype=bool)
@@ -154,7 +154,7 @@ def copied(source: np.ndarray, needs: np.ndarray, target: np.ndarray, words: np.
 
 
 def _spellings(pieces: np.ndarray, words: np.ndarray, tokens: Tokens) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """(first, end, pieces) of each word without the punctuation at its end."""
+    """Yield (first, end, pieces) of each word without the punctuation at its end."""
     bounds = [0, *(np.flatnonzero(np.diff(words)) + 1), len(pieces)] if len(pieces) else []
     spelt = tokens.has_letter[pieces] | tokens.has_digit[pieces]
     for start, stop in pairwise(bounds):
@@ -165,8 +165,11 @@ def _spellings(pieces: np.ndarray, words: np.ndarray, tokens: Tokens) -> Iterato
 
 
 def frequent(pairs: Pairs, tokens: Tokens, layout: Layout, size: int) -> Tensor:
-    """The pieces an output layer learns to choose from (V,), ascending: the `size` most frequent of the targets, the
-    letters and bytes that spell any other word, and the line break."""
+    """Return the pieces an output layer learns to choose from (V,), ascending.
+
+    They are the `size` most frequent of the targets, the letters and bytes that spell any other word, and the line
+    break.
+    """
     counts = np.bincount(pairs.target, minlength=tokens.size)
     order = np.argsort(-counts, kind="stable")[:size]
     kept = np.concatenate([order[counts[order] > 0], np.flatnonzero(tokens.spelling), [layout.end]])
@@ -174,9 +177,9 @@ def frequent(pairs: Pairs, tokens: Tokens, layout: Layout, size: int) -> Tensor:
 
 
 def writable(learnt: Tensor, tokens: Tokens) -> Tensor:
-    """The pieces a translation is written with (V,), ascending: those learnt and all others of words in Latin script.
+    """Return the pieces of translations (V,), ascending: those learnt, and all others of words in Latin script.
 
-    The base model knows words that no target of a training has.  Without their pieces one content word in five of a
-    Quizbowl question, most of them names, cannot be spelt as the model would, and comes out as another.
+    The base model knows words that occur in no training target.  Without their pieces the model cannot spell one
+    content word in five of a Quizbowl question correctly, most of them names.
     """
     return torch.from_numpy(np.union1d(learnt.numpy(), np.flatnonzero(tokens.latin)))

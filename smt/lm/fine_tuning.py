@@ -1,9 +1,9 @@
-"""Fine-tuning of a causal language model into a wait-k translator: `sqa train smt CONFIG` with `base:`.
+"""Fine-tuning of a causal language model as a wait-k translator: `sqa train smt CONFIG` with `base:`.
 
-From the parallel text of the config (smt/training/prepare.py: cleaned, without what is near a development or test set)
-to an adapter.  A step: draw a k for every pair, mask, forward, cross-entropy.
+Trains an adapter on the parallel text of the config (smt/training/prepare.py: cleaned, without text similar to a
+development or test set).  A step draws a k for every pair, masks, and computes forward pass and cross-entropy.
 
-Every random choice is keyed by (seed, step), so a training that was killed and resumed sees the same batches.
+Every random choice is keyed by (seed, step), so a resumed training sees the same batches.
 """
 
 import json
@@ -46,18 +46,18 @@ from sqa.training.trainer import Trainer
 
 
 class Factors:
-    """The parameters of an adapter, as a part of a training."""
+    """The parameters of an adapter, as a checkpointed part of a training."""
 
     def __init__(self, model: CausalLM) -> None:
         self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
 
     def state_dict(self) -> dict[str, Tensor]:
-        """By name."""
+        """Return the parameters by name."""
         return {name: parameter.detach() for name, parameter in self.parameters.items()}
 
     @torch.no_grad()
     def load_state_dict(self, kept: Mapping[str, Tensor]) -> None:
-        """Take over what `state_dict` gave."""
+        """Load the values that `state_dict` returned."""
         for name, parameter in self.parameters.items():
             parameter.copy_(kept[name])
 
@@ -98,7 +98,7 @@ class LmTraining:
         self.ks = np.array(config.k or (FULL,))
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Tensor, Tensor | None]:
-        """A k for each of n pairs (n,), and which sources look at themselves in both directions (n,)."""
+        """Draw a k for each of n pairs (n,), and which sources attend in both directions (n,)."""
         full = rng.random(n) < self.settings.full_share
         k = torch.from_numpy(np.where(full, FULL, rng.choice(self.ks, n))).to(self.model.device)
         if not self.settings.bidirectional_share:
@@ -107,7 +107,7 @@ class LmTraining:
         return k, ahead.to(self.model.device)
 
     def loss(self, batch: Batch, k: Tensor, ahead: Tensor | None = None) -> tuple[Tensor, int]:
-        """Mean cross-entropy of the target (nats per piece), and the pieces it is of."""
+        """Return the mean cross-entropy of the target (nats per piece), and its number of pieces."""
         s = batch.source_needs.shape[1]
         states, _ = self.model(batch.pieces, batch.positions, batch.mask(k, self.model.dtype, ahead))
         pieces = batch.labels.clamp_min(0)
@@ -122,7 +122,7 @@ class LmTraining:
         return (each * weights).sum() / weights.sum(), int(learnt.sum())
 
     def rate(self, step: int) -> float:
-        """Learning rate at a 0-based step."""
+        """Return the learning rate of a step, numbered from 0."""
         c = self.settings
         return c.learning_rate * min(1.0, (step + 1) / max(c.warmup, 1), (c.steps - step) / max(c.cooldown, 1))
 
@@ -138,7 +138,7 @@ LEXICONS = ("freedict", "cldr")  # corpora of single words and names
 
 
 def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tuple[Pairs, Tensor]:
-    """The segmented pairs of a config and the pieces to choose from, made once."""
+    """Return the segmented pairs of a config and the pieces to choose from, computed once and stored in `folder`."""
     done = folder / "prepared.json"
     keys = ("reverse", "full_weight_words", "longest", "output_pieces")
     options: dict[str, Any] = {key: getattr(config, key) for key in keys} | {"glosses": None}
@@ -166,7 +166,7 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
 
 
 def glosses_folder(config: LmConfig) -> Path | None:
-    """The packed model that a config's glosses are of.  ConfigError for one of another direction."""
+    """Return the packed model that a config's glosses come from; raises ConfigError for another direction."""
     return packed_folder(config.glosses, config.direction) if config.glosses else None
 
 
@@ -177,7 +177,7 @@ def glosses_of(config: LmConfig) -> Glosses | None:
 
 
 def weights(config: LmConfig) -> Callable[[Pair], float]:
-    """Return a function to the weight of a pair: its corpus' weight, less for a short pair outside the lexicons."""
+    """Return a function that weighs a pair: its corpus' weight, reduced for a short pair outside the lexicons."""
     corpora = config.corpus.weights | dict.fromkeys(LEXICONS, config.corpus.lexicon_weight)
 
     def weight_of(pair: Pair) -> float:
@@ -188,7 +188,7 @@ def weights(config: LmConfig) -> Callable[[Pair], float]:
 
 
 def identity(config: LmConfig, base: Base) -> dict[str, Any]:
-    """Return the values that decide a fine-tuning's checkpoints, as JSON.  The number of steps may change later."""
+    """Return the values that determine a fine-tuning's checkpoints, as JSON; the number of steps may change later."""
     free = (
         "steps",
         "cooldown",
@@ -207,9 +207,12 @@ def identity(config: LmConfig, base: Base) -> dict[str, Any]:
 
 
 def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Path | None:
-    """Fine-tune (resuming) in `folder` and write the adapter; its folder, or None if a stop file ended it early.
+    """Fine-tune (resuming) in `folder` and write the adapter.
 
-    data: where the segmented pairs are, or will be; several trainings may share them.
+    Returns the adapter's folder, or None if a stop file ended the training early.
+
+    Args:
+        data: Folder for the segmented pairs; several trainings may share it.
     """
     with claimed(folder):
         if fresh:
@@ -233,7 +236,7 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
 
 
 def begin_with(training: LmTraining, start: str, base: Base) -> None:
-    """Take over an adapter's factors.  ConfigError for one of another base or rank."""
+    """Load an adapter's factors; raises ConfigError for an adapter of another base or rank."""
     folder = DATA / "models" / start
     adapter = load_adapter(folder if (folder / PEFT).is_file() else Path(start))
     if adapter.config["base"]["identity"] != base.identity or adapter.config["rank"] != training.settings.rank:
@@ -242,16 +245,16 @@ def begin_with(training: LmTraining, start: str, base: Base) -> None:
 
 
 def development_bleu(writer: LmWriter, config: LmConfig) -> float:
-    """BLEU of full input on the first sentences of the development part."""
+    """Return the BLEU of full-input translation on the first sentences of the development part."""
     rows = islice(development_pairs(config.corpus, config.development), config.train.evaluate_sentences)
     pairs = [(target, source) if config.reverse else (source, target) for source, target, _ in rows]
     return corpus_bleu(writer, pairs, Schedule(FULL))
 
 
 def main(config_path: Path, runs: Path, fresh: bool = False, seeds: int | None = None) -> None:
-    """`sqa train smt CONFIG` with `base:`: fine-tune (resuming unless `fresh`) and print the adapter's folder.
+    """Run `sqa train smt CONFIG` with `base:`: fine-tune (resuming unless `fresh`) and print the adapter's folder.
 
-    seeds: that many trainings, of the config's seed and those after it, in folders `seed<N>` of the config's name.
+    seeds: number of trainings, from the config's seed on, in folders `seed<N>` of the config's name.
     """
     config = load(config_path, LmConfig)
     folder = runs / "smt" / config.name

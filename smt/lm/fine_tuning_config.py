@@ -12,7 +12,7 @@ from sqa.files.devices import Arithmetic, Device, Dtype
 @dataclass(frozen=True, slots=True)
 @checked
 class LmTrainConfig:
-    """The optimiser's side."""
+    """The optimiser's settings."""
 
     steps: Annotated[Count, "optimiser steps in all"] = 1200
     batch_pieces: Annotated[Count, "source and target pieces per batch, padding included"] = 1600
@@ -38,7 +38,7 @@ class LmTrainConfig:
     ARITHMETIC: ClassVar = Arithmetic(("float32", "bfloat16"), ("bfloat16", "float32"))
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Return the problems that the declared bounds do not check."""
         for k in self.k:
             parse_k(k)
         return [] if self.k or self.full_share == 1 else [f"full_share: must be 1 without k, got {self.full_share}"]
@@ -47,7 +47,7 @@ class LmTrainConfig:
 @dataclass(frozen=True, slots=True)
 @checked
 class LmConfig:
-    """One fine-tuning."""
+    """The config of one fine-tuning."""
 
     name: Annotated[str, "results go to runs/smt/<name>"]
     base: Annotated[str, "the language model: packaged name, folder, .gguf file, hub name"]
@@ -63,6 +63,6 @@ class LmConfig:
 
     @property
     def direction(self) -> tuple[str, str]:
-        """ISO 639-1 codes of source and target."""
+        """Return the ISO 639-1 codes of source and target."""
         other, english = self.corpus.pair.split("-")
         return (english, other) if self.reverse else (other, english)

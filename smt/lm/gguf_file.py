@@ -1,7 +1,7 @@
-"""A GGUF file (llama.cpp's format) unpacked into a folder as Hugging Face writes it: what smt/lm/loading.py reads.
+"""Unpacking of a GGUF file (llama.cpp's format) into a Hugging Face folder for smt/lm/loading.py.
 
-Every tensor is dequantised once and kept in bfloat16.  The tokenizer is made from the file's own pieces and scores:
-the one that the transformers package makes of the same file cuts words wrongly.
+Every tensor is dequantised once and stored in bfloat16.  The tokenizer is built from the file's own pieces and scores,
+because the one that the transformers package builds from the same file segments words wrongly.
 """
 
 import json
@@ -20,7 +20,7 @@ from sqa.core.packages import need
 from sqa.core.paths import cache_dir
 from sqa.files.atomic import atomic_folder, file_digest, held
 
-VERSION = 1  # raise when the same file would be unpacked otherwise
+VERSION = 1  # raise when the same file would be unpacked differently
 MAGIC = b"GGUF"
 FAMILIES = {"gemma3": "gemma3_text", "llama": "llama"}  # GGUF's name of an architecture -> model_type
 GEMMA_LOCAL_BASE, GEMMA_FULL_EVERY = 10_000.0, 6  # constants of Gemma 3 that its GGUF files leave out
@@ -46,9 +46,9 @@ _LAYER = {
 
 
 def unpacked(path: Path) -> Path:
-    """The folder of a GGUF file's content, kept in the user's cache by the file's sha256.
+    """Return the folder of a GGUF file's content, cached for the user by the file's sha256.
 
-    DataError for a file that is no GGUF, is cut off, or holds a model that is not computed here.
+    Raises DataError for a file that is no GGUF, is truncated, or holds an unsupported model.
     """
     need("gguf", f"{path.name}")
     with path.open("rb") as file:
@@ -119,7 +119,7 @@ def _config(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tensors(reader: Any, config: Mapping[str, Any]) -> dict[str, Tensor]:
-    """All tensors by Hugging Face's names, bfloat16."""
+    """Return all tensors by Hugging Face's names, bfloat16."""
     from gguf.quants import dequantize
 
     gemma = config["model_type"] == "gemma3_text"
@@ -141,7 +141,7 @@ def _tensors(reader: Any, config: Mapping[str, Any]) -> dict[str, Tensor]:
 
 
 def _name(name: str, gemma: bool) -> str | None:
-    """Hugging Face's name of a GGUF tensor; None for one that is not needed (tables of rotary positions)."""
+    """Return Hugging Face's name of a GGUF tensor; None for an unneeded tensor (tables of rotary positions)."""
     if name in _WHOLE:
         return _WHOLE[name]
     if not name.startswith("blk."):

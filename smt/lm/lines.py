@@ -1,7 +1,8 @@
-"""A causal language model that ends many prompts with a line each; their common beginning is read once.
+"""Completion of many prompts with one line each by a causal language model; their common beginning is read once.
 
 The prompts of a batch are written side by side, so that the output layer, most of the work of a single line, is read
-from memory once for all of them.  What else is in a batch can change the order of a sum, so the last bits of a score.
+from memory once for all of them.  The other prompts of a batch can change the order of a sum, and so the last bits of a
+score.
 
 Letters in the shape comments: B prompts, N positions, M positions of the beginning, D width, V pieces.
 """
@@ -25,13 +26,13 @@ BREAK = "\n"  # ends a line
 
 
 def model_identity(config: Any) -> str:
-    """Hash of the files of a config's `base`, the arithmetic and the device.  ConfigError if it is not there."""
+    """Return a hash of the files of a config's `base`, the arithmetic and the device; ConfigError without the model."""
     where = place(config)
     return digest([load_fingerprint(base_folder(config.base)), f"torch.{where.dtype}", *where.key])
 
 
 def load(config: Any) -> Base:
-    """The model `base` of a config, by any of its names (smt/lm/base.py)."""
+    """Load the model `base` of a config, by any of its names (smt/lm/base.py)."""
     where = place(config)
     return load_base(base_folder(config.base), getattr(torch, where.dtype), where.device)
 
@@ -52,7 +53,7 @@ class LineWriter:
         _, self._beginning = base.network(read, torch.arange(n, device=self._device)[None], causal)
 
     def write(self, prompts: Sequence[str], most: int) -> list[str]:
-        """The likeliest line after each prompt, piece by piece; cut off after `most` pieces.  A prompt has pieces.
+        """Return the likeliest line after each prompt, piece by piece, up to `most` pieces; prompts must have pieces.
 
         A line that begins a new word begins with a blank.
         """
@@ -75,7 +76,7 @@ class LineWriter:
         causal = mask_of(padded.new_ones(n, n, dtype=torch.bool).tril().expand(b, n, n), dtype)
         states, memory = self._network(padded, self._begun + arange(n).expand(b, n), causal, [begun])
         last = states[arange(b), lengths - 1]  # (B, D)
-        is_piece = arange(n) < lengths[:, None]  # (B, N): no padding
+        is_piece = arange(n) < lengths[:, None]  # (B, N), False for padding
         begun = Seen(self._beginning, padded.new_zeros(1, 1, 1, self._begun, dtype=dtype))
         alone = padded.new_zeros(b, 1, 1, 1, dtype=dtype)
         lines: list[list[int]] = [[] for _ in prompts]

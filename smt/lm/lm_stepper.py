@@ -1,5 +1,6 @@
-"""A causal language model while it decodes: the keys and values of source and target of many sentences, or of one
-being read.  The order of the sums in a matrix product can differ between the two by a few units of the last place.
+"""Decoding state of a causal language model: cached keys and values of many sentences, or of one that is being read.
+
+The order of the sums in a matrix product can differ between the two by a few units of the last place.
 
 Letters in the shape comments: B sentences, S source and T target positions, G key/value heads, C head size, V pieces
 that may be chosen.
@@ -38,14 +39,14 @@ class LmWriter:
     model: CausalLM
     tokens: Tokens
     layout: Layout
-    pieces: Tensor  # (V,) numbers of the pieces that may be chosen, ascending
+    pieces: Tensor  # (V,) ids of the pieces that may be chosen, ascending
     numbers: np.ndarray  # the same, on the CPU
-    rows: Tensor | Matrix8  # (V, D) their rows of the output layer
-    rules: Rules  # over places in `pieces`
-    offset: int | None = OFFSET  # position of the first target piece; None = where the source segment ends
-    ahead: bool = False  # the source looks at itself in both directions: it is read completely before a word is written
-    bonus: Bonus | None = None  # on translations of what was read
-    glosses: Glosses | None = None  # beside rare source words
+    rows: Tensor | Matrix8  # (V, D) the rows of these pieces in the output layer
+    rules: Rules  # rules over the indices of `pieces`
+    offset: int | None = OFFSET  # position of the first target piece; None = the end of the source segment
+    ahead: bool = False  # the source attends in both directions: it is read completely before a word is written
+    bonus: Bonus | None = None  # bonus on translations of the words read
+    glosses: Glosses | None = None  # glosses beside rare source words
 
     @classmethod
     def of(
@@ -67,29 +68,29 @@ class LmWriter:
 
     @property
     def device(self) -> torch.device:
-        """The device of the weights."""
+        """Return the device of the weights."""
         return self.model.device
 
     @property
     def row_bytes(self) -> int:
-        """Memory of a hypothesis: keys and values of source and target, and some copies of its scores."""
+        """Return the bytes of a hypothesis: keys and values of source and target, and some copies of its scores."""
         s = self.model.shape
         return 4 * (4 * SIZE * s.layers * s.key_heads * s.head_size + 8 * len(self.numbers))
 
     def scores(self, states: Tensor) -> Tensor:
-        """States (B, D) -> float32 (B, V)."""
+        """Return the scores of states (B, D), float32 (B, V)."""
         if isinstance(self.rows, Matrix8):
             return multiplied(states, self.rows).float()
         return F.linear(states, self.rows).float()
 
     def places(self, word: str) -> list[int] | None:
-        """Numbers of a word's pieces among the V; None if one of them may not be chosen."""
+        """Return the indices of a word's pieces among the V; None if a piece may not be chosen."""
         pieces = np.array(self.tokens.word(word))
         indices = self.numbers.searchsorted(pieces).clip(max=len(self.numbers) - 1)
         return indices.tolist() if (self.numbers[indices] == pieces).all() else None
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> LmStepper:
-        """Non-empty sentences that are complete, n adjacent rows for each, before the first READ."""
+        """Start complete, non-empty sentences before the first READ, with n adjacent rows each."""
         segments = [self.layout.source(self.tokens, [*map(self.glossed, words)]) for words in sentences]
         stepper = LmStepper(self, schedule, torch.tensor([len(words) for words in sentences], device=self.device))
         stepper.state.needs = pad([np.array(needs) for _, needs in segments], HIDDEN_WORD).to(self.device)
@@ -99,7 +100,7 @@ class LmWriter:
         return stepper
 
     def stream(self, source: Iterator[str], schedule: Schedule, n: int = 1) -> LmStepper:
-        """A sentence whose words come one by one."""
+        """Start a sentence whose words arrive one by one."""
         length = torch.full((n,), HIDDEN_WORD, device=self.device)
         stepper = LmStepper(self, schedule, length, source)
         stepper.state.needs = length.new_zeros(n, len(self.layout.opening))
@@ -111,11 +112,11 @@ class LmWriter:
         return (self.layout.end,) if word is None else self.tokens.word(self.glossed(word))
 
     def glossed(self, word: str) -> str:
-        """A source word as the model reads it."""
+        """Return a source word as the model reads it, with its gloss if it has one."""
         return word if self.glosses is None else self.glosses.word(word)
 
     def spell(self, pieces: Sequence[int]) -> str:
-        """The word that pieces (places among those that may be chosen) spell."""
+        """Return the word that pieces (indices among those that may be chosen) spell."""
         return self.tokens.decode(self.numbers[list(pieces)].tolist())
 
 
@@ -125,22 +126,22 @@ class LmStepper:
     def __init__(
         self, writer: LmWriter, schedule: Schedule, length: Tensor, source: Iterator[str] | None = None
     ) -> None:
-        """length (B,) of the sources; source: the words still to come of the one sentence, None if all are complete."""
+        """Start sources of `length` (B,); `source` yields the words of a streamed sentence, None if complete."""
         self.writer, self.schedule, self.source = writer, schedule, source
         s, rows = writer.model.shape, len(length)
         self.tensor, self.arange = (partial(make, device=writer.device) for make in (torch.tensor, torch.arange))
         empty = torch.zeros(rows, s.key_heads, 0, s.head_size, dtype=writer.model.dtype, device=writer.device)
         self.state = State.begin(length.new_zeros(rows, 0), length, writer.rules.nothing)
-        self.read_cache: list[KeyValue] = []  # by layer (A, G, S, C), A = B or 1 for a source that comes word by word
+        self.read_cache: list[KeyValue] = []  # per layer (A, G, S, C), A = B, or 1 for a streamed source
         self.written_cache = [KeyValue(empty, empty) for _ in range(s.layers)]  # (B, G, T, C)
-        self.pieces = list(writer.layout.opening)  # of that source
-        self.asked = False  # whether the pieces before the first target word, but for the last, were run
+        self.pieces = list(writer.layout.opening)  # of the streamed source
+        self.asked = False  # whether the pieces before the first target word, except the last, were run
         self.first = torch.full_like(length, OFFSET if writer.offset is None else writer.offset)  # (B,) of piece 0
-        self.scored = 0  # choices so far, so pieces written at most
+        self.scored = 0  # choices so far, an upper bound on the pieces written
 
     @torch.inference_mode()
     def encode(self, pieces: Tensor) -> None:
-        """Encode the source pieces (A, n) that `needs` has and the cache has not."""
+        """Encode the source pieces (A, n) that `needs` has and the cache lacks."""
         b, n = pieces.shape
         needs, dtype = self.state.needs[:b, -n:], self.writer.model.dtype
         cached = self.read_cache[0].key.shape[2] if self.read_cache else 0
@@ -154,7 +155,7 @@ class LmStepper:
 
     @torch.inference_mode()
     def read(self, due: Tensor, written: Tensor) -> None:
-        """READ `due` (B,) more words, and as many as `written` (B,) target pieces ask for; never beyond the end."""
+        """READ `due` (B,) more words, and as many as `written` (B,) target pieces require; never beyond the end."""
         if self.source is None:
             self.state.read_on(due, written, self.schedule)
             return
@@ -164,13 +165,13 @@ class LmStepper:
             self.pieces += pieces
             if not whole:
                 self.encode(self.tensor([pieces]))
-        if whole and len(self.pieces) > length:  # new words change earlier states; or a beam, which reads as a batch
+        if whole and len(self.pieces) > length:  # new words change earlier states, or a beam reads in batch order
             self.read_cache = []
             self.encode(self.tensor([self.pieces]))
 
     @torch.inference_mode()
     def score(self) -> tuple[Tensor, Tensor]:
-        """Scores of each piece after each row's last one (B, V), and where only the end may follow."""
+        """Return the scores of each next piece (B, V), and where only the end may follow."""
         s, w, asking = self.state, self.writer, self.writer.layout.asking
         if not self.asked:
             self.asked = True
@@ -183,8 +184,10 @@ class LmStepper:
         return w.scores(states), s.full(s.visible().sum(1))
 
     def _run(self, pieces: Tensor, at: Tensor, most: int) -> Tensor:
-        """Target pieces (B, n) from position `at` (B,), `most` at most, of their segment on; their keys and values are
-        kept."""
+        """Run target pieces (B, n) from position `at` (B,), at most `most`, of their segment on.
+
+        Stores their keys and values.
+        """
         b, n = pieces.shape
         longest, dtype = at_most(at, most), self.writer.model.dtype
         size = longest + n
@@ -205,7 +208,7 @@ class LmStepper:
         return states
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these rows (B,) bool only, and with as many positions as they use."""
+        """Keep only these rows (B,) bool, and only the positions that they use."""
         s = int((self.state.needs[rows] < HIDDEN_WORD).sum(1).max())
         self.scored = int(self.state.written[rows].max())
         t = self.scored + len(self.writer.layout.asking) - 1
@@ -215,18 +218,18 @@ class LmStepper:
         self.take(rows)
 
     def take(self, rows: Tensor) -> None:
-        """Keep these rows, numbers or bool (B,), in this order."""
+        """Keep these rows, indices or bool (B,), in this order."""
         self.state.take(rows)
         self.first = self.first[rows]
         self.read_cache = [KeyValue(k[rows], v[rows]) for k, v in self.read_cache]
         self.written_cache = [KeyValue(k[rows], v[rows]) for k, v in self.written_cache]
 
     def move(self, rows: Tensor, start: int) -> None:
-        """The translations of these rows (B,) in place of all, from target piece `start` on; the sources stay."""
+        """Replace all translations by those of these rows (B,), from target piece `start` on; the sources stay."""
         for part in (part for kv in self.written_cache for part in kv):
             part[:, :, start:] = part[rows, :, start:]
 
 
 def joined(a: KeyValue, b: KeyValue) -> KeyValue:
-    """Keys and values of positions and of those after them."""
+    """Concatenate the keys and values of earlier and later positions."""
     return KeyValue(torch.cat([a.key, b.key], 2), torch.cat([a.value, b.value], 2))

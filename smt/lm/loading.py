@@ -1,4 +1,7 @@
-"""A language model's folder as Hugging Face writes it, read without its package: config.json and *.safetensors."""
+"""Reader of a language model's folder in Hugging Face's format, without the transformers package.
+
+Reads config.json and *.safetensors.
+"""
 
 import math
 from collections.abc import Mapping
@@ -15,11 +18,11 @@ from sqa.files.records import parse_json
 
 CONFIG = "config.json"
 FAMILIES = ("gemma3_text", "llama", "qwen2", "qwen3")
-LARGEST = 1 << 22  # of any size in a configuration
+LARGEST = 1 << 22  # maximum of any size in a configuration
 
 
 def read_shape(folder: Path) -> tuple[Shape, dict[str, Any]]:
-    """The shape a folder's config.json describes, and that file.  DataError for another family or a damaged file."""
+    """Return the shape in a folder's config.json, and that file; DataError for another family or a damaged file."""
     path = folder / CONFIG
     try:
         config = parse_json(path.read_bytes())
@@ -34,7 +37,7 @@ def read_shape(folder: Path) -> tuple[Shape, dict[str, Any]]:
 
 
 def shape_of(config: Mapping[str, Any]) -> Shape:
-    """The shape of a configuration; DataError for one that this network does not support."""
+    """Return the shape of a configuration; raises DataError if this network does not support it."""
     family = config.get("model_type")
     if family not in FAMILIES:
         raise DataError(f"a language model of type {family!r}; this program computes {', '.join(FAMILIES)}")
@@ -71,7 +74,7 @@ def shape_of(config: Mapping[str, Any]) -> Shape:
 
 
 def _rope_base(config: Mapping[str, Any], kind: str) -> float:
-    """Return a kind of layer's rotary base, as transformers 4 or 5 writes it; DataError for scaled rotations."""
+    """Return the rotary base of a kind of layer, as transformers 4 or 5 writes it; DataError for scaled rotations."""
     parameters = config.get("rope_parameters") or {}
     own = parameters.get(kind, parameters)  # transformers 5: per kind, or one for all layers
     for scaling in (config.get("rope_scaling"), own):
@@ -85,7 +88,7 @@ def _rope_base(config: Mapping[str, Any], kind: str) -> float:
 
 
 def _problem(shape: Shape) -> str:
-    """Return why no network has this shape; empty if one has."""
+    """Return why no network has this shape; empty if the shape is valid."""
     if len(shape.rope_bases) != shape.layers:
         return f"layer_types: {shape.layers} expected, got {len(shape.rope_bases)}"
     if shape.heads % shape.key_heads or shape.head_size % 2:
@@ -105,7 +108,7 @@ def _size(config: Mapping[str, Any], key: str, default: int | None = None) -> in
 
 
 def load_network(folder: Path, dtype: torch.dtype) -> CausalLM:
-    """The model of a folder, matrices and states in `dtype`, not trainable.  DataError if they do not fit."""
+    """Return the model of a folder, matrices and states in `dtype`, not trainable; DataError if they do not fit."""
     shape, config = read_shape(folder)
     paths = sorted(folder.glob("*.safetensors"))
     if not paths:
@@ -127,7 +130,7 @@ def load_network(folder: Path, dtype: torch.dtype) -> CausalLM:
 def _filled(shape: Shape, stored: Mapping[str, Tensor], gemma: bool, dtype: torch.dtype) -> CausalLM:
     if shape.layers > len(stored):
         raise RuntimeError(f"{shape.layers} layers, {len(stored)} tensors")
-    with torch.device("meta"):  # a configuration may ask for any size: only weights that are there take memory
+    with torch.device("meta"):  # a configuration may ask for any size: only existing weights take memory
         model = CausalLM(shape)
     half = torch.arange(0, shape.head_size, 2, dtype=torch.float32) / shape.head_size
     model.rates = torch.stack([base**-half for base in sorted(set(shape.rope_bases))])
@@ -135,7 +138,7 @@ def _filled(shape: Shape, stored: Mapping[str, Tensor], gemma: bool, dtype: torc
     _set(model, "embedding", stored["embed_tokens.weight"].to(dtype))
     if not shape.tied:
         _set(model, "output", stored["lm_head.weight"].to(dtype))
-    offset = 1.0 if gemma else 0.0  # Gemma stores what its norms add to 1
+    offset = 1.0 if gemma else 0.0  # Gemma stores its norms' weights minus 1
     _set(model.norm, "weight", stored["norm.weight"].float() + offset)
     for i, layer in enumerate(model.layers):
         prefix = f"layers.{i}."
@@ -162,7 +165,7 @@ def _fill_layer(layer: Layer, stored: Mapping[str, Tensor], offset: float, dtype
 
 
 def _set(module: torch.nn.Module, name: str, value: Tensor) -> None:
-    """Take over a tensor of the expected shape as it is, not copied."""
+    """Use a tensor of the expected shape without copying it."""
     expected = getattr(module, name)
     if expected.shape != value.shape:
         raise RuntimeError(f"{name} of {tuple(value.shape)} where {tuple(expected.shape)} is expected")

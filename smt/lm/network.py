@@ -1,8 +1,7 @@
-"""A causal language model of the Gemma 3, Llama, Qwen 2 or Qwen 3 family, as far as translating needs it.
+"""A causal language model of the Gemma 3, Llama, Qwen 2 or Qwen 3 family, limited to the needs of translation.
 
-One forward pass serves training and decoding.  The caller gives masks, which say what a position attends to, and
-position numbers: a translator numbers source and target separately (smt/lm/layout.py), so keys and values stay valid as
-the source grows.
+One forward pass serves training and decoding.  The caller gives attention masks and position numbers: a translator
+numbers source and target separately (smt/lm/layout.py), so keys and values stay valid as the source grows.
 
 Letters in the shape comments: B sentences, N positions, D width, H heads, G key/value heads, C head size, M positions
 looked at, V vocabulary.
@@ -24,7 +23,7 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Sizes and switches of a model; made from its config.json by smt/lm/loading.py."""
+    """Sizes and options of a model; smt/lm/loading.py derives them from its config.json."""
 
     vocabulary: int
     width: int
@@ -32,17 +31,17 @@ class Shape:
     heads: int
     key_heads: int  # heads of keys and values; each serves heads / key_heads heads
     head_size: int
-    inner: int  # size inside the feed-forward
+    inner: int  # width of the feed-forward's hidden layer
     norm_epsilon: float
     rope_bases: tuple[float, ...]  # per layer
-    windows: tuple[int, ...]  # per layer, of the config; 0 = none.  Not applied: see `CausalLM.forward`
+    windows: tuple[int, ...]  # per layer, from the config; 0 = none.  Not applied: see `CausalLM.forward`
     activation: Literal["gelu_tanh", "silu"]
     embedding_scale: float = 1.0
     query_scale: float = 0.0  # factor of the scores; 0 = head_size ** -0.5
     head_norms: bool = False  # norms of queries and keys (Gemma 3, Qwen 3)
     output_norms: bool = False  # norms after attention and feed-forward as well (Gemma 3)
-    attention_bias: bool = False  # Qwen 2: queries, keys and values have one
-    tied: bool = True  # the output layer is the embedding
+    attention_bias: bool = False  # Qwen 2: bias of queries, keys and values
+    tied: bool = True  # the embedding serves as the output layer
 
 
 class KeyValue(NamedTuple):
@@ -53,7 +52,7 @@ class KeyValue(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Positions that may be attended to: their keys and values in every layer, and a mask to add to the scores."""
+    """Earlier positions that may be attended to: their keys and values in every layer, and an additive mask."""
 
     layers: Sequence[KeyValue]
     mask: Tensor  # (B, 1, N, M): 0 or -inf
@@ -73,9 +72,9 @@ class Norm(nn.Module):
 
 
 class Projection(nn.Module):
-    """Linear maps of one input side by side, each with a low-rank change beside it if the model has an adapter.
+    """Linear maps of one input side by side, each with an optional low-rank adapter.
 
-    An adapter's product B A is computed apart (Hu et al. 2022) until `merge` adds it to the weights.
+    An adapter's product B A is computed separately (Hu et al. 2022) until `merge` adds it to the weights.
     """
 
     def __init__(self, names: Sequence[str], inputs: int, outputs: Sequence[int], bias: bool) -> None:
@@ -85,10 +84,10 @@ class Projection(nn.Module):
         self.bias = nn.Parameter(torch.empty(sum(outputs)), requires_grad=False) if bias else None
         self.down, self.up = nn.ParameterList(), nn.ParameterList()
         self.scale = 0.0
-        self.matrix8: Matrix8 | None = None  # in place of the weight
+        self.matrix8: Matrix8 | None = None  # replaces the weight
 
     def adapt(self, rank: int, scale: float, generator: torch.Generator | None) -> None:
-        """Put an adapter of this rank beside each map: A drawn at random, B zero."""
+        """Add an adapter of this rank to each map: A drawn at random, B zero."""
         self.scale = scale
         for outputs in self.outputs:
             down = torch.empty(rank, self.inputs).uniform_(-1, 1, generator=generator) * math.sqrt(3 / self.inputs)
@@ -96,7 +95,7 @@ class Projection(nn.Module):
             self.up.append(nn.Parameter(torch.zeros(outputs, rank, device=self.weight.device)))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, N, inputs) -> (B, N, sum of outputs)."""
+        """Map (B, N, inputs) to (B, N, sum of outputs)."""
         if self.matrix8 is not None:
             y = multiplied(x, self.matrix8)
             return y if self.bias is None else y + self.bias.to(x.dtype)
@@ -117,7 +116,7 @@ class Projection(nn.Module):
 
     @torch.no_grad()
     def quantise(self) -> None:
-        """8-bit integers in place of the weight, an adapter merged first; it cannot be trained afterwards."""
+        """Replace the weight by 8-bit integers, after merging an adapter; it cannot be trained afterwards."""
         self.merge()
         self.matrix8 = quantised(self.weight)
         self.weight = nn.Parameter(self.weight.new_empty(0), requires_grad=False)
@@ -144,9 +143,12 @@ class Layer(nn.Module):
     def forward(
         self, x: Tensor, turn: tuple[Tensor, Tensor], own: Tensor, seen: Sequence[tuple[KeyValue, Tensor]]
     ) -> tuple[Tensor, KeyValue]:
-        """x (B, N, D), cosines and sines (B, N, C/2), mask among the N (B, 1, N, N), earlier positions and their masks.
+        """Apply the layer to x (B, N, D); return the same shape, and the keys and values of the N positions.
 
-        Returns the same shape, and the keys and values of the N.
+        Args:
+            turn: Cosines and sines, (B, N, C/2).
+            own: Mask among the N positions, (B, 1, N, N).
+            seen: Earlier positions and their masks.
         """
         s = self.shape
         b, n, _ = x.shape
@@ -164,7 +166,10 @@ class Layer(nn.Module):
         return x + (self.norm_fed(fed) if s.output_norms else fed), new
 
     def attend(self, q: Tensor, seen: Sequence[tuple[KeyValue, Tensor]]) -> Tensor:
-        """q (B, N, H, C) -> (B, N, H C).  Scores of all parts in one softmax; keys and values are never copied."""
+        """Attend from q (B, N, H, C); return (B, N, H C).
+
+        The scores of all parts share one softmax; keys and values are never copied.
+        """
         b, n, h, c = q.shape
         g = self.shape.key_heads
         grouped = q.view(b, n, g, h // g, c).permute(0, 2, 3, 1, 4).reshape(b, g, h // g * n, c)
@@ -179,16 +184,16 @@ class Layer(nn.Module):
 
 
 def rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    """Rotary positions (Su et al. 2021), halves paired: x (B, N, H, C), cosine and sine (B, N, C/2)."""
+    """Apply rotary positions (Su et al. 2021), halves paired: x (B, N, H, C), cosine and sine (B, N, C/2)."""
     a, b = x.chunk(2, -1)
     cosine, sine = cosine[:, :, None], sine[:, :, None]
     return torch.cat([a * cosine - b * sine, b * cosine + a * sine], -1)
 
 
 class CausalLM(nn.Module):
-    """Embedding, layers, output over a choice of pieces."""
+    """Embedding, layers, and an output layer over a choice of pieces."""
 
-    rates: Tensor  # (bases, C/2) of the turns, without learnt parts
+    rates: Tensor  # (bases, C/2) rotation rates
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -202,26 +207,31 @@ class CausalLM(nn.Module):
         bases = sorted(set(shape.rope_bases))
         self.register_buffer("rates", torch.stack([base**-half for base in bases]), persistent=False)  # (bases, C/2)
         self.rate_of = [bases.index(base) for base in shape.rope_bases]
-        self.dtype = torch.float32  # of the states
+        self.dtype = torch.float32  # type of the states
 
     @property
     def device(self) -> torch.device:
-        """The device of the weights."""
+        """Return the device of the weights."""
         return self.embedding.device
 
     def turns(self, positions: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Cosines and sines (B, N, C/2) of positions (B, N), for each base."""
+        """Return the cosines and sines (B, N, C/2) of positions (B, N), for each base."""
         angles = positions[..., None].float() * self.rates[:, None, None]  # (bases, B, N, C/2)
         return [(angle.cos().to(self.dtype), angle.sin().to(self.dtype)) for angle in angles]
 
     def forward(
         self, pieces: Tensor, positions: Tensor, own: Tensor, seen: Sequence[Seen] = ()
     ) -> tuple[Tensor, list[KeyValue]]:
-        """pieces and positions (B, N), mask among them (B, 1, N, N), earlier positions.
+        """Return states (B, N, D) after the last norm, and the keys and values of the N positions in each layer.
 
-        Returns states (B, N, D) after the last norm, and the keys and values of the N in each layer.
-        Only the masks limit attention: a layer's window (512 pieces in Gemma 3) is not applied, so a longer text is
+        Only the masks limit attention.  A layer's window (512 pieces in Gemma 3) is not applied, so a longer text is
         read differently from the original model.
+
+        Args:
+            pieces: (B, N).
+            positions: (B, N).
+            own: Mask among the N positions, (B, 1, N, N).
+            seen: Earlier positions.
         """
         x = F.embedding(pieces, self.embedding).to(self.dtype) * self.shape.embedding_scale
         turns, new = self.turns(positions), []
@@ -231,12 +241,12 @@ class CausalLM(nn.Module):
         return self.norm(x), new
 
     def output_rows(self, pieces: Tensor | None = None) -> Tensor:
-        """Rows of the output layer (V, D), of these pieces only if they are given, in the type of the states."""
+        """Return the rows of the output layer (V, D), optionally of these pieces only, in the type of the states."""
         table = self.embedding if self.shape.tied else self.output
         return (table if pieces is None else table[pieces]).to(self.dtype)
 
     def adapt(self, rank: int, scale: float, seed: int) -> None:
-        """Put a fresh adapter beside every map of every layer."""
+        """Add a new adapter to every map of every layer."""
         generator = torch.Generator().manual_seed(seed)
         for projection in self.projections():
             projection.adapt(rank, scale, generator)
@@ -247,7 +257,7 @@ class CausalLM(nn.Module):
             projection.merge()
 
     def quantise(self) -> None:
-        """All maps of all layers in 8-bit integers; embedding, norms and attention stay as they are."""
+        """Convert all maps of all layers to 8-bit integers; embedding, norms and attention stay unchanged."""
         for projection in self.projections():
             projection.quantise()
 

@@ -1,8 +1,8 @@
 """Words to pieces and back, with the tokenizer of a language model.
 
-A model's folder holds tokenizer.json.  One that came out of a GGUF file is made here from the file's pieces and scores:
-SentencePiece BPE joins the adjacent pair whose joined piece has the highest score until none joins; blanks are "▁",
-nothing is put in front, and characters that no piece covers become bytes.
+A model's folder holds tokenizer.json.  For a GGUF file, this module builds the tokenizer from the file's pieces and
+scores.  SentencePiece BPE repeatedly joins the adjacent pair whose joined piece has the highest score.  Blanks are "▁",
+nothing is prepended, and characters that no piece covers become bytes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from sqa.core.errors import DataError
 FILE = "tokenizer.json"
 BLANK = "▁"
 _LATIN = re.compile(r"(?=.*\w)[A-Za-zÀ-ÖØ-öø-žḀ-ỿ'’.-]+")
-CONTROL = 3  # the type GGUF gives to pieces that no text contains: <bos>, <pad>
+CONTROL = 3  # GGUF's type of pieces that no text contains: <bos>, <pad>
 
 
 def from_scores(pieces: Sequence[str], scores: Sequence[float], types: Sequence[int]) -> Tokenizer:
-    """The tokenizer of a SentencePiece BPE vocabulary; piece number = place."""
+    """Return the tokenizer of a SentencePiece BPE vocabulary; a piece's index is its id."""
     number = {piece: i for i, piece in enumerate(pieces)}
     special = {i for i, kind in enumerate(types) if kind == CONTROL}
     merges: list[tuple[float, int, str, str]] = []
@@ -56,24 +56,24 @@ class Tokens:
         self.word = lru_cache(maxsize=CACHE)(self._word)  # pieces of a blank and a word
         self.size = tokenizer.get_vocab_size()
         texts = [tokenizer.id_to_token(i) or "" for i in range(self.size)]
-        mark = tokenizer.encode(" a", add_special_tokens=False).tokens[0][0]  # how a piece begins after a blank
-        self.texts = [_spelled(text, mark) for text in texts]  # what each piece adds to a word
+        mark = tokenizer.encode(" a", add_special_tokens=False).tokens[0][0]  # the prefix of a piece after a blank
+        self.texts = [_spelled(text, mark) for text in texts]  # letters that each piece adds to a word
         self.starts_word = np.array([text.startswith(mark) for text in texts])  # (V,)
         self.has_digit = np.array([any(c.isdigit() for c in text) for text in texts])  # (V,)
         self.has_letter = np.array([any(map(str.isalpha, text)) for text in texts])  # (V,)
         self.has_capital = np.array([any(map(str.isupper, text)) for text in texts])  # (V,)
-        self.unprintable = np.array([_unprintable(text, mark) for text in texts])  # (V,) never part of a word
+        self.unprintable = np.array([_unprintable(text, mark) for text in texts])  # (V,) pieces that no word has
         self.spelling = np.array([_spells(text) for text in texts])  # (V,) single letters of Latin script, bytes
 
     @classmethod
     def load(cls, folder: Path, bos: int | None) -> Tokens:
-        """The tokenizer of a folder; DataError if it has none or a damaged one."""
+        """Return the tokenizer of a folder; raises DataError if it is missing or damaged."""
         path = folder / FILE
         if not path.is_file():
             raise DataError(f"{path}: not found; a language model's folder holds it")
         try:
             return cls(Tokenizer.from_file(str(path)), bos)
-        except Exception as error:  # the library raises nothing narrower
+        except Exception as error:  # the library raises no narrower class
             raise DataError(f"{path}: not a tokenizer: {str(error).splitlines()[0]}") from error
 
     @property
@@ -82,23 +82,26 @@ class Tokens:
         return np.array([_LATIN.fullmatch(text) is not None for text in self.texts])
 
     def text(self, text: str) -> list[int]:
-        """Pieces of a text, without pieces put before or after it."""
+        """Return the pieces of a text, without added pieces before or after it."""
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def _word(self, word: str) -> tuple[int, ...]:
         return tuple(self.text(f" {word}"))
 
     def words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
-        """Pieces of words, a blank before each, and the 0-based word of every piece."""
+        """Return the pieces of words, with a blank before each word, and the 0-based word of every piece."""
         return joined(map(self.word, words))
 
     def decode(self, pieces: Sequence[int]) -> str:
-        """The text of pieces, blanks at its ends cut off."""
+        """Return the text of pieces, without blanks at its ends."""
         return self.tokenizer.decode(list(pieces), skip_special_tokens=True).strip()
 
 
 def _spelled(piece: str, mark: str) -> str:
-    """The letters of a piece; "" for control pieces and bytes.  Byte-level tokenizers spell ASCII only as it is."""
+    """Return the letters of a piece; "" for control pieces and bytes.
+
+    Byte-level tokenizers spell only ASCII literally.
+    """
     special = re.fullmatch(r"<[^<>]*>", piece) is not None
     return "" if special else piece.removeprefix(mark)
 

@@ -1,12 +1,12 @@
-"""How likely a language model with a translator's adapter finds the words of a given translation.
+"""Scores of the words of a given translation by a language model with a translator's adapter.
 
     scorer = build("es-en")
     [scores] = scorer.score([(("Nació", "en", "Lima."), ("Born", "in", "Lima."))])
     scores.given      # ln p(word | source, the words before it), one number per target word
 
-The whole source is read first and the words are forced (teacher forcing): one forward pass a sentence with its source
-and one with an empty source, no decoding.  A piece competes with the pieces that the adapter chooses from, itself
-included.
+The whole source is read first and the target words are given (teacher forcing).  Each sentence takes one forward pass
+with its source and one with an empty source, without decoding.  A piece competes with the pieces that the adapter
+chooses from, including itself.
 
 Letters in the shape comments: S source pieces, A pieces that ask for the translation, T target pieces, D width, V
 pieces that the adapter chooses from.
@@ -32,24 +32,24 @@ VERSION = 1  # raise when the numbers change
 
 
 class LmScorer:
-    """See the module."""
+    """Scorer of given translations; see the module's docstring."""
 
     group = "lm"
 
     def __init__(self, load: Callable[[], LmWriter], fingerprint: str) -> None:
-        self._load, self._fingerprint = load, fingerprint  # stored scores need no model
+        self._load, self._fingerprint = load, fingerprint  # kept as functions: stored scores need no model
 
     @property
     def writer(self) -> LmWriter:
-        """The loaded model."""
+        """Return the loaded model."""
         return self._load()
 
     def fingerprint(self) -> str:
-        """Hash of everything that the scores depend on."""
+        """Return a hash of everything that the scores depend on."""
         return self._fingerprint
 
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
-        """Scores of each (source words, target words); independent of the other pairs."""
+        """Return the scores of each (source words, target words); the pairs are independent of each other."""
         return [self._of(source, target) if target else WordScores((), (), ()) for source, target in pairs]
 
     def _of(self, source: Words, target: Words) -> WordScores:
@@ -63,7 +63,7 @@ class LmScorer:
         """Return ln p (T,) of each piece, and of the likeliest piece in its place."""
         w = self.writer
         source_pieces, _ = w.layout.source(w.tokens, source)
-        target_inputs = [*w.layout.asking, *pieces[:-1]]  # (A + T - 1,): the last of them choose the pieces
+        target_inputs = [*w.layout.asking, *pieces[:-1]]  # (A + T - 1,), the last T positions choose the pieces
         first = OFFSET if w.offset is None else w.offset
         positions = [*range(len(source_pieces)), *range(first, first + len(target_inputs))]
         tensor = partial(torch.tensor, device=w.device)
@@ -82,7 +82,7 @@ class LmScorer:
 
 
 def build(pair: str) -> LmScorer:
-    """The scorer of a bundled adapter by its pair ("es-en").  ConfigError without one, or without its base."""
+    """Return the scorer of a bundled adapter by its pair ("es-en"); raises ConfigError without adapter or base."""
     model = f"lm-{pair}"
     if not (DATA / "models" / model).is_dir():
         raise ConfigError(f"no language model was trained to translate {pair}: there is no {DATA / 'models' / model}")

@@ -338,7 +338,6 @@ class Transformer(nn.Module):
             self.output = fast(self.embedding.weight, None)
 
     def logits(self, x: Tensor, lexical: Tensor | None) -> Tensor:
-        """Map decoder states (N, D) and floored lexical probabilities (N, V) to log probabilities (N, V), unnormalised.
-        """
+        """Map decoder states (N, D) and floored lexical probabilities (N, V) to unnormalised log probabilities."""
         scores = F.linear(x, self.embedding.weight) if self.output is None else self.output(x)
         return scores if lexical is None else scores + self.lexicon_scale * lexical.log()
