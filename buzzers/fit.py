@@ -1,13 +1,14 @@
-"""Fitting a buzzer's network to whole questions.
+"""Training of a buzzer's network on whole questions.
 
-Objective `label`: cross entropy of "the top guess is right", step by step, as in QANTA.  Objective `wins`: with p_t the
-chance that the buzzer answers at step t if it has not yet, right_t the label and EW_t the curve at step t,
+Objective `label` is the cross entropy of "the top guess is right", step by step, as in QANTA.  Objective `wins`: let
+p_t be the probability that the buzzer answers at step t if it has not answered before, right_t the label, and EW_t the
+curve at step t.  Then
 
     sum_t EW_t right_t p_t prod_{s<t} (1 - p_s)
 
-is the question's expected wins if every step's answer were drawn with that chance.  It is differentiable, so it is
-raised directly, through the whole question; a part of the cross entropy beside it keeps p a chance of being right.
-With `at_end` what is left at the last step is answered there.
+is the question's expected wins if every step answers with that probability.  It is differentiable, so training
+maximises it directly over the whole question.  A share of the cross entropy is added so that p stays a probability of
+being right. With `at_end` the remaining probability is answered at the last step.
 """
 
 from collections.abc import Callable
@@ -26,7 +27,7 @@ from sqa.core.schema import Count, NotNegative, Positive, Whole, checked
 from sqa.files.devices import Arithmetic, Device, Dtype, place
 from sqa.training.trainer import Trainer
 
-GRADIENT_NORM = 1.0  # longer gradients are cut to this
+GRADIENT_NORM = 1.0  # maximum norm of the gradient
 Scale = tuple[np.ndarray, np.ndarray]  # mean and deviation (d,)
 AT_ONCE = 256  # questions scored at a time
 
@@ -34,7 +35,7 @@ AT_ONCE = 256  # questions scored at a time
 @dataclass(frozen=True, slots=True)
 @checked
 class FitConfig:
-    """Keys under `training` in configs/train_buzzers.yaml; see there for meanings and units."""
+    """Settings under `training` in configs/train_buzzers.yaml, which gives meanings and units."""
 
     features: Literal["qanta", "all"]
     objective: Literal["wins", "label"]
@@ -54,13 +55,13 @@ class Batch(NamedTuple):
 
     rows: Tensor  # (B, n, d), standardised
     right: Tensor  # (B, n), 1 where the top guess is right
-    guessed: Tensor  # (B, n), 1 where there is a guess, so not in the padding
+    guessed: Tensor  # (B, n), 1 where there is a guess, 0 in the padding
     worth: Tensor  # (B, n), the curve where the top guess is right, else 0
-    end: Tensor  # (B,), worth of the last step if that is where an unanswered question is answered, else 0
+    end: Tensor  # (B,), worth of the last step if an unanswered question is answered there, else 0
 
 
 class StepNetwork(nn.Module):
-    """One logit per step from the features of that step: logistic regression, or an MLP if there are hidden units."""
+    """Network with one logit per step from the step's features: logistic regression, or an MLP with hidden units."""
 
     def __init__(self, width: int, units: int) -> None:
         super().__init__()
@@ -68,13 +69,13 @@ class StepNetwork(nn.Module):
         self.output = nn.Linear(units or width, 1)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """(B, n, d) -> (B, n)."""
+        """Map (B, n, d) to (B, n)."""
         inner = rows if self.hidden is None else torch.relu(self.hidden(rows))
         return self.output(inner).squeeze(-1)
 
 
 class StateNetwork(nn.Module):
-    """One logit per step from a state that the steps so far have made."""
+    """Recurrent network with one logit per step from a state of the steps so far."""
 
     def __init__(self, width: int, units: int, cell: Literal["gru", "lstm"], dropout: float, skip: bool) -> None:
         super().__init__()
@@ -84,7 +85,7 @@ class StateNetwork(nn.Module):
         self.output = nn.Linear(units + width if skip else units, 1)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """(B, n, d) -> (B, n)."""
+        """Map (B, n, d) to (B, n)."""
         states = self.dropout(self.cell(rows)[0])  # (B, n, H)
         return self.output(torch.cat([states, rows], dim=-1) if self.skip else states).squeeze(-1)
 
@@ -92,20 +93,20 @@ class StateNetwork(nn.Module):
 class Fitted(NamedTuple):
     """A fitted network."""
 
-    tensors: dict[str, np.ndarray]  # the network's, mean and deviation; float32
+    tensors: dict[str, np.ndarray]  # the network's tensors, mean and deviation; float32
     logits: Callable[[Histories], list[np.ndarray]]  # per question (n,), uncalibrated
-    epoch: int  # the one that was kept, from 1
+    epoch: int  # the selected epoch, from 1
 
 
 def fit(
     config: FitConfig, make: Callable[[int], nn.Module], learnt: Histories, kept: Histories, at_end: bool = False
 ) -> Fitted:
-    """The network of the epoch with the best expected wins on `kept`; `make` takes the number of features."""
+    """Return the network of the epoch with the best expected wins on `kept`; `make` takes the number of features."""
     torch.manual_seed(config.seed)
     width = WIDTHS[config.features]
     rows = np.concatenate([history.rows[:, :width] for history in learnt])
     mean, deviation = rows.mean(0, dtype=np.float64), rows.std(0, dtype=np.float64)
-    deviation[deviation < 1e-6] = 1.0  # a feature that never changes says nothing
+    deviation[deviation < 1e-6] = 1.0  # a constant feature carries no information
     scale = (mean.astype(np.float32), deviation.astype(np.float32))
     device = place(config).device
     network = make(width).to(device)
@@ -129,7 +130,7 @@ def fit(
 
 
 def batch_of(histories: Histories, scale: Scale, at_end: bool = False, device: str = "cpu") -> Batch:
-    """Questions as one padded batch."""
+    """Return the questions as one padded batch."""
     longest, width = max(len(history.right) for history in histories), len(scale[0])
     rows = np.zeros((len(histories), longest, width), np.float32)
     right, guessed, worth = (np.zeros((len(histories), longest), np.float32) for _ in range(3))
@@ -144,7 +145,7 @@ def batch_of(histories: Histories, scale: Scale, at_end: bool = False, device: s
 
 
 def loss(logits: Tensor, batch: Batch, config: FitConfig) -> Tensor:
-    """What training lowers, for logits (B, n): a scalar."""
+    """Return the training loss for logits (B, n): a scalar."""
     entropy = binary_cross_entropy_with_logits(logits, batch.right, weight=batch.guessed, reduction="sum")
     label = entropy / batch.guessed.sum().clamp(min=1)
     if config.objective == "label":
@@ -153,16 +154,16 @@ def loss(logits: Tensor, batch: Batch, config: FitConfig) -> Tensor:
 
 
 def soft_wins(logits: Tensor, batch: Batch) -> Tensor:
-    """(B,) expected wins if each step's answer is drawn with the chance sigmoid(logit); never without a guess."""
+    """Return the expected wins (B,) if each step answers with probability sigmoid(logit), never without a guess."""
     wait = -softplus(logits) * batch.guessed  # ln(1 - p), (B, n)
-    waited = torch.cumsum(wait, dim=1) - wait  # ln of the chance that no step before answered
+    waited = torch.cumsum(wait, dim=1) - wait  # ln of the probability that no earlier step answered
     answer = torch.exp(waited - softplus(-logits)) * batch.guessed
     return (answer * batch.worth).sum(1) + torch.exp(wait.sum(1)) * batch.end
 
 
 @torch.no_grad()
 def logits_of(network: nn.Module, histories: Histories, scale: Scale) -> list[np.ndarray]:
-    """Per question (n,) float32."""
+    """Return the logits per question, (n,) float32."""
     network.eval()
     groups = [histories[start : start + AT_ONCE] for start in range(0, len(histories), AT_ONCE)]
     device = str(next(network.parameters()).device)

@@ -1,12 +1,12 @@
-"""The learnt buzzers `logistic`, `mlp` and `recurrent`: one, but for the network between features and chance.
+"""The learnt buzzers `logistic`, `mlp` and `recurrent`, which differ only in the network.
 
-Standardised features -> logit -> calibrated chance of being right -> answer or wait.
+Standardised features -> logit -> calibrated probability of being right -> answer or wait.
 
-Networks are in numpy: logistic regression, a layer of rectified units, and buzzers/recurrent.py.  Each turns the
-features of a step into what the output layer sees, and that is one weighted sum.  They go one step after another, so
-that a step's logit is the same to the last bit whether the question goes on after it or not.
+The networks run in numpy: logistic regression, a layer of rectified units, and buzzers/recurrent.py.  Each network maps
+the features of a step to the inputs of the output layer, which is one weighted sum.  Steps are computed one after
+another, so a step's logit is bitwise the same whether or not the question continues after it.
 
-A step's features are QANTA's 22 numbers (its `vector_converter_0`), and 23 of ours.
+The features of a step are QANTA's 22 numbers (its `vector_converter_0`) and 23 numbers of this project.
 
 `features`, with p1..p10 the scores of the ten best guesses (0 where there are fewer) and "previous" the step before (0
 at first):
@@ -18,8 +18,8 @@ at first):
     11-12  p1, p2 minus the previous ones   18-19  variance of the ten, now and previously
                                             20-21  variance of the best five, now and previously
 
-Six against five in 16 and 17 is what the original does.  A guess is new if its page was not among the ten before; its
-change is then its score.  Variances are those of the population.
+The original also uses six in 16 and five in 17.  A guess is new if its page was not among the previous ten; its change
+is then its score.  Variances are population variances.
 
 `shape`, mostly free of the guesser's scale: with m = p1 - p2, and t = 1, 2, ... the words read:
 
@@ -33,8 +33,8 @@ change is then its score.  Variances are those of the population.
                                                     21  guesses / 10
                                                     22  ln(p1 / (1 - p1)), with p1 kept in .000001 .. .999
 
-6 and 7 are what a softmax over scores would give, 22 is for guessers whose scores are chances.  The length of
-the question is unknown in advance, so no number here depends on it.
+Features 6 and 7 correspond to a softmax over scores; 22 is for guessers whose scores are probabilities.  The length of
+the question is unknown in advance, so no feature depends on it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Shapes = dict[str, tuple[int, ...]]
 N_GUESSES = 10
 N_FEATURES = 22
 N_SHAPE = 23
-LAGS = (5, 15)  # steps, of `shape`
+LAGS = (5, 15)  # steps between compared scores of `shape`
 _TINY = 1e-6
 
 
@@ -66,7 +66,7 @@ _TINY = 1e-6
 
 
 def features(history: Sequence[Sequence[Guess]]) -> np.ndarray:
-    """(n, 22) float32 for n steps of one question; row t depends on history[: t + 1] only."""
+    """Return QANTA's features, (n, 22) float32 for n steps of a question; row t depends only on history[: t + 1]."""
     n = len(history)
     scores = np.zeros((n + 1, N_GUESSES))  # row 0: before the first step
     is_new = np.zeros((n, N_GUESSES))
@@ -92,7 +92,7 @@ def features(history: Sequence[Sequence[Guess]]) -> np.ndarray:
 
 
 def shape(history: Sequence[Sequence[Guess]]) -> np.ndarray:
-    """(n, 23) float32 for n steps of one question; row t depends on history[: t + 1] only."""
+    """Return the `shape` features, (n, 23) float32 for n steps; row t depends only on history[: t + 1]."""
     n = len(history)
     scores, count = np.zeros((n, N_GUESSES)), np.zeros(n)
     for step, guesses in enumerate(history):
@@ -123,10 +123,10 @@ def shape(history: Sequence[Sequence[Guess]]) -> np.ndarray:
 
 
 def _loyalty(history: Sequence[Sequence[Guess]]) -> np.ndarray:
-    """(4, n): how long and how often the top guess has been what it is, columns 11-14; 0 without a guess."""
+    """Return columns 11-14, (4, n): how long and how often the current top guess has been on top; 0 without a guess."""
     columns = np.zeros((4, len(history)))
-    times: dict[str, int] = {}  # page -> steps at the top
-    first: dict[str, int] = {}  # page -> step at which it came among the ten
+    times: dict[str, int] = {}  # page -> number of steps on top
+    first: dict[str, int] = {}  # page -> first step among the ten
     last, row = None, 0
     for step, guesses in enumerate(history):
         for guess in guesses[:N_GUESSES]:
@@ -142,14 +142,14 @@ def _loyalty(history: Sequence[Sequence[Guess]]) -> np.ndarray:
 
 
 def _change(series: np.ndarray, lag: int) -> np.ndarray:
-    """series[t] - series[t - lag], (n,); the series is 0 before its start."""
+    """Return series[t] - series[t - lag], (n,); the series is 0 before its start."""
     before = np.zeros_like(series)
     before[lag:] = series[:-lag]
     return series - before
 
 
 def all_features(history: Sequence[Sequence[Guess]]) -> np.ndarray:
-    """(n, 45) float32: QANTA's 22 features, then the 23 of `shape`."""
+    """Return (n, 45) float32: QANTA's 22 features, then the 23 of `shape`."""
     return np.concatenate([features(history), shape(history)], axis=1)
 
 
@@ -158,24 +158,24 @@ def all_features(history: Sequence[Sequence[Guess]]) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A kind of network: how it is called, and what is before its output layer."""
+    """A kind of network: its name, and the layers before the output layer."""
 
     kind: str  # "mlp"
-    inner: Callable[[int, Tensors], tuple[Shapes, int]]  # (features, tensors) -> shape of each tensor, numbers it gives
+    inner: Callable[[int, Tensors], tuple[Shapes, int]]  # (features, tensors) -> shape of each tensor, outputs
     seen: Callable[[Tensors, np.ndarray], np.ndarray]  # (tensors, (n, d) standardised) -> (n, numbers)
 
     def shapes(self, width: int, tensors: Tensors) -> Shapes:
-        """The shape that each tensor must have for `width` features.  ValueError, KeyError: there is none."""
+        """Return the required shape of each tensor for `width` features; raises ValueError or KeyError if none fits."""
         shapes, seen = self.inner(width, tensors)
         return shapes | {"output.weight": (1, seen), "output.bias": (1,)}
 
     def logits(self, tensors: Tensors, rows: np.ndarray) -> np.ndarray:
-        """(n, d) -> (n,)."""
+        """Map (n, d) to (n,)."""
         return affine(self.seen(tensors, rows), tensors["output.weight"], tensors["output.bias"])[:, 0]
 
 
 def affine(rows: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """(n, d), (h, d), (h,) -> (n, h), each row by a product of its own: the same bits whatever n is."""
+    """Map (n, d), (h, d), (h,) to (n, h), with a separate product per row: results do not depend on n."""
     return np.matmul(rows[:, None, :], weight.T)[:, 0] + bias
 
 
@@ -194,20 +194,20 @@ MLP = Network("mlp", _rectified_shapes, _rectified)
 
 # ------------------------------------------------------------------------------------------------------------- buzzers
 
-VERSION = 2  # of the files and of the code that turns guesses into buzzes
+VERSION = 2  # of the files, and of the code that turns guesses into buzzes
 WIDTHS = {"qanta": N_FEATURES, "all": N_FEATURES + N_SHAPE}  # numbers per step by set of features
-SLOPE = 0.01  # per unit of the logit, so that the fit grows everywhere
-ROUNDING = 1e-5  # of float32 logits
-CLIP = 8.0  # standardised features are kept within so many deviations
+SLOPE = 0.01  # added per unit of the logit, so that the calibrated value always rises
+ROUNDING = 1e-5  # rounding error of float32 logits
+CLIP = 8.0  # limit of standardised features, in deviations
 
-End = Literal["answer", "silent"]  # what a question that ends unanswered gets: the top guess, or nothing (the paper)
-# A buzzer cannot know that a question is over, so which of the two it gets is the metric's (`ew`, `ew@answer-at-end`).
+End = Literal["answer", "silent"]  # result of a question that ends unanswered: the top guess, or nothing (the paper)
+# A buzzer cannot detect the end of a question, so the metric decides which rule applies (`ew`, `ew@answer-at-end`).
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class LearntConfig:
-    """What `buzzer: {name: mlp, ...}` takes, and `logistic` and `recurrent`."""
+    """Options of `buzzer: {name: mlp, ...}`, and of `logistic` and `recurrent`."""
 
     model: Annotated[File, "the guesser it was trained for (bundled: bm25, gru), or a model folder"] = "bm25"
     threshold: Annotated[Share | None, "chance of being right at which to answer, 0..1; null = the model's own"] = None
@@ -220,29 +220,36 @@ class LearntConfig:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What a model's config.json says beside kind and version."""
+    """Contents of a model's config.json besides kind and version."""
 
-    guesser: str  # whose guesses it learnt from
+    guesser: str  # guesser of the training guesses
     features: Literal["qanta", "all"]  # a key of WIDTHS
-    threshold: float  # chance at which it answers
-    training: Mapping[str, Any]  # objective, seed, ...; for people
-    end: End = "silent"  # the rule that the threshold is the best one for
-    thresholds: Mapping[str, float] = field(default_factory=dict)  # the best for each End, where both are known
+    threshold: float  # probability at which the buzzer answers
+    training: Mapping[str, Any]  # objective, seed, ...; informative only
+    end: End = "silent"  # the rule for which the threshold is optimal
+    thresholds: Mapping[str, float] = field(default_factory=dict)  # optimal threshold per End, if both are known
 
     def chosen(self, threshold: float | None, end: End | None) -> Card:
-        """The card with a threshold, or else the best one for `end`, "silent" if not given, where that is known."""
+        """Return the card with a threshold: the given one, else the optimum for `end` ("silent" if None) if known."""
         end = end or "silent"
         best = self.threshold if end == self.end else self.thresholds.get(end, self.threshold)
         return replace(self, threshold=best if threshold is None else threshold, end=end)
 
 
 class LearntBuzzer:
-    """A trained network and the chance at which it answers."""
+    """A trained network and the probability at which it answers."""
 
     def __init__(self, network: Network, tensors: Tensors, card: Card, digest: str = "") -> None:
-        """`tensors`: float32, mean (d,), deviation (d,), calibration (2, k) (buzzers/calibration.py), and the
-        network's own.  `digest` names them in the fingerprint.  ValueError for other names, shapes or kinds of numbers,
-        deviations that are not above 0, and a calibration that falls."""
+        """Store a network and its tensors.
+
+        Args:
+            tensors: float32: mean (d,), deviation (d,), calibration (2, k) (buzzers/calibration.py), and the network's
+                own.
+            digest: Name of the tensors in the fingerprint.
+
+        Raises:
+            ValueError: Other names, shapes or types, deviations that are not above 0, or a decreasing calibration.
+        """
         width = WIDTHS[card.features]
         expected = network.shapes(width, tensors)
         expected |= {"mean": (width,), "deviation": (width,), "calibration": (2, tensors["calibration"].shape[-1])}
@@ -256,29 +263,29 @@ class LearntBuzzer:
 
     @property
     def trained_for(self) -> str:
-        """The guesser whose guesses it learnt from."""
+        """Return the guesser of the training guesses."""
         return self.card.guesser
 
     @property
     def threshold(self) -> float:
-        """Chance of being right at which it answers, 0..1."""
+        """Return the probability of being right at which the buzzer answers, 0..1."""
         return self.card.threshold
 
     def chances(self, rows: np.ndarray) -> np.ndarray:
-        """(n, 45) rows of `all_features` for one question -> (n,) float64, the chance that the top guess is right."""
+        """Return the probability that the top guess is right, (n,) float64, for a question's (n, 45) features."""
         t = self.tensors
         rows = rows[:, : WIDTHS[self.card.features]]
         logits = self.network.logits(t, standardise(rows, t["mean"], t["deviation"]))
         return calibrated(t["calibration"], logits)
 
     def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]:
-        """One buzz per step. Without a guess there is nothing to answer: chance 0."""
+        """Return one buzz per step; a step without a guess has confidence 0."""
         rows = features(history) if self.card.features == "qanta" else all_features(history)
         steps = zip(self.chances(rows).tolist(), history, strict=True)
         return [Buzz(chance, chance >= self.threshold) if guesses else Buzz(0.0, False) for chance, guesses in steps]
 
     def fingerprint(self) -> str:
-        """sha256 of the model's files, the code version and the threshold."""
+        """Return the sha256 of the model's files, the code version and the threshold."""
         return hashlib.sha256(f"{self.network.kind} {VERSION} {self._digest} {self.threshold!r}".encode()).hexdigest()
 
     def save(self, folder: Path) -> None:
@@ -290,19 +297,19 @@ class LearntBuzzer:
 
 
 def calibrated(knots: np.ndarray, logits: np.ndarray) -> np.ndarray:
-    """Logits (n,) -> chances (n,) float64, growing with the logit."""
+    """Map logits (n,) to probabilities (n,) float64, increasing with the logit."""
     at, height = knots.astype(np.float64)
     logits = logits.astype(np.float64)
     return np.exp(-np.logaddexp(0, -(np.interp(logits, at, height) + SLOPE * logits)))
 
 
 def standardise(rows: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
-    """(n, d) features in deviations from the mean, within -8..8."""
+    """Return (n, d) features in deviations from the mean, within -8..8."""
     return np.clip((rows - mean) / deviation, -CLIP, CLIP)
 
 
 def load(network: Network, folder: Path, threshold: float | None = None, end: End | None = None) -> LearntBuzzer:
-    """Read what `save` wrote; DataError if it is damaged."""
+    """Read a folder written by `save`; raises DataError if it is damaged."""
     tensors, config = read_tensors(folder, f"buzzer-{network.kind}", VERSION)
     card = converted(f"{folder}: config.json", config, Card).chosen(threshold, end)
     try:
@@ -312,16 +319,19 @@ def load(network: Network, folder: Path, threshold: float | None = None, end: En
 
 
 def bundled(network: Network, config: LearntConfig) -> LearntBuzzer:
-    """The bundled buzzer of that kind for the guesser `model`, or the one in the folder `model`.  ConfigError."""
+    """Return the bundled buzzer of that kind for the guesser `model`, or the one in the folder `model`.
+
+    Raises ConfigError if neither exists.
+    """
     folder = resolve_model(config.model, prefix=f"buzzer-{network.kind}-")
     return load(network, folder, config.threshold, config.end)
 
 
 def logistic(config: LearntConfig) -> LearntBuzzer:
-    """A weighted sum of the features of a step."""
+    """Return a buzzer with a weighted sum of the features of a step."""
     return bundled(LOGISTIC, config)
 
 
 def mlp(config: LearntConfig) -> LearntBuzzer:
-    """One layer of rectified units over the features of a step."""
+    """Return a buzzer with one layer of rectified units over the features of a step."""
     return bundled(MLP, config)
