@@ -1,1 +1,1 @@
-"""Files in and out: atomic writing, the store, models, strict readers."""
+"""File input and output: atomic writes, the result store, models, strict readers."""

@@ -1,6 +1,6 @@
-"""Files that appear whole or not at all, however many processes write them, folders held by one process, digests.
+"""Atomic file writes by any number of processes, folders held by one process, and digests.
 
-Locks are `flock`s: the system ends them with the process, however that ends.  Digests are sha256, in hex.
+Locks are `flock`s, which the system releases whenever the process ends.  Digests are sha256, in hex.
 """
 
 import fcntl
@@ -15,14 +15,14 @@ from uuid import uuid4
 
 from sqa.core.errors import ConfigError
 
-HOLDER = ".holder"  # names the process that holds a folder by `claimed`
+HOLDER = ".holder"  # name of the process that holds a folder by `claimed`
 
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A new file beside `path` to write to; renamed to `path` when the block ends without an error, else removed.
+    """Yield a temporary file beside `path`; rename it to `path` after the block, or remove it on an error.
 
-    Each writer has its own file, so the last one to finish wins.  The next writer removes the file of a killed one.
+    Each writer has its own file, so the last writer to finish wins.  The next writer removes the file of a killed one.
     """
     with _partial(path) as partial:
         with _written(path, partial):
@@ -32,7 +32,7 @@ def atomic(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _written(path: Path, partial: Path) -> Iterator[None]:
-    """Flush `partial` to the disk after the block; an OSError of the block without a file name gets that of `path`."""
+    """Flush `partial` to disk after the block; give an OSError without a file name that of `path`."""
     try:
         yield
         with partial.open("rb") as file:
@@ -44,16 +44,16 @@ def _written(path: Path, partial: Path) -> Iterator[None]:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file, whole or not at all."""
+    """Write a file atomically."""
     with atomic(path) as partial:
         partial.write_bytes(data)
 
 
 def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files of a folder by name, such that the last one is there only while the others are those given here.
+    """Write files of a folder by name, such that the last one exists only while the others match those given here.
 
-    All are written beside their places first, so a full disk changes nothing.  Then the last file is removed, the
-    others are renamed, and the last one is renamed.  Files that have these bytes already are left alone.
+    All files are first written beside their places, so a full disk changes nothing.  Then the last file is removed, the
+    others are renamed, and the last one is renamed.  Files that already have these bytes stay untouched.
     """
     changed = [folder / name for name, data in files.items() if not _has(folder / name, data)]
     if not changed:
@@ -75,16 +75,16 @@ def _has(path: Path, data: bytes) -> bool:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a UTF-8 file, whole or not at all."""
+    """Write a UTF-8 file atomically."""
     with atomic(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """A new folder beside `path` to fill; renamed to `path` when the block ends without an error, else removed.
+    """Yield a temporary folder beside `path`; rename it to `path` after the block, or remove it on an error.
 
-    A `path` that exists by then and is not empty is kept: ConfigError.
+    Raises ConfigError, and keeps `path`, if it exists by then and is not empty.
     """
     with _partial(path, folder=True) as partial:
         yield partial
@@ -96,7 +96,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _partial(path: Path, folder: bool = False) -> Iterator[Path]:
-    """A new partial file or folder, locked while it is being written, and removed unless it was renamed."""
+    """Yield a partial file or folder that is locked while it is written, and removed unless it was renamed."""
     if path.is_dir() and not (folder and path.name):
         raise ConfigError(f"{path}: is a folder; give the name of a {'new folder' if folder else 'file'} in it")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,13 +107,13 @@ def _partial(path: Path, folder: bool = False) -> Iterator[Path]:
             partial.mkdir()
         handle = os.open(partial, os.O_RDONLY if folder else os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         fcntl.flock(handle, fcntl.LOCK_EX)
-        if partial.exists():  # else another process removed it before it was locked
+        if partial.exists():  # else another process removed it before the lock
             break
         os.close(handle)
     try:
         yield partial
     finally:
-        with suppress(OSError):  # it is still there after an error only
+        with suppress(OSError):  # it still exists only after an error
             _remove(partial)
         os.close(handle)
 
@@ -132,7 +132,7 @@ def _sweep(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file, or a folder and all in it."""
+    """Remove a file, or a folder with its contents."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -141,7 +141,7 @@ def _remove(path: Path) -> None:
 
 @contextmanager
 def held(folder: Path, wait: bool = True) -> Iterator[bool]:
-    """Lock a folder, created if it is missing, against other processes; False if one has it and `wait` is not set."""
+    """Lock a folder, created if missing, against other processes; yield False if it is locked and `wait` is False."""
     folder.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -157,13 +157,13 @@ def held(folder: Path, wait: bool = True) -> Iterator[bool]:
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Lock a folder for the whole of a training; ConfigError naming the process that has it."""
+    """Lock a folder for a whole training; raises ConfigError naming the process that holds it."""
     with held(folder, wait=False) as is_ours:
         holder = folder / HOLDER
         if not is_ours:
             try:
                 who = holder.read_text(encoding="utf-8").strip()
-            except OSError:  # that process is about to write the file, or to end
+            except OSError:  # the other process is about to write the file, or to end
                 who = "another process"
             raise ConfigError(f"{folder}: {who} is working in it; wait for it, stop it, or change `name`")
         holder.write_text(f"process {os.getpid()} on {socket.gethostname()}\n", encoding="utf-8")
@@ -174,23 +174,23 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def empty(folder: Path) -> None:
-    """Remove everything but HOLDER in a folder that this process holds."""
+    """Remove everything except HOLDER from a folder that this process holds."""
     for path in folder.iterdir():
         if path.name != HOLDER:
             _remove(path)
 
 
 def bytes_digest(data: bytes) -> str:
-    """sha256 (hex) of bytes."""
+    """Return the sha256 (hex) of bytes."""
     return hashlib.sha256(data).hexdigest()
 
 
 def file_digest(path: Path) -> str:
-    """sha256 (hex) of a file's bytes, read in blocks."""
+    """Return the sha256 (hex) of a file's bytes, read in blocks."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def joined_digest(paths: Iterable[Path], read: Callable[[Path], bytes] = Path.read_bytes) -> str:
-    """sha256 (hex) over the bytes of files, one after the other."""
+    """Return the sha256 (hex) over the concatenated bytes of files."""
     return bytes_digest(b"".join(map(read, paths)))

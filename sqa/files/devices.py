@@ -1,7 +1,7 @@
-"""The device and the element type that a part with weights computes in.
+"""The device and element type of components with weights.
 
-Such a part has the config keys `device` and `dtype` and a class variable ARITHMETIC, which says what its code computes.
-`place` turns the three into what this machine uses.
+Such a component has the config keys `device` and `dtype`, and a class variable ARITHMETIC that lists the supported
+arithmetic.  `place` resolves the three for this machine.
 """
 
 import sys
@@ -18,36 +18,36 @@ FLOATS = ("float32", "bfloat16", "float16")
 
 
 class Arithmetic(NamedTuple):
-    """What a part's code computes."""
+    """Arithmetic that a component supports."""
 
     can: tuple[str, ...] = (*FLOATS, "int8")  # element types
     auto: tuple[str, ...] = (
         "float32",
-    )  # `dtype: auto` takes the first of them that the device is fast at, or the last
-    fast: tuple[str, ...] = ()  # element types that need no instructions of their own, beside float32 and float64
+    )  # for `dtype: auto`: the first type that the device computes fast, else the last
+    fast: tuple[str, ...] = ()  # element types, besides float32 and float64, that need no special instructions
 
 
 class Place(NamedTuple):
-    """Where a part computes, and in which element type its matrices are multiplied."""
+    """The device of a component, and the element type of its matrix products."""
 
-    device: str  # as torch calls it: "cpu", "cuda", "cuda:1", "mps"
+    device: str  # torch's name: "cpu", "cuda", "cuda:1", "mps"
     dtype: str
 
     def take(self, model: Any) -> Any:
-        """Move a torch module here, its weights in the element type."""
+        """Move a torch module to the device, with its weights in the element type."""
         import torch
 
         return model.to(self.device, getattr(torch, self.dtype))
 
     def autocast(self) -> Any:
-        """Return a context in which torch computes in bfloat16 what is safe in it, if that is the element type."""
+        """Return a context in which torch uses bfloat16 where that is safe, if it is the element type."""
         import torch
 
         return torch.autocast(self.device.partition(":")[0], torch.bfloat16, enabled=self.dtype == "bfloat16")
 
     @property
     def key(self) -> list[str]:
-        """Return the part of a store key that tells results of a GPU, which differ in the last digits."""
+        """Return the part of a store key that marks results of a GPU, which differ in the last digits."""
         return [] if self.device == "cpu" else [self.device.partition(":")[0]]
 
     @property
@@ -61,10 +61,10 @@ CPU = Place("cpu", "float32")
 
 
 def place(config: Any) -> Place:
-    """Return the device and element type of a config's `device`, `dtype` and ARITHMETIC.
+    """Return the device and element type for a config's `device`, `dtype` and ARITHMETIC.
 
-    An element type that the part or the device lacks becomes float32, and a slow one is kept; both give one warning.
-    Raises ConfigError for a device that this machine lacks.
+    An element type that the component or the device lacks becomes float32, and a slow one is kept; both print a
+    warning. Raises ConfigError for a device that this machine lacks.
     """
     arithmetic: Arithmetic = config.ARITHMETIC
     device = device_of(config.device)
@@ -83,7 +83,7 @@ def place(config: Any) -> Place:
 
 
 def device_of(device: str) -> str:
-    """Return a device's name for torch; auto = a GPU if there is one.  Raises ConfigError for a missing one."""
+    """Return a device's name for torch; auto = a GPU if there is one.  Raises ConfigError for a missing device."""
     if device == "cpu":
         return device
     import torch
@@ -129,5 +129,5 @@ def _kind(device: str) -> str:
 
 @cache
 def _warn(message: str) -> None:
-    """Print a warning, each once."""
+    """Print a warning, each message once."""
     print(f"sqa: {message}", file=sys.stderr)

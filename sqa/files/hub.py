@@ -1,4 +1,4 @@
-"""Other people's models: a local folder, or a name on the Hugging Face hub, fetched only with `download: true`."""
+"""External models: a local folder, or a name on the Hugging Face hub, downloaded only with `download: true`."""
 
 import hashlib
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from sqa.files.records import json_document
 
 
 def find_model(model: str, revision: str | None, download: bool, wanted: Sequence[str], key: str = "revision") -> Path:
-    """The folder of a model: `model` itself, or a hub name's files `wanted` (patterns), fetched only with `download`.
+    """Return the folder of a model: `model` itself, or the `wanted` files (patterns) of a hub name.
 
-    Missing: ConfigError that begins "model X not found"; a failed download: DataError.  A download needs a revision,
-    the config's `key`, because the hub's newest version changes.
+    Raises ConfigError beginning "model X not found" if it is missing, and DataError if a download fails.  A download
+    needs a revision, the config's `key`, because the hub's newest version changes.
     """
     folder = Path(model).expanduser()
     if folder.is_dir():
@@ -46,7 +46,7 @@ def find_model(model: str, revision: str | None, download: bool, wanted: Sequenc
 
 
 def unpinned(model: str, revision: str | None, download: bool, key: str = "revision") -> str:
-    """The problem of a hub model that would be downloaded without a revision; "" where there is none."""
+    """Return the problem of a hub model to be downloaded without a revision; "" if there is none."""
     if not download or revision or Path(model).expanduser().is_dir():
         return ""
     return (
@@ -57,7 +57,7 @@ def unpinned(model: str, revision: str | None, download: bool, key: str = "revis
 
 
 def commit_of(model: str, revision: str | None) -> str | None:
-    """The commit of a hub model in the local cache; None of a folder and of a missing model."""
+    """Return the commit of a hub model in the local cache; None for a folder or a missing model."""
     bundled = (DATA / "models" / model).is_dir()
     if bundled or Path(model).expanduser().exists() or find_spec("huggingface_hub") is None:
         return None
@@ -69,9 +69,9 @@ def commit_of(model: str, revision: str | None) -> str | None:
 
 
 def check_shards(folder: Path) -> None:
-    """DataError where loading a folder would read another file of weights than its own *.safetensors.
+    """Raise DataError if loading a folder would read weights from a file other than its *.safetensors.
 
-    An index of shards, or config.json, may name any file, a pickle too, which would then be loaded.
+    An index of shards, or config.json, may name any file, including a pickle, which would then be loaded.
     """
     named = {"config.json": _weights_of_config(folder)}
     named |= {path.name: _shards(path) for path in sorted(folder.glob("*.safetensors.index.json"))}
@@ -96,7 +96,7 @@ def _check_shard(path: Path) -> None:
 
 
 def _shards(index: Path) -> set[str]:
-    """The files that an index of shards names."""
+    """Return the files that an index of shards names."""
     document = json_document(index)
     weights = document.get("weight_map") if isinstance(document, dict) else None
     if not isinstance(weights, dict) or not all(isinstance(shard, str) for shard in weights.values()):
@@ -105,14 +105,14 @@ def _shards(index: Path) -> set[str]:
 
 
 def _weights_of_config(folder: Path) -> set[str]:
-    """The file of weights that a config.json names, which few do."""
+    """Return the weights file that a config.json names; few do."""
     config = json_document(folder / "config.json") if (folder / "config.json").is_file() else {}
     named = config.get("transformers_weights") if isinstance(config, dict) else None
     return set() if named is None else {str(named)}
 
 
 def files_digest(folder: Path, wanted: Sequence[str]) -> str:
-    """sha256 (hex) over names and bytes of a folder's files that match one of the patterns."""
+    """Return the sha256 (hex) over names and bytes of a folder's files that match one of the patterns."""
     total = hashlib.sha256()
     paths = {path for pattern in wanted for path in folder.glob(pattern) if path.is_file()}
     for path in sorted(paths):

@@ -1,13 +1,13 @@
-"""The kind of a log: which program wrote it, and whether it translates text or speech.
+"""Detection of a log's kind: the program that wrote it, and whether it translates text or speech.
 
 `sqa run`, `sqa latency` with and without `--facts`, and the scorers inside other programs all ask `kind_of`.  Explicit
-fields decide, never the spelling of a number or of a word:
+fields determine the kind, never the spelling of a number or a word:
 
     simulstream      "model_loading_time", or "id" with "metadata" or "total_audio_processed"    speech, seconds
     SimulStreaming   "emission_time"                                                             speech, seconds
     OmniSTEval       "emission_cu", or "docid" with "segid"                                      speech, milliseconds
     SimulEval        "prediction", "delays" or "source": an audio file as `source` is speech in milliseconds, a text as
-                     long as `source_length` is text in words; without a `source` the log does not say
+                     long as `source_length` is text in words; without a `source` the kind is unknown
 """
 
 import re
@@ -19,8 +19,8 @@ from sqa.core.errors import DataError
 from sqa.core.registry import misspelt
 
 Program = Literal["SimulEval", "simulstream", "SimulStreaming", "OmniSTEval"]
-Pieces = Literal["words", "sentencepiece", "bytes", "bpe", "characters"]  # the tokens of a log: `sqa.files.pieces`
-KEYS = ("prediction", "delays", "source")  # a line of SimulEval has one of them
+Pieces = Literal["words", "sentencepiece", "bytes", "bpe", "characters"]  # token kinds of a log: see `sqa.files.pieces`
+KEYS = ("prediction", "delays", "source")  # a line of SimulEval has at least one of them
 _AUDIO = re.compile(r"\S.*\.(wav|flac|mp3|ogg|oga|opus|m4a|aac|aiff?|wma|webm|mp4|mkv|avi|sph|pcm)", re.IGNORECASE)
 
 
@@ -28,13 +28,13 @@ class Kind(NamedTuple):
     """The kind of a log."""
 
     program: Program
-    speech: bool | None  # None: no field says so
+    speech: bool | None  # None: no field states it
 
 
 def kind_of(where: str, row: Mapping[str, Any], declared: bool | None = None) -> Kind:
-    """Return the kind of a log with this line; `declared`: whether the user calls it speech.
+    """Return the kind of a log from one line; `declared`: whether the user declares it as speech.
 
-    DataError: Another program wrote the line, its translation is speech, or two of its fields disagree.
+    Raises DataError if another program wrote the line, its translation is speech, or two of its fields disagree.
     """
     program = _program(row)
     if program is None:
@@ -59,7 +59,7 @@ def _program(row: Mapping[str, Any]) -> Program | None:
 
 
 def _source(where: str, row: Mapping[str, Any], declared: bool | None) -> tuple[bool | None, str]:
-    """Whether the source of SimulEval's line is speech, and why; None if its fields do not say."""
+    """Return whether the source of SimulEval's line is speech (None if its fields do not state it), and the reason."""
     if spoken := [key for key in ("durations", "intervals") if row.get(key)]:
         raise DataError(f"{where}: has {spoken[0]}, so its translation is speech; only logs of written words are read")
     source, length = row.get("source"), row.get("source_length")
@@ -79,12 +79,12 @@ def _source(where: str, row: Mapping[str, Any], declared: bool | None) -> tuple[
 
 
 def names_audio(source: object) -> bool:
-    """Whether a `source` is an audio file, alone or first in a list."""
+    """Return whether a `source` is an audio file, alone or first in a list."""
     file = source[0] if isinstance(source, list) and source else source
     return isinstance(file, str) and bool(_AUDIO.fullmatch(file.strip()))
 
 
 def recording_name(source: str | list[str]) -> str:
-    """The name of a recording: that of its file, without folder and ending."""
+    """Return the name of a recording: its file name without folder and extension."""
     file = source if isinstance(source, str) else source[0]
     return PurePosixPath(file.replace("\\", "/")).stem

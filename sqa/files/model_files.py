@@ -19,14 +19,14 @@ from sqa.files.atomic import held, joined_digest, write_bytes
 from sqa.files.records import parse_json
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
-MAX_BYTES = 2 << 30  # of a file of weights; no model of these kinds is larger
+MAX_BYTES = 2 << 30  # maximum size of a weights file; no model of these kinds is larger
 PACKED, PACKED_ENDS = ".zst", (".safetensors.zst", ".model.zst")
-MAX_UNPACKED = 1 << 24  # bytes of a packed tensor; a greater one has at most RATIO or TEXT_RATIO times its packed size
-RATIO, TEXT_RATIO = 100, 10  # of numbers and of texts; the bundled models reach 23 and 3
+MAX_UNPACKED = 1 << 24  # bytes of an unpacked tensor; greater ones: at most RATIO or TEXT_RATIO times the packed size
+RATIO, TEXT_RATIO = 100, 10  # limits for numbers and texts; the bundled models reach 23 and 3
 
 
 def resolve_model(model: str, prefix: str = "") -> Path:
-    """The folder of a model: the bundled <prefix><model>, else `model` as a path. ConfigError if neither exists."""
+    """Return the folder of a model: the bundled <prefix><model>, else `model` as a path; ConfigError without either."""
     bundled = DATA / "models"
     for folder in (bundled / f"{prefix}{model}", Path(model).expanduser()):
         if (folder / CONFIG).is_file():
@@ -37,18 +37,18 @@ def resolve_model(model: str, prefix: str = "") -> Path:
 
 
 def model_digest(model: str, prefix: str = "") -> str | None:
-    """sha256 (hex) of all files but the card of a bundled model or of a model's folder; None if neither exists."""
+    """Return the sha256 (hex) of a bundled model's or a folder's files, without its card; None without either."""
     folders = (DATA / "models" / model, DATA / "models" / f"{prefix}{model}", Path(model).expanduser())
     return next((files_digest(folder) for folder in folders if (folder / CONFIG).is_file()), None)
 
 
 def files_digest(folder: Path) -> str:
-    """sha256 (hex) of a model's files; its card is not one of them."""
+    """Return the sha256 (hex) of a model's files, without its card."""
     return joined_digest(model_files(folder), content)
 
 
 def model_files(folder: Path) -> list[Path]:
-    """The files of a model but its card, sorted, each by its unpacked name."""
+    """Return the files of a model except its card, sorted, by their unpacked names."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.name != "README.md")
     return sorted(path.with_suffix("") if path.name.endswith(PACKED_ENDS) else path for path in files)
 
@@ -69,7 +69,7 @@ def content(path: Path) -> bytes:
 
 
 def write_tensors(folder: Path, tensors: Mapping[str, NDArray[Any]], config: Mapping[str, Any]) -> None:
-    """Write both files whole or not at all, the config last."""
+    """Write both files atomically, the config last."""
     arrays = {name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}
     with held(folder):  # two trainings must not mix their files
         write_bytes(folder / WEIGHTS, save(arrays))
@@ -97,12 +97,12 @@ def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArr
 
 
 def folder_digest(folder: Path) -> str:
-    """sha256 over the two files."""
+    """Return the sha256 over the two files."""
     return joined_digest((folder / name for name in (CONFIG, WEIGHTS)), content)
 
 
 def pack_bytes(data: bytes) -> NDArray[Any]:
-    """Compressed bytes as a (n,) uint8 tensor."""
+    """Compress bytes into a (n,) uint8 tensor."""
     return np.frombuffer(zlib.compress(data, 9), dtype=np.uint8)
 
 
@@ -121,7 +121,7 @@ def unpack_bytes(tensor: NDArray[Any], ratio: int = RATIO) -> bytes:
 
 
 def pack_strings(strings: Sequence[str]) -> NDArray[Any]:
-    """Strings without line breaks as one compressed tensor."""
+    """Compress strings without line breaks into one tensor."""
     return pack_bytes("\n".join(strings).encode())
 
 
@@ -132,7 +132,7 @@ def unpack_strings(tensor: NDArray[Any]) -> list[str]:
 
 
 def pack_integers(array: NDArray[Any]) -> NDArray[Any]:
-    """(n,) integers in 0..2^32 - 1 as one compressed tensor: all lowest bytes first, then all second bytes, ..."""
+    """Compress (n,) integers in 0..2^32 - 1 into one tensor: all lowest bytes first, then all second bytes, ..."""
     planes = array.astype("<u4").view(np.uint8).reshape(-1, 4).T
     return pack_bytes(np.ascontiguousarray(planes).tobytes())
 
@@ -146,7 +146,7 @@ def unpack_integers(tensor: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_weights(where: object, tensors: Iterable[tuple[str, Any]]) -> None:
-    """DataError naming the first of (name, array or torch tensor) that holds a NaN or an infinity.  Integers do not."""
+    """Raise DataError naming the first (name, array or torch tensor) that holds a NaN or an infinity."""
     for name, tensor in tensors:
         sound = tensor.isfinite().all() if hasattr(tensor, "isfinite") else np.isfinite(tensor).all()
         if not bool(sound):

@@ -1,6 +1,6 @@
-"""Weights and vocabularies of bundled models packed by zstd: model.safetensors.zst, vocabulary.model.zst.
+"""Weights and vocabularies of bundled models, compressed by zstd: model.safetensors.zst, vocabulary.model.zst.
 
-Trainings write plain files.  Digests are those of the unpacked bytes, so packing a model changes no store key.
+Trainings write plain files.  Digests use the unpacked bytes, so packing a model changes no store key.
 """
 
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 from sqa.core.errors import DataError
 from sqa.core.packages import need
 
-MAX_RATIO = 16  # of the unpacked to the packed size; int8 and float16 weights reach 1.2, a vocabulary 2.4
+MAX_RATIO = 16  # limit of unpacked over packed size; int8 and float16 weights reach 1.2, a vocabulary 2.4
 
 
 def unpack(file: Path) -> bytes:

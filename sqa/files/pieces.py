@@ -1,4 +1,4 @@
-"""Words of a log whose tokens are pieces of words: the user, or a field of the log, says of which kind.
+"""Words from a log whose tokens are pieces of words; the user, or a field of the log, names the kind.
 
 sentencepiece   "▁Vien" "na": a blank is ▁; <0xC3> is a byte
 bytes           "ĠVien" "na": letters stand for bytes, as in GPT-2's vocabulary
@@ -15,12 +15,12 @@ from sqa.core.errors import DataError
 from sqa.files.logs import Pieces
 
 T = TypeVar("T")
-MOST_INITIALS = 0.25  # share of words that may begin with Ġ, which is a letter of Maltese
+MOST_INITIALS = 0.25  # maximum share of words that begin with Ġ, which is a letter of Maltese
 _BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")
 
 
 def check_words(where: str, tokens: Iterable[str], pieces: Pieces | None) -> None:
-    """Refuse tokens that cannot be of their kind, or that look like pieces if the user does not say which kind."""
+    """Refuse tokens that do not fit their kind, or that look like pieces if the user names no kind."""
     if pieces == "bytes" and (wrong := [token for token in tokens if not set(token) <= _BYTE_OF.keys()]):
         raise DataError(f"{where}: the token {wrong[0][:40]!r} has letters that stand for no byte (`pieces: bytes`)")
     if pieces is not None:
@@ -42,7 +42,7 @@ def _hint(where: str, token: str, kind: str) -> str:
 
 
 def joiner(pieces: Pieces | None) -> Callable[[Sequence[str]], str]:
-    """The text of tokens of a kind."""
+    """Return a function from tokens of a kind to their text."""
     return _JOINERS[pieces or "words"]
 
 
@@ -54,15 +54,15 @@ def words_at(
     pieces: Pieces | None,
     spm: Sequence[str] | None = None,
 ) -> tuple[list[str], list[T]]:
-    """The words of a log's prediction, each with the time of its last piece.
+    """Return the words of a log's prediction, each with the time of its last piece.
 
     Args:
         where: The place of the line, "FILE:LINE".
         prediction: The line's `prediction`.
         times: A time for each word, or for each piece.
         key: The name of the times in the log.
-        pieces: Of which kind the tokens of `prediction` are.
-        spm: The line's `prediction_spm`, SentencePiece's pieces of `prediction`, for which the times are.
+        pieces: Kind of the tokens of `prediction`.
+        spm: The line's `prediction_spm`, SentencePiece's pieces of `prediction`, to which the times belong.
 
     Raises:
         DataError: There are more or fewer times than tokens, or the tokens are of another kind.
@@ -105,7 +105,7 @@ def _letters(match: re.Match[str]) -> str:
 
 
 def _byte_letters() -> dict[str, int]:
-    """letter -> byte, as GPT-2 writes bytes: visible ones of Latin-1 as they are, the others from U+0100 on."""
+    """Return letter -> byte in GPT-2's spelling: visible Latin-1 characters unchanged, the others from U+0100 on."""
     visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(256) if byte not in visible]
     return {chr(byte): byte for byte in visible} | {chr(256 + i): byte for i, byte in enumerate(hidden)}

@@ -1,6 +1,6 @@
 """Models of the package `transformers` in local folders.
 
-Weights are read from safetensors only, nothing is fetched, and no code that comes with a model is run.
+Weights are read only from safetensors, nothing is downloaded, and no code in a model's folder is run.
 """
 
 from importlib import import_module
@@ -12,7 +12,7 @@ from sqa.files.hub import check_shards
 from sqa.files.model_files import check_weights
 from sqa.files.records import parse_json
 
-LARGEST = 1 << 22  # of any size in a configuration
+LARGEST = 1 << 22  # maximum of any size in a configuration
 _LOCAL = {"local_files_only": True, "trust_remote_code": False}
 _FAILURES = (ValueError, OSError, LookupError, TypeError, RuntimeError, ImportError, AttributeError, ArithmeticError)
 _SIZES = ("layers", "layer", "_size", "_dim", "_model", "_heads", "position_embeddings")
@@ -20,7 +20,7 @@ WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")  # files of a model on 
 
 
 def check_folder(folder: Path) -> str:
-    """The model_type of a folder; DataError for one without a model's config.json or weights that may be read."""
+    """Return the model_type of a folder; raises DataError without a model's config.json or readable weights."""
     try:
         config = parse_json((folder / "config.json").read_bytes())
     except FileNotFoundError as error:
@@ -39,7 +39,7 @@ def check_folder(folder: Path) -> str:
 def _check_sizes(folder: Path) -> None:
     """Raise DataError for more layers than there are weights, and for other sizes above LARGEST.
 
-    `transformers` makes every layer of a configuration before it looks at the weights.
+    `transformers` allocates every layer of a configuration before it reads the weights.
     """
     from safetensors import safe_open
 
@@ -58,7 +58,7 @@ def _check_sizes(folder: Path) -> None:
 
 
 def load_pretrained(folder: Path, architecture: str, kind: str, dtype: str = "float32") -> tuple[Any, Any]:
-    """Tokenizer and model of a folder, see `load_weights`.  DataError for two that do not belong together."""
+    """Return tokenizer and model of a folder, see `load_weights`; raises DataError if they do not belong together."""
     model = load_weights(folder, architecture, kind, dtype)
     loader: Any = import_module("transformers").AutoTokenizer
     try:
@@ -73,10 +73,10 @@ def load_pretrained(folder: Path, architecture: str, kind: str, dtype: str = "fl
 
 
 def load_weights(folder: Path, architecture: str, kind: str, dtype: str = "float32") -> Any:
-    """The model of a folder in eval mode on the CPU.
+    """Return the model of a folder in eval mode on the CPU.
 
-    `architecture` is one of transformers' classes ("AutoModelForCausalLM"), `kind` what messages call the model ("a
-    reader").  DataError for weights that cannot be loaded, are not those of the configuration or not finite.
+    `architecture` is one of transformers' classes ("AutoModelForCausalLM"), and `kind` names the model in messages ("a
+    reader").  Raises DataError for weights that cannot be loaded, do not match the configuration or are not finite.
     """
     import torch
     from safetensors import SafetensorError
@@ -85,7 +85,7 @@ def load_weights(folder: Path, architecture: str, kind: str, dtype: str = "float
     logging = transformers.utils.logging
     check_folder(folder)
     verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()  # it would list every weight that is missing or left over; one line does
+    logging.set_verbosity_error()  # it would list every missing or unused weight; the error takes one line
     try:
         _check_sizes(folder)
         model, loading = getattr(transformers, architecture).from_pretrained(

@@ -1,4 +1,4 @@
-"""Worker processes: they end with the process that they work for."""
+"""Worker processes that end with their parent process."""
 
 import os
 from multiprocessing import parent_process
@@ -7,10 +7,10 @@ from threading import Thread
 
 
 def end_with_parent() -> None:
-    """Called at a worker's start: end this process when its parent ends, even by kill -9.
+    """End this process when its parent ends, even by kill -9; call it when a worker starts.
 
-    The parent holds one end of a pipe, which the system closes with it.  Without a parent of `multiprocessing` nothing
-    happens.  Files are written whole or not at all, so an end at any moment corrupts none.
+    The parent holds one end of a pipe, which the system closes when the parent ends.  Without a parent of
+    `multiprocessing` nothing happens.  Files are written atomically, so an end at any moment corrupts none.
     """
     parent = parent_process()
     if parent is not None:
@@ -19,4 +19,4 @@ def end_with_parent() -> None:
 
 def _end_after(sentinel: int) -> None:
     wait([sentinel])
-    os._exit(1)  # the queue to a dead parent would block every tidier end
+    os._exit(1)  # the queue to a dead parent would block any cleaner exit

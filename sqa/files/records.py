@@ -1,4 +1,4 @@
-"""The one reader of JSON, JSON lines, TSV and plain lines that others wrote, also packed by zstd or gzip.
+"""Reader of external JSON, JSON lines, TSV and plain lines, also compressed by zstd or gzip.
 
 The same rules hold for every file: a byte order mark at its beginning is dropped, lines end with \\n or \\r\\n, blank
 lines of JSON lines are skipped, and in a record a number such as 6.0 is the whole number 6.  Depth, size, numbers and
@@ -20,33 +20,33 @@ from sqa.core import answers
 from sqa.core.errors import DataError
 
 T = TypeVar("T")
-Packing = tuple[str, Callable[[], Any], type[Exception]]  # name, what begins a frame, its error
+Packing = tuple[str, Callable[[], Any], type[Exception]]  # name, function that starts a frame, its error class
 MAX_LINE = 1 << 28  # bytes
-MAX_UNPACKED = (
-    1 << 26
-)  # bytes that a packed file of any size may hold; a greater one at most GREATEST_RATIO times its size
-GREATEST_RATIO = 200  # natural text compresses to a tenth
+MAX_UNPACKED = 1 << 26  # limit for a packed file of any size; larger contents may have GREATEST_RATIO times its size
+GREATEST_RATIO = 200  # natural text compresses to about a tenth
 MAX_DEPTH = 100  # nested lists and objects
 PACKED = (".zst", ".gz")
-GREATEST_WHOLE = (1 << 63) - 1  # the range of numpy and of the columns of a trace
-_MANY_DIGITS = re.compile(r"[0-9]{19}")  # every greater integer has at least as many
-_EXACT_FLOATS = 1 << 53  # up to here every whole number is a float64
-_SHOWN = 40  # characters of a numeral or of a key in a message
+GREATEST_WHOLE = (1 << 63) - 1  # range of numpy and of the columns of a trace
+_MANY_DIGITS = re.compile(r"[0-9]{19}")  # every greater integer has at least as many digits
+_EXACT_FLOATS = 1 << 53  # every whole number up to this limit is a float64
+_SHOWN = 40  # characters of a numeral or a key shown in a message
 _CHUNK = 1 << 20  # bytes
-_PIECE = 1 << 12  # bytes given to the decompressor at once: what comes out of them fits into memory
+_PIECE = 1 << 12  # bytes passed to the decompressor at once, so that its output fits into memory
 
 
 # ------------------------------------------------------------------------------------------------------------- JSON
 
 
 def parse_json(text: str | bytes, whole: bool = False) -> Any:
-    """The value of a JSON text, bytes being UTF-8 with or without a byte order mark.
+    """Return the value of a JSON text; bytes are UTF-8 with or without a byte order mark.
 
-    whole: a number such as 6.0 becomes an int, since many programs write whole numbers so.
+    Args:
+        whole: Convert a number such as 6.0 to an int, since many programs write whole numbers so.
 
-    ValueError, one line saying what and where: "not JSON: ..." for invalid syntax (NaN and numbers beyond float64
-    included); bytes that are not UTF-8; a repeated key of an object; an integer of more than 64 bits; lists and objects
-    more than MAX_DEPTH deep; a text with half a surrogate pair, which cannot be encoded.
+    Raises:
+        ValueError: One line with problem and place.  "not JSON: ..." for invalid syntax (including NaN and numbers
+            beyond float64); further for bytes that are not UTF-8, a repeated key, an integer of more than 64 bits,
+            nesting deeper than MAX_DEPTH, and an unpaired surrogate.
     """
     if isinstance(text, bytes):
         try:
@@ -63,7 +63,7 @@ def parse_json(text: str | bytes, whole: bool = False) -> Any:
         raise ValueError(f"lists and objects lie more than {MAX_DEPTH} deep in one another") from None
     if text.count("[") + text.count("{") > MAX_DEPTH:
         _check_depth(value)
-    if "\\u" in text:  # only an escape can be half a surrogate pair
+    if "\\u" in text:  # only an escape can be an unpaired surrogate
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
@@ -103,7 +103,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _HOOKS: dict[str, Any] = {"object_pairs_hook": _object, "parse_constant": _refuse_constant}
-_DECODERS = {  # by `whole`, and whether there may be an integer beyond the limit
+_DECODERS = {  # by `whole`, and whether an integer may exceed the limit
     (whole, long): json.JSONDecoder(**_HOOKS, parse_float=parse, parse_int=_integer if long else int)
     for whole, parse in ((False, _float), (True, _whole))
     for long in (False, True)
@@ -124,12 +124,12 @@ def _check_depth(value: Any) -> None:
 
 
 def suffix(path: Path) -> str:
-    """The suffix of a file's name without that of its packing: ".jsonl" for a.jsonl.gz."""
+    """Return the suffix of a file's name without that of its packing: ".jsonl" for a.jsonl.gz."""
     return (path.with_suffix("") if path.suffix in PACKED else path).suffix
 
 
 def chunks(path: Path) -> Iterator[bytes]:
-    """The file's bytes in pieces, unpacked if its name ends in .zst or .gz.  Unreadable or truncated: DataError."""
+    """Yield the file's bytes in pieces, unpacked if its name ends in .zst or .gz; DataError if unreadable."""
     try:
         with path.open("rb") as file:
             raw = iter(lambda: file.read(_CHUNK), b"")
@@ -175,18 +175,18 @@ def _zstd(path: Path) -> Packing:
 
 
 def lines(path: Path) -> Iterator[str]:
-    """The file's lines without their line ends, see `lines_of`."""
+    """Yield the file's lines without their line ends, see `lines_of`."""
     return lines_of(chunks(path), str(path))
 
 
 def lines_of(pieces: Iterable[bytes], name: str) -> Iterator[str]:
-    """The lines of UTF-8 text that comes in pieces, without their line ends and without a byte order mark.
+    """Yield the lines of UTF-8 text that comes in pieces, without line ends and byte order mark.
 
     Lines end with \\n or \\r\\n.  Any other \\r is a DataError; U+0085, U+2028 and U+2029 are blanks within a line, as
-    `str.split` has them.  `name` names the text in messages.
+    in `str.split`.  `name` names the text in messages.
     """
     number = 1
-    parts: list[bytes] = []  # of the line that is being read
+    parts: list[bytes] = []  # parts of the current line
     size = 0
     for piece in pieces:
         first, *others = piece.split(b"\n")
@@ -215,7 +215,7 @@ def _decode(name: str, line: bytes, number: int) -> str:
 
 
 def json_document(path: Path, whole: bool = False) -> Any:
-    """The JSON document in the file; `whole` as in `parse_json`."""
+    """Return the JSON document in the file; `whole` as in `parse_json`."""
     try:
         return parse_json(b"".join(chunks(path)), whole)
     except ValueError as error:
@@ -223,17 +223,17 @@ def json_document(path: Path, whole: bool = False) -> Any:
 
 
 def json_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """One JSON object a line; blank lines are skipped."""
+    """Yield one JSON object per line; blank lines are skipped."""
     return (record for _, record in numbered_lines(path))
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The same with the number of each line, from 1."""
+    """Yield the number (from 1) and the JSON object of each line."""
     return numbered(lines(path), str(path))
 
 
 def numbered(rows: Iterable[str], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The same from lines of text; `name` names the text in messages."""
+    """Yield the number and the JSON object of each line of text; `name` names the text in messages."""
     for number, line in enumerate(rows, 1):
         if not line.strip():
             continue
@@ -247,7 +247,7 @@ def numbered(rows: Iterable[str], name: str) -> Iterator[tuple[int, dict[str, An
 
 
 def listed(path: Path) -> list[dict[str, Any]]:
-    """The objects of a JSON list, or of the list under "questions"."""
+    """Return the objects of a JSON list, or of the list under "questions"."""
     document = json_document(path, whole=True)
     listed = document.get("questions") if isinstance(document, dict) else document
     if not isinstance(listed, list):
@@ -259,7 +259,7 @@ def listed(path: Path) -> list[dict[str, Any]]:
 
 
 def table(path: Path, columns: int) -> Iterator[tuple[str, ...]]:
-    """The rows of a tab-separated file without header; a row with another number of columns is a DataError."""
+    """Yield the rows of a tab-separated file without header; raises DataError for a row of another column count."""
     for number, line in enumerate(lines(path), 1):
         row = tuple(line.split("\t"))
         if len(row) != columns:
@@ -268,7 +268,10 @@ def table(path: Path, columns: int) -> Iterator[tuple[str, ...]]:
 
 
 def converted(where: str, record: object, kind: type[T], strict: bool = True) -> T:
-    """A record as a msgspec type; `where` names it in the DataError.  strict=False: numbers and truths may be texts."""
+    """Convert a record to a msgspec type; `where` names it in the DataError.
+
+    With strict=False, numbers and booleans may be texts.
+    """
     try:
         return convert(record, kind, strict=strict)
     except ValidationError as error:
@@ -276,14 +279,14 @@ def converted(where: str, record: object, kind: type[T], strict: bool = True) ->
 
 
 def text_of(where: str, field: str, value: object) -> str:
-    """A text of a record; `where` names the record in the DataError about any other value."""
+    """Return a text of a record; raises DataError, naming the record by `where`, for any other value."""
     if not isinstance(value, str):
         raise DataError(f"{where}.{field}: expected a text, got {'nothing' if value is None else repr(value)[:60]}")
     return value
 
 
 def name_of(where: str, field: str, value: object) -> str:
-    """An identifier of a record, a text or a whole number, as a text; any other value: DataError."""
+    """Return an identifier of a record, a text or a whole number, as a text; raises DataError for any other value."""
     if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
         raise DataError(f"{where}.{field}: expected a text or a whole number, got {repr(value)[:60]}")
     text = str(value)

@@ -1,10 +1,10 @@
 """Storage backends for several machines; the backend of one machine is `LocalFolder` (sqa/files/store.py).
 
-    SharedFolder()       a network file system, without locks, which such systems often lack or fake
+    SharedFolder()       a network file system, without locks, which are often missing or unreliable there
     Objects("s3")        any object storage that fsspec supports (S3 with s3fs, memory:// in tests), without locks
 
-In each of them a file appears whole or not at all.  Two writers without a lock write the same bytes, because a path
-names everything that the bytes depend on; so the second one changes nothing.
+Every backend writes files atomically.  Two writers without a lock write the same bytes, because a path identifies
+everything that the bytes depend on; so the second writer changes nothing.
 """
 
 import os
@@ -26,7 +26,7 @@ WAITS = (0.1, 0.4, 1.5, 5.0, 15.0, 40.0)  # seconds to wait for another machine'
 
 @dataclass(frozen=True, slots=True)
 class SharedFolder(Backend):
-    """A folder that several machines see, without locks."""
+    """A folder shared by several machines, without locks."""
 
     def read(self, path: Path) -> bytes:
         """Return a file's bytes; wait up to 62 s for a missing file, which another machine may just have written."""
@@ -43,7 +43,7 @@ class SharedFolder(Backend):
 
         Writers of one file share that folder.  The first writer to finish removes it, with the remains of killed
         writers.  A second writer may lose its partial file then, but the same bytes are at `path`.  A writer that is
-        killed after the move leaves the folder empty, which no reader looks into.
+        killed after the move leaves an empty folder, which no reader opens.
         """
         writing = path.with_name(f".{path.name}.partial")
         partial = writing / uuid4().hex[:12]
@@ -58,16 +58,16 @@ class SharedFolder(Backend):
             if not path.is_file():
                 raise
         finally:
-            with suppress(OSError):  # after an error; else it has moved
+            with suppress(OSError):  # the file exists only after an error; else it has moved
                 partial.unlink()
         shutil.rmtree(writing, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Objects(Backend):
-    """Object storage by fsspec.  Its keys and endpoint come from the environment, never with a task.
+    """Object storage by fsspec.  Its keys and endpoint come from the environment, never from a task.
 
-    Refusals of the storage are DataErrors; a missing object is a FileNotFoundError.
+    Raises DataError if the storage refuses a request, and FileNotFoundError for a missing object.
     """
 
     protocol: str  # "s3", "gs", "memory", ...
@@ -101,7 +101,7 @@ class Objects(Backend):
             return bytes(system.cat_file(name))
 
     def write(self, path: Path, data: bytes) -> None:
-        """Put an object, which object storage does whole or not at all."""
+        """Put an object, which object storage does atomically."""
         with self._system(path) as (system, name):
             system.pipe_file(name, data)
 
@@ -109,7 +109,7 @@ class Objects(Backend):
 def shared(url: str) -> tuple[Path, Backend]:
     """Return root and backend of a store for several machines: a folder, or a URL such as s3://bucket/folder.
 
-    An unknown protocol, or one whose package is missing: ConfigError.
+    Raises ConfigError for an unknown protocol, or if its package is missing.
     """
     protocol, separator, path = url.partition("://")
     if not separator or protocol == "file":

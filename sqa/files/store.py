@@ -1,14 +1,14 @@
-"""Store of stage results in files, keyed by everything that can change them.
+"""Store of stage results in files, keyed by everything that can change the results.
 
     <root>/store/<stage>/<key>/manifest.json        what the key was made from
-    <root>/store/<stage>/<key>/parts.json       the same part by part, for `sqa store explain`; a later run adds it
+    <root>/store/<stage>/<key>/parts.json       the same inputs in parts, for `sqa store explain`; a later run adds it
     <root>/store/<stage>/<key>/block-0003.npz   the rows of the fourth block of questions
     <root>/store/questions/<fingerprint>/questions.jsonl   the questions of runs, read without their data set
 
-`numpy.load` opens a block: NAME has a column's values (of texts, indices), NAME.offsets where its lists begin,
-NAME.words its texts as JSON, and `about` the metadata; a checksum at the end ensures that no changed byte is read.
+`numpy.load` opens a block: NAME holds a column's values (indices for texts), NAME.offsets the starts of its lists,
+NAME.words its texts as JSON, and `about` the metadata.  A checksum at the end detects changed bytes.
 
-The key is the sha256 of everything that can change the rows, so an existing file is never made again and a killed run
+The key is the sha256 of everything that can change the rows, so an existing file is never recomputed and a killed run
 continues with the missing blocks.  No file holds a time or a random value: the same inputs give the same bytes.
 """
 
@@ -37,17 +37,17 @@ from sqa.files.atomic import held, write_bytes
 from sqa.files.records import GREATEST_RATIO, MAX_UNPACKED, parse_json
 
 PARTS = "parts.json"  # beside a stage's blocks
-_DIGEST = 64  # hex digits of the sha256 of all before them: the comment of the archive
+_DIGEST = 64  # hex digits of the sha256 of all preceding bytes: the comment of the archive
 
 
 def digest(value: Any) -> str:
-    """sha256 (hex) of a value's canonical JSON: sorted keys, no blanks, UTF-8."""
+    """Return the sha256 (hex) of a value's canonical JSON: sorted keys, no blanks, UTF-8."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def dataset_fingerprint(questions: Iterable[Question]) -> str:
-    """sha256 (hex) over the questions as JSON lines with named fields, in order."""
+    """Return the sha256 (hex) over the questions as JSON lines with named fields, in order."""
     total = hashlib.sha256()
     for question in questions:
         total.update(encode(question) + b"\n")
@@ -56,18 +56,18 @@ def dataset_fingerprint(questions: Iterable[Question]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Everything that a stage's rows depend on.  `key` names its folder."""
+    """The inputs that determine a stage's rows; `key` names its folder."""
 
     name: str  # "translate", "guess", "buzz", "score"
     implementation: str  # "module:attribute" or the metrics' signatures
     fingerprint: str  # of the component: weights, code version, config
-    upstream: tuple[str, ...]  # keys of the stages it reads
+    upstream: tuple[str, ...]  # keys of the stages that it reads
     dataset: str  # fingerprint of the questions
     block_size: int  # questions per block
 
     @property
     def key(self) -> str:
-        """64 hex digits."""
+        """Return 64 hex digits."""
         return digest(self.inputs())
 
     def inputs(self) -> dict[str, Any]:
@@ -80,31 +80,31 @@ class Backend(Protocol):
     """Storage backend interface; the default methods are those of a folder without locks."""
 
     def names(self, folder: Path) -> set[str]:
-        """The files in a folder; none of a missing folder."""
+        """Return the file names in a folder; empty if the folder is missing."""
         try:
             return {entry.name for entry in os.scandir(folder) if entry.is_file()}
         except FileNotFoundError:
             return set()
 
     def exists(self, path: Path) -> bool:
-        """Whether a file exists."""
+        """Return whether a file exists."""
         return path.is_file()
 
     def read(self, path: Path) -> bytes:
-        """A file's bytes.  Missing: FileNotFoundError."""
+        """Return a file's bytes; raises FileNotFoundError if it is missing."""
         return path.read_bytes()
 
     def write(self, path: Path, data: bytes) -> None:
-        """Write a file, whole or not at all."""
+        """Write a file atomically."""
 
     def hold(self, folder: Path) -> AbstractContextManager[Any]:
-        """A context in which no other process works in the folder, where the backend has locks."""
+        """Return a context in which no other process works in the folder, if the backend has locks."""
         return nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
 class LocalFolder(Backend):
-    """Backend of one machine, whose folders are locked by `flock` while a stage is made."""
+    """Backend of one machine, which locks folders by `flock` while a stage is computed."""
 
     def write(self, path: Path, data: bytes) -> None:
         write_bytes(path, data)
@@ -115,40 +115,40 @@ class LocalFolder(Backend):
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Stage results below a root.  The constructor reads and writes nothing."""
+    """Stage results below a root; the constructor reads and writes nothing."""
 
     root: Path
     backend: Backend = field(default_factory=LocalFolder)
 
     def folder(self, stage: Stage) -> Path:
-        """The folder of a stage's blocks."""
+        """Return the folder of a stage's blocks."""
         return self.root / "store" / stage.name / stage.key
 
     def block(self, stage: Stage, index: int) -> Path:
-        """The file of one block."""
+        """Return the file of one block."""
         return self.folder(stage) / f"block-{index:04d}.npz"
 
     def missing(self, stage: Stage, blocks: int) -> list[int]:
-        """The indices below `blocks` of blocks that do not exist yet."""
+        """Return the indices below `blocks` of missing blocks."""
         names = self.backend.names(self.folder(stage))
         return [index for index in range(blocks) if self.block(stage, index).name not in names]
 
     def has(self, stage: Stage, index: int) -> bool:
-        """Whether a block exists."""
+        """Return whether a block exists."""
         return self.backend.exists(self.block(stage, index))
 
     def write(self, stage: Stage, index: int, table: Table) -> None:
-        """Write one block, whole or not at all."""
+        """Write one block atomically."""
         metadata = {"key": stage.key, "stage": stage.name, "block": str(index)}
         self.backend.write(self.block(stage, index), table_bytes(table, metadata))
 
     def read(self, stage: Stage, index: int, schema: Schema) -> Table:
-        """Read one block.  A truncated, damaged or foreign file: DataError naming it."""
+        """Read one block; raises DataError naming the file if it is truncated, damaged or foreign."""
         wanted = {"key": stage.key, "block": str(index)}
         return read_table(self.block(stage, index), schema, wanted, self.backend.read)
 
     def stage(self, name: str, key: str) -> Stage:
-        """The stage of a key, from the manifest beside its blocks.  Missing or damaged: DataError."""
+        """Return the stage of a key, from the manifest beside its blocks; DataError if it is missing or damaged."""
         manifest = self.root / "store" / name / key / "manifest.json"
         try:
             inputs = parse_json(self.backend.read(manifest))
@@ -165,7 +165,7 @@ class Store:
         return stage
 
     def parts(self, stage: Stage) -> dict[str, str]:
-        """Return what `describe` wrote; empty if nothing was written.  Damaged: DataError."""
+        """Return the parts that `describe` wrote; empty if there are none.  Raises DataError if they are damaged."""
         path = self.folder(stage) / PARTS
         try:
             return {str(part): str(value) for part, value in parse_json(self.backend.read(path)).items()}
@@ -175,7 +175,7 @@ class Store:
             raise DataError(f"{path}: damaged ({error}); delete it and run the config again") from error
 
     def questions(self, fingerprint: str) -> Path:
-        """The file of questions that `keep` writes."""
+        """Return the file of questions that `keep` writes."""
         return self.root / "store" / "questions" / fingerprint / "questions.jsonl"
 
     def keep(self, questions: Sequence[Question]) -> str:
@@ -198,13 +198,13 @@ class Store:
 
     @contextmanager
     def working_on(self, stage: Stage) -> Iterator[None]:
-        """Hold the stage's folder: a second run of the same stage waits until the blocks are made."""
+        """Hold the stage's folder, so that a second run of the same stage waits until the blocks are computed."""
         with self.backend.hold(self.folder(stage)):
             self.describe(stage)
             yield
 
     def describe(self, stage: Stage, parts: Callable[[], Mapping[str, str]] | None = None) -> None:
-        """Write what the stage's key was made from, and its `parts`, unless the files exist."""
+        """Write the inputs of the stage's key, and its `parts`, unless the files exist."""
         for name, values in (("manifest.json", stage.inputs), (PARTS, parts)):
             path = self.folder(stage) / name
             if values is not None and not self.backend.exists(path):
@@ -213,16 +213,16 @@ class Store:
 
 
 def blocks_of(questions: Sequence[Question], size: int) -> list[Sequence[Question]]:
-    """The questions in blocks of `size`, the last one shorter."""
+    """Return the questions in blocks of `size`; the last one may be shorter."""
     return [questions[start : start + size] for start in range(0, len(questions), size)]
 
 
 class Traces(Sequence[QuestionTrace]):
-    """The traces of a run in question order, read from the store a block at a time."""
+    """The traces of a run in question order, read from the store one block at a time."""
 
     def __init__(self, store: Store, blocks: Sequence[Sequence[Question]], stages: Mapping[str, Stage]) -> None:
         self._store, self._blocks, self._stages = store, blocks, stages
-        self._size = len(blocks[0]) if blocks else 1  # questions of every block but the last
+        self._size = len(blocks[0]) if blocks else 1  # questions per block, except the last block
         self._cached: tuple[int, list[QuestionTrace]] = (-1, [])  # the block that was indexed last
 
     def __len__(self) -> int:
@@ -245,7 +245,7 @@ class Traces(Sequence[QuestionTrace]):
         return self._cached[1][offset]
 
     def block(self, index: int) -> list[QuestionTrace]:
-        """The traces of one block of questions, all stages joined and checked."""
+        """Return the traces of one block of questions, with all stages joined and checked."""
         questions = self._blocks[index]
         stages = [self._stages.get(name) for name in ROWS]
         emissions, guesses, buzzes = (
@@ -258,7 +258,7 @@ class Traces(Sequence[QuestionTrace]):
             raise DataError(f"{paths}: {error}; delete them and run again") from error
 
 
-# stage -> its columns, and what makes rows of them by question id; in the order of a trace
+# stage -> its columns, and the function that groups its rows by question id; in the order of a trace
 ROWS: Mapping[str, tuple[Schema, Callable[[Table], dict[str, Any]]]] = {
     "translate": (tr.EMISSIONS, tr.emissions_rows),
     "guess": (tr.GUESSES, tr.guesses_rows),
@@ -283,7 +283,7 @@ def read_rows(store: Store, stage: Stage, index: int, block: Sequence[Question])
 
 
 def write_table(path: Path, table: Table, metadata: Mapping[str, str]) -> None:
-    """Write the file of `table_bytes`, whole or not at all."""
+    """Write the file of `table_bytes` atomically."""
     write_bytes(path, table_bytes(table, metadata))
 
 
@@ -302,7 +302,7 @@ def table_bytes(table: Table, metadata: Mapping[str, str]) -> bytes:
         for name, array in arrays.items():
             member = BytesIO()
             np.lib.format.write_array(member, array, allow_pickle=False)
-            archive.writestr(ZipInfo(f"{name}.npy"), member.getvalue(), ZIP_DEFLATED)  # ZipInfo: of no time
+            archive.writestr(ZipInfo(f"{name}.npy"), member.getvalue(), ZIP_DEFLATED)  # ZipInfo: without a time
     data = file.getvalue()[:-2] + _DIGEST.to_bytes(2, "little")  # an archive ends with the length of its comment
     return data + hashlib.sha256(data).hexdigest().encode()
 
@@ -310,7 +310,7 @@ def table_bytes(table: Table, metadata: Mapping[str, str]) -> bytes:
 def read_table(
     path: Path, schema: Schema, metadata: Mapping[str, str], read: Callable[[Path], bytes] = Path.read_bytes
 ) -> Table:
-    """Read a table written by `write_table` with this schema and metadata; else DataError with the remedy."""
+    """Read a table that `write_table` wrote with this schema and metadata; else raise DataError with the remedy."""
     remedy = "delete it and run again"
     try:
         table, about = _unpacked(read(path))
@@ -332,7 +332,7 @@ def read_table(
 
 
 def _unsound(table: Table) -> str:
-    """Return the name of the first column whose values, lists or number of rows are not sound; empty if all are."""
+    """Return the name of the first column with invalid values, lists or number of rows; empty if all are valid."""
     rows = len(next(iter(table.values())).values)
     lists = next((column.offsets for column in table.values() if column.offsets is not None), None)
     for name, column in table.items():
@@ -360,7 +360,7 @@ def _json_array(value: object) -> NDArray[np.uint8]:
 
 
 def _array(data: bytes) -> NDArray[Any]:
-    """Return the array (n,) of an .npy file's bytes; ValueError if they are fewer or more than its shape says."""
+    """Return the array (n,) of an .npy file's bytes; raises ValueError if the bytes do not fit its shape."""
     file = BytesIO(data)
     np.lib.format.read_magic(file)
     shape, _, dtype = np.lib.format.read_array_header_1_0(file)

@@ -1,13 +1,13 @@
-"""YAML files as plain values: each key once, of a size and depth that a person writes.  Typed: sqa/pipeline/config.py.
+"""YAML files as plain values with unique keys and limited size and depth; sqa/pipeline/config.py adds types.
 
-Several configs may share a file, each under a name: `FILE.yaml:NAME` wherever a config is named.
+Several configs may share a file, each under a name: `FILE.yaml:NAME` works wherever a config is named.
 
     entries:
       small: {output: a, network: {width: 10, depth: 2}}
       wide: {like: small, output: b, network: {width: 50}}     network is {width: 50, depth: 2}
 
-An entry `like` another has that one's keys and values under its own.  Mappings are merged key by key, but a mapping
-that names its component (`name`) replaces the whole.
+An entry `like` another inherits its keys and values and overrides them by its own.  Mappings are merged key by key, but
+a mapping that names its component (`name`) replaces the whole mapping.
 """
 
 import re
@@ -24,7 +24,7 @@ from sqa.core.schema import kind_of
 from sqa.files.records import GREATEST_WHOLE
 
 MAX_TEXT = 4 << 20  # characters of a document
-MAX_NODES = 100_000  # values of a document, aliases written out
+MAX_NODES = 100_000  # values of a document, with aliases expanded
 MAX_DEPTH = 60  # nested lists and mappings
 ENTRIES, LIKE = "entries", "like"
 _PLAIN = frozenset({"null", "bool", "int", "float", "str", "seq", "map", "merge"})
@@ -32,7 +32,7 @@ _SUFFIXES = (".yaml", ".yml")
 
 
 def parse_yaml(text: str) -> Any:
-    """The value of a YAML document.  Invalid, too large or too deep: ValueError, one line with the position."""
+    """Return the value of a YAML document; raises a one-line ValueError with the position if it is invalid or large."""
     if len(text) > MAX_TEXT:
         raise ValueError(f"not valid YAML: more than {MAX_TEXT} characters")
     try:
@@ -52,13 +52,13 @@ def _told(error: Exception) -> str:
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML without exponential aliases, values of other kinds, repeated keys, and 1e-3 read as text."""
+    """PyYAML loader without exponential aliases, other kinds of values, repeated keys, or 1e-3 read as text."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._depth = 0
-        self._nodes = 0  # composed so far
-        self._sizes: dict[int, int] = {}  # id of a composed node -> values in it, aliases written out
+        self._nodes = 0  # nodes composed so far
+        self._sizes: dict[int, int] = {}  # id of a composed node -> number of values in it, with aliases expanded
 
     def compose_node(self, parent: Any, index: Any) -> Node | None:
         """Count values and depth while PyYAML composes a node."""
@@ -66,7 +66,7 @@ class _Loader(yaml.SafeLoader):
         start = event.start_mark
         self._depth += 1
         self._nodes += 1
-        if self._nodes > MAX_NODES:  # before the list that they stand in has ended
+        if self._nodes > MAX_NODES:  # fail before the enclosing list has ended
             raise _problem(f"more than {MAX_NODES} values", start)
         if self._depth > MAX_DEPTH:
             raise _problem(f"lists and mappings lie more than {MAX_DEPTH} deep", start)
@@ -85,7 +85,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Refuse repeated keys, of which PyYAML takes the last one."""
+        """Refuse repeated keys, because PyYAML silently takes the last one."""
         keys = set()
         for key_node, _ in node.value:
             if isinstance(key_node, ScalarNode):
@@ -102,7 +102,7 @@ def _children(node: Node) -> list[Node]:
 
 
 def _check_kind(node: Node) -> None:
-    """Refuse other than plain kinds, integers of 64 bits and text that can be encoded."""
+    """Refuse values that are not of plain kinds, integers over 64 bits and text that cannot be encoded."""
     kind = node.tag.removeprefix("tag:yaml.org,2002:")
     if kind not in _PLAIN:
         raise _problem(f"a {kind} is not taken; put text in quotes", node.start_mark)
@@ -115,7 +115,7 @@ def _check_kind(node: Node) -> None:
 
 
 def _misread(kind: str, text: str) -> str:
-    """The problem of a number that YAML reads otherwise than its author, or that has more than 64 bits; else ""."""
+    """Return the problem of a number that YAML reads differently from its author, or over 64 bits; else ""."""
     digits = text.lstrip("+-").replace("_", "")
     if ":" in text and kind != "str":
         return f"{text} would be a number to base 60; write it to base 10, or text in quotes"
@@ -139,26 +139,27 @@ _Loader.add_implicit_resolver(
 
 
 def split_entry(path: Path) -> tuple[Path, str | None]:
-    """The file, and the name of its entry if one is named."""
+    """Return the file, and the name of its entry if one is named."""
     file, colon, name = str(path).rpartition(":")
     return (Path(file), name) if colon and Path(file).suffix in _SUFFIXES else (path, None)
 
 
 def is_config(text: str) -> bool:
-    """Whether this names a YAML file, or an entry of one."""
+    """Return whether this names a YAML file, or an entry of one."""
     return split_entry(Path(text))[0].suffix in _SUFFIXES
 
 
 def name_of(path: Path) -> str:
-    """The name of a config that gives none: its entry, else its file."""
+    """Return the default name of a config: its entry, else its file."""
     file, entry = split_entry(path)
     return entry or file.stem
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file, or in an entry of one.
+    """Return the mapping in a YAML file, or in an entry of one.
 
-    ConfigError: unreadable, not UTF-8 or YAML, a repeated key, an unknown or missing entry, `like` in a circle.
+    Raises ConfigError for an unreadable file, one that is not UTF-8 or YAML, a repeated key, an unknown or missing
+    entry, or a circular `like`.
     """
     file, entry = split_entry(Path(path))
     try:
@@ -178,7 +179,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def mapping_in(content: bytes, source: str) -> dict[str, Any]:
-    """The mapping in a YAML text.  ConfigError naming the `source`: not UTF-8, not YAML, no mapping."""
+    """Return the mapping in a YAML text; raises ConfigError naming `source` if it is not UTF-8, YAML or a mapping."""
     try:
         mapping = parse_yaml(content.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -194,7 +195,7 @@ def mapping_in(content: bytes, source: str) -> dict[str, Any]:
 
 
 def _resolved(entries: Mapping[Any, Any], name: object, file: Path, chain: tuple[object, ...]) -> dict[str, Any]:
-    """An entry with what it takes from the entries it is `like`; `chain` are the names on the way to it."""
+    """Return an entry with the values inherited by `like`; `chain` holds the names on the way to it."""
     if name not in entries:
         near = did_you_mean(str(name), list(map(str, entries)))
         asking = f"{file}:{chain[-1]} {LIKE}" if chain else f"{file}"
