@@ -24,13 +24,13 @@ from sqa.metrics.quality.text_metric import (
 )
 
 WANTED = ("*.json", "*.safetensors", "*.model", "*.txt")
-VERSION = 2  # raise when the same model would give other scores here
+VERSION = 2  # raise when the same model gives other scores in this code
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class BertScoreConfig:
-    """Which encoder, and which of its layers."""
+    """The encoder and its layer."""
 
     model: Annotated[File, "folder, or a hub name: roberta-large"]
     name: Annotated[str, "in the report"] = "bertscore"
@@ -49,12 +49,12 @@ class BertScoreConfig:
 
 @dataclass(frozen=True)
 class BertScore:
-    """An encoder's folder; it is loaded when the first segment is scored."""
+    """An encoder's folder; the encoder is loaded when the first segment is scored."""
 
     config: BertScoreConfig
     folder: Path
     layer: int
-    baseline: Path | None  # file to rescale by
+    baseline: Path | None  # file of rescaling baselines
     where: Place = CPU
 
     @cached_property
@@ -72,22 +72,24 @@ class BertScore:
             )
         self.where.take(scorer._model)
         tokenizer = scorer._tokenizer
-        if not hasattr(tokenizer, "build_inputs_with_special_tokens"):  # transformers 5; asked for of an empty text
+        if not hasattr(
+            tokenizer, "build_inputs_with_special_tokens"
+        ):  # missing in transformers 5; used for an empty text
             tokenizer.build_inputs_with_special_tokens = lambda _: tokenizer("")["input_ids"]
         positions = getattr(scorer._model.config, "max_position_embeddings", 0)
-        if positions > 2:  # some tokenizers have no limit; RoBERTa's positions start at 2
+        if positions > 2:  # some tokenizers state no limit; RoBERTa's positions start at 2
             tokenizer.model_max_length = min(tokenizer.model_max_length, positions - 2)
         return scorer
 
     def scores(self, segments: Sequence[Segment]) -> list[float]:
-        """F1 of each segment, at most 1; an empty translation has 0 before rescaling."""
+        """Return the F1 of each segment, at most 1; an empty translation has 0 before rescaling."""
         hypotheses, references = [s.hypothesis for s in segments], [s.reference for s in segments]
         _, _, f1 = self.scorer.score(hypotheses, references, batch_size=self.config.batch_size)
         return list(f1.tolist())
 
 
 def build(config: BertScoreConfig) -> MeanOfSegments:
-    """The metric of a config; hashes the model's files.  Missing or invalid: ConfigError or DataError."""
+    """Return the metric of a config and hash the model's files; ConfigError or DataError if missing or invalid."""
     need("bert_score", "BERTScore")
     folder = find_model(config.model, config.revision, config.download, WANTED)
     _check(folder)
@@ -108,7 +110,7 @@ def build(config: BertScoreConfig) -> MeanOfSegments:
 
 
 def _check(folder: Path) -> None:
-    """DataError for a folder that is not an encoder, or whose path the package would take for a T5 model."""
+    """Raise DataError for a folder that is no encoder, or whose path the package would take for a T5 model."""
     kind = model_type(folder, "BERTScore")
     if not any(folder.glob("*.safetensors")):
         raise DataError(f"model {folder}: no *.safetensors weights (others are not read); save_pretrained writes them")

@@ -1,10 +1,10 @@
 """BLEU, chrF and TER of the final translations, by sacrebleu, on detokenised text.
 
-One segment is one question: the hypothesis is all its target words on one line, the reference the human translation
-on one line, because the two sides may have different numbers of sentences.  Statistics and scores of a corpus are
-sacrebleu's own, so the score equals `sacrebleu.corpus_bleu` on the same lines exactly; only resampling, which needs
-thousands of scores, has a vectorised copy of the three formulas.  TER takes a third of a second for a question, so
-runs keep its statistics by text (`sqa.pipeline.quality_stage`), as they do for the models of
+One segment is one question: the hypothesis is all its target words on one line, and the reference is the human
+translation on one line, because the two sides may have different numbers of sentences.  Statistics and scores of a
+corpus come from sacrebleu, so the score exactly equals `sacrebleu.corpus_bleu` on the same lines.  Only resampling,
+which needs thousands of scores, uses a vectorised copy of the three formulas.  TER takes a third of a second per
+question, so runs store its statistics by text (`sqa.pipeline.quality_stage`), as they do for the models of
 sqa/metrics/quality/text_metric.py.
 """
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 
 class SacreBleu(MeanMetric, Protocol):
-    """A metric whose statistics, score of their sum and signature are a `scorer` of sacrebleu's own."""
+    """A metric whose statistics, score of their sum and signature come from a sacrebleu `scorer`."""
 
     @property
     def scorer(self) -> BLEU | CHRF | TER: ...
 
     def signature(self) -> str:
-        self.scorer.corpus_score(["-"], [["-"]])  # sacrebleu knows the number of references only after it has seen some
+        self.scorer.corpus_score(["-"], [["-"]])  # sacrebleu learns the number of references only from a first call
         return f"{self.name}|segment:question|{self.scorer.get_signature()}"
 
     def statistics(self, hypothesis: str, reference: str) -> Floats:
-        """sacrebleu's statistics of a text, and 1 for the question, (d + 1,)."""
+        """Return sacrebleu's statistics of a text, followed by 1 for the question, (d + 1,)."""
         [stats] = self.scorer._extract_corpus_statistics([hypothesis], [[reference]])
         return np.array([*stats, 1.0], dtype=np.float64)
 
@@ -48,7 +48,7 @@ class SacreBleu(MeanMetric, Protocol):
         return self.statistics(*lines(trace))
 
     def score(self, stats: Floats) -> float:
-        """sacrebleu's score of summed statistics (d + 1,), 0 to 100.  No question: NotComputable."""
+        """Return sacrebleu's score of summed statistics (d + 1,), 0 to 100; raises NotComputable without questions."""
         if not stats[-1] > 0:
             raise NotComputable(f"{self.name}: there is no question to score")
         return float(self.scorer._compute_score_from_stats([int(value) for value in stats[:-1]]).score)
@@ -66,7 +66,10 @@ class Bleu(SacreBleu):
     scorer: BLEU = field(default_factory=BLEU, repr=False, compare=False)
 
     def score_many(self, stats: Floats) -> Floats:
-        """(B, 11) -> (B,), the formula of `BLEU.compute_bleu` with exp smoothing; nan without questions."""
+        """Return the BLEU of each row, (B, 11) -> (B,); nan without questions.
+
+        Uses the formula of `BLEU.compute_bleu` with exp smoothing.
+        """
         system, reference, questions = stats[:, 0], stats[:, 1], stats[:, 10]
         correct, total = stats[:, 2:6], stats[:, 6:10]  # (B, 4)
         unmatched = (correct == 0) & (total > 0)
@@ -92,7 +95,10 @@ class ChrF(SacreBleu):
     scorer: CHRF = field(default_factory=CHRF, repr=False, compare=False)
 
     def score_many(self, stats: Floats) -> Floats:
-        """(B, 19) -> (B,), the formula of `CHRF._compute_f_score`; nan without questions."""
+        """Return the chrF of each row, (B, 19) -> (B,); nan without questions.
+
+        Uses the formula of `CHRF._compute_f_score`.
+        """
         counts = stats[:, :-1].reshape(len(stats), -1, 3)  # (B, 6, 3)
         hypothesis, reference, match = counts[..., 0], counts[..., 1], counts[..., 2]  # (B, 6)
         used = (hypothesis > 0) & (reference > 0)
@@ -107,7 +113,7 @@ class ChrF(SacreBleu):
 
 @dataclass(frozen=True, slots=True)
 class Ter(SacreBleu):
-    """Corpus TER, 0 = no edit is needed, 100 = as many as there are reference words, or more (Snover et al. 2006).
+    """Corpus TER, 0 = no edits needed, 100 = as many edits as reference words; may exceed 100 (Snover et al. 2006).
 
     sacrebleu's defaults: Tercom's tokens, no case.  stats = [edits, reference words, questions], (3,).
     """
@@ -123,7 +129,10 @@ class Ter(SacreBleu):
         return [tuple(map(float, self.statistics(s.hypothesis, s.reference))) for s in segments]
 
     def score_many(self, stats: Floats) -> Floats:
-        """(B, 3) -> (B,); nan without questions.  An empty reference: 100 with edits, else 0, as sacrebleu has it."""
+        """Return the TER of each row, (B, 3) -> (B,); nan without questions.
+
+        An empty reference gives 100 with edits and 0 without, as in sacrebleu.
+        """
         edits, words, questions = stats.T
         scores = np.where(words > 0, 100 * edits / np.maximum(words, 1), np.where(edits > 0, 100.0, 0.0))
         return np.where(questions > 0, scores, np.nan)

@@ -24,13 +24,13 @@ from sqa.metrics.quality.text_metric import (
 )
 
 WANTED = ("*.json", "*.safetensors", "pytorch_model.bin", "*.model", "*.txt")
-VERSION = 2  # raise when the same model would give other scores here
+VERSION = 2  # raise when the same model gives other scores in this code
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class BleurtConfig:
-    """Which model."""
+    """The model and its settings."""
 
     model: Annotated[File, "folder, or a hub name: lucadiliello/BLEURT-20-D12"]
     name: Annotated[str, "in the report"] = "bleurt"
@@ -47,7 +47,7 @@ class BleurtConfig:
 
 @dataclass(frozen=True)
 class Bleurt:
-    """A model's folder; it is loaded when the first segment is scored."""
+    """A model's folder; the model is loaded when the first segment is scored."""
 
     config: BleurtConfig
     folder: Path
@@ -55,7 +55,7 @@ class Bleurt:
 
     @cached_property
     def loaded(self) -> tuple[Any, Any]:
-        """(model in eval mode, tokenizer)."""
+        """Return (model in eval mode, tokenizer)."""
         check_shards(self.folder)
         from bleurt_pytorch import BleurtForSequenceClassification, BleurtTokenizer
 
@@ -71,7 +71,7 @@ class Bleurt:
         return model.eval().requires_grad_(False), tokenizer
 
     def scores(self, segments: Sequence[Segment]) -> list[float]:
-        """A score of each segment, mostly 0 to 1 for BLEURT-20; longer texts are cut as in the original."""
+        """Return a score of each segment, mostly 0 to 1 for BLEURT-20; longer texts are cut as in the original."""
         model, tokenizer = self.loaded
         scores: list[float] = []
         for batch in batches(segments, self.config.batch_size):
@@ -88,7 +88,7 @@ class Bleurt:
 
 
 def build(config: BleurtConfig) -> MeanOfSegments:
-    """The metric of a config; hashes the model's files.  Missing or invalid: ConfigError or DataError."""
+    """Return the metric of a config and hash the model's files; ConfigError or DataError if missing or invalid."""
     need("bleurt_pytorch", "BLEURT")
     folder = find_model(config.model, config.revision, config.download, WANTED)
     if (kind := model_type(folder, "BLEURT")) != "bleurt":

@@ -1,10 +1,10 @@
 """COMET (Rei et al. 2020, 2022) by the package unbabel-comet: source, translation and reference of each sentence.
 
-XCOMET and COMETKiwi are models of the package, too; a COMETKiwi reads no reference, as its hparams.yaml says.
+The package also has the models XCOMET and COMETKiwi; COMETKiwi reads no reference, as its hparams.yaml states.
 
-A model is what the package saves and the hub offers: `hparams.yaml` and `checkpoints/*.ckpt`.  The tokenizer is not in
-it: the encoder's folder or hub name is in hparams.yaml, or given here.  Checkpoints are read as tensors and plain
-values only; one that holds code is refused.
+A model consists of `hparams.yaml` and `checkpoints/*.ckpt`, as saved by the package and offered on the hub.  It does
+not include the tokenizer: hparams.yaml, or the config, names the encoder's folder or hub name.  Checkpoints are read
+only as tensors and plain values; a checkpoint that holds code is refused.
 """
 
 import logging
@@ -35,14 +35,14 @@ from sqa.metrics.quality.text_metric import (
 )
 
 WANTED = ("hparams.yaml", "checkpoints/*.ckpt")
-ENCODER_WANTED = ("*.json", "*.model", "*.txt")  # tokenizer and sizes; the weights are in the checkpoint
-VERSION = 2  # raise when the same model would give other scores here
+ENCODER_WANTED = ("*.json", "*.model", "*.txt")  # tokenizer and sizes; the checkpoint holds the weights
+VERSION = 2  # raise when the same model gives other scores in this code
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class CometConfig:
-    """Which model, and how it is run."""
+    """The model and its settings."""
 
     model: Annotated[File, "folder with hparams.yaml and checkpoints/, or a hub name: Unbabel/wmt22-comet-da"]
     name: Annotated[str, "in the report"] = "comet"
@@ -61,12 +61,12 @@ class CometConfig:
 
 @dataclass(frozen=True)
 class Comet:
-    """A model's files; it is loaded when the first segment is scored."""
+    """A model's files; the model is loaded when the first segment is scored."""
 
     config: CometConfig
     checkpoint: Path
     hparams: dict[str, Any]
-    encoder: Path  # folder with its tokenizer
+    encoder: Path  # folder with the encoder's tokenizer
     where: Place = CPU
 
     @cached_property
@@ -74,7 +74,7 @@ class Comet:
         return load(self.checkpoint, self.hparams, self.encoder, self.where)
 
     def scores(self, segments: Sequence[Segment]) -> list[float]:
-        """A score of each segment; mostly 0 to 1 for the newer models, any real number for the older."""
+        """Return a score of each segment; mostly 0 to 1 for newer models, any real number for older ones."""
         scores: list[float] = []
         for batch in batches(segments, self.config.batch_size):
             rows = [{"src": s.source, "mt": s.hypothesis, "ref": s.reference} for s in batch]
@@ -85,7 +85,7 @@ class Comet:
 
 
 def build(config: CometConfig) -> MeanOfSegments:
-    """The metric of a config; reads and hashes the model's files.  Missing or invalid: ConfigError or DataError."""
+    """Return the metric of a config and hash the model's files; ConfigError or DataError if missing or invalid."""
     need("comet", "COMET")
     folder = find_model(config.model, config.revision, config.download, WANTED)
     checkpoint, hparams = _files(folder)
@@ -105,7 +105,7 @@ def build(config: CometConfig) -> MeanOfSegments:
 
 
 def _files(folder: Path) -> tuple[Path, dict[str, Any]]:
-    """(checkpoint, hyperparameters) of a model's folder; DataError for anything but a COMET model."""
+    """Return (checkpoint, hyperparameters) of a model's folder; raises DataError for anything but a COMET model."""
     try:
         hparams = parse_yaml((folder / "hparams.yaml").read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -125,13 +125,13 @@ def _files(folder: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def load(checkpoint: Path, hparams: dict[str, Any], encoder: Path, where: Place) -> Any:
-    """The model of a checkpoint in eval mode, without gradients.  Other classes, missing weights: DataError."""
+    """Return the model of a checkpoint in eval mode, without gradients; DataError for other classes or weights."""
     classes = _classes()
     kind = hparams["class_identifier"]
     if kind not in classes:
         raise DataError(f"model {checkpoint.parents[1]}: COMET has no {kind!r}; it has {', '.join(sorted(classes))}")
     patched = hparams.get("layer_transformation") == "sparsemax_patch"
-    changed = {"layer_transformation": "softmax"} if patched else {}  # as comet's own loading does since 2.2.4
+    changed = {"layer_transformation": "softmax"} if patched else {}  # as in comet's own loader since 2.2.4
     refusal = f"model {checkpoint}: COMET cannot load it as {kind} on {where.device}"
     with warnings.catch_warnings(record=True) as warned, refused_with(refusal):
         warnings.simplefilter("always")
@@ -140,7 +140,7 @@ def load(checkpoint: Path, hparams: dict[str, Any], encoder: Path, where: Place)
                 classes[kind].load_from_checkpoint(
                     checkpoint,
                     map_location="cpu",
-                    strict=False,  # old checkpoints hold position numbers that the encoders no longer keep
+                    strict=False,  # old checkpoints hold position numbers that the encoders no longer store
                     weights_only=True,
                     load_pretrained_weights=False,
                     local_files_only=True,
@@ -159,7 +159,7 @@ def load(checkpoint: Path, hparams: dict[str, Any], encoder: Path, where: Place)
 
 def _classes() -> dict[str, Any]:
     with warnings.catch_warnings():
-        # torchmetrics, which comet pins to an old version, asks for pkg_resources; torch's own notices are its
+        # torchmetrics, which comet pins to an old version, imports pkg_resources; torch's own notices are caused by it
         for category, message in ((DeprecationWarning, ""), (UserWarning, "pkg_resources is dep"), (FutureWarning, "")):
             warnings.filterwarnings("ignore", message, category)
         from comet.models import str2model

@@ -1,9 +1,9 @@
 """Words that are numbers, months and weekdays, in the languages of sqa/core/languages.
 
-    values(("four", "thousand"), "en")      [({"4000"}, 0, 1)]: what the number is, its first and its last word
+    values(("four", "thousand"), "en")      [({"4000"}, 0, 1)]: values, first and last word
 
-A stem with a star takes up to ENDING more letters, as Polish inflection wants.  Words are compared as
-`sqa.metrics.quality.names.spelled` leaves them: lower case, no accents.
+A stem with a star takes up to ENDING more letters, for Polish inflection.  Words are compared in the form of
+`sqa.metrics.quality.names.spelled`: lower case, no accents.
 """
 
 import re
@@ -77,7 +77,7 @@ def roman(word: str) -> int | None:
 def values(words: Sequence[str], language: str, capital: Sequence[bool] = ()) -> list[Value]:
     """Return the numbers and dates of some words: (possible values, first index, last index).
 
-    `capital`, if given, says which words may be dates: "May", not "may".
+    `capital`, if given, marks the words that may be dates: "May", not "may".
     """
     numbers_and_dates: list[Value] = []
     at = 0

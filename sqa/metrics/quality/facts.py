@@ -1,14 +1,14 @@
-"""Facts of a text by rule: its names, numbers and dates; which of them occur in another text, and where.
+"""Rule-based facts of a text (names, numbers and dates), and their occurrence in another text.
 
 A *name* is a run of words with capitals (particles between them), without titles before it.  The first word of a
 sentence counts if another one with a capital follows, or if it is neither a function word nor a word of the bundled
-parallel texts.  A *number* is digits or number words from two on, ordinals too, with its scale; a *date* is a month or
-a weekday.  The rules are for English, where only names have capitals; of German, numbers alone are facts.
+parallel texts.  A *number* is written in digits or in number words from two on, including ordinals and scales; a *date*
+is a month or a weekday.  The rules are for English, where only names have capitals; for German, only numbers are facts.
 
-Another text has a name if it has each of its words, in any order, or another name of it (`OTHER_NAMES`, the bundled
-aliases of answers, initials); words are compared without case, accents and endings of inflection.  It has a number if
-it has one of the same value, in words, digits or Roman numerals.  A *source* has it too where the bundled priors of the
-word aligner link one of its words to the fact's: "Londres" to "London".
+Another text has a name if it has each of the name's words, in any order, or an alternative name (`OTHER_NAMES`, the
+bundled aliases of answers, initials); words are compared without case, accents and endings of inflection.  It has a
+number if it has a number of the same value, in words, digits or Roman numerals.  A *source* also has a fact if the
+bundled priors of the word aligner link one of its words to the fact's: "Londres" to "London".
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from sqa.metrics.quality.names import ends_sentence, spelled
 
 Kind = Literal["name", "number", "date"]
 
-LINKED, LINKS = 0.1, 2  # share of a source form's occurrences that are linked to a target form, and how many at least
-TARGETS = ("es-en", "pl-en")  # priors whose English words are no names at a sentence's beginning
+LINKED, LINKS = 0.1, 2  # minimum share and number of a source form's occurrences linked to a target form
+TARGETS = ("es-en", "pl-en")  # priors whose English words are no names at the beginning of a sentence
 _PARTS = re.compile(r"[-‐‑–—/]+")
 _OUTSIDE = re.compile(r"^[^\w$€£]+|[^\w%]+$")
 _QUOTE = re.compile(r"^[\"“”«„‘'(\[]")
 _BREAK = re.compile(r"[.,;:!?)\]”»\"]['\"”»)\]]*$")
-ACRONYM = 5  # letters at most
-_SHORT = 3  # letters of words that say little: of headlines, and of acronyms that are other words
-_STEM = 4  # letters that two words must share, and half of the longer one
+ACRONYM = 5  # maximum letters
+_SHORT = 3  # length of uninformative words in headlines, and of acronyms that are also other words
+_STEM = 4  # common letters required of two words, besides half of the longer word
 _ADVERBS = ("ly", "ing", "ed")
 _ENDINGS = frozenset({""}).union(*(each.endings for each in every()))
 
@@ -47,28 +47,28 @@ class Fact:
 
     kind: Kind
     text: str  # as written
-    words: tuple[str, ...]  # a name's words as they are compared; () for the others
-    values: frozenset[str]  # what a number or date can be; empty for a name
-    first: int  # of the text's words
+    words: tuple[str, ...]  # a name's words in compared form; () for other facts
+    values: frozenset[str]  # possible values of a number or date; empty for a name
+    first: int  # index among the text's words
     last: int
 
     @property
     def key(self) -> tuple[Kind, tuple[str, ...]]:
-        """Key that a fact shares with its repetitions."""
+        """Return the key that a fact shares with its repetitions."""
         return self.kind, self.words or tuple(sorted(self.values))
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text cut into the compared parts of its words, which hyphens and dashes separate."""
+    """A text cut into the compared parts of its words, separated at hyphens and dashes."""
 
     words: tuple[str, ...]
     language: str
-    parts: tuple[str, ...]  # as compared
+    parts: tuple[str, ...]  # compared form
     written: tuple[str, ...]
-    at: tuple[int, ...]  # of each part, its word
-    values: tuple[tuple[frozenset[str], int, int], ...] = ()  # (what it can be, first and last part)
-    indices: Mapping[str, int] = field(default_factory=dict)  # part -> the first one
+    at: tuple[int, ...]  # word index of each part
+    values: tuple[tuple[frozenset[str], int, int], ...] = ()  # (possible values, first and last part)
+    indices: Mapping[str, int] = field(default_factory=dict)  # part -> first index
 
     @classmethod
     def of(cls, words: Sequence[str], language: str) -> Text:
@@ -92,7 +92,7 @@ class Text:
         return cls(tuple(words), language, parts, written, at, tuple(sorted(counted, key=lambda v: v[1])), indices)
 
     def index_of(self, word: str, acronym: bool = False) -> int | None:
-        """Return the first part equal to a word up to inflection; with `acronym` only in capitals ("us" is no US)."""
+        """Return the first part equal to a word up to inflection; `acronym` requires capitals ("us" is not US)."""
         if acronym:
             indices = (index for index, part in enumerate(self.parts) if part == word)
             return next((index for index in indices if self.written[index].isupper()), None)
@@ -193,7 +193,7 @@ def _runs(text: Text, taken: set[int]) -> Iterator[list[int]]:
 
 
 def _ended(text: Text, last: int, index: int) -> bool:
-    """Return whether punctuation separates two parts; that of an abbreviation (St., J.) does not."""
+    """Return whether punctuation separates two parts; the full stop of an abbreviation (St., J.) does not."""
     word = text.words[text.at[last]]
     if text.at[last] == text.at[index]:
         return False
@@ -231,10 +231,10 @@ def _common(part: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A fact of a human translation, and its positions in the translation and the source."""
+    """A fact of a human translation, with its positions in the translation and the source."""
 
     fact: Fact
-    target: int | None  # word of the translation; None: it does not arrive
+    target: int | None  # word of the translation; None: missing there
     source: int | None  # word of the source; None: unknown
 
 
@@ -242,9 +242,9 @@ class Located:
 class Judged:
     """The facts of one text and of its translation; a repeated fact counts once, at its first occurrence."""
 
-    expected: tuple[Located, ...]  # the human translation's
-    written: tuple[Fact, ...]  # the translation's
-    invented: tuple[Fact, ...]  # those of the translation's that neither the human translation nor the source has
+    expected: tuple[Located, ...]  # facts of the human translation
+    written: tuple[Fact, ...]  # facts of the translation
+    invented: tuple[Fact, ...]  # facts of the translation that neither the human translation nor the source has
 
 
 @lru_cache(maxsize=2048)
@@ -271,7 +271,7 @@ def _once(facts: Sequence[Fact]) -> tuple[Fact, ...]:
 
 
 def _supported(fact: Fact, reference: Text, source: Text) -> bool:
-    """Return whether a fact is in one of two texts, or each of its words in either."""
+    """Return whether one of two texts has a fact, or together they have each of its words."""
     if find(fact, reference) is not None or find(fact, source) is not None:
         return True
     return (

@@ -1,8 +1,8 @@
-"""Names and numbers: which of them reach the translation, and which of its own it invents.
+"""Metric of names and numbers: the share that reaches the translation, and the share that it invents.
 
-A name or number is a word with a digit, or one with a capital that does not begin a sentence; compared without case,
-accents, punctuation and the English genitive.  Where answers depend on names, a fluent translation with a high BLEU
-can still lose the question; this metric shows it.
+A name or number is a word with a digit, or a capitalised word that does not begin a sentence.  Words are compared
+without case, accents, punctuation and the English genitive.  Where answers depend on names, a fluent translation with a
+high BLEU can still lose the question; this metric detects that.
 
     names            share of the human translation's names that the output has (each as often as it occurs there)
     names@copied     the same for those that the source spells as the human translation does: nothing to translate
@@ -50,7 +50,7 @@ def names_in(text: str) -> list[str]:
         number = any(c.isdigit() for c in bare)
         if bare and (number or (bare[0].isupper() and not begins)) and spelled(word) not in PRONOUNS:
             names.append(spelled(word))
-        if bare or _ENDS_SENTENCE.search(word):  # a lone opening quote leaves a beginning a beginning
+        if bare or _ENDS_SENTENCE.search(word):  # after a lone opening quote, the next word still begins the sentence
             begins = ends_sentence(word)
     return names
 
@@ -65,7 +65,10 @@ def lost_and_invented(source: str, hypothesis: str, reference: str) -> tuple[Cou
 
 @dataclass(frozen=True, slots=True)
 class Names(MeanMetric):
-    """See the module.  stats = [names counted as kept or invented, names considered], (2,)."""
+    """Metric of names and numbers, see the module's docstring.
+
+    stats = [names counted as kept or invented, names considered], (2,).
+    """
 
     family: ClassVar[Family] = FAMILIES["names"]
 

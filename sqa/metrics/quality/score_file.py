@@ -1,8 +1,8 @@
-"""Scores that another program has computed, one per question, from a file: YiSi-1, Prism, or human judgements.
+"""Scores from a file, one per question, computed by another program: YiSi-1, Prism, or human judgements.
 
-Two layouts.  Plain: one number per line, in the order of the questions (YiSi's and Prism's own output).  A table:
-tab-separated, with the header `question`, `score` and perhaps `hypothesis`, in any order of rows; a hypothesis must be
-the run's own translation, so that a file made from another run is caught.
+The file has one of two layouts.  The plain layout has one number per line, in the order of the questions (YiSi's and
+Prism's own output).  The table is tab-separated, with the header `question`, `score` and optionally `hypothesis`, in
+any order of rows.  A hypothesis must equal the run's translation, which detects a file from another run.
 """
 
 import csv
@@ -22,7 +22,7 @@ HEADER = ("question", "score")
 
 @dataclass(frozen=True, slots=True)
 class ScoreFileConfig:
-    """Where the scores are and what they are."""
+    """The file of the scores and their meaning."""
 
     file: Annotated[File, "{run} in it stands for the run's name"]
     name: Annotated[str, "in the report"] = "scores"
@@ -35,7 +35,7 @@ class ScoreFileConfig:
 
 
 def build(config: ScoreFileConfig) -> MeanOfSegments:
-    """The metric of a config.  No such file: ConfigError."""
+    """Return the metric of a config; raises ConfigError if the file does not exist."""
     path = Path(config.file).expanduser()
     if not path.is_file():
         raise ConfigError(f"file of scores {path} not found")
@@ -44,7 +44,7 @@ def build(config: ScoreFileConfig) -> MeanOfSegments:
 
 
 def read(path: Path, segments: Sequence[Segment]) -> list[float]:
-    """The score of each segment.  Missing, repeated or additional rows, or invalid numbers: DataError."""
+    """Return the score of each segment; raises DataError for missing, repeated or extra rows, or invalid numbers."""
     rows = [(number, line) for number, line in enumerate(records.lines(path), start=1) if line.strip()]
     if rows and tuple(rows[0][1].split("\t")[:2]) == HEADER:
         return _table(path, rows, segments)

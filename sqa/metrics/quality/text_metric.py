@@ -1,16 +1,16 @@
-"""Quality metrics of texts alone: a score per segment, stored by its texts, and their mean.
+"""Quality metrics computed from texts alone: the mean of a score per segment, stored by its texts.
 
     quality:
       - comet: {model: Unbabel/wmt22-comet-da}           # or a local folder; download: true with a revision fetches it
       - bertscore: {model: roberta-large, baseline: true}
       - bleurt: {model: lucadiliello/BLEURT-20-D12}
       - external: [java, -jar, meteor-1.5.jar, "-", "-", -stdio, -l, en, -norm]
-      - scores: {file: "yisi/{run}.txt", name: yisi1}    # whatever another program has computed
+      - scores: {file: "yisi/{run}.txt", name: yisi1}    # scores from another program
 
-One segment is one question, as for BLEU. COMET, BERTScore and BLEURT, which are made for sentences, score its
-sentences where source and human translation have equally many, else the question as one. `QUALITY` in
-sqa/core/registry.py names the kinds; your own is "your.module:build", a function of one dataclass that returns a
-`TextMetric` (for a score per segment: a `MeanOfSegments`).
+One segment is one question, as for BLEU.  COMET, BERTScore and BLEURT are made for sentences.  They score the
+question's sentences if source and human translation have equally many, else the question as a whole.  `QUALITY` in
+sqa/core/registry.py lists the kinds.  A kind of your own is "your.module:build", a function of one dataclass that
+returns a `TextMetric` (for a score per segment: a `MeanOfSegments`).
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ from sqa.metrics.measure import lines
 class Segment:
     """The texts of one question, one line each."""
 
-    id: str  # of the question
+    id: str  # id of the question
     source: str
-    hypothesis: str  # "" where nothing was written
+    hypothesis: str  # "" if nothing was written
     reference: str
-    sentences: tuple[tuple[str, str, str], ...] = ()  # the same texts of each sentence; () where they are not paired
+    sentences: tuple[tuple[str, str, str], ...] = ()  # the same texts per sentence; () if sentences are not paired
 
     @property
     def by_sentence(self) -> list[Segment]:
-        """One segment per sentence; the question itself if its sentences are not paired."""
+        """Return one segment per sentence, or the question itself if its sentences are not paired."""
         return [Segment(self.id, *texts) for texts in self.sentences] or [self]
 
     @property
     def key(self) -> str:
-        """Hash of all texts."""
+        """Return a hash of all texts."""
         return digest([self.source, self.hypothesis, self.reference, *self.sentences])
 
 
 def segment_of(trace: QuestionTrace) -> Segment:
-    """Return the texts of a trace.  No human translation: NotComputable."""
+    """Return the texts of a trace; raises NotComputable without a human translation."""
     question, (hypothesis, reference) = trace.question, lines(trace)
     sides = ([" ".join(words) for words in question.sentences], trace.hypotheses, question.reference)
     paired = len(question.reference) == len(question.sentences) > 1 and all(map(str.strip, question.reference))
@@ -64,22 +64,22 @@ def segment_of(trace: QuestionTrace) -> Segment:
     return Segment(question.id, question.text, hypothesis, reference, sentences)
 
 
-# the kinds that are a `MeanOfSegments` -> their label in figures ("": the name)
+# kinds that are a `MeanOfSegments` -> their label in figures ("": the name)
 _MEANS = {"comet": "COMET", "bertscore": "BERTScore", "bleurt": "BLEURT", "scores": ""}
 
 
 @dataclass(frozen=True)
 class MeanOfSegments:
-    """The mean of a score per segment.  stats = [sum of scores, segments], (2,)."""
+    """The mean of a score per segment; stats = [sum of scores, segments], (2,)."""
 
     name: str
     signature_text: str
-    identity: str | None  # its fingerprint
-    scores: Callable[[Sequence[Segment]], Sequence[float]]  # a finite score of each segment
+    identity: str | None  # fingerprint of the model
+    scores: Callable[[Sequence[Segment]], Sequence[float]]  # returns a finite score per segment
     higher_is_better: bool = True
     unit: str = "mean score"
     digits: int = 3
-    by_sentence: bool = False  # a segment is a sentence where a question's sentences are paired, else the question
+    by_sentence: bool = False  # a segment is a sentence if a question's sentences are paired, else the question
     kind: ClassVar[str] = "quality"
 
     @property
@@ -93,10 +93,10 @@ class MeanOfSegments:
         return self.identity
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
-        """Return (sum of scores, segments) of each question.  A failing model or a non-finite score: DataError."""
+        """Return (sum of scores, segments) per question; raises DataError if the model or a score is invalid."""
         parts = [segment.by_sentence if self.by_sentence else [segment] for segment in segments]
         scored = [part for of_question in parts for part in of_question]
-        fails = (RuntimeError, IndexError, ValueError, TypeError)  # weights that do not fit the tokenizer, ...
+        fails = (RuntimeError, IndexError, ValueError, TypeError)  # e.g. weights that do not fit the tokenizer
         with refused_with(f"{self.name}: its model fails on these texts", fails):
             scores = [float(score) for score in self.scores(scored)]
         if len(scores) != len(scored):
@@ -114,7 +114,7 @@ class MeanOfSegments:
         return ratio(stats, self.name)
 
     def score_many(self, stats: Floats) -> Floats:
-        """(B, 2) -> (B,); nan without questions."""
+        """Return the mean of each row, (B, 2) -> (B,); nan without questions."""
         return ratio_many(stats)
 
 
@@ -122,7 +122,7 @@ SENTENCES = "segment:sentence|unpaired:question|aggregate:mean"  # in signatures
 
 
 def not_computed(name: str, reason: str) -> MeanOfSegments:
-    """Return a metric without values whose signature gives the reason."""
+    """Return a metric without values whose signature states the reason."""
     return MeanOfSegments(name, f"not computed: {reason}", None, _refusing(reason))
 
 
@@ -145,7 +145,7 @@ UNLOADABLE = (RuntimeError, ValueError, TypeError, LookupError, OSError, Attribu
 
 @contextmanager
 def refused_with(start: str, kinds: tuple[type[Exception], ...] = UNLOADABLE) -> Iterator[None]:
-    """Turn exceptions of a model's package, by default those of loading, into a DataError of one line."""
+    """Convert exceptions of a model's package, by default those of loading, into a one-line DataError."""
     try:
         yield
     except kinds as error:
@@ -153,7 +153,7 @@ def refused_with(start: str, kinds: tuple[type[Exception], ...] = UNLOADABLE) ->
 
 
 def model_type(folder: Path, kind: str) -> str:
-    """Return the type in a model's config.json; a folder without one: DataError."""
+    """Return the type in a model's config.json; raises DataError for a folder without one."""
     try:
         return str(parse_json((folder / "config.json").read_bytes())["model_type"])
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -166,7 +166,7 @@ def batches(segments: Sequence[Segment], size: int) -> Iterator[Sequence[Segment
 
 
 def model_label(model: str, folder: Path) -> str:
-    """Return a model's name for signatures: of the folder, or of the hub with revision."""
+    """Return a model's name for signatures: the folder's, or the hub's with revision."""
     return folder.name if Path(model).expanduser().is_dir() else f"{model}@{folder.name[:12]}"
 
 
