@@ -1,10 +1,10 @@
-"""Tossups as numbers, and what of them the GRU guesser is shown in an epoch.
+"""Tossups as token ids, and the examples that the GRU guesser sees in an epoch.
 
 examples: prefix     every tossup once, from a random sentence on, asked at each later sentence end and at some random
                      words: single sentences, whole questions and all prefixes, in one pass of a forward network
-examples: sentence   every sentence by itself, asked at its end (QANTA's way)
+examples: sentence   every sentence by itself, asked at its end (as in QANTA)
 
-What is drawn for a tossup depends on seed, epoch and its id only.
+The random choices for a tossup depend only on seed, epoch and its id.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from sqa.files.devices import Arithmetic, Device, Dtype
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One tossup as numbers."""
+    """One tossup as token ids."""
 
     id: str
     ids: np.ndarray  # (L,) int32 token ids
-    ends: np.ndarray  # (S,) int32, tokens up to the end of each sentence; increasing, the last is L
+    ends: np.ndarray  # (S,) int32, number of tokens up to the end of each sentence; increasing, the last is L
     page: int
 
 
 class Codec:
-    """Words and pages as numbers, taken from the training tossups."""
+    """Mapping of words and pages to ids, taken from the training tossups."""
 
     def __init__(self, tossups: Sequence[Tossup], vocabulary: int, units: Unit) -> None:
         self._tokens = UNITS[units]
@@ -57,7 +57,7 @@ class Codec:
         self._page_ids = {page: id for id, page in enumerate(self.pages)}
 
     def example(self, tossup: Tossup, sentences: Iterable[Sequence[str]] | None = None) -> Example:
-        """A tossup whose page may be unknown (page -1), or other sentences (lists of words) in place of its own."""
+        """Return a tossup as ids, with page -1 if unknown, or other sentences (lists of words) in place of its own."""
         ids: list[int] = []
         ends: list[int] = []
         for sentence in split(tossup.text, "en") if sentences is None else sentences:
@@ -70,13 +70,13 @@ class Codec:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What a training reads: tossups as numbers, and the words and pages behind the numbers."""
+    """Training data: tossups as ids, and the words and pages behind the ids."""
 
     words: tuple[str, ...]
     pages: tuple[str, ...]
     train: tuple[Example, ...]
     dev: tuple[Example, ...]
-    noisy: Mapping[str, Example]  # the machine-translated text of some training tossups, by id
+    noisy: Mapping[str, Example]  # machine-translated text of some training tossups, by id
 
     @classmethod
     def of(
@@ -87,9 +87,10 @@ class Material:
         units: Unit = "stems",
         texts: Mapping[str, Sequence[str]] | None = None,
     ) -> Material:
-        """Words and pages come from `tossups` only; `texts` holds machine-translated sentences by tossup id.
+        """Build the data of a training.
 
-        Tossups in which no token is left teach nothing and are left out.
+        Words and pages come only from `tossups`; `texts` holds machine-translated sentences by tossup id.  Tossups
+        without a known token are left out.
         """
         codec = Codec(tossups, vocabulary, units)
         train = [codec.example(tossup) for tossup in tqdm(tossups, "reading tossups", mininterval=4)]
@@ -107,7 +108,7 @@ class Material:
 @dataclass(frozen=True, slots=True)
 @checked
 class GruTraining:
-    """Keys of configs/train_guessers.yaml:gru; see there for meanings and units."""
+    """Settings of configs/train_guessers.yaml:gru, which gives meanings and units."""
 
     kind: Literal["gru"]
     output: Path
@@ -144,7 +145,7 @@ class GruTraining:
     ARITHMETIC: ClassVar = Arithmetic(("float32",))
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Return the problems that the declared bounds do not check."""
         wrong = []
         if self.direction == "bidirectional" and self.bottleneck is not None:
             wrong.append(f"bottleneck: must be null, the bidirectional network has none, got {self.bottleneck}")
@@ -158,7 +159,7 @@ class GruTraining:
 
 
 class Reading(NamedTuple):
-    """Tokens that are read in one go, the places (token index) to ask at, and the page that is right."""
+    """Tokens read in one pass, the token indices to ask at, and the right page."""
 
     ids: np.ndarray
     points: list[int]
@@ -166,7 +167,7 @@ class Reading(NamedTuple):
 
 
 def draw(example: Example, noisy: Example | None, config: GruTraining, epoch: int) -> list[Reading]:
-    """What one epoch shows of a tossup, or of its noisy text if there is one."""
+    """Return the examples of a tossup in one epoch, or of its noisy text if there is one."""
     rng = noise.rng_for(config.seed, example.id, epoch)
     if noisy is not None and rng.random() < config.noisy_share:
         example = noisy
@@ -187,10 +188,10 @@ def draw(example: Example, noisy: Example | None, config: GruTraining, epoch: in
 
 
 def batches(material: Material, config: GruTraining, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
-    """Batches of similar length: ids (B, L), and of the points asked the rows (N,), columns (N,) and pages (N,).
+    """Yield batches of similar length: ids (B, L), and rows (N,), columns (N,) and pages (N,) of the points asked.
 
-    B is at least `config.batch` and less than twice that (or all there is): none is left with a single row, of which
-    batch normalisation could not learn.
+    B is at least `config.batch` and less than twice that (or the whole data).  No batch has a single row, because batch
+    normalisation could not learn from it.
     """
     readings = [
         reading
@@ -208,5 +209,5 @@ def batches(material: Material, config: GruTraining, epoch: int) -> Iterator[tup
 
 
 def padded(lists: Sequence[np.ndarray]) -> Tensor:
-    """(B, L) int64, short rows filled with 0."""
+    """Return (B, L) int64, with short rows padded by 0."""
     return pad_sequence([torch.from_numpy(part).long() for part in lists], batch_first=True)

@@ -1,9 +1,9 @@
 """The GRU guesser: a recurrent classifier over pages that carries its state from word to word.
 
-After Han et al. (2022) and QANTA's RNN guesser.  The shipped network differs from theirs, for few data and one CPU: it
-reads forwards only (so a prefix that grew by one word costs one step), stems without stop words, and its softmax layer
-is factorised.  The published network, which reads both ways, is the option `direction: bidirectional` of the training.
-Both are in guessers/gru/network.py.
+It follows Han et al. (2022) and QANTA's RNN guesser.  The bundled network is adapted to little data and one CPU.  It
+reads only forwards, so a prefix that grew by one word costs one step.  It reads stems without stop words, and its
+softmax layer is factorised.  The published bidirectional network is the training option `direction: bidirectional`.
+Both networks are in guessers/gru/network.py.
 
 Shapes: L tokens, N prefixes, F features, P pages.
 """
@@ -26,22 +26,22 @@ from sqa.core.types import Guess
 from sqa.files.devices import Arithmetic, Device, Dtype, Place, place
 from sqa.files.model_files import folder_digest, resolve_model, write_tensors
 
-VERSION = 1  # of the code that turns words into guesses; raise it when guesses change
-TABLES = ("embedding.weight", "pages.weight")  # a row per word or page
-BLOCK = 512  # prefixes scored at once: (BLOCK, P) float32 stays in tens of megabytes
+VERSION = 1  # version of the code that turns words into guesses; raise it when guesses change
+TABLES = ("embedding.weight", "pages.weight")  # one row per word or page
+BLOCK = 512  # prefixes scored at once: (BLOCK, P) float32 takes tens of megabytes
 DOUBLE = Place("cpu", "float64")
 
 Unit = Literal["stems", "words"]
-UNITS: Mapping[str, Callable[[str], tuple[str, ...]]] = {  # what the network reads of a word
+UNITS: Mapping[str, Callable[[str], tuple[str, ...]]] = {  # word -> tokens that the network reads
     "stems": text.content_stems,  # stems of its tokens, no stop words
-    "words": text.tokens,  # all its tokens as they stand (QANTA's way, and what pretrained vectors know)
+    "words": text.tokens,  # all its tokens unchanged (as in QANTA and pretrained vectors)
 }
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class GruConfig:
-    """What `guesser: {name: gru, ...}` takes."""
+    """Options of `guesser: {name: gru, ...}`."""
 
     model: Annotated[File, "a bundled model (folder of data/models) or a folder"] = "gru"
     temperature: Annotated[Positive, "divides the logits before the softmax: > 1 flattens the scores"] = 1.0
@@ -63,10 +63,14 @@ class GruGuesser:
         digest: str = "",
         where: Place = DOUBLE,
     ) -> None:
-        """`words` (their kind: `units`) in order of id from 1, `pages` sorted; `digest` names the weights.
+        """Take over a network; compute in float64 unless `where` names another element type.
 
-        Takes the network over and computes in float64 unless `where` says otherwise: in float32 the guesses of a prefix
-        depend, in the sixth digit, on how many prefixes are computed at once.
+        In float32 the guesses of a prefix depend, in the sixth digit, on the number of prefixes computed at once.
+
+        Args:
+            words: Words, stems or tokens (`units`), by id from 1.
+            pages: Page titles, sorted.
+            digest: Name of the weights in the fingerprint.
         """
         self._network: Network = where.take(network.eval())
         self._where = where
@@ -81,30 +85,30 @@ class GruGuesser:
 
     @property
     def pages(self) -> frozenset[str]:
-        """All pages it can name."""
+        """Return all pages that the guesser can name."""
         return frozenset(self._titles)
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """The best `n` pages for each text; none for a text without a known word. Scores are probabilities."""
+        """Return the best `n` pages for each text, none for a text without a known word; scores are probabilities."""
         return [self._prefixes(line.split(), n, last_only=True)[-1] if line.split() else [] for line in texts]
 
     def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
-        """The guesses after each word. A forward network reads every word once."""
+        """Return the guesses after each word; a forward network reads every word once."""
         return self._prefixes(words, n, last_only=False) if words else []
 
     def fingerprint(self) -> str:
-        """sha256 of the weights' files, the code version and the config."""
+        """Return the sha256 of the weights' files, the code version and the config."""
         other = [] if self._where.dtype == "float64" else [self._where.dtype]
         key = " ".join(["gru", str(VERSION), self._digest, repr(self._temperature), *other, *self._where.key])
         return hashlib.sha256(key.encode()).hexdigest()
 
     def encode(self, word: str) -> list[int]:
-        """The ids of a word's tokens; 0 for an unknown token."""
+        """Return the ids of a word's tokens; 0 for an unknown token."""
         return [self._ids.get(token, 0) for token in self._tokens(word)]
 
     @torch.inference_mode()
     def _prefixes(self, words: Sequence[str], n: int, *, last_only: bool) -> list[list[Guess]]:
-        """Guesses after each word (a single list, after the last, if `last_only`)."""
+        """Return the guesses after each word (a single list, after the last, if `last_only`)."""
         ids: list[int] = []
         ends: list[int] = []  # tokens read after each word
         for word in words:
@@ -135,7 +139,7 @@ class GruGuesser:
 
     @classmethod
     def load(cls, folder: Path, temperature: float = 1.0, where: Place = DOUBLE) -> GruGuesser:
-        """Read what `save` wrote."""
+        """Read a folder written by `save`."""
         network, words, titles, units = classifier_files.read(folder, "gru", VERSION, _parts)
         return cls(network, words, titles, units, temperature, folder_digest(folder), where)
 
@@ -143,7 +147,7 @@ class GruGuesser:
 def _parts(
     config: dict[str, Any], tensors: classifier_files.Tensors, words: list[str], titles: list[str]
 ) -> tuple[Network, tuple[Network, list[str], list[str], Unit]]:
-    """The network of a folder, without its weights, and what a guesser is made of."""
+    """Return the network of a folder, without its weights, and the arguments of a guesser."""
     shape, units = Shape(**config["shape"]), config.get("units", "stems")
     if units not in UNITS or (len(words), len(titles)) != (shape.vocabulary, shape.pages):
         raise ValueError(f"{len(words)} {units} and {len(titles)} pages for {shape}")
@@ -152,5 +156,5 @@ def _parts(
 
 
 def build(config: GruConfig) -> GruGuesser:
-    """The guesser of a config. Raises ConfigError for an unknown model."""
+    """Return the guesser of a config; raises ConfigError for an unknown model."""
     return GruGuesser.load(resolve_model(config.model), config.temperature, place(config))

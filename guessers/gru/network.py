@@ -1,14 +1,14 @@
-"""The two networks of the GRU guesser: one that reads forwards only, and the published one, which reads both ways.
+"""The two networks of the GRU guesser: a forward network, and the published bidirectional one.
 
 PrefixGru           word vectors -> one forward GRU -> last state, running weighted mean of states and word vectors,
                     running maximum of the states -> batch norm -> dropout -> bottleneck -> pages.  All features can be
-                    computed step by step, so a prefix that grew by one word costs one step.  The running mean starts
-                    from the zero vector with some weight: a mean of three words would otherwise be as long as one of a
-                    hundred, and the guesser as sure.
+                    computed step by step, so a prefix that grew by one word costs one step.  The running mean
+                    starts from the zero vector with some weight.  Otherwise a mean of three words would be as long as one
+                    of a hundred, and the guesser as confident.
 BidirectionalGru    QANTA's RNN guesser (Pinafore/qb, qanta/guesser/rnn.py, with dropout on the word vectors as in its
                     later PyTorch version): word vectors -> one GRU in each direction -> last state of each -> linear ->
                     batch norm over the pages -> dropout.  The backward GRU begins at the end of the prefix, so every
-                    prefix is read anew.
+                    prefix is read from its start.
 
 Shapes: B texts, L tokens, N prefixes, E embedding, H hidden, F features, D bottleneck, P pages.
 """
@@ -22,48 +22,48 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-PRIOR = 8.0  # first weight of the zero vector in the running mean, in words that count fully
+PRIOR = 8.0  # initial weight of the zero vector in the running mean, in fully counted words
 
-READ_TOGETHER = 128  # prefixes of similar length that the bidirectional network guesses from at once
+READ_TOGETHER = 128  # prefixes of similar length per pass of the bidirectional network
 
 Direction = Literal["forward", "bidirectional"]
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Sizes of a network; saved with it."""
+    """Sizes of a network, saved with it."""
 
-    vocabulary: int  # word types, without the unknown word
+    vocabulary: int  # number of word types, without the unknown word
     pages: int  # classes
     embedding: int  # E
     hidden: int  # H, states of one direction
-    bottleneck: int  # D; the bidirectional network has none and ignores it
+    bottleneck: int  # D; ignored by the bidirectional network, which has none
     dropout: float  # in training: on word vectors and features (forward) or on word vectors and logits
     direction: Direction = "forward"
 
     @property
     def features(self) -> int:
-        """F: last state, mean of states and word vectors, maximum of states; bidirectional: two last states."""
+        """Return F: last state, mean of states and word vectors, maximum of states; bidirectional: two last states."""
         return 3 * self.hidden + self.embedding if self.direction == "forward" else 2 * self.hidden
 
 
 class PrefixGru(nn.Module):
-    """Token ids -> logits over pages after every token that is asked for. Id 0 is the unknown word."""
+    """Network from token ids to page logits after every requested token; id 0 is the unknown word."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.shape = shape
         self.embedding = nn.Embedding(shape.vocabulary + 1, shape.embedding)
         self.gru = nn.GRU(shape.embedding, shape.hidden, batch_first=True)
-        self.salience = nn.Linear(shape.embedding, 1)  # how much a word counts in the running mean, 0..1
-        self.log_prior = nn.Parameter(torch.tensor([math.log(PRIOR)]))  # weight of the zero vector in it
+        self.salience = nn.Linear(shape.embedding, 1)  # weight of a word in the running mean, 0..1
+        self.log_prior = nn.Parameter(torch.tensor([math.log(PRIOR)]))  # log weight of the zero vector in it
         self.norm = nn.BatchNorm1d(shape.features)
         self.dropout = nn.Dropout(shape.dropout)
         self.bottleneck = nn.Linear(shape.features, shape.bottleneck)
         self.pages = nn.Linear(shape.bottleneck, shape.pages)
 
     def features(self, ids: Tensor) -> Tensor:
-        """(B, L) int64 -> (B, L, F): what is known after each token; position t depends on ids[:, : t + 1] only."""
+        """Return the features after each token, (B, L) int64 -> (B, L, F); position t depends on ids[:, : t + 1]."""
         words = self.dropout(self.embedding(ids))  # (B, L, E)
         states, _ = self.gru(words)  # (B, L, H)
         weight = torch.sigmoid(self.salience(words))  # (B, L, 1)
@@ -72,16 +72,16 @@ class PrefixGru(nn.Module):
         return torch.cat([states, mean, torch.cummax(states, 1).values], -1)
 
     def features_at(self, ids: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-        """(B, L) ids, (N,) rows, (N,) columns -> (N, F): the features of ids[row, : column + 1]."""
+        """Return the features (N, F) of ids[row, : column + 1], for (B, L) ids, (N,) rows and (N,) columns."""
         return self.features(ids)[rows, columns]
 
     def logits(self, features: Tensor) -> Tensor:
-        """(N, F) -> (N, P)."""
+        """Map features (N, F) to logits (N, P)."""
         return self.pages(self.bottleneck(self.dropout(self.norm(features))))
 
 
 class BidirectionalGru(nn.Module):
-    """Token ids -> logits over pages of the prefixes that are asked for. Id 0 is the unknown word."""
+    """Network from token ids to page logits of the requested prefixes; id 0 is the unknown word."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -93,9 +93,10 @@ class BidirectionalGru(nn.Module):
         self.dropout = nn.Dropout(shape.dropout)
 
     def features_at(self, ids: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-        """(B, L) ids, (N,) rows, (N,) columns -> (N, F): the last states of both readings of ids[row, : column + 1].
+        """Return the last states (N, F) of both readings of ids[row, : column + 1].
 
-        Outside training READ_TOGETHER prefixes are read at a time, best in order of length.
+        Takes (B, L) ids, (N,) rows and (N,) columns.  Outside training it reads READ_TOGETHER prefixes at a time;
+        ordering them by length is fastest.
         """
         if self.training:
             return self._last_states(ids, rows, columns)
@@ -110,7 +111,7 @@ class BidirectionalGru(nn.Module):
         return torch.cat([last[0], last[1]], -1)
 
     def logits(self, features: Tensor) -> Tensor:
-        """(N, F) -> (N, P)."""
+        """Map features (N, F) to logits (N, P)."""
         return self.dropout(self.norm(self.pages(features)))
 
 
@@ -118,6 +119,6 @@ Network = PrefixGru | BidirectionalGru
 
 
 def network_of(shape: Shape) -> Network:
-    """An untrained network of a shape. KeyError for an unknown direction."""
+    """Return an untrained network of a shape; raises KeyError for an unknown direction."""
     networks: Mapping[str, type[Network]] = {"forward": PrefixGru, "bidirectional": BidirectionalGru}
     return networks[shape.direction](shape)

@@ -1,8 +1,8 @@
-"""Trains the GRU guesser: Adam, clipped gradients, a rate that falls when the dev accuracy stalls, early stopping.
+"""Training of the GRU guesser: Adam, clipped gradients, learning rate decay when dev accuracy stalls, early stopping.
 
-What an epoch shows of the tossups: guessers/gru/examples.py.  Word vectors come from a file of pretrained ones, or
-start, and with them the page vectors of the forward network, as a truncated SVD of the BM25-weighted page-by-word
-matrix of the same tossups, or at random.
+guessers/gru/examples.py selects the examples of an epoch.  Word vectors start from a file of pretrained vectors, from
+an SVD, or at random.  The SVD is a truncated SVD of the BM25-weighted page-by-word matrix of the same tossups; it also
+sets the page vectors of the forward network.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from sqa.training.trainer import Trainer, denormals_flushed
 
 
 def train(config: GruTraining, material: Material) -> GruGuesser:
-    """Train to the end, resuming from `config.work`/checkpoint.pt if there is one; returns the best guesser."""
+    """Train to the end, resuming from `config.work`/checkpoint.pt if it exists; return the best guesser."""
     torch.manual_seed(config.seed)
     with denormals_flushed():
         return _train(config, material)
@@ -66,7 +66,7 @@ def _train(config: GruTraining, material: Material) -> GruGuesser:
 
 
 def _epoch(config: GruTraining, trainer: Trainer, network: Network, material: Material, epoch: int) -> float:
-    """One pass over the tossups; returns the mean loss per point asked. Random by seed and epoch only."""
+    """Run one pass over the tossups; return the mean loss per point asked.  Random only by seed and epoch."""
     torch.manual_seed(config.seed * 1000 + epoch)
     criterion = nn.CrossEntropyLoss(label_smoothing=config.label_smoothing)
     network.train()
@@ -82,7 +82,7 @@ def _epoch(config: GruTraining, trainer: Trainer, network: Network, material: Ma
 
 @torch.inference_mode()
 def dev_accuracy(network: Network, examples: Sequence[Example], batch: int) -> dict[float, float]:
-    """Share of tossups whose top page is right after 25, 50, 75 and 100 % of the tokens."""
+    """Return the share of tossups whose top page is right after 25, 50, 75 and 100 % of the tokens."""
     network.eval()
     right = {0.25: 0, 0.5: 0, 0.75: 0, 1.0: 0}
     ordered = sorted((e for e in examples if len(e.ids)), key=lambda example: len(example.ids))
@@ -99,7 +99,7 @@ def dev_accuracy(network: Network, examples: Sequence[Example], batch: int) -> d
 
 
 def set_start(network: Network, config: GruTraining, material: Material) -> None:
-    """Word vectors (and page vectors) of the untrained network, as the config says."""
+    """Set word vectors (and page vectors) of the untrained network according to the config."""
     if config.vectors is not None:
         stems = config.units == "stems"
         table, count = vectors.table(config.vectors, material.words, config.embedding, stems=stems)
@@ -113,9 +113,9 @@ def set_start(network: Network, config: GruTraining, material: Material) -> None
 def start_from_svd(network: Network, examples: Sequence[Example]) -> None:
     """Set word and page vectors so that an untrained forward network already retrieves pages by latent semantics.
 
-    W (pages x words) holds BM25 weights; W ~ U S V'.  Words get V S^1/2, pages U S^1/2, and the bottleneck passes the
-    running mean of the word vectors on.  The bidirectional network has no such mean: it gets the word vectors only.
-    ConfigError if there are too few pages or words for vectors of that width.
+    W (pages x words) holds BM25 weights; W ~ U S V'.  Words get V S^1/2, pages U S^1/2, and the bottleneck passes on
+    the running mean of the word vectors.  The bidirectional network has no such mean and gets only the word vectors.
+    Raises ConfigError if there are too few pages or words for vectors of that width.
     """
     shape = network.shape
     if shape.embedding >= min(shape.pages, shape.vocabulary + 1):
@@ -127,7 +127,7 @@ def start_from_svd(network: Network, examples: Sequence[Example]) -> None:
     counts.sum_duplicates()
     frequency = np.bincount(counts.indices, minlength=counts.shape[1])
     idf = np.log1p((shape.pages - frequency + 0.5) / (frequency + 0.5))
-    idf[0] = 0.0  # the unknown word says nothing
+    idf[0] = 0.0  # the unknown word carries no information
     length = np.asarray(counts.sum(1)).ravel()
     scale = np.repeat(0.9 * (0.15 + 0.85 * length / length.mean()), np.diff(counts.indptr))
     counts.data = counts.data / (counts.data + scale) * idf[counts.indices]
@@ -143,5 +143,5 @@ def start_from_svd(network: Network, examples: Sequence[Example]) -> None:
         network.pages.weight.copy_(torch.from_numpy(page.copy()))
         network.pages.bias.zero_()
         network.bottleneck.weight.mul_(0.3)
-        begin = 2 * shape.hidden  # the running mean of word vectors stands here among the features
+        begin = 2 * shape.hidden  # position of the running mean of word vectors among the features
         network.bottleneck.weight[:, begin : begin + shape.embedding].diagonal().add_(1.0)

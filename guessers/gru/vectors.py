@@ -1,7 +1,7 @@
-"""Pretrained word vectors from a user's file, GloVe or word2vec text.
+"""Pretrained word vectors from a user's file in GloVe or word2vec text format.
 
-A word and its numbers a line, blanks between, as GloVe has it (https://nlp.stanford.edu/projects/glove/); a first line
-of two numbers, as word2vec and fastText write it, is skipped; .zst is read as well.
+Each line has a word and its numbers, separated by blanks, as in GloVe (https://nlp.stanford.edu/projects/glove/).  A
+first line of two numbers, as in word2vec and fastText, is skipped.  The file may be compressed as .zst.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,11 +16,11 @@ from sqa.files import records
 
 
 def table(path: Path, vocabulary: Sequence[str], width: int, *, stems: bool) -> tuple[np.ndarray, int]:
-    """Vectors of a vocabulary, (V + 1, width) float32, and how many of its words the file has.
+    """Return the vectors of a vocabulary, (V + 1, width) float32, and the number of its words found in the file.
 
-    Row 0, the unknown word, and the words that the file lacks get the mean of those found (QANTA's rule).  With
-    `stems` a stem gets the mean vector of the file's words that have it.  DataError if the vectors have another width
-    or if none of the words is found.
+    Row 0, the unknown word, and missing words get the mean of the vectors found (QANTA's rule).  With `stems` a stem
+    gets the mean vector of the file's words with that stem.  Raises DataError if the vectors have another width or if
+    no word is found.
     """
     rows = {word: row for row, word in enumerate(vocabulary, start=1)}
     total, count = np.zeros((len(rows) + 1, width)), np.zeros(len(rows) + 1)
@@ -37,7 +37,7 @@ def table(path: Path, vocabulary: Sequence[str], width: int, *, stems: bool) -> 
 
 
 def _rows(word: str, rows: Mapping[str, int], stems: bool) -> list[int]:
-    """The row of a word of the file: none if it is not exactly one token, or not in the vocabulary."""
+    """Return the row of a word of the file; empty unless it is exactly one token of the vocabulary."""
     tokens = text.tokens(word)
     if len(tokens) != 1:
         return []
@@ -46,7 +46,7 @@ def _rows(word: str, rows: Mapping[str, int], stems: bool) -> list[int]:
 
 
 def read(path: Path, width: int) -> Iterator[tuple[str, np.ndarray]]:
-    """The words of a file and their vectors, (width,) each. DataError names the line that is wrong."""
+    """Yield the words of a file and their vectors, (width,) each; raises DataError naming an invalid line."""
     for number, line in enumerate(tqdm(records.lines(path), "reading vectors", unit=" words", mininterval=4), start=1):
         fields = line.rstrip().split(" ")
         if number == 1 and len(fields) == 2 and all(field.isdecimal() for field in fields):
@@ -61,7 +61,7 @@ def read(path: Path, width: int) -> Iterator[tuple[str, np.ndarray]]:
             vector = np.full(width, np.nan)
         if len(fields) <= width or not np.isfinite(vector).all():
             raise DataError(f"{path}:{number}: expected a word and {width} numbers, got {line[:60]!r}")
-        yield " ".join(fields[:-width]), vector  # GloVe 840B has a few words with blanks in them
+        yield " ".join(fields[:-width]), vector  # a few words of GloVe 840B contain blanks
 
 
 def _wrong_width(path: Path, width: int, actual: int) -> str:
