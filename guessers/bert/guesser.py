@@ -1,13 +1,13 @@
 """The BERT guesser: a pretrained text encoder and a classification head over pages.
 
-The encoder reads a text passage by passage (guessers/bert/encoder.py); the head sees the weighted mean of the word
-pieces' vectors before and after reading: mean -> batch norm, dropout -> bottleneck -> softmax over pages.  As in the
-GRU guesser the mean starts from the zero vector with some weight, so that few words leave it unsure.
+The encoder reads a text passage by passage (guessers/bert/encoder.py); the head receives the weighted mean of the word
+pieces' vectors before and after encoding: mean -> batch norm, dropout -> bottleneck -> softmax over pages.  As in the
+GRU guesser the mean starts from the zero vector with some weight, which keeps the confidence low after few words.
 
-Only the passage that a text ends in changes with the next word: all prefixes of a text cost one short passage each, and
-passages of similar length are read together.
+Only the last passage of a text changes with the next word.  Each prefix of a text therefore costs one short passage,
+and passages of similar length are read together.
 
-A model's folder holds the head.  It names the encoder it belongs to and the sha256 of its files; another encoder is
+A model's folder holds the head.  It names its encoder and the sha256 of the encoder's files; another encoder is
 refused.
 
 Shapes: N texts, H width of the encoder, D bottleneck, P pages.
@@ -36,15 +36,15 @@ from sqa.files.devices import Device, Dtype, place
 from sqa.files.model_files import folder_digest, resolve_model, write_tensors
 from sqa.files.records import converted
 
-VERSION = 1  # of the code that turns words into guesses; raise it when guesses change
-PRIOR = 4.0  # first weight of the zero vector in the mean, in pieces of the rarest kind
-BLOCK = 256  # texts scored at once: (BLOCK, P) float64 stays in tens of megabytes
+VERSION = 1  # version of the code that turns words into guesses; raise it when guesses change
+PRIOR = 4.0  # initial weight of the zero vector in the mean, in pieces of maximum rarity
+BLOCK = 256  # texts scored at once: (BLOCK, P) float64 takes tens of megabytes
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class BertConfig:
-    """What `guesser: {name: bert, ...}` takes."""
+    """Options of `guesser: {name: bert, ...}`."""
 
     model: Annotated[File, "a bundled model (folder of data/models) or a folder"] = "bert"
     encoder: Annotated[File | None, "folder or hub name of its encoder; null = as the model says"] = None
@@ -59,7 +59,7 @@ class BertConfig:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Sizes of a head; saved with it."""
+    """Sizes of a head, saved with it."""
 
     width: int  # H of the encoder
     pages: int  # classes
@@ -69,31 +69,31 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class EncoderName:
-    """Which encoder a head belongs to."""
+    """The encoder that a head belongs to."""
 
-    name: str  # as find_encoder takes it
+    name: str  # a name for find_encoder
     revision: str | None
-    sha256: str  # bert_encoder.weights_digest of its folder
+    sha256: str  # weights_digest of its folder
 
 
 class Head(nn.Module):
-    """Sums over word pieces -> logits over pages."""
+    """Network from sums over word pieces to page logits."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.shape = shape
-        self.log_prior = nn.Parameter(torch.tensor([math.log(PRIOR)]))  # weight of the zero vector in the mean
+        self.log_prior = nn.Parameter(torch.tensor([math.log(PRIOR)]))  # log weight of the zero vector in the mean
         self.norm = nn.BatchNorm1d(2 * shape.width)
         self.dropout = nn.Dropout(shape.dropout)
         self.bottleneck = nn.Linear(2 * shape.width, shape.bottleneck)
         self.pages = nn.Linear(shape.bottleneck, shape.pages)
 
     def forward(self, sums: Tensor) -> Tensor:
-        """(N, 2 + 2 H), as Encoder.sums gives them -> (N, P)."""
+        """Map sums (N, 2 + 2 H), as returned by Encoder.sums, to logits (N, P)."""
         return self.pages(self.bottleneck(self.dropout(self.norm(self.means(sums)))))
 
     def means(self, sums: Tensor) -> Tensor:
-        """(N, 2 + 2 H) -> (N, 2 H): mean vector of the pieces, mean state."""
+        """Return the mean vector of the pieces and the mean state: (N, 2 + 2 H) -> (N, 2 H)."""
         sums = sums.to(self.log_prior.device)
         weights = (sums[:, :2] + self.log_prior.exp()).repeat_interleave(self.shape.width, 1)  # (N, 2 H)
         return sums[:, 2:] / weights
@@ -101,11 +101,11 @@ class Head(nn.Module):
 
 @dataclass(frozen=True)
 class Parts:
-    """What a model's folder says, besides the head: made in training, kept as it is."""
+    """Contents of a model's folder besides the head, fixed after training."""
 
     titles: tuple[str, ...]  # pages, sorted
-    words: frozenset[str]  # stems that occur in the training texts; a text with none of them has no guesses
-    weights: np.ndarray  # (V,) float16, how much each word piece counts
+    words: frozenset[str]  # stems of the training texts; a text with none of them has no guesses
+    weights: np.ndarray  # (V,) float16, weight of each word piece
     encoder: EncoderName
 
 
@@ -113,7 +113,7 @@ class BertGuesser:
     """An encoder and a trained head."""
 
     def __init__(self, encoder: Encoder, head: Head, parts: Parts, temperature: float = 1.0, digest: str = "") -> None:
-        """Takes the head over and computes it in float64; `digest` names the weights in the fingerprint."""
+        """Take over the head and compute it in float64; `digest` names the weights in the fingerprint."""
         if encoder.width != head.shape.width:
             raise DataError(
                 f"the head reads vectors of {head.shape.width} numbers, the encoder writes {encoder.width}; "
@@ -126,23 +126,23 @@ class BertGuesser:
 
     @property
     def pages(self) -> frozenset[str]:
-        """All pages it can name."""
+        """Return all pages that the guesser can name."""
         return frozenset(self._parts.titles)
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """The best `n` pages for each text; none for a text without a known word. Scores are probabilities.
+        """Return the best `n` pages for each text, none for a text without a known word; scores are probabilities.
 
-        A text's scores depend on the others in the fifth digit (bfloat16: the second): the encoder's sums are taken in
-        an order that depends on the batch.  int8 scales every row by itself, so it adds nothing to that.
+        A text's scores depend on the other texts in the fifth digit (bfloat16: the second), because the order of the
+        encoder's sums depends on the batch.  int8 scales every row alone, so it adds no further dependence.
         """
         return self._guess([line.split() for line in texts], n)
 
     def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
-        """The guesses after each word. What prefixes have in common is read once."""
+        """Return the guesses after each word; common parts of prefixes are read once."""
         return self._guess([words[:end] for end in range(1, len(words) + 1)], n)
 
     def fingerprint(self) -> str:
-        """Hash of the files of model and encoder, the code version, the arithmetic, the device and the temperature."""
+        """Return a hash of the files of model and encoder, code version, arithmetic, device and temperature."""
         key = (
             VERSION,
             self._digest,
@@ -154,7 +154,7 @@ class BertGuesser:
         return hashlib.sha256(f"bert {key!r}".encode()).hexdigest()
 
     def sums(self, texts: Sequence[Sequence[str]]) -> np.ndarray:
-        """Texts as words -> (N, 2 + 2 H) float64; a passage that several texts have is read once."""
+        """Return the sums of texts given as words, (N, 2 + 2 H) float64; a repeated passage is read once."""
         cut = [[" ".join(words[a:b]) for a, b in spans(words)] for words in texts]
         rows = {passage: i for i, passage in enumerate(dict.fromkeys(p for of_text in cut for p in of_text))}
         of_passages = self.encoder.sums(list(rows))
@@ -178,7 +178,7 @@ class BertGuesser:
 
     @torch.inference_mode()
     def _top(self, texts: Sequence[Sequence[str]], n: int) -> list[list[Guess]]:
-        """The n best pages of each text, best first, equal scores by title."""
+        """Return the n best pages of each text, best first, equal scores by title."""
         logits = self._head(torch.from_numpy(self.sums(texts))) / self._temperature  # (N, P)
         return classifier_files.best_pages(logits, self._parts.titles, n)
 
@@ -193,7 +193,7 @@ class BertGuesser:
 
     @classmethod
     def load(cls, folder: Path, config: BertConfig | None = None) -> BertGuesser:
-        """Read what `save` wrote, and the encoder that it names. DataError where the two do not belong together."""
+        """Read a folder written by `save`, and the encoder that it names; DataError if they do not belong together."""
         config = config or BertConfig()
         head, parts = classifier_files.read(folder, "bert", VERSION, _parts)
         name = parts.encoder
@@ -213,7 +213,7 @@ class BertGuesser:
 def _parts(
     config: dict[str, Any], tensors: classifier_files.Tensors, words: list[str], titles: list[str]
 ) -> tuple[Head, tuple[Head, Parts]]:
-    """The head of a folder, without its weights, and what else the folder says."""
+    """Return the head of a folder, without its weights, and the folder's other contents."""
     shape, encoder = Shape(**config["shape"]), converted("encoder of the model", config["encoder"], EncoderName)
     weights = tensors.pop("weights")
     if len(titles) != shape.pages:
@@ -223,5 +223,5 @@ def _parts(
 
 
 def build(config: BertConfig) -> BertGuesser:
-    """The guesser of a config. Raises ConfigError for an unknown model or encoder."""
+    """Return the guesser of a config; raises ConfigError for an unknown model or encoder."""
     return BertGuesser.load(resolve_model(config.model), config)

@@ -1,4 +1,4 @@
-"""What the BERT guesser learns from: training texts as passages, and what the encoder says about them, read once.
+"""Training data of the BERT guesser: training texts as passages, and the encoder's sums of them, computed once.
 
 R passages read, H width of the encoder.
 """
@@ -21,9 +21,9 @@ from guessers.bert.encoder import Encoder, spans
 from guessers.kept_vectors import kept_vectors
 from sqa.core.errors import ConfigError
 
-VERSION = 2  # of the files that keep what was read
-SHARD = 500  # passages read between two savings
-MIN_COUNT = 2  # times a stem must occur in the training texts to be a known word
+VERSION = 2  # version of the files of stored sums
+SHARD = 500  # passages read between two writes
+MIN_COUNT = 2  # minimum occurrences in the training texts of a known stem
 
 
 class Lesson(text.Profile, Protocol):
@@ -35,16 +35,16 @@ class Lesson(text.Profile, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text as passages, and one of them broken off (or none)."""
+    """A text as passages, and at most one truncated passage."""
 
     page: int  # -1: no page of the training texts
     whole: tuple[str, ...]
-    broken: tuple[int, str] | None  # index in `whole` of the passage broken off, and what is left of it
+    broken: tuple[int, str] | None  # index in `whole` of the truncated passage, and its remaining text
 
 
 @dataclass(frozen=True)
 class Material:
-    """What a training reads."""
+    """The data of a training."""
 
     titles: tuple[str, ...]
     words: frozenset[str]
@@ -53,9 +53,9 @@ class Material:
 
     @classmethod
     def of(cls, lessons: Sequence[Lesson], dev: Sequence[Lesson], broken: float, seed: int) -> Material:
-        """Pages and words come from `lessons` only; of a share `broken` of them one passage is broken off too.
+        """Build the data; pages and words come only from `lessons`.
 
-        Lessons without a page or a word teach nothing and are left out.
+        A share `broken` of the lessons also has one truncated passage.  Lessons without a page or a word are left out.
         """
         lessons = [lesson for lesson in lessons if lesson.page is not None and lesson.text.split()]
         titles = tuple(sorted({lesson.page for lesson in lessons if lesson.page}))
@@ -84,13 +84,13 @@ def _reading(lesson: Lesson, ids: dict[str, int], broken: float, seed: int) -> R
 
 @dataclass(frozen=True)
 class Sums:
-    """What the encoder says about the passages of some readings, the broken one of a reading after its whole ones."""
+    """The encoder's sums of the passages of some readings; a reading's truncated passage follows its whole ones."""
 
     table: np.ndarray  # (R, 2 + 2 H) float16, as Encoder.sums
-    starts: np.ndarray  # (readings + 1,) where the passages of a reading begin
+    starts: np.ndarray  # (readings + 1,) first passage of each reading
 
     def added(self, rows: Sequence[Sequence[int]]) -> Tensor:
-        """(len(rows), 2 + 2 H) float32: the sum over each group of passages."""
+        """Return the sum over each group of passages, (len(rows), 2 + 2 H) float32."""
         flat = np.fromiter((row for group in rows for row in group), np.int64)
         owner = np.repeat(np.arange(len(rows)), [len(group) for group in rows])
         total = torch.zeros(len(rows), self.table.shape[1])
@@ -98,7 +98,7 @@ class Sums:
 
 
 def read(readings: Sequence[Reading], encoder: Encoder, folder: Path, identity: str) -> Sums:
-    """The sums of all passages, kept in `folder`.  ConfigError if that is of other texts or another encoder."""
+    """Return the sums of all passages, stored in `folder`; ConfigError if it belongs to other texts or encoders."""
     texts, starts = [], [0]
     for reading in readings:
         texts += [*reading.whole, *([reading.broken[1]] if reading.broken else [])]

@@ -1,8 +1,8 @@
-"""Trains the BERT guesser in two steps, each taken up where it was left.
+"""Training of the BERT guesser in two resumable steps.
 
-1. Passages of the training texts are read once by the encoder, and their sums kept (work/passages).
-2. The head is trained on sums of these: the passages of a text from a random one to a random later one, the last of
-   them perhaps broken off at a random word.  It starts from the whitened means of the pages.
+1. The encoder reads the passages of the training texts once, and their sums are stored (work/passages).
+2. The head is trained on sums over runs of passages of a text, from a random passage to a random later one.  The last
+passage may be truncated at a random word.  The head starts from the whitened means of the pages.
 
 Shapes: R passages read, N texts of a batch, H width of the encoder, D bottleneck, P pages.
 """
@@ -28,13 +28,13 @@ from sqa.files.devices import Device, Dtype, place
 from sqa.training.checkpoints import Checkpoints
 from sqa.training.trainer import Trainer
 
-ANY = ("device", "stop_after", "download")  # keys that may change while a training is under way
+ANY = ("device", "stop_after", "download")  # keys that may change during a training
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class BertTraining:
-    """Keys of configs/train_guessers.yaml:bert; see there for meanings and units."""
+    """Settings of configs/train_guessers.yaml:bert, which gives meanings and units."""
 
     kind: Literal["bert"]
     output: Path
@@ -66,7 +66,7 @@ class BertTraining:
 
 
 def start_from_means(head: Head, sums: Sums, readings: Sequence[Reading]) -> None:
-    """Set the head so that the untrained one names the page whose texts' mean is most like the text, whitened."""
+    """Set the untrained head to name the page whose texts' whitened mean is most similar to the text."""
     rows = [range(start, start + len(r.whole)) for start, r in zip(sums.starts, readings, strict=False)]
     mean = head.means(sums.added(rows)).detach().cpu().double()  # (N, 2 H)
     centre, spread = mean.mean(0), mean.var(0, unbiased=False) + 1e-12
@@ -79,7 +79,7 @@ def start_from_means(head: Head, sums: Sums, readings: Sequence[Reading]) -> Non
     total = torch.zeros(head.shape.pages, depth, dtype=torch.double).index_add_(0, pages, low)
     centres = total / (torch.bincount(pages, minlength=head.shape.pages)[:, None] + 1.0)
     tracked = head.norm.running_mean, head.norm.running_var
-    assert tracked[0] is not None and tracked[1] is not None  # it was made to track them
+    assert tracked[0] is not None and tracked[1] is not None  # the batch norm tracks its statistics
     with torch.no_grad():
         tracked[0].copy_(centre)
         tracked[1].copy_(spread)
@@ -90,7 +90,7 @@ def start_from_means(head: Head, sums: Sums, readings: Sequence[Reading]) -> Non
 
 
 def _draw(reading: Reading, start: int, rng: np.random.Generator) -> list[int]:
-    """Rows of a random run of passages; the one broken off takes the place of its whole one if the run ends there."""
+    """Return the rows of a random run of passages; a truncated passage replaces its whole one if the run ends there."""
     last = int(rng.integers(len(reading.whole)))
     first = int(rng.integers(last + 1)) if rng.random() < 0.5 else 0
     rows = list(range(start + first, start + last + 1))
@@ -103,7 +103,7 @@ def _draw(reading: Reading, start: int, rng: np.random.Generator) -> list[int]:
 
 
 def train(config: BertTraining, lessons: Sequence[Lesson], dev: Sequence[Lesson]) -> BertGuesser:
-    """Train to the end, going on from what `config.work` holds."""
+    """Train to the end, resuming from `config.work`."""
     torch.manual_seed(config.seed)
     folder = find_encoder(config.encoder, config.revision, config.download)
     name = EncoderName(config.encoder, config.revision, weights_digest(folder))
@@ -116,13 +116,13 @@ def train(config: BertTraining, lessons: Sequence[Lesson], dev: Sequence[Lesson]
     kept = read(material.dev, encoder, config.work / "dev", identity)
     learnt = read(material.train, encoder, config.work / "passages", identity)
     head = train_head(config, Head(shape).to(where.device), material, learnt, kept)
-    model, _ = load_encoder(folder)  # the one above may be in bfloat16
+    model, _ = load_encoder(folder)  # the model above may be in bfloat16
     parts = Parts(material.titles, material.words, weights, name)
     return BertGuesser(Encoder(model, tokenizer, weights, tokens=config.batch_tokens), head.cpu(), parts)
 
 
 def _weights(model: Any, tokenizer: Any, lessons: Sequence[Lesson]) -> np.ndarray:
-    """(V,) float16 rarity of the word pieces among the training texts."""
+    """Return the rarity of the word pieces among the training texts, (V,) float16."""
     texts = [lesson.text for lesson in lessons]
     groups = (tokenizer(texts[i : i + SHARD], verbose=False)["input_ids"] for i in range(0, len(texts), SHARD))
     rows = (row for group in groups for row in group)
@@ -130,7 +130,7 @@ def _weights(model: Any, tokenizer: Any, lessons: Sequence[Lesson]) -> np.ndarra
 
 
 def train_head(config: BertTraining, head: Head, material: Material, sums: Sums, kept: Sums) -> Head:
-    """Step 2. Returns the head that was best on the dev texts."""
+    """Run step 2 and return the head that was best on the dev texts."""
     optimiser = torch.optim.AdamW(head.parameters(), config.learning_rate, weight_decay=config.weight_decay)
     checkpoints = Checkpoints(config.work, identity=identity_of(config, ANY))
     trainer = Trainer(config.work, optimiser, {"head": head, "optimiser": optimiser}, checkpoints)
@@ -148,7 +148,7 @@ def train_head(config: BertTraining, head: Head, material: Material, sums: Sums,
 def _epoch(
     config: BertTraining, trainer: Trainer, head: Head, readings: Sequence[Reading], sums: Sums, epoch: int
 ) -> None:
-    """One pass over the texts. Random by seed and epoch only."""
+    """Run one pass over the texts.  Random only by seed and epoch."""
     rng = np.random.default_rng([config.seed, epoch])
     torch.manual_seed(config.seed * 1000 + epoch)
     criterion = nn.CrossEntropyLoss(label_smoothing=config.label_smoothing)
@@ -163,7 +163,7 @@ def _epoch(
 
 
 def _report(epoch: int, head: Head, material: Material, kept: Sums) -> float:
-    """Prints the dev accuracies after half of the passages and after all; returns their mean."""
+    """Print the dev accuracies after half of the passages and after all; return their mean."""
     head.eval()
     gold = torch.tensor([reading.page for reading in material.dev])
     accuracies = []

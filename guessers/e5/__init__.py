@@ -1,1 +1,1 @@
-"""Multilingual sentence vectors as a guesser: it reads the foreign text itself."""
+"""A guesser that reads the untranslated text by multilingual sentence vectors."""

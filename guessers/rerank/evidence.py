@@ -1,7 +1,7 @@
 """The evidence for every page after every word of a text.
 
-P pages, M candidates of a step, R = len(EVIDENCE) numbers each.  A text is read once, from its start; each word adds
-its postings, so what is known at a word depends on the words so far only.
+P pages, M candidates of a step, R = len(EVIDENCE) numbers each.  A text is read once, from its start.  Each word adds
+its postings, so the evidence at a word depends only on the words so far.
 """
 
 from collections import deque
@@ -15,26 +15,26 @@ from guessers.retrieval.tfidf import TfidfConfig
 
 EVIDENCE = (
     "words",  # TF-IDF score of the words read
-    "pairs",  # of the pairs of words
+    "pairs",  # the same for pairs of words
     "bm25",
-    "word hits",  # words read that the page has, and
-    "pair hits",  # pairs
-    "most",  # the largest part of the TF-IDF score that one of them adds
-    "last 12",  # TF-IDF score of the last so many words
+    "word hits",  # number of words read that the page has
+    "pair hits",  # number of pairs that the page has
+    "most",  # largest contribution of one of them to the TF-IDF score
+    "last 12",  # TF-IDF score of the last 12 words
     "last 25",
     "last 50",
-    "untold kinds",  # ln of how much likelier than any page it is not called by the kinds that were not named
-    "title",  # part of the title's words, by idf, that was read: a question does not name its answer
-    "title word",  # the highest idf of such a word
-    "whole title",  # 1 if all of them were
-    "bracket",  # 1 if a word of what stands in parentheses was
-    "kinds",  # ln of how much likelier than any page it is called as the question calls its answer (kinds.py)
-    "pronouns",  # the same of pronouns
-    "last kinds",  # the same of the last three kinds alone, pronouns among them
-    "last kind",  # and of the last one
-    "kind",  # the largest part of its lessons that call it by one of the question's kinds
-    "length",  # ln(1 + words counted of the page)
-    "lessons",  # ln(1 + texts that it was learnt from)
+    "untold kinds",  # log ratio to an average page of the probability that the unnamed kinds do not apply
+    "title",  # share of the title's words, by idf, that was read: a question does not name its answer
+    "title word",  # highest idf of a title word that was read
+    "whole title",  # 1 if all title words were read
+    "bracket",  # 1 if a word in the title's parentheses was read
+    "kinds",  # log ratio to an average page of the probability of the question's kinds (kinds.py)
+    "pronouns",  # the same for pronouns
+    "last kinds",  # the same for only the last three kinds, including pronouns
+    "last kind",  # the same for the last kind
+    "kind",  # largest share of its lessons that use one of the question's kinds
+    "length",  # ln(1 + words counted for the page)
+    "lessons",  # ln(1 + number of its training texts)
 )
 WINDOWS = (12, 25, 50)
 LAST_KINDS = 3
@@ -45,7 +45,7 @@ class Knowledge:
     """The evidence about the pages of a retrieval model."""
 
     def __init__(self, index: Index, kinds: Kinds) -> None:
-        """ValueError if they are of different pages."""
+        """Combine an index and kinds; raises ValueError if they have different pages."""
         if len(index.titles) != len(kinds.lessons):
             raise ValueError(f"kinds of {len(kinds.lessons)} pages, {len(index.titles)} pages")
         self.kinds, self.titles = kinds, index.titles
@@ -63,15 +63,15 @@ class Knowledge:
         self.of_bracket, _ = self._named([title.partition("(")[2] for title in self.titles])
 
     def idf(self, stem: str) -> float:
-        """ln(pages / pages that have it); an unknown stem has that of one in a single page."""
+        """Return ln(pages / pages with the stem); an unknown stem counts as occurring in one page."""
         return self._idf.get(stem, float(np.log(max(len(self.titles), 1))))
 
     def _named(self, names: list[str]) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """stem -> the pages (n,) whose name has it, and (P,) the idf of each name's stems together."""
+        """Return stem -> the pages (n,) with it in their name, and (P,) the summed idf of each name's stems."""
         pages_of: dict[str, list[int]] = {}
         weight = np.zeros(len(names))
         for page, name in enumerate(names):
-            for stem in sorted(text.line_stems(name)):  # one order of the sums, whatever the hash seed
+            for stem in sorted(text.line_stems(name)):  # fixed order of the sums, independent of the hash seed
                 pages_of.setdefault(stem, []).append(page)
                 weight[page] += self.idf(stem)
         return {stem: np.array(pages, np.int64) for stem, pages in pages_of.items()}, weight
@@ -94,7 +94,7 @@ class Reading:
         self._stems: set[str] = set()
 
     def read(self, word: str, terms: list[int]) -> None:
-        """The next word and its terms in the index."""
+        """Read the next word and its terms in the index."""
         k, words = self._knowledge, len(self._knowledge.tfidf.index.words)
         starts, pages = k.tfidf.index.starts, k.tfidf.index.pages
         for term in terms:
@@ -113,7 +113,7 @@ class Reading:
             self._add_kind(kind)
 
     def _name(self, stem: str) -> None:
-        """A stem that was not read before."""
+        """Count a stem that was not read before."""
         if (pages := self._knowledge.of_title.get(stem)) is not None:
             idf = self._knowledge.idf(stem)
             self._title[pages] += idf
@@ -137,7 +137,7 @@ class Reading:
         self._last_kinds.append(kind)
 
     def of(self, pages: np.ndarray) -> np.ndarray:
-        """(M, R) the evidence for some pages (M,) after the words read, in the order of EVIDENCE."""
+        """Return the evidence (M, R) for some pages (M,) after the words read, in the order of EVIDENCE."""
         k, score = self._knowledge, self._before[-1][pages]
         back = [self._before[max(len(self._before) - 1 - window, 0)] for window in WINDOWS]
         share = self._title[pages] / np.maximum(k.title_weight[pages], 1e-9)

@@ -1,4 +1,4 @@
-"""Fit the weights of guessers/rerank/scorer.py: which candidate of a step is the answer, or that none is."""
+"""Fitting of the weights of guessers/rerank/scorer.py: the probability of each candidate of a step, or of none."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from sqa.data.texts import Fold
 from sqa.files.devices import Arithmetic, Device, Dtype, place
 from sqa.training.trainer import Trainer
 
-KEPT_BACK = 8  # one in so many texts chooses the epoch
+KEPT_BACK = 8  # one in so many texts selects the epoch
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """A retrieval model, and what it counted."""
+    """A retrieval model, and the texts that it counted."""
 
     model: Annotated[str, "a bundled BM25 model or a folder"]
     folds: Annotated[tuple[Fold, ...], "of tossups"]
@@ -31,7 +31,7 @@ class Counts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 @checked
 class RerankTraining:
-    """Keys of configs/train_guessers.yaml:rerank; see there for meanings and units."""
+    """Settings of configs/train_guessers.yaml:rerank, which gives meanings and units."""
 
     limit: Annotated[int, Meta(ge=KEPT_BACK)] | None
     noise: Share
@@ -54,7 +54,7 @@ class RerankTraining:
     ARITHMETIC: ClassVar = Arithmetic(("float32",))
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Return the problems that the declared bounds do not check."""
         seen = "buzzer" in self.learnt.folds
         return ["learnt.folds: must be without buzzer, which the weights are learnt from"] if seen else []
 
@@ -68,13 +68,13 @@ class Lesson(NamedTuple):
 
 
 def drawn_ends(words: int, points: int, seed: int, number: int) -> list[int]:
-    """How many words of a text are read: all `words`, and `points` - 1 other numbers, random by `seed` and `number`."""
+    """Return numbers of words to read: all `words`, and `points` - 1 others, random by `seed` and `number`."""
     rng = np.random.default_rng([seed, number])
     return sorted({words, *map(int, rng.integers(1, words + 1, points - 1))})
 
 
 def lesson_of(rows: np.ndarray, step: np.ndarray, right: np.ndarray) -> Lesson:
-    """The lesson of rows (M + T, D), with step (M,) int64 and right (M,) bool, whether a candidate is the answer."""
+    """Return the lesson of rows (M + T, D), step (M,) int64 and right (M,) bool, True for the answer."""
     m, t = len(right), len(rows) - len(right)
     target = m + np.arange(t)
     target[step[right]] = np.flatnonzero(right)
@@ -82,13 +82,13 @@ def lesson_of(rows: np.ndarray, step: np.ndarray, right: np.ndarray) -> Lesson:
 
 
 def fitted(config: RerankTraining, lessons: Sequence[Lesson]) -> Scorer:
-    """The weights of the epoch with the smallest cross entropy on one lesson in KEPT_BACK, learnt from the others."""
+    """Return the weights of the epoch with the least cross entropy on one lesson in KEPT_BACK."""
     learnt = [lesson for number, lesson in enumerate(lessons) if number % KEPT_BACK]
     kept = lessons[::KEPT_BACK]
     torch.manual_seed(config.seed)
     seen = np.concatenate([lesson.rows for lesson in learnt])
     mean, deviation = seen.mean(0, dtype=np.float64), seen.std(0, dtype=np.float64)
-    deviation[deviation < 1e-6] = 1.0  # a number that never changes says nothing
+    deviation[deviation < 1e-6] = 1.0  # a constant number carries no information
     scale = (mean.astype(np.float32), deviation.astype(np.float32))
     network = nn.Sequential(nn.Linear(seen.shape[1], config.hidden), nn.ReLU(), nn.Linear(config.hidden, 1))
     device = place(config).device
@@ -115,11 +115,11 @@ class Batch(NamedTuple):
 
     rows: Tensor  # (R, D), standardised
     step: Tensor  # (R,) int64
-    target: Tensor  # (S,) int64, a row
+    target: Tensor  # (S,) int64, index of a row
 
 
 def joined(lessons: Sequence[Lesson], scale: tuple[np.ndarray, np.ndarray], device: str = "cpu") -> Batch:
-    """Several texts as one; `scale` is mean and deviation (D,)."""
+    """Join several texts into one batch; `scale` is mean and deviation (D,)."""
     rows, steps, targets, row, step = [], [], [], 0, 0
     for lesson in lessons:
         rows.append(np.clip((lesson.rows - scale[0]) / scale[1], -CLIP, CLIP))
@@ -130,7 +130,7 @@ def joined(lessons: Sequence[Lesson], scale: tuple[np.ndarray, np.ndarray], devi
 
 
 def cross_entropy(network: nn.Module, batch: Batch) -> Tensor:
-    """Mean over the steps of -ln of the chance of the target."""
+    """Return the mean over the steps of -ln of the target's probability."""
     logits = network(batch.rows)[:, 0]
     highest = logits.new_full((len(batch.target),), -torch.inf).scatter_reduce(0, batch.step, logits.detach(), "amax")
     total = logits.new_zeros(len(batch.target)).index_add(0, batch.step, torch.exp(logits - highest[batch.step]))

@@ -1,13 +1,13 @@
-"""The rerank guesser: the pages that TF-IDF and BM25 retrieve, ordered anew by learnt weights.
+"""The rerank guesser: the pages retrieved by TF-IDF and BM25, reordered by learnt weights.
 
-Retrieval finds the right page of a complete question among its ten best nearly whenever it is indexed, and often puts
-another first: the author for the novel, or a page that the question names itself.  So every page among the best 50 of
-either is described by its evidence (guessers/rerank/evidence.py): its scores, also of the last words alone, how
-it is called in what it was learnt from, and how not (kinds.py), how much of its title was read; and by how it stands in
-this against the others (numbers.py).  One layer of rectified units makes a logit of these numbers, and a softmax over
-the pages of the step and "none of them" makes chances.
+Retrieval nearly always has an indexed right page among its ten best for a complete question, but often ranks another
+page first: the author instead of the novel, or a page that the question names.  Every page among the best 50 of either
+method is described by its evidence (guessers/rerank/evidence.py).  The evidence has its scores, also for the last words
+alone, the kinds that its training texts use or avoid for it (kinds.py), and the share of its title that was read.
+Further numbers compare it with the other candidates (numbers.py).  One layer of rectified units maps the numbers to a
+logit, and a softmax over the pages of the step and "none of them" gives probabilities.
 
-A text is read once; the next word only adds its postings.
+A text is read once; each further word only adds its postings.
 
     guesser: {name: rerank}
 """
@@ -33,13 +33,13 @@ from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, read_tensors, resolve_model, write_tensors
 
 KIND = "rerank"
-VERSION = 2  # of the files and of the code that turns words into guesses
-DEPTH = 50  # pages taken of TF-IDF and of BM25
+VERSION = 2  # version of the files and of the code that turns words into guesses
+DEPTH = 50  # pages taken from TF-IDF and from BM25
 
 
 @dataclass(frozen=True, slots=True)
 class RerankConfig:
-    """What `guesser: {name: rerank, ...}` takes."""
+    """Options of `guesser: {name: rerank, ...}`."""
 
     model: Annotated[File, "a bundled model (folder of data/models) or a folder"] = "rerank"
     device: Annotated[Literal["auto", "cpu"], "computed with numpy"] = "cpu"
@@ -50,13 +50,13 @@ class Candidates(NamedTuple):
     """The candidates of T steps, by step."""
 
     pages: np.ndarray  # (M,) int64, indices of titles
-    step: np.ndarray  # (M,) int64, not falling; each of the T is there
-    rows: np.ndarray  # (M + T, D), as guessers/rerank/numbers.py
-    words: list[int]  # T, words read at each; before the first indexed word there is no step
+    step: np.ndarray  # (M,) int64, ascending; every step occurs
+    rows: np.ndarray  # (M + T, D), see guessers/rerank/numbers.py
+    words: list[int]  # T, words read at each step; before the first indexed word there is no step
 
 
 def candidates(knowledge: Knowledge, words: Sequence[str], at: Sequence[int]) -> Candidates:
-    """The candidates after each number of words in `at` (1 .. len(words), rising)."""
+    """Return the candidates after each number of words in `at` (1 .. len(words), ascending)."""
     first, second = (model.guess_prefixes(words, DEPTH) for model in (knowledge.tfidf, knowledge.bm25))
     reading, wanted = Reading(knowledge), set(at)
     pages, evidence, ends = [], [], []
@@ -74,32 +74,32 @@ def candidates(knowledge: Knowledge, words: Sequence[str], at: Sequence[int]) ->
 
 
 class RerankGuesser:
-    """Retrieval and the weights that order what it returns."""
+    """A retrieval model, and the weights that order its results."""
 
     def __init__(self, knowledge: Knowledge, scorer: Scorer, retrieval: str, digest: str = "") -> None:
-        """`retrieval` is the name or folder of the counts; `digest` names the files in the fingerprint."""
+        """Store the parts; `retrieval` is the name or folder of the counts, `digest` names the weights' files."""
         self._knowledge, self._scorer, self._retrieval, self._digest = knowledge, scorer, retrieval, digest
 
     @property
     def pages(self) -> frozenset[str]:
-        """All pages it can name."""
+        """Return all pages that the guesser can name."""
         return frozenset(self._knowledge.titles)
 
     def fingerprint(self) -> str:
-        """sha256 of the weights, the kinds, the counts and the code version."""
+        """Return the sha256 of the weights, the kinds, the counts and the code version."""
         return hashlib.sha256(f"rerank {VERSION} {self._digest}".encode()).hexdigest()
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """The best `n` pages for each text; scores are chances."""
+        """Return the best `n` pages for each text; scores are probabilities."""
         split = [text.split() for text in texts]
         return [self._guesses(words, [len(words)], n)[0] if words else [] for words in split]
 
     def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
-        """The guesses after each word."""
+        """Return the guesses after each word."""
         return self._guesses(words, range(1, len(words) + 1), n)
 
     def _guesses(self, words: Sequence[str], at: Sequence[int], n: int) -> list[list[Guess]]:
-        """The guesses after each number of words in `at`."""
+        """Return the guesses after each number of words in `at`."""
         described = candidates(self._knowledge, words, at)
         titles = [self._knowledge.titles[page] for page in described.pages.tolist()]
         chances = self._scorer.chances(described.rows, described.step)
@@ -110,7 +110,7 @@ class RerankGuesser:
     # --- files
 
     def save(self, folder: Path) -> None:
-        """Write model.safetensors and config.json; the counts are named, not copied."""
+        """Write model.safetensors and config.json, which names the counts without copying them."""
         tables = self._knowledge.kinds.tables() | self._scorer.tensors
         about = {
             "kind": KIND,
@@ -122,7 +122,7 @@ class RerankGuesser:
 
     @classmethod
     def load(cls, folder: Path) -> RerankGuesser:
-        """Read what `save` wrote, and the counts that it names.  DataError if they do not belong together."""
+        """Read a folder written by `save`, and the counts that it names; DataError if they do not belong together."""
         tensors, config = read_tensors(folder, KIND, VERSION)
         retrieval = config.get("retrieval")
         if not isinstance(retrieval, str):
@@ -143,10 +143,10 @@ class RerankGuesser:
 
 
 def digest_of(titles: Sequence[str]) -> str:
-    """sha256 of the pages in their order."""
+    """Return the sha256 of the pages in their order."""
     return hashlib.sha256("\n".join(titles).encode()).hexdigest()
 
 
 def build(config: RerankConfig) -> RerankGuesser:
-    """The guesser of a config. Raises ConfigError for an unknown model."""
+    """Return the guesser of a config; raises ConfigError for an unknown model."""
     return RerankGuesser.load(resolve_model(config.model))

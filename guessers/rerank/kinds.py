@@ -1,8 +1,8 @@
-"""What a question calls its answer ("this German author", "these animals", "his", "it"), and which pages are called so.
+"""Kinds: the words by which a question refers to its answer ("this German author", "these animals", "his", "it").
 
-Retrieval cannot tell a novel from its author: their clues share all names.  The question says which of them it wants,
-in words that are in thousands of questions and so count for next to nothing there.  A kind is the stem of one of the
-words after "this" or "these", up to three and to the first stop word or comma, or a pronoun ("#his").
+Retrieval cannot distinguish a novel from its author, because their clues share all names.  The question states which of
+them it wants, but in words that occur in thousands of questions and so have little weight in retrieval.  A kind is the
+stem of one of up to three words after "this" or "these", up to the first stop word or comma, or a pronoun ("#his").
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from sqa.files.model_files import pack_integers, pack_strings, unpack_integers, 
 
 POINTING = frozenset({"this", "these"})
 PRONOUNS = frozenset({"he", "his", "him", "she", "her", "it", "its", "they", "their"})
-MARK = "#"  # before a pronoun
-FOLLOWING = 3  # words after a pointing one
-SMOOTHING = 2.0  # lessons of an average page that every page is taken to have besides its own
-CERTAIN = 0.98  # no page is taken to be called so more often: not being called so once would rule it out
+MARK = "#"  # prefix of a pronoun
+FOLLOWING = 3  # words after "this" or "these"
+SMOOTHING = 2.0  # lessons of an average page that are added to every page's own
+CERTAIN = 0.98  # upper limit of the probability of a kind: a kind that is not named must not rule a page out
 
 Tables = Mapping[str, np.ndarray]
 
 
 class KindReader:
-    """Reads the kinds of a text word by word."""
+    """Reader of the kinds of a text, word by word."""
 
     def __init__(self) -> None:
-        self._left = 0  # words that may still name the kind
+        self._left = 0  # words that may still name a kind
 
     def read(self, word: str) -> list[str]:
-        """The kinds that the next word names, the same ones however the text goes on."""
+        """Return the kinds that the next word names, independent of later words."""
         tokens = text.tokens(word)
         kinds = [f"{MARK}{token}" for token in tokens if token in PRONOUNS]
         if self._left and tokens and tokens[0] not in text.STOP_WORDS:
@@ -48,14 +48,18 @@ class KindReader:
 
 
 class Kinds:
-    """How often the lessons of each of P pages call it by each of K kinds."""
+    """Counts of how often the lessons of each of P pages use each of K kinds for it."""
 
     def __init__(
         self, names: Sequence[str], starts: np.ndarray, pages: np.ndarray, counts: np.ndarray, lessons: np.ndarray
     ) -> None:
-        """starts (K + 1,), pages and counts (entries,) by kind, lessons (P,) of each page, all int64.
+        """Store the counts, all int64; raises ValueError if they do not fit together.
 
-        ValueError if they do not fit together.
+        Args:
+            starts: (K + 1,) first entry of each kind.
+            pages: (entries,) by kind.
+            counts: (entries,) by kind.
+            lessons: (P,) lessons of each page.
         """
         fits = len(starts) == len(names) + 1 and starts[-1] == len(pages) == len(counts)
         counted = counts.min(initial=1) > 0 and np.diff(starts).min(initial=1) > 0 and lessons.any()
@@ -64,11 +68,11 @@ class Kinds:
         self.names, self.lessons = tuple(names), lessons
         self._starts, self._pages, self._counts = starts, pages, counts
         self._index = {name: index for index, name in enumerate(names)}
-        self._numbers, self._number = np.unique(lessons, return_inverse=True)  # (U,) of lessons, (P,) which of them
+        self._numbers, self._number = np.unique(lessons, return_inverse=True)  # (U,) distinct numbers, (P,) index
 
     @classmethod
     def of(cls, profiles: Iterable[Profile], titles: Sequence[str], least: int) -> Kinds:
-        """Count the lessons that call their page by a kind; kinds of fewer than `least` lessons are left out."""
+        """Count the lessons that use a kind for their page; kinds with fewer than `least` lessons are left out."""
         number = {title: index for index, title in enumerate(titles)}
         counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
         lessons = np.zeros(len(titles), np.int64)
@@ -86,14 +90,14 @@ class Kinds:
         return cls(names, starts, table[:, 0], table[:, 1], lessons)
 
     def called(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        """(pages, share): the pages that are called so, and by what part of their lessons (one more for caution)."""
+        """Return (pages, share): the pages of a kind, and the share of their lessons (plus one) that use it."""
         kind_id = self._index.get(kind)
         entries = slice(0, 0) if kind_id is None else slice(self._starts[kind_id], self._starts[kind_id + 1])
         pages = self._pages[entries]
         return pages, self._counts[entries] / (self.lessons[pages] + 1)
 
     def evidence(self, kind: str) -> np.ndarray | None:
-        """(P,) ln of how much likelier than any page each is called so; None for a kind that is not counted."""
+        """Return the log ratio (P,) to an average page of the probability of a kind; None for an uncounted kind."""
         kind_id = self._index.get(kind)
         if kind_id is None:
             return None
@@ -101,12 +105,12 @@ class Kinds:
         return self._of_pages(kind_id, np.log(without / rate), np.log(entries / rate))
 
     def negative(self, kind: str) -> np.ndarray | None:
-        """(P,) ln of how much likelier than any page each is not called so; None for a kind that is not counted."""
+        """Return the log ratio (P,) to an average page of the probability of not using a kind; None if uncounted."""
         kind_id = self._index.get(kind)
         return None if kind_id is None else self._of_pages(kind_id, *self._negatives(kind_id))
 
     def negatives(self) -> np.ndarray:
-        """(P,) the sum of `negative` over all kinds: what a question says that calls its answer nothing."""
+        """Return the sum (P,) of `negative` over all kinds: the evidence of a question that names no kind."""
         without_any, entries = np.zeros(len(self._numbers)), np.zeros(len(self.lessons))
         for kind_id in range(len(self.names)):
             without, called = self._negatives(kind_id)
@@ -116,8 +120,10 @@ class Kinds:
         return without_any[self._number] + entries
 
     def _chances(self, kind_id: int) -> tuple[np.ndarray, np.ndarray, float]:
-        """How likely a page is called by a kind: one that never was, by its number of lessons (U,), the kind's pages
-        (entries,), and any page."""
+        """Return the probability of a kind for pages without it (U,), its pages (entries,) and an average page.
+
+        The first array is indexed by the number of lessons.
+        """
         postings = slice(self._starts[kind_id], self._starts[kind_id + 1])
         rate = float(self._counts[postings].sum() / self.lessons.sum())
         times = SMOOTHING * rate
@@ -125,19 +131,19 @@ class Kinds:
         return times / (self._numbers + SMOOTHING), entries, rate
 
     def _negatives(self, kind_id: int) -> tuple[np.ndarray, np.ndarray]:
-        """`negative` of a page that never was called so, by its number of lessons (U,), and of the kind's pages."""
+        """Return `negative` for a page without the kind, by its number of lessons (U,), and for the kind's pages."""
         without, entries, rate = self._chances(kind_id)
         of_any = np.log1p(-min(rate, CERTAIN))
         return np.log1p(-np.minimum(without, CERTAIN)) - of_any, np.log1p(-np.minimum(entries, CERTAIN)) - of_any
 
     def _of_pages(self, kind_id: int, without: np.ndarray, entries: np.ndarray) -> np.ndarray:
-        """(P,): `without` (U,) by the number of lessons, but `entries` for the pages of a kind."""
+        """Return (P,) values: `without` (U,) by the number of lessons, but `entries` for the pages of a kind."""
         values = without[self._number]
         values[self._pages[self._starts[kind_id] : self._starts[kind_id + 1]]] = entries
         return values
 
     def tables(self) -> dict[str, np.ndarray]:
-        """The tables, packed for a model's file."""
+        """Return the tables, packed for a model's file."""
         return {
             "kinds": pack_strings(self.names),
             "pages_per_kind": pack_integers(np.diff(self._starts)),

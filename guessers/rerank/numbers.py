@@ -1,8 +1,8 @@
-"""The numbers by which weights judge a candidate, made of its evidence and of that for the others of its step.
+"""Numbers by which the weights judge a candidate: its evidence, also compared with the other candidates of its step.
 
-T steps, M candidates over all steps, D = len(NUMBERS) numbers each; after the candidates comes "none of them" of every
-step, which has the step's numbers and zeros for the others.  The weights see one candidate at a time: how it stands
-against the others of its step is in its numbers or nowhere.
+T steps, M candidates over all steps, D = len(NUMBERS) numbers each.  After the candidates comes "none of them" of every
+step, which has the step's numbers and zeros for the others.  The weights see one candidate at a time, so the comparison
+with the other candidates of the step must be part of the numbers.
 """
 
 from collections.abc import Sequence
@@ -11,24 +11,24 @@ import numpy as np
 
 from guessers.rerank.evidence import EVIDENCE, WINDOWS
 
-COMPARED = ("score", "bm25", "words", "pairs")  # each as share of the step's largest, its ln, and 6 / (5 + rank)
+COMPARED = ("score", "bm25", "words", "pairs")  # each as share of the maximum, ln of the share, and 6 / (5 + rank)
 SPREAD = ("score", "bm25")  # in deviations from the step's mean
 UNCHANGED = EVIDENCE[EVIDENCE.index("title") :]
-STEP = ("words read", "top score", "lead")  # ln(1 + words), ln of the best TF-IDF score and of it over the second
+STEP = ("words read", "top score", "lead")  # ln(1 + words), ln of the best TF-IDF score, ln of best over second
 _FITS = ("kinds", "pronouns", "last kinds", "kind", "title", "title word", "length", "lessons")
 _KINDS = ("untold kinds", "last kind")
-RELATIVE = {  # how -> what of a candidate is held against that of the others of its step
-    "behind": _FITS,  # less the step's largest
-    "off": _FITS,  # less the mean of the likely ones
-    "of the first": ("kinds", "title", "kind"),  # that of the one with the best score, less its own
-    "ahead": (  # less the largest of the others
+RELATIVE = {  # comparison -> the evidence compared with the other candidates of the step
+    "behind": _FITS,  # minus the step's maximum
+    "off": _FITS,  # minus the mean of the likely candidates
+    "of the first": ("kinds", "title", "kind"),  # value of the best-scored candidate, minus its own
+    "ahead": (  # minus the maximum of the others
         *(f"{what}: share" for what in COMPARED),
         *(f"last {window}" for window in WINDOWS),
         *("word hits", "pair hits", "most", "kinds", "last kinds", "kind", *_KINDS),
     ),
     "place": ("kinds", "last kinds", *_KINDS),  # 6 / (5 + rank)
 }
-LIKELY = 10.0  # in the mean of the likely ones a candidate weighs exp(LIKELY (share of the best score - 1))
+LIKELY = 10.0  # weight exp(LIKELY (share of the best score - 1)) in the mean of the likely candidates
 NUMBERS = (
     *(f"{what}: {how}" for what in COMPARED for how in ("share", "ln share", "place")),
     *(f"{what}: spread" for what in SPREAD),
@@ -45,7 +45,10 @@ Columns = dict[str, np.ndarray]  # name -> (M,)
 
 
 def numbers(evidence: np.ndarray, step: np.ndarray, words: Sequence[int]) -> np.ndarray:
-    """(M + T, D).  evidence (M, R); step (M,) int64, 0 .. T - 1, not falling, each there; words (T,) read so far."""
+    """Return the numbers (M + T, D) of evidence (M, R).
+
+    step (M,) int64 has every step 0 .. T - 1, ascending; words (T,) are the words read so far.
+    """
     of = {name: evidence[:, column] for column, name in enumerate(EVIDENCE)}
     of["score"] = of["words"] + of["pairs"]
     firsts = np.flatnonzero(np.diff(step, prepend=-1))
@@ -63,7 +66,7 @@ def numbers(evidence: np.ndarray, step: np.ndarray, words: Sequence[int]) -> np.
 
 
 def _own(of: Columns, step: np.ndarray, firsts: np.ndarray, read: np.ndarray, top: np.ndarray) -> Columns:
-    """The numbers before RELATIVE, by name; read (T,) words, top (T,) scores."""
+    """Return the numbers before RELATIVE, by name; read (T,) words, top (T,) scores."""
     count = np.diff(firsts, append=len(step))
     own: Columns = {}
     for name in COMPARED:
@@ -83,7 +86,7 @@ def _own(of: Columns, step: np.ndarray, firsts: np.ndarray, read: np.ndarray, to
 
 
 def _relative(of: Columns, step: np.ndarray, firsts: np.ndarray) -> list[np.ndarray]:
-    """The columns of RELATIVE, in its order."""
+    """Return the columns of RELATIVE, in its order."""
     values = {how: np.stack([of[name] for name in names], axis=1) for how, names in RELATIVE.items()}
     weight = np.exp(LIKELY * (of["score: share"] - 1))[:, None]
     mean = np.add.reduceat(weight * values["off"], firsts) / np.add.reduceat(weight, firsts)
@@ -99,7 +102,7 @@ def _relative(of: Columns, step: np.ndarray, firsts: np.ndarray) -> list[np.ndar
 
 
 def _others(values: np.ndarray, step: np.ndarray, firsts: np.ndarray) -> np.ndarray:
-    """(M, C) the largest of values (M, C) among the others of the step; one's own where there is no other."""
+    """Return the largest (M, C) of values (M, C) among the others of the step; a lone candidate's own value."""
     top = values == np.maximum.reduceat(values, firsts)[step]
     second = np.maximum.reduceat(np.where(top, -np.inf, values), firsts)[step]
     alone = top & (np.add.reduceat(top.astype(np.int64), firsts) == 1)[step] & np.isfinite(second)
@@ -107,19 +110,19 @@ def _others(values: np.ndarray, step: np.ndarray, firsts: np.ndarray) -> np.ndar
 
 
 def _order(values: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """Best first within each step; equal ones as they come."""
+    """Return the order within each step, best first; ties keep their order."""
     return np.lexsort((-values, step))
 
 
 def _reciprocal_rank(values: np.ndarray, step: np.ndarray, firsts: np.ndarray) -> np.ndarray:
-    """6 / (5 + rank) in the step, 1 at the top."""
+    """Return 6 / (5 + rank) within the step, 1 at the top."""
     rank = np.empty(len(values))
     rank[_order(values, step)] = np.arange(len(values)) - firsts[step]
     return 6 / (6 + rank)
 
 
 def _lead(values: np.ndarray, step: np.ndarray, firsts: np.ndarray) -> np.ndarray:
-    """(T,) ln(best / second), kept in 0 .. 4; 4 where there is no second."""
+    """Return ln(best / second), (T,), limited to 0 .. 4; 4 without a second."""
     ordered = values[_order(values, step)]
     alone = np.diff(firsts, append=len(values)) < 2
     second = ordered[np.minimum(firsts + 1, len(values) - 1)]

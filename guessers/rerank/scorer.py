@@ -1,4 +1,4 @@
-"""Learnt weights that make chances of candidates' numbers, and the best of each step.
+"""Learnt weights that map candidates' numbers to probabilities, and selection of the best candidates of each step.
 
 Standardised numbers -> rectified units -> a logit, and a softmax over the candidates of a step and "none of them".
 """
@@ -9,17 +9,20 @@ import numpy as np
 
 from sqa.core.types import Guess
 
-CLIP = 8.0  # standardised numbers are kept within so many deviations
+CLIP = 8.0  # limit of standardised numbers, in deviations
 
 Tensors = Mapping[str, np.ndarray]
 
 
 class Scorer:
-    """The weights, for D numbers a candidate."""
+    """The weights for D numbers per candidate."""
 
     def __init__(self, tensors: Tensors, numbers: int) -> None:
-        """`tensors`: mean (D,), deviation (D,), hidden.weight (H, D), hidden.bias (H,), output.weight (1, H),
-        output.bias (1,).  ValueError for other names or shapes, or deviations that are not above 0."""
+        """Store the tensors; raises ValueError for other names or shapes, or deviations that are not above 0.
+
+        The tensors are mean (D,), deviation (D,), hidden.weight (H, D), hidden.bias (H,), output.weight (1, H) and
+        output.bias (1,).
+        """
         d, h = numbers, len(tensors.get("hidden.bias", ()))
         expected = {"mean": (d,), "deviation": (d,), "hidden.weight": (h, d), "hidden.bias": (h,)}
         expected |= {"output.weight": (1, h), "output.bias": (1,)}
@@ -29,7 +32,7 @@ class Scorer:
         self._double = {name: array.astype(np.float64) for name, array in tensors.items()}
 
     def chances(self, rows: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """(M,) the chance of each candidate; those of a step add up to 1 less the chance of none of them.
+        """Return the probability of each candidate (M,); those of a step sum to 1 minus that of none of them.
 
         rows (M + T, D): the candidates by step, then "none of them" of every step; step (M,) int64.
         """
@@ -45,12 +48,12 @@ class Scorer:
 
 
 def best(scores: np.ndarray, pages: Sequence[str], step: np.ndarray, steps: int, n: int) -> list[list[Guess]]:
-    """The best `n` candidates of each step, equal scores by title; scores (M,), pages M, step (M,) not falling."""
+    """Return the best `n` candidates of each step, equal scores by title; scores (M,), pages M, step (M,) ascending."""
     ends = np.searchsorted(step, np.arange(steps + 1))
     listed = []
     for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
         near = scores[start:end]
-        if 0 < n < end - start:  # all that tie with the last one wanted, so that titles decide
+        if 0 < n < end - start:  # all that tie with the last selected one, so that titles decide
             indices = start + np.flatnonzero(near >= np.partition(near, end - start - n)[end - start - n])
         else:
             indices = np.arange(start, end)

@@ -1,10 +1,10 @@
-"""`sqa train guesser configs/train_guessers.yaml:rerank`: learns the order of what retrieval finds.
+"""`sqa train guesser configs/train_guessers.yaml:rerank`: learn the order of retrieved pages.
 
-The texts are tossups of the fold `buzzer`, as they are, with words corrupted (sqa/data/texts.py) and translated there
-and back; the unchanged tossups teach once more at their last word alone.  Retrieval and the kinds of its
-pages have then seen the fold `guesser` only.  The finished model has the weights of the whole fold around the published
-counts.  A buzzer learns from guesses for tossups that no part of its guesser saw, so `work` gets the weights of the
-fold's first half alone, and buzzers read its second.
+The texts are tossups of the fold `buzzer`: unchanged, with words corrupted (sqa/data/texts.py), and translated there
+and back.  The unchanged tossups are used again at their last word alone.  Retrieval and the kinds of its pages have
+then seen only the fold `guesser`.  The finished model combines the weights of the whole fold with the published counts.
+A buzzer learns from guesses for tossups that no part of its guesser saw.  Therefore `work` gets the weights of the
+fold's first half alone, and buzzers use the second half.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ HALVES: tuple[Half, Half] = ("first", "second")
 
 
 def train(config: RerankTraining) -> RerankGuesser:
-    """The guesser with the published counts; `config.work` gets the one for training buzzers."""
+    """Return the guesser with the published counts; write the guesser for training buzzers to `config.work`."""
     knowledge = knowledge_of(config.learnt, config.least)
     first, second = (read(knowledge, config, half) for half in HALVES)
     RerankGuesser(knowledge, fitted(config, first), config.learnt.model).save(config.work)
@@ -35,7 +35,7 @@ def train(config: RerankTraining) -> RerankGuesser:
 
 
 def read(knowledge: Knowledge, config: RerankTraining, half: Half) -> list[Lesson]:
-    """What the texts of a half of the fold teach; those without an indexed word are left out."""
+    """Return the lessons of a half of the fold, without texts that have no indexed word."""
     whole = tossups_of(["buzzer"], half)
     unchanged = whole[: config.limit]
     corrupted = corrupt(unchanged, config.noise) if config.noise else []
@@ -49,13 +49,13 @@ def read(knowledge: Knowledge, config: RerankTraining, half: Half) -> list[Lesso
 
 
 def at_last_word(lesson: Lesson) -> Lesson:
-    """A lesson's last step alone."""
+    """Return only the last step of a lesson."""
     rows = np.flatnonzero(lesson.step == len(lesson.target) - 1)
     return Lesson(lesson.rows[rows], np.zeros(len(rows), np.int64), np.searchsorted(rows, lesson.target[-1:]))
 
 
 def knowledge_of(counts: Counts, least: int) -> Knowledge:
-    """Some counts with the kinds of what they counted.  DataError if a lesson is of a page that they lack."""
+    """Return some counts with the kinds of the counted texts; raises DataError if a lesson has an unknown page."""
     index = Index.load(resolve_model(counts.model))
     taught = lessons(counts.folds, counts.bonus)
     if lacking := {lesson.page for lesson in taught} - set(index.titles):
@@ -67,7 +67,7 @@ def knowledge_of(counts: Counts, least: int) -> Knowledge:
 
 
 def lesson_of_text(knowledge: Knowledge, text: Tossup, number: int, config: RerankTraining) -> Lesson:
-    """The candidates at the last word of a text and at `points` - 1 others, drawn at random."""
+    """Return the candidates at the last word of a text and at `points` - 1 other words, drawn at random."""
     words = text.text.split()
     ends = drawn_ends(len(words), config.points, config.seed, number)
     described = candidates(knowledge, words, ends)

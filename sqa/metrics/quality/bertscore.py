@@ -72,9 +72,7 @@ class BertScore:
             )
         self.where.take(scorer._model)
         tokenizer = scorer._tokenizer
-        if not hasattr(
-            tokenizer, "build_inputs_with_special_tokens"
-        ):  # missing in transformers 5; used for an empty text
+        if not hasattr(tokenizer, "build_inputs_with_special_tokens"):  # transformers 5; used for an empty text
             tokenizer.build_inputs_with_special_tokens = lambda _: tokenizer("")["input_ids"]
         positions = getattr(scorer._model.config, "max_position_embeddings", 0)
         if positions > 2:  # some tokenizers state no limit; RoBERTa's positions start at 2
