@@ -1,1 +1,1 @@
-"""Guessers: which pages a text that is still being written may be about, best first."""
+"""Guessers: rankings of the pages that an unfinished text may be about, best first."""

@@ -1,19 +1,19 @@
-"""Bonus parts as training text: short clues with answers, less those that repeat a question the project is judged on.
+"""Bonus parts as training text: short clues with answers, without those that repeat an evaluation question.
 
-A quiz packet has bonuses beside its tossups, three short clues each, and these know pages that no tossup has.  The file
-(`bonus-parts` in data/manifest.yaml) was never checked against the questions that guessers and buzzers are tested on.
-So it is checked here, against all of them (`held_out`): XQB's human references, QANTA's guessdev, the bundled
-questions, the tossups of recorded human buzzes, and the tossups of the folds `buzzer` and `dev`.  A clue goes if it, or
-its bonus' opening, repeats one of these questions
+A quiz packet has bonuses besides its tossups, with three short clues each, and they cover pages that no tossup has. The
+file (`bonus-parts` in data/manifest.yaml) was never checked against the evaluation questions of guessers and buzzers.
+This module checks it against all of them (`held_out`): XQB's human references, QANTA's guessdev, the bundled questions,
+the tossups of recorded human buzzes, and the tossups of the folds `buzzer` and `dev`.  A clue is dropped if it, or its
+bonus' opening, repeats one of these questions
 
     in wording   at least 25 % of its runs of four words are in the question, and at least 3 of them
     in facts     it has the question's answer, and at least 75 % of its stems (stop words aside, 6 or more) are in the
-                 question, in any order: what is left of a clue that was translated there and back
+                 question, in any order: typical of a clue that was translated there and back
 
-where runs that more than 20 of the questions have ("this man who wrote") count for nothing.  Half of such shares is
-still chance: two writers who say what an author is known for use the same names.
+where runs that more than 20 of the questions have ("this man who wrote") are ignored.  Shares half as large still arise
+by chance: two writers who describe an author's work use the same names.
 
-`python -m guessers.bonus` prints how many clues there are and why how many go.
+`python -m guessers.bonus` prints the number of clues, and of dropped clues by reason.
 """
 
 import functools
@@ -32,11 +32,11 @@ from sqa.data.datasets import load_questions
 from sqa.data.texts import fold_of, load_guessdev, load_tossups
 from sqa.files import records
 
-RUN = 4  # words of a run
-PHRASE = 20  # a run in more questions than this is a phrase
-WORDING, MIN_RUNS = 0.25, 3  # share of a clue's runs, and number, that make it a repetition
-FACTS, MIN_STEMS = 0.75, 6  # share of a clue's stems, of so many at least
-GUESSED_PAGES = frozenset({"skey", "alt-alias", "alt-assign", "or-alias"})  # labels found by a far-fetched rule
+RUN = 4  # words per run
+PHRASE = 20  # a run in more questions than this is a common phrase
+WORDING, MIN_RUNS = 0.25, 3  # minimum share and number of a clue's runs that make it a repetition
+FACTS, MIN_STEMS = 0.75, 6  # minimum share of a clue's stems, and minimum number of its stems
+GUESSED_PAGES = frozenset({"skey", "alt-alias", "alt-assign", "or-alias"})  # labels from unreliable rules
 
 Verdict = Literal["kept", "no page", "wording", "facts"]
 
@@ -47,21 +47,21 @@ class Bonus:
 
     id: str
     text: str
-    page: str | None  # as the tossups spell it; None where the answer has no known page
+    page: str | None  # in the tossups' spelling; None if the answer has no known page
     answer: str
-    opening: str  # what is read before all three parts; it may be about any of them
+    opening: str  # text read before all three parts; it may be about any of them
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """A question that guessers or buzzers are judged on, in English."""
+    """An evaluation question for guessers or buzzers, in English."""
 
     text: str
     page: str | None
 
 
 def load_bonus() -> list[Bonus]:
-    """All bonus parts in the order of the file, unchecked; a page that tossups have is spelt as there.
+    """Return all bonus parts in file order, unchecked, with pages in the tossups' spelling.
 
     57 ids occur twice; the later ones get "#2" appended.
     """
@@ -90,7 +90,7 @@ def load_bonus() -> list[Bonus]:
 
 
 def held_out() -> list[HeldOut]:
-    """Every question that a guesser or a buzzer is judged on."""
+    """Return every evaluation question of guessers and buzzers."""
     questions = [
         HeldOut(question.reference_text, question.page)
         for name in ("xqb-es", "xqb-pl", "mini-en")
@@ -104,7 +104,7 @@ def held_out() -> list[HeldOut]:
 
 
 class Overlap:
-    """Finds out whether a clue repeats one of some questions."""
+    """Detector of clues that repeat one of some questions."""
 
     def __init__(self, questions: Iterable[text.Profile]) -> None:
         with_run: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -118,14 +118,14 @@ class Overlap:
         self._with_run = {run: numbers for run, numbers in with_run.items() if run not in self._phrases}
 
     def wording(self, clue: str) -> float:
-        """The largest share of the clue's runs that one question has; 0 if that is fewer than MIN_RUNS runs. 0..1."""
+        """Return the largest share, 0..1, of the clue's runs in one question; 0 for fewer than MIN_RUNS shared runs."""
         runs = _runs(clue) - self._phrases
         shared = Counter(number for run in runs for number in self._with_run.get(run, ()))
         most = max(shared.values(), default=0)
         return most / len(runs) if most >= MIN_RUNS else 0.0
 
     def facts(self, clue: str, page: str) -> float:
-        """The largest share of the clue's stems in a question with that answer; 0 for fewer than MIN_STEMS. 0..1."""
+        """Return the largest share, 0..1, of the clue's stems in a question with that answer; 0 below MIN_STEMS."""
         clue_stems = text.line_stems(clue)
         if len(clue_stems) < MIN_STEMS:
             return 0.0
@@ -134,7 +134,7 @@ class Overlap:
         )
 
     def verdict(self, bonus: Bonus) -> Verdict:
-        """Whether the clue may be trained on, or why not."""
+        """Return whether the clue may be used for training, or the reason against it."""
         if bonus.page is None:
             return "no page"
         parts = (bonus.text, bonus.opening)
@@ -145,14 +145,14 @@ class Overlap:
         return "kept"
 
 
-@functools.lru_cache(maxsize=8)  # the parts of a bonus follow each other with the same opening
+@functools.lru_cache(maxsize=8)  # consecutive parts of a bonus share their opening
 def _runs(line: str) -> frozenset[tuple[str, ...]]:
     tokens = [token for word in line.split() for token in text.tokens(word)]
     return frozenset(zip(*(tokens[start:] for start in range(RUN)), strict=False))
 
 
 def sift(clues: Sequence[Bonus], questions: Collection[text.Profile]) -> dict[Verdict, list[Bonus]]:
-    """The clues by verdict, in their order."""
+    """Return the clues by verdict, in their order."""
     overlap = Overlap(questions)
     sifted: dict[Verdict, list[Bonus]] = {"kept": [], "no page": [], "wording": [], "facts": []}
     for clue in tqdm(clues, "bonus parts against held-out questions", mininterval=2, leave=False):
@@ -162,7 +162,7 @@ def sift(clues: Sequence[Bonus], questions: Collection[text.Profile]) -> dict[Ve
 
 @functools.cache
 def clean_bonus() -> tuple[Bonus, ...]:
-    """The bonus parts that have a page and repeat no held-out question, in the order of the file."""
+    """Return the bonus parts that have a page and repeat no held-out question, in file order."""
     return tuple(sift(load_bonus(), held_out())["kept"])
 
 

@@ -1,6 +1,6 @@
-"""What the guessers that classify over pages, GRU and BERT, share: their files and the choice of the best pages.
+"""Shared code of the page classifiers (GRU and BERT): their files, and selection of the best pages.
 
-Tables with a row per word or page are int8 with a step per row, the rest float16, norms float32.
+Tables with one row per word or page are int8 with one step per row, norms float32, everything else float16.
 """
 
 from collections.abc import Callable, Container, Sequence
@@ -20,7 +20,7 @@ Tensors = dict[str, np.ndarray]
 
 
 def pack(network: nn.Module, tables: Container[str], words: Sequence[str], titles: Sequence[str]) -> Tensors:
-    """What `write_tensors` takes of a network in float32 or float64; `tables` are the names of those in int8."""
+    """Return the tensors of a float32 or float64 network for `write_tensors`; `tables` names those stored in int8."""
     tensors: Tensors = {}
     for name, tensor in network.state_dict().items():
         tensor = tensor.cpu()
@@ -37,15 +37,15 @@ def read(
     version: int,
     make: Callable[[dict[str, Any], Tensors, list[str], list[str]], tuple[nn.Module, P]],
 ) -> P:
-    """Read a folder that `pack` filled: `make` gets its config, tensors, words and titles.
+    """Read a folder that `pack` filled; `make` gets its config, tensors, words and titles.
 
-    It takes out of the tensors what is not the network's, and returns the network, whose weights are then loaded, and
-    what `read` is to return.  DataError for files that are damaged, of another kind, or do not fit each other.
+    `make` removes tensors that do not belong to the network.  It returns the network, whose weights are then loaded,
+    and the result of `read`.  Raises DataError for files that are damaged, of another kind, or do not fit each other.
     """
     tensors, config = read_tensors(folder, kind, version)
     try:
         words, titles = unpack_strings(tensors.pop("words")), unpack_strings(tensors.pop("titles"))
-        with torch.device("meta"):  # a config may ask for any size: nothing is allocated before the shapes are compared
+        with torch.device("meta"):  # a config may ask for any size: shapes are compared before allocation
             planned, _ = make(config, dict(tensors), words, titles)
         network_shapes = {name: tuple(value.shape) for name, value in planned.state_dict().items() if value.ndim}
         if wrong := sorted(name for name, shape in network_shapes.items() if tensors[name].shape != shape):
@@ -62,7 +62,7 @@ def read(
 
 
 def quantise(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
-    """(R, C) float -> int8 of the same shape and a float16 step per row: value = int8 * step."""
+    """Quantise (R, C) floats to int8 with a float16 step per row: value = int8 * step."""
     step = (np.abs(array).max(1, keepdims=True) / 127).astype(np.float16)
     step = np.maximum(step, np.finfo(np.float16).tiny)
     codes = np.clip(np.rint(array / step.astype(np.float32)), -127, 127).astype(np.int8)
@@ -82,7 +82,7 @@ def dequantise(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def best_pages(logits: Tensor, titles: Sequence[str], n: int) -> list[list[Guess]]:
-    """(N, P) logits -> the `n` likeliest pages of each row, best first, equal scores by page; scores are a softmax."""
+    """Return the `n` likeliest pages per row of (N, P) logits, best first, ties by page; scores are a softmax."""
     values, pages = torch.topk(torch.softmax(logits, -1), min(n, logits.shape[1]), dim=1)
     has_ties = (values[:, 1:] == values[:, :-1]).any(1).tolist()
     guesses = []

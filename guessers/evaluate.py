@@ -1,7 +1,7 @@
 """`python -m guessers.evaluate GUESSER...`: accuracy on complete questions, as TSV on stdout.
 
-For each guesser and question set: n, accuracy at 1, 10 and 50, and the mean reciprocal rank over the best 50.  The text
-is the human English reference.  A question whose page the guesser does not know counts as wrong.
+Each guesser and question set has a row with n, accuracy at 1, 10 and 50, and the mean reciprocal rank over the best 50.
+The text is the human English reference.  A question whose page the guesser does not know counts as wrong.
 """
 
 import argparse
@@ -24,12 +24,12 @@ DEPTH = 50
 
 
 def rank_of(guesses: Sequence[Guess], page: str) -> int:
-    """1-based rank of the first right guess, 0 if there is none."""
+    """Return the 1-based rank of the first right guess, 0 if there is none."""
     return next((rank for rank, guess in enumerate(guesses, start=1) if is_right(guess.page, page)), 0)
 
 
 def evaluate(guesser: Any, texts: Sequence[str], pages: Sequence[str]) -> tuple[float, float, float, float]:
-    """Accuracy at 1, 10 and 50 and mean reciprocal rank (0 beyond 50), all in 0..1."""
+    """Return accuracy at 1, 10 and 50 and mean reciprocal rank (0 beyond 50), all in 0..1."""
     rows = (guesser.guess([text], DEPTH)[0] for text in tqdm(texts, mininterval=1, leave=False))
     ranks = np.array([rank_of(guesses, page) for guesses, page in zip(rows, pages, strict=True)])
     reciprocal = np.where(ranks > 0, 1 / np.maximum(ranks, 1), 0.0)
@@ -38,14 +38,14 @@ def evaluate(guesser: Any, texts: Sequence[str], pages: Sequence[str]) -> tuple[
 
 
 def built(argument: str) -> Any:
-    """The guesser called NAME, or NAME=MODEL with a bundled model or a folder."""
+    """Return the guesser named NAME, or NAME=MODEL with a bundled model or a folder."""
     name, _, model = argument.partition("=")
     settings = GUESSERS.config_class(name)
     return GUESSERS.build(name, settings(model=model) if model else settings())
 
 
 def measured(guessers: Sequence[str], datasets: Sequence[str]) -> Iterator[tuple[str, str, int, dict[str, float]]]:
-    """(guesser, data set, questions, scores by name) of each guesser on each data set."""
+    """Yield (guesser, data set, questions, scores by name) for each guesser and data set."""
     for argument in guessers:
         guesser = built(argument)
         for dataset in datasets:
@@ -56,7 +56,7 @@ def measured(guessers: Sequence[str], datasets: Sequence[str]) -> Iterator[tuple
 
 @returns_exit_code
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m guessers.evaluate", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("guessers", nargs="+", help="NAME, or NAME=MODEL with a bundled model or a folder")
     parser.add_argument("--datasets", nargs="+", default=DATASETS, help="question sets (default: %(default)s)")

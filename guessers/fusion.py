@@ -18,7 +18,7 @@ from sqa.pipeline.config import ComponentConfig
 from sqa.pipeline.parts import fingerprint_of
 
 VERSION = 2  # raise when the guesses change
-DEPTH = 50  # guesses that each guesser is asked for
+DEPTH = 50  # guesses requested of each guesser
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class FusionGuesser:
         return frozenset().union(*named) if len(named) == len(self._parts) else None
 
     def check_texts(self, texts: Iterable[Sequence[str]]) -> None:
-        """Show all texts to the guessers that want to see them first."""
+        """Show all texts to the guessers that have `check_texts`."""
         wanting = [part for _, part in self._parts if isinstance(part, ChecksTexts)]
         kept = list(texts) if wanting else []
         for part in wanting:

@@ -1,4 +1,4 @@
-"""What guessers learn from: tossups whose answer has a page, by fold, and bonus parts; or texts of your own."""
+"""Training texts of guessers: tossups whose answer has a page, by fold, and bonus parts; or the user's own texts."""
 
 import hashlib
 from collections.abc import Collection, Sequence
@@ -15,21 +15,21 @@ from sqa.core.registry import did_you_mean
 from sqa.data.texts import Tossup, fold_of, tossups_of
 from sqa.files.records import name_of, numbered_lines
 
-KEYS = ("text", "page", "id", "meta")  # of a text of your own
+KEYS = ("text", "page", "id", "meta")  # keys of a user's own text
 
 
 def mapped_tossups(folds: Sequence[str]) -> list[Tossup]:
-    """The tossups of some folds whose answer has a page, the others teach no page."""
+    """Return the tossups of some folds whose answer has a page; others cannot be learnt from."""
     return [tossup for tossup in tossups_of(folds) if tossup.page is not None]
 
 
 def lessons(folds: Sequence[str], with_bonus: bool, texts: Sequence[Path] = ()) -> list[Tossup | Bonus]:
-    """The tossups of some folds, or your own texts in their place; on demand the bonus parts too; all have a page."""
+    """Return the tossups of some folds, or own texts instead, and optionally bonus parts; all have a page."""
     return [*learnt(folds, texts), *(clean_bonus() if with_bonus else ())]
 
 
 def learnt(folds: Sequence[str], texts: Sequence[Path]) -> list[Tossup]:
-    """What guessers learn from: your own texts of some folds, or the tossups where no file is given."""
+    """Return the training texts: own texts of some folds, or the tossups if no file is given."""
     if not texts:
         return mapped_tossups(folds)
     chosen = [lesson for lesson in own_texts(texts) if fold_of(lesson.id) in folds]
@@ -40,9 +40,9 @@ def learnt(folds: Sequence[str], texts: Sequence[Path]) -> list[Tossup]:
 
 
 def own_texts(files: Sequence[Path]) -> list[Tossup]:
-    """Texts and the page each is about, JSON lines {text, page, id?}; ids are <file>-<record> otherwise.
+    """Return own texts with the pages they are about, from JSON lines {text, page, id?}; default ids: <file>-<record>.
 
-    A missing file, a record without a text or a page, an id that is there twice: DataError by file and record.
+    Raises DataError naming file and record for a missing file, a record without text or page, or a repeated id.
     """
     texts: dict[str, Tossup] = {}
     for file in files:
@@ -68,14 +68,14 @@ def own_texts(files: Sequence[Path]) -> list[Tossup]:
 
 
 def check_output(output: Path, texts: Sequence[Path]) -> None:
-    """ConfigError where a guesser of your own texts would be written over a bundled model."""
+    """Raise ConfigError if a guesser of own texts would overwrite a bundled model."""
     bundled = (DATA / "models").resolve()
     if texts and (output.resolve() == bundled or bundled in output.resolve().parents):
         raise ConfigError(f"output: {output} is the folder of a bundled model; name another one for your own texts")
 
 
 def identity_of(config: Any, but: Collection[str]) -> dict[str, Any]:
-    """What a training's checkpoint must agree in: its keys `but` some, and the sha256 of each file of texts."""
+    """Return the values that a training's checkpoint must match: config keys not in `but`, and sha256 of text files."""
     keys = {key: value for key, value in asdict(config).items() if key not in {"output", "work", "texts", *but}}
     texts = [hashlib.sha256(file.read_bytes()).hexdigest() for file in config.texts]
     return keys | ({"texts": texts} if texts else {})

@@ -1,15 +1,15 @@
 """Noise for the training text of a guesser that will read machine translation.
 
-Words are hidden and neighbours swapped while training.  Machine-translated tossups are made once:
+Training hides words and swaps neighbours.  Machine-translated tossups are produced once:
 
     python -m guessers.noise --output runs/train/noisy.es.jsonl --tossups 3000
 
 translates English tossups into the foreign language (Apertium) and back with the project's own simultaneous model, each
-at one k out of several.  `--fold buzzer` takes tossups that no guesser learnt from, with and without a page, for
-buzzers and fusions (`translated` in their configs).  In Polish: --there "python -m smt.training.lexical_lines pl-en"
---model pl-en.  All of it is keyed by seed and tossup id: a tossup gets the same noise whatever stands beside it.  The
-file has one JSON object a line, {"id", "k", "by", "sentences": [English, ...]}; `by` names what made it.  A killed run
-goes on after the tossups it finished.
+at one of several k.  `--fold buzzer` takes tossups that no guesser learnt from, with and without a page, for buzzers
+and fusions (`translated` in their configs).  In Polish: --there "python -m smt.training.lexical_lines pl-en" --model
+pl-en.  All noise is keyed by seed and tossup id, so it does not depend on other tossups.  The file has one JSON object
+a line, {"id", "k", "by", "sentences": [English, ...]}; `by` names its translators.  A killed run continues after the
+tossups it finished.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from sqa.data.sentences import split
 from sqa.data.texts import Tossup, tossups_of
 from sqa.files.records import parse_json
 
-BLOCK = 100  # tossups translated together; what a kill can lose
+BLOCK = 100  # tossups translated together, and the most that a kill can lose
 KS = ("3", "6", "9", "12", "15", "full")
 
 
 def rng_for(seed: int, tossup_id: str, time: int = 0) -> np.random.Generator:
-    """The random numbers of one tossup at one time (epoch), whatever was drawn before."""
+    """Return the random generator of a tossup at one time (epoch), independent of earlier draws."""
     name = int.from_bytes(hashlib.sha256(tossup_id.encode()).digest()[:8], "big")
     return np.random.default_rng([seed, time, name])
 
 
 def hide_words(ids: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """(L,) token ids with about `share` of them replaced by 0, the unknown word."""
+    """Replace about `share` of the token ids (L,) by 0, the unknown word."""
     return np.where(rng.random(len(ids)) < share, 0, ids) if share else ids
 
 
 def swap_words(ids: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """(L,) token ids of which about `share` begin a pair of neighbours that changed places; no token moves twice."""
+    """Swap neighbouring token ids (L,); about `share` of them begin a swapped pair, and no token moves twice."""
     swapped = ids.copy()
     free = 0
     for index in np.flatnonzero(rng.random(max(0, len(ids) - 1)) < share) if share else ():
@@ -64,29 +64,29 @@ def swap_words(ids: np.ndarray, share: float, rng: np.random.Generator) -> np.nd
 
 
 class RoundTrip:
-    """English -> foreign -> English by two registered translators, the second at a k of its own for every tossup."""
+    """English -> foreign -> English by two registered translators, the second at a k chosen for each tossup."""
 
     def __init__(self, there: Any, back: Mapping[str, Any]) -> None:
-        """`there` and each of `back` (by k) have `translate_batch` and `fingerprint`."""
+        """Store the translators; `there` and each of `back` (by k) have `translate_batch` and `fingerprint`."""
         self._there, self._back = there, back
         prints = [there.fingerprint(), *(back[k].fingerprint() for k in sorted(back))]
         self.by = hashlib.sha256(" ".join(prints).encode()).hexdigest()[:12]
 
     @classmethod
     def of(cls, command: Sequence[str], model: str, ks: Sequence[str]) -> RoundTrip:
-        """A command-line translator there, the trained wait-k model back."""
+        """Return a round trip of a command-line translator and the trained wait-k model."""
         there = TRANSLATORS.config_class("command")(command=tuple(command))
         settings = TRANSLATORS.config_class("waitk")
         back = {k: TRANSLATORS.build("waitk", settings(model=model, k=int(k) if k.isdecimal() else k)) for k in ks}
         return cls(TRANSLATORS.build("command", there), back)
 
     def k_of(self, tossup_id: str, seed: int) -> str:
-        """The k at which a tossup is translated back."""
+        """Return the k at which a tossup is translated back."""
         ks = list(self._back)
         return ks[int(rng_for(seed, tossup_id).integers(len(ks)))]
 
     def records(self, tossups: Sequence[Tossup], seed: int) -> list[dict[str, Any]]:
-        """One record a tossup, in their order."""
+        """Return one record per tossup, in their order."""
         english = [_question(t.id, split(t.text, "en")) for t in tossups]
         foreign = [
             _question(question.id, _by_sentence(question, emissions))
@@ -102,13 +102,13 @@ class RoundTrip:
 
 
 def _question(name: str, sentences: Iterable[Sequence[str]]) -> Question:
-    """A text as translators take it; sentences without words are left out."""
+    """Return a text in the form that translators take, without empty sentences."""
     kept = tuple(tuple(words) for words in sentences if words)
     return Question(id=name, dataset="tossups", language="", sentences=kept, reference=(), page="")
 
 
 def _by_sentence(question: Question, emissions: Sequence[Any]) -> list[list[str]]:
-    """The target words of each source sentence."""
+    """Return the target words of each source sentence."""
     sentences: list[list[str]] = [[] for _ in question.sentences]
     for emission in emissions:
         sentences[emission.sentence].append(emission.token)
@@ -116,19 +116,19 @@ def _by_sentence(question: Question, emissions: Sequence[Any]) -> list[list[str]
 
 
 def choose(tossups: Iterable[Tossup], n: int, seed: int) -> list[Tossup]:
-    """`n` tossups, chosen and ordered by a hash of seed and id; more tossups to choose from reorder none of them."""
+    """Return `n` tossups, selected and ordered by a hash of seed and id, so that additional tossups keep the order."""
     return sorted(tossups, key=lambda t: hashlib.sha256(f"{seed} {t.id}".encode()).digest())[:n]
 
 
 def write(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int) -> None:
-    """Translate the tossups to `path`, block by block, after those that are there.
+    """Translate the tossups to `path` in blocks, after those already there.
 
-    ConfigError if the file was made from other tossups or by other translators.
+    Raises ConfigError if the file was written from other tossups or by other translators.
     """
     kept = _finished(path, tossups, trip, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("r+b" if path.is_file() else "wb") as file:
-        file.truncate(sum(map(len, kept)))  # half a line of a killed run goes
+        file.truncate(sum(map(len, kept)))  # drops the incomplete line of a killed run
         file.seek(0, 2)
         bar = tqdm(total=len(tossups), initial=len(kept), desc="translating", unit=" tossups")
         for start in range(len(kept), len(tossups), BLOCK):
@@ -139,7 +139,7 @@ def write(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int) -> 
 
 
 def _finished(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int) -> list[bytes]:
-    """The whole lines of an earlier run."""
+    """Return the complete lines of an earlier run."""
     if not path.is_file():
         return []
     lines = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
@@ -163,7 +163,7 @@ def _line(record: Mapping[str, Any]) -> bytes:
 
 @returns_exit_code
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m guessers.noise", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, required=True, help="file of the texts, JSON lines")
     parser.add_argument("--tossups", type=int, default=3000, help="how many of the fold")

@@ -1,8 +1,9 @@
 """`python -m guessers.paired A B`: two guessers on the same questions, paired, as TSV on stdout.
 
-Accuracy on complete questions and oracle expected wins (curve qanta2018) with guesses after every word, of each, and
-their difference with its 95% interval over questions (bootstrap).  The text is the human English reference, a word's
-position its own share of that text's characters.  With --complete only complete questions are read, for accuracy.
+The output has each guesser's accuracy on complete questions and oracle expected wins (curve qanta2018) with guesses
+after every word.  It also has their difference with its 95% interval over questions (bootstrap).  The text is the human
+English reference, and a word's position is its share of that text's characters.  With --complete only complete
+questions are read, for accuracy.
 """
 
 import argparse
@@ -25,7 +26,7 @@ COLUMNS = ("dataset", "n", "metric", "a", "b", "a - b", "low", "high", "p")
 
 
 def stats(guesser: Any, questions: Sequence[Question], complete: bool) -> dict[str, np.ndarray]:
-    """Metric -> (questions, 2): what `accuracy` and, unless `complete`, `oracle-ew` add up."""
+    """Return metric -> (questions, 2): the statistics of `accuracy` and, unless `complete`, `oracle-ew`."""
     right, wins = [], []
     for question in tqdm(questions, mininterval=1, leave=False):
         words = question.reference_text.split()
@@ -42,7 +43,7 @@ def stats(guesser: Any, questions: Sequence[Question], complete: bool) -> dict[s
 
 
 def differences(a: str, b: str, datasets: Sequence[str], complete: bool) -> Iterator[tuple[str, int, str, Comparison]]:
-    """(data set, questions, metric, a minus b) of two guessers, each NAME or NAME=MODEL."""
+    """Yield (data set, questions, metric, a minus b) for two guessers, each NAME or NAME=MODEL."""
     metrics: dict[str, Resampled] = {"accuracy": Accuracy(), "oracle-ew": OracleExpectedWins()}
     guessers = [built(argument) for argument in (a, b)]
     for dataset in datasets:
@@ -54,7 +55,7 @@ def differences(a: str, b: str, datasets: Sequence[str], complete: bool) -> Iter
 
 @returns_exit_code
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m guessers.paired", description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "guessers", nargs=2, metavar="NAME", help="NAME, or NAME=MODEL with a bundled model or a folder"

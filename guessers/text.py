@@ -1,7 +1,7 @@
-"""What a guesser sees of a word: lower-case ASCII tokens, English stems, and which of them carry nothing.
+"""A guesser's view of a word: lower-case ASCII tokens, English stems, and stop words.
 
-The tokens of a text are those of its words, one after the other, whatever stands beside a word.  So a text that grew by
-a word has the old tokens plus the new word's, and a guesser that goes on sees what one that starts again sees.
+The tokens of a text are the tokens of its words in order, and a word's tokens do not depend on its neighbours.  So a
+text that grew by a word has the old tokens plus the new word's, and reading on equals reading from the start.
 """
 
 import functools
@@ -13,7 +13,7 @@ from snowballstemmer import stemmer
 
 from sqa.core.answers import unmarked
 
-# Letters that Unicode does not decompose into a base letter and a mark.
+# Letters without a Unicode decomposition into a base letter and a mark.
 _LETTERS = str.maketrans(
     {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "þ": "th", "Þ": "Th", "ß": "ss"}
     | {"æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ı": "i", "’": "'", "‘": "'", "ʼ": "'"}
@@ -23,7 +23,7 @@ _ENDS = (".", "?", "!")
 _CLOSING = "\"'”’»)]"
 _POSSESSIVE = re.compile(r"'s(?![a-z0-9])")
 
-# English function words, and what every question says ("For 10 points, name this ...").
+# English function words, and the common words of questions ("For 10 points, name this ...").
 STOP_WORDS = frozenset(
     """a about above after again against all am an and any are as at be because been before being below between both
     but by can could did do does doing down during each few for from further had has have having he her here hers
@@ -38,7 +38,7 @@ _english = stemmer("english")
 
 
 class Profile(Protocol):
-    """What a page is learnt from, or asked for: a text, and its page (None or "" if unknown)."""
+    """A text that describes a page, for training or as a question, and the page (None or "" if unknown)."""
 
     @property
     def text(self) -> str: ...
@@ -47,44 +47,44 @@ class Profile(Protocol):
 
 
 def fold(text: str) -> str:
-    """Lower case without diacritics: "Kraków’s Łódź" -> "krakow's lodz". Other scripts stay as they are."""
+    """Return text in lower case without diacritics: "Kraków’s Łódź" -> "krakow's lodz"; keep other scripts."""
     return unmarked(text.translate(_LETTERS)).lower()
 
 
 @functools.lru_cache(maxsize=1 << 17)
 def tokens(word: str) -> tuple[str, ...]:
-    """The runs of a-z and 0-9 in the folded word, "'s" dropped: "Saint-Exupéry's" -> ("saint", "exupery")."""
+    """Return the runs of a-z and 0-9 in the folded word, "'s" dropped: "Saint-Exupéry's" -> ("saint", "exupery")."""
     return tuple(_TOKEN.findall(_POSSESSIVE.sub("", fold(word))))
 
 
 @functools.lru_cache(maxsize=1 << 17)
 def stem(token: str) -> str:
-    """The Snowball (Porter 2) English stem: "nations" -> "nation"."""
+    """Return the Snowball (Porter 2) English stem: "nations" -> "nation"."""
     return str(_english.stemWord(token))
 
 
 @functools.lru_cache(maxsize=1 << 17)
 def stems(word: str) -> tuple[str, ...]:
-    """All tokens of the word, stemmed."""
+    """Return all tokens of the word, stemmed."""
     return tuple(stem(token) for token in tokens(word))
 
 
 @functools.lru_cache(maxsize=1 << 17)
 def content_stems(word: str) -> tuple[str, ...]:
-    """The tokens of the word that are no stop words, stemmed."""
+    """Return the stems of the word's tokens that are not stop words."""
     return tuple(stem(token) for token in tokens(word) if token not in STOP_WORDS)
 
 
 def line_stems(line: str) -> frozenset[str]:
-    """The stems of a text's words, without stop words."""
+    """Return the stems of a text's words, without stop words."""
     return frozenset(stem for word in line.split() for stem in content_stems(word))
 
 
 def spans(words: Sequence[str], least: int, most: int) -> list[tuple[int, int]]:
-    """Begin and end of each passage of a text, about a sentence each; [] for no words.
+    """Return begin and end of each passage of a text, about a sentence each; [] for no words.
 
-    A passage ends with a sentence once it has `least` words, anywhere at `most`.  All but the last are the same however
-    the text goes on.
+    A passage ends at a sentence end once it has `least` words, anywhere at `most`.  All passages except the last are
+    independent of later words.
     """
     passages, start = [], 0
     for end, word in enumerate(words, start=1):

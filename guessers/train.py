@@ -1,4 +1,4 @@
-"""`sqa train guesser CONFIG`: trains what the config's `kind` names and writes it to the config's `output`."""
+"""`sqa train guesser CONFIG`: train the guesser of the config's `kind` and write it to the config's `output`."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -13,7 +13,7 @@ from sqa.pipeline import config as configs
 
 
 def main(config_path: Path, output: Path | None = None) -> Path:
-    """Train a guesser; returns its folder (the config's `output` unless another is given)."""
+    """Train a guesser and return its folder (the config's `output` unless another is given)."""
     kind = read_yaml(config_path).get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         raise ConfigError(f"{config_path} kind: expected one of {', '.join(KINDS)}, got {repr(kind)[:60]}")
@@ -53,11 +53,11 @@ def _bert(config: Any, folder: Path) -> None:
 
 
 def _alone(config: Any, folder: Path) -> None:
-    """Train a guesser whose module reads its own material."""
+    """Train a guesser whose module reads its own training data."""
     import_module(KINDS[config.kind][0]).train(config).save(folder)
 
 
-KINDS: dict[str, tuple[str, str, Callable[[Any, Path], None]]] = {  # kind -> where its config is, and its training
+KINDS: dict[str, tuple[str, str, Callable[[Any, Path], None]]] = {  # kind -> module of its config, and its training
     "bert": ("guessers.bert.train", "BertTraining", _bert),
     "bm25": ("guessers.retrieval.counting", "Bm25Training", _bm25),
     "gru": ("guessers.gru.train", "GruTraining", _gru),

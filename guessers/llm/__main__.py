@@ -1,4 +1,4 @@
-"""`python -m guessers.llm CONFIG`: what a run with an llm would cost."""
+"""`python -m guessers.llm CONFIG`: estimate the cost of a run with an LLM."""
 
 import sys
 

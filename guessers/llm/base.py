@@ -1,13 +1,14 @@
-"""A causal language model that was trained on plain text alone, as a contestant in this process: it goes on with a few
-solved questions, so all it has to do is to go on after "Answer:".
+"""A base language model (trained only on plain text) as a contestant in this process.
 
-    likelihood   the retrieved titles for the text are each scored by how likely they are to the model; with
-                 retrieval's own score and the title's likelihood after no text at all that gives a confidence
-    free         it writes a title itself, the likeliest piece each time, to the line break
+The prompt holds a few solved questions, so that the model only has to continue after "Answer:".
 
-The network is smt/lm's.  Keys and values of a prompt are kept and those of the part that the next prompt shares
-are used again, so that a question that grows by five words costs those words and its candidates.  The text is always
-read in the same portions (`every` words), whatever was read before it: a reply never depends on the order of asking.
+    likelihood   the model scores each title retrieved for the text by its likelihood; the confidence combines it with
+                 the retrieval score and the title's likelihood without a text
+    free         the model writes a title itself, the likeliest piece each time, up to the line break
+
+The network is smt/lm's.  Keys and values of a prompt are cached, and the part that the next prompt shares is reused. A
+question that grows by five words therefore costs only those words and its candidates.  The text is always read in the
+same portions (`every` words), whatever was read before it, so a reply never depends on the order of questions.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ from sqa.net.chat import Budget, Reply
 if TYPE_CHECKING:
     from guessers.llm.memory import Reader
 
-VERSION = 1  # raise it when the same model and prompt would give another reply
+VERSION = 1  # raise it when the same model and prompt give another reply
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What a candidate's logit is made of; fitted by `python -m guessers.llm.fit`."""
+    """Weights of a candidate's logit, fitted by `python -m guessers.llm.fit`."""
 
     retrieval: Annotated[float, "per unit of its BM25 score"]
     likelihood: Annotated[float, "per nat of its title after the text"]
@@ -59,7 +60,7 @@ WEIGHTS = Weights(retrieval=0.0754, likelihood=0.1995, prior=-0.1949, none=6.056
 @dataclass(frozen=True, slots=True)
 @checked
 class BaseConfig:
-    """Which model in this process, and what it is asked."""
+    """The model in this process, and its prompt."""
 
     base: Annotated[str, "of the extra lm; or a model's folder, or a .gguf file"] = "gemma3-270m"
     answers: Annotated[Literal["likelihood", "free"], "retrieved titles are scored, or it writes one"] = "likelihood"
@@ -73,25 +74,27 @@ class BaseConfig:
 
 
 class Candidate(NamedTuple):
-    """One title for a text and what speaks for it."""
+    """A title for a text, and its scores."""
 
     page: str
     retrieval: float  # BM25 score
     likelihood: float  # log P(title | few-shot prompt, text), nats, among the pieces that titles are made of
-    prior: float  # the same after no text
+    prior: float  # the same without a text
 
 
 class BaseChat:
-    """A model of `smt.lm` that replies in JSON; loaded by the first prompt that has no kept reply."""
+    """A model of `smt.lm` that replies in JSON; loaded by the first prompt without a stored reply."""
 
     workers = 1
 
     def __init__(self, config: BaseConfig, budget: Budget, prompt: str, every: int) -> None:
-        """`prompt` has {text} where the question stands; `every`: words of the portions in which that is read.
+        """Store the settings without reading weights; raises ConfigError or DataError if the model is missing.
 
-        Reads no weights.  ConfigError or DataError if the model is not there.
+        Args:
+            prompt: Prompt with {text} in place of the question.
+            every: Words per portion of the text.
         """
-        from smt.lm.lines import model_identity  # torch is loaded for this guesser only
+        from smt.lm.lines import model_identity  # only this guesser loads torch
 
         self.config, self.budget, self.max_tokens = config, budget, config.max_tokens
         self._before, _, self._after = prompt.partition("{text}")
@@ -102,7 +105,10 @@ class BaseChat:
 
     @cached_property
     def identity(self) -> str:
-        """Hash of all that makes a reply but the prompt: files, arithmetic, retrieval.  The weights come after it."""
+        """Return a hash of everything but the prompt that determines a reply: files, arithmetic, retrieval.
+
+        The weights are excluded, because they apply to stored replies.
+        """
         c = self.config
         if c.answers == "free":
             return digest(["base", VERSION, self._model, c.answers, c.max_tokens, self._every])
@@ -122,7 +128,7 @@ class BaseChat:
         return Reader(load(self.config), titles)
 
     def complete(self, prompt: str) -> Reply:
-        """The reply to a prompt, JSON.  One at a time."""
+        """Return the reply to a prompt, as JSON; one prompt at a time."""
         with self._lock:
             self.budget.spend()
             text = prompt[len(self._before) : len(prompt) - len(self._after)]
@@ -134,11 +140,11 @@ class BaseChat:
             return Reply(json.dumps(reply), self._reader.pieces_run - before, written)
 
     def candidates(self, text: str) -> list[Candidate]:
-        """The best titles of retrieval for a text, in its order, with what speaks for each; [] if it finds none."""
+        """Return the best retrieved titles for a text, in retrieval order, with their scores; [] if there are none."""
         retrieved = self._retrieval.guess_prefixes(text.split(), self.config.candidates)[-1] if text.split() else []
         pages = [guess.page for guess in retrieved]
         for page in pages:
-            if page not in self._priors:  # each alone: what is beside it changes the last digits of a sum
+            if page not in self._priors:  # each alone, because other rows change the last digits of a sum
                 [self._priors[page]] = self._likelihoods("", [page])
         likelihoods = self._likelihoods(text, pages)
         return [
@@ -152,7 +158,7 @@ class BaseChat:
         return self._reader.likelihoods(self._portions(text), self._after, [spelt(page) for page in pages])
 
     def _portions(self, text: str) -> list[str]:
-        """The prompt before what asks for the answer: the solved questions, then the text by its portions."""
+        """Return the prompt before the request for the answer: the solved questions, then the text in portions."""
         words = text.split()
         return [
             self._before.rstrip(" "),
@@ -165,7 +171,7 @@ class BaseChat:
 
 
 def weighed(reply: str, weights: Weights) -> Parsed:
-    """The guesses that a reply's candidates make with these weights, best first."""
+    """Return the guesses of a reply's candidates under these weights, best first."""
     try:
         candidates = [Candidate(**candidate) for candidate in parse_json(reply)["candidates"]]
     except (ValueError, KeyError, TypeError):
@@ -178,7 +184,10 @@ def weighed(reply: str, weights: Weights) -> Parsed:
 
 
 def confidences(candidates: Sequence[Candidate], weights: Weights) -> list[float]:
-    """Chances of being right, 0..1, together below 1: a softmax of the weighted parts and of none being right."""
+    """Return probabilities of being right, 0..1, with a sum below 1.
+
+    They are a softmax of the weighted scores and of the case that no candidate is right.
+    """
     w = weights
     logits = [w.retrieval * c.retrieval + w.likelihood * c.likelihood + w.prior * c.prior for c in candidates]
     top = max([w.none, *logits])
@@ -188,5 +197,5 @@ def confidences(candidates: Sequence[Candidate], weights: Weights) -> list[float
 
 
 def spelt(page: str) -> str:
-    """A page's title as it stands in running text."""
+    """Return a page's title as it appears in running text."""
     return page.replace("_", " ")

@@ -1,9 +1,9 @@
 """`python -m guessers.llm.fit`: the weights of a base model's candidates, fitted on QANTA's guessdev questions.
 
 Each question is read up to a quarter, a half, three quarters and its end.  The weights maximise the likelihood of the
-right candidate, or of none where it was not retrieved (a conditional logit; no prior over weights).  On stdout,
-as TSV: how often the first page is right by retrieval alone and by the weights (those of the other four fifths of
-the questions), how often the right page is among the candidates, and the weights.  Replies are kept as in any run.
+right candidate, or of "none" if it was not retrieved (a conditional logit without a prior over weights).  The TSV on
+stdout has the accuracy of the first page by retrieval alone and by the weights of the other four fifths of the
+questions, the share of right pages among the candidates, and the weights.  Replies are stored as in any run.
 """
 
 import argparse
@@ -24,13 +24,13 @@ from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.files.records import parse_json
 
-PARTS = (0.25, 0.5, 0.75, 1.0)  # of a question
+PARTS = (0.25, 0.5, 0.75, 1.0)  # shares of a question
 FOLDS = 5
-BEST_OF = 4_000  # steps of the optimiser at most
+BEST_OF = 4_000  # maximum steps of the optimiser
 
 
 class Step(NamedTuple):
-    """One text's candidates."""
+    """The candidates of one text."""
 
     question: int
     features: np.ndarray  # (candidates, 3) retrieval, likelihood, prior
@@ -38,7 +38,7 @@ class Step(NamedTuple):
 
 
 def steps_of(guesser: LlmGuesser, questions: Sequence[Question]) -> list[Step]:
-    """What a guesser with `base` finds for the parts of questions; those without a candidate are left out."""
+    """Return the candidates of a guesser with `base` for parts of questions; parts without candidates are left out."""
     steps = []
     for number, question in enumerate(tqdm(questions, desc="questions", file=sys.stderr, mininterval=1)):
         words = question.reference_text.split()
@@ -53,7 +53,7 @@ def steps_of(guesser: LlmGuesser, questions: Sequence[Question]) -> list[Step]:
 
 
 def fitted(steps: Sequence[Step]) -> Weights:
-    """The likeliest weights.  DataError without a step whose right page is among the candidates."""
+    """Return the weights of maximum likelihood; raises DataError if no step has the right page among its candidates."""
     from scipy.optimize import minimize
 
     if not any(step.right.any() for step in steps):
@@ -78,13 +78,13 @@ def fitted(steps: Sequence[Step]) -> Weights:
 
 
 def hits(steps: Sequence[Step], weights: Weights) -> list[bool]:
-    """Whether the best candidate of each step is right."""
+    """Return whether the best candidate of each step is right."""
     return [bool(step.right[np.argmax(step.features @ np.array(astuple(weights)[:3]))]) for step in steps]
 
 
 @returns_exit_code
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m guessers.llm.fit", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--base", default="gemma3-270m", help="the model (default: %(default)s)")
     parser.add_argument("--questions", type=int, default=100, help="questions, evenly out of guessdev (default: 100)")

@@ -1,15 +1,15 @@
-"""A large language model as contestant: it is shown the text so far and names pages with confidences, as JSON.
+"""A large language model as contestant: it reads the text so far and names pages with confidences, as JSON.
 
     guesser: {name: llm, endpoint: {base_url: "https://api.example.org/v1", model: m, api_key_env: MY_KEY}}
     guesser: {name: llm, local: {folder: models/some-causal-model}}
     guesser: {name: llm, base: {base: gemma3-270m}}
 
-The last is a model that was trained on plain text alone, in this process: guessers/llm/base.py.
-It is asked after every `every` words, and the steps in between share those guesses, so that a text of W
-words costs floor(W / every) requests; what a step sees never depends on words that come later.  Replies are kept on
-disk (sqa/net/reply_cache.py).  A reply that is not the JSON asked for is an empty guess list, counted and logged.
+The last example is a base language model (trained only on plain text) in this process: guessers/llm/base.py. The model
+is asked after every `every` words, and the steps in between share its guesses.  A text of W words therefore costs
+floor(W / every) requests, and no step depends on later words.  Replies are stored on disk (sqa/net/reply_cache.py).  A
+reply that is not the requested JSON gives an empty guess list, and is counted and logged.
 
-`python -m guessers.llm CONFIG` says what a run would cost, and asks nothing.
+`python -m guessers.llm CONFIG` estimates the cost of a run without sending a request.
 """
 
 import argparse
@@ -35,9 +35,9 @@ from sqa.net.chat import Budget, Chat
 from sqa.net.endpoint import Endpoint, EndpointConfig
 from sqa.net.reply_cache import Cache, CachedChat
 
-VERSION = 1  # of the code that turns texts into prompts and replies into guesses; raise it when guesses change
-MAX_TEXT = 20_000  # characters of a text that are sent; what comes after them is not
-FIRST_WARNINGS = (1, 10, 100, 1000, 10_000)  # unusable replies at which a line is printed
+VERSION = 1  # version of the code from texts to prompts and from replies to guesses; raise it when guesses change
+MAX_TEXT = 20_000  # maximum characters of a text that are sent
+FIRST_WARNINGS = (1, 10, 100, 1000, 10_000)  # counts of unusable replies at which a line is printed
 PROMPT = """\
 You play Quizbowl. A question describes one thing, from obscure clues to easy ones; its answer is the title of an \
 English Wikipedia page. Below is the beginning of a question, cut off anywhere. It was translated into English by a \
@@ -69,7 +69,7 @@ Answer:"""
 @dataclass(frozen=True, slots=True)
 @checked
 class LlmConfig:
-    """What `guesser: {name: llm, ...}` takes: one of `endpoint`, `local` and `base`, and how it is asked."""
+    """Options of `guesser: {name: llm, ...}`: one of `endpoint`, `local` and `base`, and the prompt."""
 
     endpoint: Annotated[EndpointConfig | None, "a model behind an OpenAI-compatible endpoint"] = None
     local: Annotated[LocalConfig | None, "a transformers causal language model in a folder"] = None
@@ -85,7 +85,7 @@ class LlmConfig:
     prices: Annotated[tuple[float, float] | None, "money per million tokens read, written: for the estimate"] = None
 
     def problems(self) -> list[str]:
-        """Beside the bounds."""
+        """Return the problems that the declared bounds do not check."""
         wrong = []
         if [self.endpoint, self.local, self.base].count(None) != 2:
             wrong.append("endpoint: give either endpoint (with base_url and model), local (with folder) or base")
@@ -99,7 +99,7 @@ class LlmConfig:
 
     @property
     def asked(self) -> str:
-        """The prompt, {text} and {guesses} still in it."""
+        """Return the prompt, still with {text} and {guesses}."""
         if self.prompt is not None:
             return self.prompt
         return PROMPT if self.base is None and self.reply == "json" else SOLVED
@@ -107,38 +107,38 @@ class LlmConfig:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What guessing some texts would take.  None = unknown: no reply of this model has reported its tokens yet."""
+    """Estimated cost of guessing some texts; None = unknown, as no reply of this model has reported its tokens."""
 
     steps: int  # texts
-    prompts: int  # distinct prompts for them
-    kept: int  # of those, with a reply in the cache
-    requests: int  # the others
-    max_requests: int  # of the config
+    prompts: int  # distinct prompts for the texts
+    kept: int  # prompts with a reply in the cache
+    requests: int  # prompts without one
+    max_requests: int  # limit of the config
     prompt_characters: int  # in those requests
     reply_tokens_at_most: int  # requests * max_tokens
-    prompt_tokens: int | None  # by the tokens per character of the replies in the cache
-    reply_tokens: int | None  # by their mean
-    cost: float | None  # of both, in the money of `prices`
+    prompt_tokens: int | None  # estimated from the tokens per character of the cached replies
+    reply_tokens: int | None  # estimated from their mean
+    cost: float | None  # of prompt and reply tokens, in the currency of `prices`
 
 
 class LlmGuesser:
-    """Asks a chat model for pages."""
+    """A guesser that asks a chat model for pages."""
 
     def __init__(self, config: LlmConfig, chat: Chat, titles: Titles | None) -> None:
-        """`titles` are the only pages it may name; None = any."""
+        """Store the parts; the guesser may name only pages in `titles`, or any page if it is None."""
         self.config, self._titles = config, titles
         path = config.cache.expanduser() if config.cache else cache_dir() / "llm-replies.sqlite"
         self.chat = CachedChat(chat, Cache(path, config.cache_mb << 20))
-        self.unusable = 0  # replies that were not the JSON asked for
-        self.left_out = 0  # guesses in the other replies that were malformed or not on the list
+        self.unusable = 0  # replies that were not the requested JSON
+        self.left_out = 0  # guesses in other replies that were malformed or not in the list
 
     @property
     def pages(self) -> frozenset[str] | None:
-        """All pages it can name, None without a list."""
+        """Return all pages that the guesser can name, None without a list."""
         return self._titles.pages if self._titles else None
 
     def fingerprint(self) -> str:
-        """Hash of the model and its parameters, the prompt, `every`, `guesses` and the list of pages."""
+        """Return a hash of the model and its parameters, the prompt, `every`, `guesses` and the list of pages."""
         c = self.config
         listed = self._titles.fingerprint if self._titles else None
         replies: list[object] = [] if c.reply == "json" else [c.reply]
@@ -146,10 +146,10 @@ class LlmGuesser:
         return digest(["llm", VERSION, self.chat.chat.identity, c.asked, c.every, c.guesses, listed, *replies])
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """At most `n` pages for each text, by its first words up to a multiple of `every`.  Scores are in 0..1.
+        """Return at most `n` pages for each text, by its first words up to a multiple of `every`; scores are in 0..1.
 
-        A text of fewer than `every` words has none.  EndpointError, ConfigError or DataError if the model cannot be
-        asked; the replies that came are kept.
+        A text of fewer than `every` words has no guesses.  Raises EndpointError, ConfigError or DataError if the model
+        cannot be reached; replies received by then stay stored.
         """
         if n < 1:
             return [[] for _ in texts]
@@ -159,7 +159,7 @@ class LlmGuesser:
         return [list(parsed[prompt].guesses[:n]) if prompt else [] for prompt in prompts]
 
     def prompt(self, text: str) -> str:
-        """What is asked for a text, "" for nothing: it has fewer than `every` words."""
+        """Return the prompt for a text; "" if the text has fewer than `every` words."""
         words = text.encode("utf-8", "replace").decode().split()
         shown = " ".join(words[: len(words) // self.config.every * self.config.every])[:MAX_TEXT]
         if not shown:
@@ -167,7 +167,7 @@ class LlmGuesser:
         return self.config.asked.replace("{guesses}", str(self.config.guesses)).replace("{text}", shown)
 
     def _parsed(self, text: str) -> Parsed:
-        """The guesses in a reply; counts and logs those that cannot be used."""
+        """Return the guesses in a reply; count and log unusable ones."""
         c = self.config
         if c.base is not None and c.base.answers == "likelihood":
             parsed = weighed(text, c.base.weights)
@@ -184,7 +184,7 @@ class LlmGuesser:
         return parsed
 
     def estimate(self, texts: Iterable[Sequence[str]]) -> Estimate:
-        """What guessing these texts (one sequence per question) would take.  Asks nothing."""
+        """Return the estimated cost of guessing these texts (one sequence per question), without sending a request."""
         steps = 0
         distinct: dict[str, None] = {}
         for of_question in texts:
@@ -205,7 +205,7 @@ class LlmGuesser:
         return Estimate(steps, len(distinct), kept, len(missing), limit, characters, at_most, read, written, cost)
 
     def check_texts(self, texts: Iterable[Sequence[str]]) -> None:
-        """ConfigError with the number of requests that these texts need, if it is above `max_requests`."""
+        """Raise ConfigError with the number of requests that these texts need, if it is above `max_requests`."""
         needed = self.estimate(texts)
         left = self.config.max_requests - self.chat.chat.budget.spent
         if needed.requests > left:
@@ -216,7 +216,7 @@ class LlmGuesser:
 
 
 def build(config: LlmConfig) -> LlmGuesser:
-    """The guesser of a config.  Nothing is asked, and no weights are read, before the first text."""
+    """Return the guesser of a config; nothing is sent, and no weights are read, before the first text."""
     budget = Budget(config.max_requests)
     titles = Titles.of(config.pages) if config.pages else None
     if config.endpoint is not None:
@@ -230,7 +230,7 @@ def build(config: LlmConfig) -> LlmGuesser:
 
 @returns_exit_code
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command: translates what the store lacks, asks nothing, prints the estimate."""
+    """Run the command: translate missing questions, print the estimate, and send no request."""
     from sqa.core.registry import GUESSERS
     from sqa.files.store import Store
     from sqa.pipeline.config import load_run, with_limit

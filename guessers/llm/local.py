@@ -1,7 +1,7 @@
-"""A causal language model in a local folder, run by `transformers`: the likeliest reply to a prompt, piece by piece.
+"""A causal language model in a local folder, run by `transformers`: greedy replies to prompts.
 
-Weights are read from safetensors only, nothing is fetched, no code that comes with a model is run.  A model with a chat
-template is asked as its template says; one without reads the prompt and a line break, and goes on.
+Weights are read only from safetensors, nothing is downloaded, and no code in a model's folder is run.  A model with a
+chat template receives the prompt in that template.  Other models continue the prompt after a line break.
 """
 
 import copy
@@ -20,14 +20,14 @@ from sqa.files.pretrained import check_folder, load_pretrained
 from sqa.files.store import digest
 from sqa.net.chat import Budget, Reply
 
-VERSION = 2  # raise it when the same files and prompt would give another reply
-DECISIVE = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")  # files that decide a reply
+VERSION = 2  # raise it when the same files and prompt give another reply
+DECISIVE = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")  # files that determine a reply
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class LocalConfig:
-    """Which folder, and how the model in it is run."""
+    """The model's folder and its settings."""
 
     folder: Annotated[Path, "config.json, *.safetensors and the tokenizer, as `save_pretrained` writes them"]
     max_tokens: Annotated[Count, "pieces written per reply at most; ten guesses take about 300"] = 600
@@ -37,12 +37,12 @@ class LocalConfig:
 
 
 class LocalChat:
-    """A chat model in memory; it is loaded by the first prompt that has no kept reply."""
+    """A chat model in memory, loaded by the first prompt without a stored reply."""
 
     workers = 1
 
     def __init__(self, config: LocalConfig, budget: Budget) -> None:
-        """Checks the folder, reads no weights.  ConfigError or DataError if it holds no model that can be loaded."""
+        """Check the folder without reading weights; raises ConfigError or DataError if it holds no loadable model."""
         need("transformers", f"the model {config.folder}")
         self.config, self.budget, self.max_tokens = config, budget, config.max_tokens
         self.folder = config.folder.expanduser()
@@ -53,7 +53,7 @@ class LocalChat:
 
     @cached_property
     def identity(self) -> str:
-        """Hash of the model's files, the arithmetic and the package."""
+        """Return a hash of the model's files, the arithmetic and the package."""
         import transformers
 
         paths = {path for pattern in DECISIVE for path in self.folder.glob(pattern) if path.is_file()}
@@ -67,15 +67,15 @@ class LocalChat:
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
-        """Tokenizer and model."""
+        """Return tokenizer and model."""
         tokenizer, model = load_pretrained(
             self.folder, "AutoModelForCausalLM", "a causal language model", self._where.dtype
         )
-        model.generation_config = self._generation(model)  # one given to `generate` has no say where it is a default
+        model.generation_config = self._generation(model)  # `generate` ignores a config passed to it if defaults
         return tokenizer, model.to(self._where.device)
 
     def complete(self, prompt: str) -> Reply:
-        """The likeliest reply, at most `max_tokens` pieces.  One at a time."""
+        """Return the greedy reply, at most `max_tokens` pieces; one prompt at a time."""
         import torch
 
         with self._lock:
@@ -108,7 +108,7 @@ class LocalChat:
             raise DataError(f"{self.folder}: its chat template cannot be used: {str(error)[:200]}") from error
 
     def _generation(self, model: Any) -> Any:
-        """The model's own settings of search, but for sampling."""
+        """Return the model's own search settings, without sampling."""
         generation = copy.deepcopy(model.generation_config)
         generation.update(
             do_sample=False,

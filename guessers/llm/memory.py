@@ -1,4 +1,4 @@
-"""A causal language model with a memory: what a prompt shares with the one before is not read again.
+"""A causal language model with a prompt cache: the part that a prompt shares with the previous one is not read again.
 
 Letters in the shape comments: B rows, N positions, M positions before them, D width, V pieces that titles are made of.
 """
@@ -15,14 +15,14 @@ from smt.lm.base import Base
 from smt.lm.lm_stepper import joined
 from smt.lm.network import KeyValue, Seen, mask_of
 
-BREAK = "\n"  # ends a title
+BREAK = "\n"  # end of a title
 
 
 class Reader:
-    """A model and the keys and values of the prompt it read last."""
+    """A model, and the keys and values of the last prompt."""
 
     def __init__(self, base: Base, titles: Iterable[str] | None) -> None:
-        """`titles`: all that may follow a prompt; likelihoods are among their pieces.  None = any text."""
+        """Load the output rows; `titles` restricts likelihoods to the pieces of these titles, None = any text."""
         self._network, self._tokens = base.network, base.tokens
         self._tensor = partial(torch.tensor, device=base.network.device)
         self._titles = {title: self._tokens.text(f" {title}{BREAK}") for title in titles or ()}
@@ -34,7 +34,7 @@ class Reader:
 
     @torch.inference_mode()
     def likelihoods(self, portions: Sequence[str], asking: str, titles: Sequence[str]) -> list[float]:
-        """log P of each title and the line break after it, in nats, once the portions and `asking` were read."""
+        """Return log P (nats) of each title and the following line break, after the portions and `asking`."""
         before = self._memory(portions)
         states, new = self._run([self._tokens.text(asking)], before)
         before = [joined(*pair) for pair in zip(before, new, strict=True)]
@@ -51,7 +51,7 @@ class Reader:
 
     @torch.inference_mode()
     def write(self, portions: Sequence[str], asking: str, most: int) -> tuple[str, float]:
-        """The likeliest line after a prompt, piece by piece, and its log P in nats; cut off after `most` pieces."""
+        """Return the greedy line after a prompt, of at most `most` pieces, and its log P in nats."""
         before, pieces, total = self._memory(portions), self._tokens.text(asking), 0.0
         [end] = self._tokens.text(BREAK)
         written: list[int] = []
@@ -68,7 +68,7 @@ class Reader:
         return self._tokens.decode(written).partition(BREAK)[0].strip(), total
 
     def _memory(self, portions: Sequence[str]) -> list[KeyValue]:
-        """Keys and values of a prompt's portions, (1, G, M, C) per layer; those that were read already are not run."""
+        """Return the keys and values of a prompt's portions, (1, G, M, C) per layer; cached portions are not rerun."""
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1][0], zip(portions, self._read, strict=False)))
         if same == len(portions):
             return self._read[same - 1][1]
@@ -82,7 +82,7 @@ class Reader:
         return self._read[-1][1]
 
     def _run(self, rows: Sequence[Sequence[int]], before: Sequence[KeyValue]) -> tuple[Tensor, list[KeyValue]]:
-        """States (B, N, D) and keys and values of pieces (B, N) that stand after M others, the same of every row."""
+        """Return states (B, N, D), keys and values of pieces (B, N) that follow M other pieces, shared by all rows."""
         pieces = self._tensor(rows)
         b, n = pieces.shape
         m = before[0].key.shape[2] if before else 0

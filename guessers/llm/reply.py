@@ -1,7 +1,7 @@
-"""What a language model's reply says: pages with confidences, or why it cannot be used.
+"""Parser of a language model's reply: pages with confidences, or the reason why the reply is unusable.
 
-A reply is JSON, {"guesses": [{"page": "Title", "confidence": 0.4}, ...]} or the bare list.  One code fence around it,
-with words before and after the fence, and a leading <think> block are forgiven; nothing else is.
+A reply is JSON, {"guesses": [{"page": "Title", "confidence": 0.4}, ...]} or the bare list.  The parser accepts one code
+fence around it, with words before and after the fence, and a leading <think> block, but nothing else.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from sqa.files.model_files import resolve_model
 from sqa.files.store import digest
 
 MAX_TITLE = 255  # UTF-8 bytes, the length of the longest Wikipedia title
-MAX_LIST = 64 << 20  # bytes of a file of titles
-RANK_DISCOUNT = 1e-6  # share of its confidence that a guess loses per rank, so that equals stay in the model's order
+MAX_LIST = 64 << 20  # maximum bytes of a file of titles
+RANK_DISCOUNT = 1e-6  # relative loss of confidence per rank, so that ties keep the model's order
 _THOUGHT = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"```[A-Za-z]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
@@ -33,12 +33,12 @@ class Parsed(NamedTuple):
     """The guesses of a reply, best first."""
 
     guesses: tuple[Guess, ...]
-    left_out: int  # guesses that were malformed, or on pages that may not be named
-    problem: str  # why nothing of it can be used, "" if it can
+    left_out: int  # guesses that were malformed, or not on the list
+    problem: str  # why the reply is unusable; "" if it is usable
 
 
 class Titles:
-    """A list of the only pages that may be named."""
+    """The list of permitted pages."""
 
     def __init__(self, titles: Iterable[str]) -> None:
         self.pages = frozenset(title for title in map(canonical, titles) if title)
@@ -50,7 +50,7 @@ class Titles:
 
     @classmethod
     def of(cls, name: str) -> Titles:
-        """The lines of a .txt file, or the pages of a BM25 model (a bundled one or a folder)."""
+        """Return the lines of a .txt file, or the pages of a BM25 model (a bundled one or a folder)."""
         if records.suffix(Path(name)) != ".txt":
             return cls(Index.load(resolve_model(name)).titles)
         path = Path(name).expanduser()
@@ -66,22 +66,22 @@ class Titles:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of the titles."""
+        """Return a hash of the titles."""
         return digest(sorted(self.pages))
 
     def find(self, page: str) -> str | None:
-        """The listed title that is the same answer (`sqa.core.answers`), else the only one that differs in accents."""
+        """Return the listed title of the same answer (`sqa.core.answers`), else the only one that differs in accents."""
         return self._by_key.get(key(page)) or self._by_fold.get(fold(canonical(page)))
 
 
 def parse(text: str, most: int, titles: Titles | None = None) -> Parsed:
-    """At most `most` guesses of a reply.
+    """Return at most `most` guesses of a reply.
 
-    Scores are the confidences in 0..1, less a millionth of their size for each rank in the reply.
+    Scores are the confidences in 0..1, reduced by a relative 1e-6 per rank in the reply.
     """
     try:
         value = json.loads(_unwrapped(text))
-    except (ValueError, RecursionError):  # numbers of thousands of digits are a ValueError
+    except (ValueError, RecursionError):  # numbers with thousands of digits raise ValueError
         return Parsed((), 0, "not JSON")
     items = value.get("guesses") if isinstance(value, dict) else value
     if not isinstance(items, list):
@@ -106,7 +106,7 @@ def parse(text: str, most: int, titles: Titles | None = None) -> Parsed:
 
 
 def parse_title(text: str, titles: Titles | None = None) -> Parsed:
-    """The page that the first line of a reply names, score 1: what goes on with solved questions says no more."""
+    """Return the page named by the first line of a reply, with score 1, because such a reply has no confidence."""
     line = text.strip().partition("\n")[0].strip()
     page = _page({"page": line})
     if page is None:
@@ -117,14 +117,14 @@ def parse_title(text: str, titles: Titles | None = None) -> Parsed:
 
 
 def _unwrapped(text: str) -> str:
-    """The reply without its thoughts and its code fence."""
+    """Return the reply without its thoughts and its code fence."""
     text = _THOUGHT.sub("", text, count=1) if text.lstrip().startswith("<think>") else text
     fenced = _FENCED.findall(text)
     return (fenced[0] if len(fenced) == 1 else text).strip().removeprefix("\ufeff")
 
 
 def _page(item: Any) -> str | None:
-    """The title of a guess, None if it is malformed."""
+    """Return the title of a guess, None if it is malformed."""
     page = item.get("page") if isinstance(item, dict) else None
     if not isinstance(page, str) or any("\ud800" <= c <= "\udfff" for c in page):
         return None
@@ -133,7 +133,7 @@ def _page(item: Any) -> str | None:
 
 
 def _confidence(item: Any) -> float | None:
-    """The confidence of a guess, None if it is not a number in 0..1."""
+    """Return the confidence of a guess, None if it is not a number in 0..1."""
     value = item.get("confidence") if isinstance(item, dict) else None
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None

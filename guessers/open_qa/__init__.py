@@ -1,1 +1,1 @@
-"""Short answers from retrieved passages, for questions whose answer is no page."""
+"""Short answers from retrieved passages, for questions whose answer is not a page."""

@@ -2,7 +2,7 @@
 
     guesser: {name: listener}        # Gemma 3 270M of the extra lm reads (guessers/open_qa/lm_reader.py)
 
-The translation so far is the one passage of the reader.  A reader that writes nothing makes no guess.
+The reader gets the translation so far as its only passage.  An empty reply of the reader gives no guess.
 """
 
 from collections.abc import Sequence
@@ -36,11 +36,11 @@ class Listener:
         self._reader = LmReader(LmReaderConfig(base=config.base, device=config.device, dtype=config.dtype))
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """Return no guess for any text: a listener answers questions, it knows no pages."""
+        """Return no guess for any text, because a listener knows no pages."""
         return [[] for _ in texts]
 
     def answer(self, asked: str, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """Return at most one guess for each text; each different text is read once."""
+        """Return at most one guess for each text; equal texts are read once."""
         different = list(dict.fromkeys(texts))
         passages = [[Passage("", "", text)] if text else [] for text in different]
         answer_of = dict(zip(different, self._reader.answers([asked] * len(different), passages), strict=True))

@@ -1,14 +1,14 @@
-"""A causal language model that was trained on plain text alone, as the reader of retrieved passages.
+"""A base language model (trained only on plain text) as the reader of retrieved passages.
 
-It goes on with a few solved questions: of each passage its title and the sentence that shares most stems with the
-question, then the question, then "Answer:".  What it writes to the end of the line, the likeliest piece each time, is
-the answer.  It may write what stands in no passage, so it can be right where retrieval found nothing.
+The prompt continues a few solved questions.  It has the title of each passage with the sentence that shares most stems
+with the question, then the question, then "Answer:".  The answer is the greedy continuation up to the end of the line.
+It need not occur in any passage, so it can be right even if retrieval found nothing.
 
     reader = LmReader(LmReaderConfig())                # Gemma 3 270M of the extra lm
     reader.answers(["Who founded Rome?"], [passages])  # ["Romulus"]
 
-The solved questions are ours; none is in XOR-TyDi.  Yes/no questions are among them, because they are among what is
-asked.  Questions are answered side by side (smt/lm/lines.py).
+The solved questions were written for this project; none is in XOR-TyDi.  They include yes/no questions, because the
+data sets do.  Questions are answered in batches (smt/lm/lines.py).
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from sqa.files.devices import FLOATS, Arithmetic, Device, Dtype
 from sqa.files.store import digest
 
 VERSION = 1  # raise when answers change
-LONGEST = 60  # words of a sentence that are shown
+LONGEST = 60  # maximum words shown of a sentence
 SOLVED = """\
 Each question is answered in a few words.
 
@@ -63,7 +63,7 @@ ASKING = "\nAnswer:"
 @dataclass(frozen=True, slots=True)
 @checked
 class LmReaderConfig:
-    """Which model, and how much it reads."""
+    """The model and the sizes of its input."""
 
     base: Annotated[File, "of the extra lm; or a folder, a .gguf file, a hub name"] = "gemma3-270m"
     passages: Annotated[int, Meta(ge=0, le=50), "shown of those retrieved, the best"] = 3
@@ -74,11 +74,11 @@ class LmReaderConfig:
 
 
 class LmReader:
-    """Answers questions by continuing a prompt.  The model is loaded by the first question."""
+    """Reader that answers questions by continuing a prompt; the first question loads the model."""
 
     def __init__(self, config: LmReaderConfig) -> None:
-        """ConfigError or DataError if the model is not there."""
-        from smt.lm.lines import model_identity  # torch is loaded for this reader only
+        """Check the model; raises ConfigError or DataError if it is missing."""
+        from smt.lm.lines import model_identity  # only this reader loads torch
 
         self.config = config
         self._identity = model_identity(config)
@@ -90,7 +90,7 @@ class LmReader:
         return LineWriter(load(self.config), SOLVED)
 
     def answers(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[str]:
-        """An answer to each question; "" for a blank one, or where the model ends the line at once."""
+        """Return an answer to each question; "" for a blank question, or if the model ends the line at once."""
         indices = [i for i, question in enumerate(questions) if question.strip()]
         prompts = [prompt(questions[i], passages[i][: self.config.passages]) for i in indices]
         lines = map(str.strip, self._writer.write(prompts, self.config.max_tokens))
@@ -98,20 +98,21 @@ class LmReader:
         return [written.get(i, "") for i in range(len(questions))]
 
     def fingerprint(self) -> str:
-        """Hash of all that decides an answer: the model's files, arithmetic, prompt and sizes."""
+        """Return a hash of everything that determines an answer: the model's files, arithmetic, prompt and sizes."""
         c = self.config
         return digest(["lm-reader", VERSION, self._identity, SOLVED, ASKING, LONGEST, c.passages, c.max_tokens])
 
 
 def prompt(question: str, passages: Sequence[Passage]) -> str:
-    """What follows the solved questions."""
+    """Return the part of the prompt after the solved questions."""
     shown = "".join(f"\n{line}" for line in evidence(question, passages))
     return f"{shown}\nQuestion: {' '.join(question.split())}{ASKING}"
 
 
 def evidence(question: str, passages: Sequence[Passage]) -> list[str]:
-    """Title and sentence of each passage: the sentence with most stems of the question, the first of equals, cut off
-    after LONGEST words.
+    """Return title and sentence of each passage: the first sentence with most stems of the question.
+
+    Sentences are cut off after LONGEST words.
     """
     question_stems = line_stems(question)
     sentences = ([part for part in sentences_of(passage.text) if part.strip()] for passage in passages)

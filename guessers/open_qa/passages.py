@@ -1,12 +1,12 @@
-"""Passages to find answers in, and BM25 over them: each passage is a document, the question is the query.
+"""Passages as sources of answers, and BM25 over them: each passage is a document, the question is the query.
 
     from guessers.open_qa.passages import PassageIndex, read_passages
     index = PassageIndex(read_passages(Path("wikipedia.jsonl")))
     index.search("who founded functionalism", 10)      # [Passage(...), ...]
 
-A file of passages is JSON lines, .zst or not, one {"id", "title", "text"} each.  With no file at hand the passages are
-what the mirror has: Quizbowl tossups and bonus parts, their answer as the title.  They describe things without naming
-them, and few of them tell a date or a number: a stand-in for Wikipedia that knows much less.
+A file of passages has JSON lines {"id", "title", "text"}, optionally compressed as .zst.  Without a file the passages
+are Quizbowl tossups and bonus parts from the mirror, with their answer as the title.  They describe things without
+naming them, and few of them give a date or a number.  They replace Wikipedia but contain far less information.
 """
 
 from collections.abc import Sequence
@@ -24,12 +24,12 @@ from sqa.files import records
 from sqa.files.atomic import file_digest
 
 K1, B = 1.2, 0.75  # Lucene's own, which XOR-TyDi's BM25 baseline uses
-QUIZ_FILES = ("tossups", "bonus-parts")  # of the manifest
+QUIZ_FILES = ("tossups", "bonus-parts")  # names in the manifest
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of text about something."""
+    """A text about one topic."""
 
     id: str
     title: str
@@ -42,7 +42,7 @@ class _Profile(NamedTuple):
 
 
 def read_passages(path: Path) -> list[Passage]:
-    """The passages of a JSON lines file.  DataError names the first invalid record, or an id that occurs twice."""
+    """Return the passages of a JSON lines file; DataError names the first invalid record or repeated id."""
     passages: dict[str, Passage] = {}
     for i, record in enumerate(records.json_lines(path)):
         where = f"{path}: record {i}"
@@ -57,7 +57,7 @@ def read_passages(path: Path) -> list[Passage]:
 
 
 def quiz_passages() -> list[Passage]:
-    """Tossups, then bonus parts, in the order of their files; titles are pages, or where none is known, answers."""
+    """Return tossups, then bonus parts, in file order; titles are pages, or answers where no page is known."""
     return [
         Passage(f"{kind}-{item.id}", item.page or item.answer, item.text)
         for kind, items in (("tossup", load_tossups()), ("bonus", load_bonus()))
@@ -67,7 +67,7 @@ def quiz_passages() -> list[Passage]:
 
 
 def fingerprint(path: Path | None) -> str:
-    """sha256 of the file, or for None of the files that `quiz_passages` reads."""
+    """Return the sha256 of the file, or for None of the files that `quiz_passages` reads."""
     if path is None:
         return " ".join(download.entry(name).sha256 for name in QUIZ_FILES)
     if not path.is_file():
@@ -76,18 +76,18 @@ def fingerprint(path: Path | None) -> str:
 
 
 class PassageIndex:
-    """BM25 over titles and texts, English stems without stop words."""
+    """BM25 index over titles and texts: English stems without stop words."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         self.passages = passages
-        width = len(str(len(passages)))  # so that pages, which the index sorts, stay in the order of the passages
+        width = len(str(len(passages)))  # zero-padded, so that sorted pages keep the order of the passages
         profiles = (_Profile(f"{p.title} {p.text}", f"{i:0{width}}") for i, p in enumerate(passages))
         self._guesser = fit(profiles, None, Bm25Config(k1=K1, b=B))
 
     def search(self, query: str, n: int) -> list[Passage]:
-        """The best `n` passages, best first, equal scores in the passages' order; [] without an indexed word.
+        """Return the best `n` passages, best first, ties in the passages' order; [] without an indexed word.
 
-        A word that the query has twice counts twice.
+        A word that occurs twice in the query counts twice.
         """
         [guesses] = self._guesser.guess([query], n)
         return [self.passages[int(guess.page)] for guess in guesses]

@@ -1,16 +1,17 @@
-"""A pretrained extractive reader: the span of the retrieved passages that answers a question.
+"""A pretrained extractive reader: it selects the span of the retrieved passages that answers a question.
 
-Any `transformers` model with a question-answering head (BERT, RoBERTa, ELECTRA, XLM-R fine-tuned on SQuAD and its
-kin) with a fast tokenizer.  Question and passage, "title. text", are read together in windows of `max_length` pieces
-that overlap by `stride`.  A span from piece i to piece j scores
+It takes any `transformers` model with a fast tokenizer and a question-answering head (BERT, RoBERTa, ELECTRA or XLM-R
+fine-tuned on SQuAD or similar data).  Question and passage, "title. text", are read together in windows of `max_length`
+pieces that overlap by `stride`.  A span from piece i to piece j scores
 
     start(i) + end(j) - start(0) - end(0)        i <= j < i + max_answer
 
-where piece 0 is the model's mark for "not here" (Devlin et al. 2019); what is subtracted makes spans of different
-windows comparable.  The best span of all passages is the answer; equal scores: the earlier passage, then the earlier
-span.  So there is always an answer where there is a passage.
+where piece 0 is the model's mark for "not here" (Devlin et al. 2019); the subtraction makes spans of different windows
+comparable.  The best span of all passages is the answer.  Ties go to the earlier passage, then the earlier span.  So
+every question with a passage has an answer.
 
-Weights are safetensors only, nothing is fetched unless the config says so, no code that comes with a model is run.
+Weights are read only from safetensors, nothing is downloaded unless the config allows it, and no code in a model's
+folder is run.
 """
 
 import hashlib
@@ -38,7 +39,7 @@ VERSION = 1  # raise when answers change
 @dataclass(frozen=True, slots=True)
 @checked
 class ReaderConfig:
-    """Which model, and how it reads."""
+    """The model and its reading options."""
 
     model: Annotated[str, "a folder with config, *.safetensors and a fast tokenizer, or a name on the Hugging Face hub"]
     max_length: Annotated[int, Meta(ge=32), "pieces of a window, question and marks included"] = 384
@@ -67,26 +68,26 @@ class Reader:
         self.model.to(self.device)
 
     def fingerprint(self) -> str:
-        """sha256 of the model's files and the config's numbers."""
+        """Return the sha256 of the model's files and the config's numbers."""
         paths = sorted(path for kind in ("*.json", "*.safetensors", "*.txt") for path in self.folder.glob(kind))
         files = [(path.name, file_digest(path)) for path in paths]
         numbers = {**asdict(self.config), "model": "", "device": self.device.type}
         return hashlib.sha256(json.dumps([VERSION, files, numbers], sort_keys=True).encode()).hexdigest()
 
     def answer(self, question: str, passages: Sequence[Passage]) -> str:
-        """The best span of the passages; "" without a passage, or for a blank question."""
+        """Return the best span of the passages; "" without a passage, or for a blank question."""
         if not question.strip():
             return ""
         spans = self._spans(question, [f"{passage.title}. {passage.text}" for passage in passages])
-        return max(spans, key=lambda span: span[0], default=(0.0, ""))[1]  # the first of equals
+        return max(spans, key=lambda span: span[0], default=(0.0, ""))[1]  # the first of equal scores
 
     def _spans(self, question: str, texts: Sequence[str]) -> Iterator[tuple[float, str]]:
-        """Score (logits, > 0 above those of "not here") and text of each window's best span, in the order of texts."""
+        """Yield score (logits, > 0 if above "not here") and text of each window's best span, in the order of texts."""
         import torch
 
         if not texts:
             return
-        room = self.config.max_length // 2  # at least half of a window is the passage's
+        room = self.config.max_length // 2  # at least half of a window is for the passage
         pieces = self.tokenizer(question, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
         if len(pieces) > room:
             question = question[: pieces[room - 1][1]]
@@ -109,7 +110,10 @@ class Reader:
 
 
 def best_span(start: np.ndarray, end: np.ndarray, inside: np.ndarray, longest: int) -> tuple[float, int, int] | None:
-    """(score, i, j) of the best span within the pieces `inside` (L,) bool; None if there are none. Logits (L,)."""
+    """Return (score, i, j) of the best span within the pieces `inside` (L,) bool; None if there are none.
+
+    `start` and `end` are logits (L,).
+    """
     positions = np.flatnonzero(inside)
     if not len(positions):
         return None
@@ -121,7 +125,7 @@ def best_span(start: np.ndarray, end: np.ndarray, inside: np.ndarray, longest: i
 
 
 def _load(folder: Path) -> tuple[Any, Any]:
-    """Tokenizer and model (float32, eval mode); one clear line for a folder that has none."""
+    """Return tokenizer and model (float32, eval mode); raises a one-line error for a folder without them."""
     tokenizer, model = load_pretrained(folder, "AutoModelForQuestionAnswering", "a trained reader")
     if not tokenizer.is_fast:
         raise DataError(f"{folder}: its tokenizer is a slow one, which does not say where its pieces stand")

@@ -1,7 +1,7 @@
-"""Short answers from retrieved passages by rule, without a trained reader.
+"""Rule-based short answers from retrieved passages, without a trained reader.
 
     title    the title of the best passage
-    typed    what kind of answer the question's first words ask for, and the first such thing in the best passages:
+    typed    the first item in the best passages of the kind that the question's first words request:
 
         when, what/which year|century|decade ...  a date or a year      "14 March 1879", "1492", "19th century"
         how many, how much, how long|old|tall ... a number              "1,500", "twelve"
@@ -9,11 +9,11 @@
                                                   as no
         anything else                             the title of the best passage
 
-Of the passages, best first, the first one counts that has such a thing; in it the sentence that shares most stems with
-the question; in that the first.  A title that the question names already is no answer, so the next passage's is taken.
-Nothing found: the title.  No passage: "".
+The rule uses the best passage with an item of that kind, in it the sentence that shares most stems with the question,
+and in that sentence the first item.  A title that the question already names is no answer, so the next passage's title
+is used.  If nothing is found, the answer is the title; without a passage it is "".
 
-The rules read English.  A question that stays in another language has no first word that they know.
+The rules are for English.  They recognise no first word of a question in another language.
 """
 
 import re
@@ -46,21 +46,21 @@ _DISAMBIGUATION = re.compile(r"\s*\([^()]*\)$")
 
 
 def kind_of(question: str) -> Kind:
-    """What kind of answer an English question asks for."""
+    """Return the kind of answer that an English question asks for."""
     words = [token for word in question.lower().split() for token in tokens(word)]
     first, second = (*words[:2], "", "")[:2]
     if first in _ASKS_YES:
         return "yes"
     if first == "how" and second in _MEASURES:
         return "number"
-    asked = words[: words.index("the")] if "the" in words else words[:5]  # "in what year did ...", not the rest
+    asked = words[: words.index("the")] if "the" in words else words[:5]  # only "in what year did ...", not the rest
     if "when" in words[:2] or ({"what", "which"} & set(asked) and _TIMES & set(asked[:4])):
         return "date"
     return "thing"
 
 
 def title_answer(question: str, passages: Sequence[Passage]) -> str:
-    """The first title that the question does not name, without "(...)" at its end; "" if there is none."""
+    """Return the first title that the question does not name, without a final "(...)"; "" if there is none."""
     question_stems = line_stems(question)
     for passage in passages:
         title = _DISAMBIGUATION.sub("", passage.title)
@@ -70,7 +70,7 @@ def title_answer(question: str, passages: Sequence[Passage]) -> str:
 
 
 def typed_answer(question: str, passages: Sequence[Passage]) -> str:
-    """The answer by the rule above."""
+    """Return the answer by the `typed` rule."""
     kind = kind_of(question)
     if kind == "yes":
         return "yes"
@@ -86,10 +86,10 @@ def typed_answer(question: str, passages: Sequence[Passage]) -> str:
 
 
 def sentences_of(text: str) -> list[str]:
-    """A text cut after each full stop, exclamation or question mark."""
+    """Return a text cut after each full stop, exclamation or question mark."""
     return _ENDS.split(text)
 
 
 def closest_sentence(sentences: Sequence[str], question_stems: frozenset[str]) -> str:
-    """The sentence with most of the stems `question_stems`, the first of equals; "" for no sentences."""
+    """Return the sentence with most of the stems `question_stems`, the first of equals; "" for no sentences."""
     return max(sentences, key=lambda sentence: len(line_stems(sentence) & question_stems), default="")
