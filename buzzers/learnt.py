@@ -24,8 +24,8 @@ is then its score.  Variances are population variances.
 `shape`, mostly free of the guesser's scale: with m = p1 - p2, and t = 1, 2, ... the words read:
 
     0-1    ln t, t / 100                            11  ln(1 + steps in a row with this top guess)
-    2-4    parts of p1, p2, p3 in the sum of ten    12  ln(1 + different top guesses so far)
-    5      entropy of the ten parts                 13  part of the steps so far that had this top guess
+    2-4    shares of p1, p2, p3 in the sum of ten   12  ln(1 + different top guesses so far)
+    5      entropy of the ten shares                13  share of the steps so far that had this top guess
     6-7    ln sum_i exp((p_i - p1) / T), T = 1, 3   14  ln(1 + steps since this page was first among the ten)
     8-9    ln(p1 + .0001), ln(m + .001)             15  p1 / t
     10     m / p1                                   16  m / sqrt(t)

@@ -42,7 +42,7 @@ class FusionGuesser:
 
     @property
     def pages(self) -> frozenset[str] | None:
-        """All pages that any of the guessers can name; None if a guesser cannot say."""
+        """Return all pages that any of the guessers can name; None if a guesser cannot say."""
         named = [part.pages for _, part in self._parts if isinstance(part, KnowsPages) and part.pages is not None]
         return frozenset().union(*named) if len(named) == len(self._parts) else None
 

@@ -2,8 +2,9 @@
 
 Each question is read up to a quarter, a half, three quarters and its end.  The weights maximise the likelihood of the
 right candidate, or of "none" if it was not retrieved (a conditional logit without a prior over weights).  The TSV on
-stdout has the accuracy of the first page by retrieval alone and by the weights of the other four fifths of the
-questions, the share of right pages among the candidates, and the weights.  Replies are stored as in any run.
+stdout has the accuracy of the first page by retrieval alone, and by weights fitted on the other four fifths of the
+questions.  It also has the share of steps with the right page among the candidates, and the weights.  Replies are
+stored as in any run.
 """
 
 import argparse

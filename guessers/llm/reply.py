@@ -70,7 +70,7 @@ class Titles:
         return digest(sorted(self.pages))
 
     def find(self, page: str) -> str | None:
-        """Return the listed title of the same answer (`sqa.core.answers`), else the only one that differs in accents."""
+        """Return the listed title of the same answer (`sqa.core.answers`), else the only accent variant."""
         return self._by_key.get(key(page)) or self._by_fold.get(fold(canonical(page)))
 
 

@@ -4,7 +4,7 @@
     translator: {name: fixed, text: google.txt, unit: sentence}
     translator: {name: fixed, text: source, reveal: diagonal}    # no translation: each source word as it is read
 
-`reveal` says when its words appear.  "full": all words of a source sentence appear when that sentence has been read (k
+`reveal` sets when its words appear.  "full": all words of a source sentence appear when that sentence has been read (k
 = infinity).  "diagonal": target word j of |T| appears after ceil(j |S| / |T|) source words, whatever their order. With
 a translation, this is an alignment oracle and not a system: some words appear before their source word was read
 (docs/limits.md).

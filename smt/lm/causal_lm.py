@@ -1,12 +1,12 @@
 """A causal language model as a translator.
 
     translator: {name: causal-lm, model: lm-es-en, k: 6}                      trained for wait-k: an adapter
-    translator: {name: causal-lm, model: lm-es-en, policy: local-agreement}   the same, every prefix anew
+    translator: {name: causal-lm, model: lm-es-en, policy: local-agreement}   the same, prefixes retranslated
     translator: {name: causal-lm, model: gemma3-270m, source_language: es, policy: hold, n: 3}     untrained, by prompt
 
 An adapter (bundled, or a folder written by `sqa train smt`) continues its own translation, at any k.  A language model
-without one translates whole texts after the prompt "Spanish: ...", "English:"; a policy of `smt.policies.prefixes`
-makes it simultaneous.
+without an adapter translates whole texts after the prompt "Spanish: ...", "English:"; a policy of
+`smt.policies.prefixes` makes it simultaneous.
 """
 
 from dataclasses import asdict, dataclass, replace

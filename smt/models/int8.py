@@ -44,7 +44,7 @@ def multiplied(x: Tensor, matrix: Matrix8) -> Tensor:
 
 
 def _rounded(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Float32 (N, I) -> int8 (N, I) and scales (N, 1)."""
+    """Round float32 (N, I) to int8 (N, I) and scales (N, 1)."""
     scales = rows.abs().amax(1, keepdim=True).clamp_min_(TINY) / TOP
     return (rows / scales).round_().to(torch.int8), scales
 
@@ -57,7 +57,7 @@ class Linear8(nn.Module):
         self.matrix, self.bias = quantised(weight), bias
 
     def forward(self, x: Tensor) -> Tensor:
-        """(..., I) -> (..., O)."""
+        """Map (..., I) to (..., O)."""
         y = multiplied(x, self.matrix)
         return y if self.bias is None else y.add_(self.bias)
 
@@ -72,7 +72,7 @@ class Linear32(nn.Module):
         self.matrix, self.bias = torch.ops.mkldnn._reorder_linear_weight(weight, self.ROWS), bias
 
     def forward(self, x: Tensor) -> Tensor:
-        """(..., I) -> (..., O)."""
+        """Map (..., I) to (..., O)."""
         y: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.matrix, self.bias, "none", [], "")
         return y
 
@@ -85,7 +85,7 @@ class Linear16(nn.Module):
         self.matrix, self.bias = weight.to(dtype), None if bias is None else bias.to(dtype)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(..., I) -> (..., O)."""
+        """Map (..., I) to (..., O)."""
         return F.linear(x.to(self.matrix.dtype), self.matrix, self.bias).to(x.dtype)
 
 

@@ -1,8 +1,8 @@
 """Reader of external JSON, JSON lines, TSV and plain lines, also compressed by zstd or gzip.
 
-The same rules hold for every file: a byte order mark at its beginning is dropped, lines end with \\n or \\r\\n, blank
-lines of JSON lines are skipped, and in a record a number such as 6.0 is the whole number 6.  Depth, size, numbers and
-encoding have limits; errors name the file, and the line or key.
+The same rules hold for every file.  A byte order mark at its beginning is dropped, and lines end with \\n or \\r\\n.
+Blank lines of JSON lines are skipped.  In a record, a number such as 6.0 is the whole number 6.  Depth, size, numbers
+and encoding have limits; errors name the file, and the line or key.
 """
 
 import json

@@ -1,1 +1,1 @@
-"""Quality of the final translations: sacrebleu's metrics, and those that need a model, a program or a file."""
+"""Quality metrics of the final translations: sacrebleu's, and metrics that need a model, a program or a file."""
