@@ -1,4 +1,7 @@
-"""The database of the board's tests: SQLite in the test's folder, or the PostgreSQL of SQA_BOARD_DB, emptied first."""
+"""The database of the board's tests.
+
+SQLite in the test's folder, or the PostgreSQL database of SQA_BOARD_DB, emptied first.
+"""
 
 import os
 
@@ -6,11 +9,11 @@ from sqlalchemy import create_engine
 
 from sqa_services.board.storage import META
 
-URL = os.environ.get("SQA_BOARD_DB")  # postgresql+psycopg://user@host/name; all its tables of the board are dropped
+URL = os.environ.get("SQA_BOARD_DB")  # postgresql+psycopg://user@host/name; the tests drop all board tables in it
 
 
 def fresh() -> str | None:
-    """The URL of an empty database; None = let the board make one."""
+    """Return the URL of an empty database; None lets the board create one."""
     if URL is not None:
         engine = create_engine(URL)
         META.drop_all(engine)

@@ -1,6 +1,6 @@
-"""A small task of labels for the board's tests: a model's file says its answers and how long they take.
+"""A small labelling task for the board's tests; a model file states its answers and their running time.
 
-The folder in TOY_LOG, if it is set, gets a file for each time a model is asked.
+If TOY_LOG is set, each model call writes a file into that folder.
 """
 
 import json
@@ -19,10 +19,10 @@ from sqa_services.board.task import Example, Response, Task
 
 
 class ToyTask(Task):
-    """Examples with a label; perturbing makes the text upper case."""
+    """Examples with a label; the perturbation converts the text to upper case."""
 
     def load(self, source: str, seed: int, perturbations: Sequence[str]) -> dict[str, list[Example]]:
-        """`source` is JSON: a list of {"id", "text", "label", "tags"?}."""
+        """Load examples from `source`, a JSON list of {"id", "text", "label", "tags"?}."""
         examples = json.loads(source)
         loaded = {"": examples}
         for name in perturbations:
@@ -58,7 +58,7 @@ class ToyTask(Task):
         if "refusal" in config:
             raise DataError(config["refusal"])
         answers: Mapping[str, str] = config.get("answers", {})
-        more = config.get("more", {})  # than a response has
+        more = config.get("more", {})  # further keys beyond those of a response
         responses = [{"id": e["id"], "label": answers.get(e["text"], answers.get("", "x")), **more} for e in examples]
         return responses, Job(len(examples), 0.5, 2**30)
 
@@ -92,21 +92,21 @@ EXAMPLES = json.dumps(
         {"id": "3", "text": "DREI", "label": "c"},
     ]
 )
-RIGHT = {"eins": "a", "zwei": "b", "DREI": "c"}  # answers
+RIGHT = {"eins": "a", "zwei": "b", "DREI": "c"}  # correct labels
 
 
 def model(name: str = "m", **config: object) -> bytes:
-    """The file of a model; it answers right, or as `answers` has it."""
+    """Return the file of a model that answers correctly, or as `answers` states."""
     return json.dumps({"name": name, "answers": RIGHT, **config}).encode()
 
 
 def add_data(board: Board, name: str = "data", *perturbations: str, **more: Any) -> dict[str, Any]:
-    """Register the examples as a data set."""
+    """Register the examples as a dataset."""
     return board.register_dataset("toy", name, EXAMPLES, perturbations, **more)
 
 
 def add_models(board: Board, **configs: dict[str, object]) -> None:
-    """Register models by name, with what their configs have beside the right answers."""
+    """Register models by name; each config adds to the correct answers."""
     for name, config in configs.items():
         board.register_model("toy", name, "submission", model(name, **config))
 
@@ -115,7 +115,10 @@ Row = tuple[str, int, str, bool]  # token, g, guess, buzz
 
 
 def submission(of: Callable[[Question, int], Iterable[Row]], suffix: str = "") -> list[dict[str, Any]]:
-    """The lines of a submission to a board's mini-es; `of`: a question and its number, `suffix`: of their ids."""
+    """Return the lines of a submission to a board's mini-es.
+
+    `of` maps a question and its number to rows; `suffix` is appended to the question ids.
+    """
     names = ("token", "g", "guess", "buzz")
     return [
         {"question": q.id + suffix, "step": step, **dict(zip(names, row, strict=True))}

@@ -1,4 +1,4 @@
-"""Finished runs to play on, and a player who speaks the page's requests, for the tests of `sqa play`."""
+"""Finished runs for games and a player that sends the page's requests, for the tests of `sqa play`."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +21,9 @@ Event = dict[str, Any]
 
 
 def config(folder: Path, name: str = "echo", n: int = 6, **parts: object) -> Path:
-    """The config of a run on `n` questions that copies the source; its guesser names Spain and France once read."""
+    """Write the config of a run on `n` questions with a copying translator; its guesser names Spain and France
+    once read.
+    """
     questions = folder / "mine.jsonl"
     if not questions.is_file():
         doubles.write_questions(questions, n)
@@ -39,7 +41,7 @@ def config(folder: Path, name: str = "echo", n: int = 6, **parts: object) -> Pat
 
 
 def make(folder: Path, name: str = "echo", n: int = 6, **parts: object) -> PlayedRun:
-    """That run, finished."""
+    """Return that run after it finished."""
     result = run(load_run(config(folder, name, n, **parts)), Store(folder / "runs"), progress=False)
     return PlayedRun(name, runs.read(saving.save(result, folder / "runs")))
 
@@ -51,7 +53,7 @@ def journal(folder: Path) -> Journal:
 def record(
     book: Journal, shown: PlayedRun, plays: Sequence[tuple[str, int | None, str]], system: PlayedRun | None = None
 ) -> str:
-    """A finished game of a new player: (question, step of the buzz, answer); returns the player."""
+    """Record a finished game of (question, buzz step, answer) for a new player and return the player."""
     player, _ = book.add_player("agreed")
     against = None if system is None else str(system.folder)
     ids = tuple(question for question, _, _ in plays)
@@ -64,7 +66,7 @@ def record(
 
 
 class Player:
-    """Somebody at a page."""
+    """A player at a page."""
 
     def __init__(self, url: str, **headers: str) -> None:
         self.url, self._headers = url, headers
@@ -91,7 +93,7 @@ class Player:
         return self.send("POST", f"games/{self.game}/{action}", body)
 
     def events(self) -> Iterator[Event]:
-        """The stream, which ends with the server."""
+        """Yield the events of the stream, which ends with the server."""
         address = f"{self.url}/api/games/{self.game}/events"
         with requests.get(address, headers=self._headers, stream=True, timeout=30) as reply:
             assert reply.ok, reply.text
@@ -106,10 +108,10 @@ class Player:
         answer: str | None = "",
         on: Mapping[str, Callable[[Event], object]] | None = None,
     ) -> list[Event]:
-        """The events up to the first of type `until`, or for which it holds, that one included.
+        """Return the events up to and including the first that matches `until`, a type or a predicate.
 
-        Meanwhile the player is always ready for the next question, and with `buzz` buzzes at that word and answers,
-        None: in no time.  `on`: what else is done at events of a type.
+        The player is always ready for the next question. With `buzz` the player buzzes at that word and answers; an
+        answer of None lets the time run out. `on` maps event types to additional actions.
         """
         events = []
         for event in self.events():

@@ -1,4 +1,4 @@
-"""A SimulEval agent that copies, three words late, a word at a time."""
+"""A SimulEval agent that copies the source word by word with a lag of three words."""
 
 from simuleval.agents import TextToTextAgent
 from simuleval.agents.actions import Action, ReadAction, WriteAction
@@ -7,7 +7,7 @@ from simuleval.utils import entrypoint
 
 @entrypoint
 class W(TextToTextAgent):
-    """One letter: the recorded service gives its name."""
+    """The agent; its one-letter name appears in the recorded service."""
 
     def policy(self) -> Action:
         source, written, ended = self.states.source, len(self.states.target), self.states.source_finished

@@ -1,7 +1,8 @@
-"""SimulEval 1.1.4 with the two slips mended that keep its remote evaluation from running at all; else as released.
+"""SimulEval 1.1.4 with two fixes that its remote evaluation needs to run.
 
-A text segment's default target language is a type, which is no JSON (null in later versions), and the remote evaluator
-asks for `instance_iterator`, which the evaluator calls `iterator`.  Run as a program it is the `simuleval` command.
+A text segment's default target language is a type, which JSON cannot encode (later versions use null). The remote
+evaluator reads `instance_iterator`, which the evaluator calls `iterator`. As a program, this is the `simuleval`
+command.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def _json(segment: segments.Segment) -> str:
 
 
 def mend() -> None:
-    """Change the package in this process."""
+    """Patch the package in this process."""
     segments.Segment.json = _json
     SentenceLevelEvaluator.instance_iterator = property(lambda self: self.iterator)
 

@@ -1,4 +1,4 @@
-"""services/nginx.conf keeps what docs/trust.md says of it, with a real nginx before an evaluation server."""
+"""services/nginx.conf does what docs/trust.md states, with a real nginx in front of an evaluation server."""
 
 import shutil
 import socket
@@ -20,14 +20,14 @@ from sqa_services.protocols.iwslt.corpus import TextCorpus
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
 pytestmark = pytest.mark.skipif(NGINX is None, reason="needs nginx")
 CORPUS = TextCorpus((("uno", "dos", "tres"), ("cuatro",)), ("one two three", "four"))
-LIMITED = 20  # requests of one address at a time
+LIMITED = 20  # concurrent requests per address
 HALF_HEAD = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
 HALF_BODY = b"PUT /hypo?sent_id=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf"
 BROKEN_CHUNK = b"PUT /hypo?sent_id=0 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n"
 
 
 def configuration(folder: Path, port: int, server: str) -> str:
-    """Return the published file for this machine: without TLS, on a free port, with a second for 15 s and 30 s."""
+    """Return the published configuration for a test: no TLS, a free port, and 1 s in place of 15 s and 30 s."""
     text = (ROOT / "services" / "nginx.conf").read_text(encoding="utf-8")
     changes = {"listen 443 ssl": f"listen 127.0.0.1:{port}", "http://127.0.0.1:12321": server}
     changes |= {"_timeout 15s": "_timeout 1s", "_timeout 30s": "_timeout 1s"}
@@ -44,7 +44,7 @@ def configuration(folder: Path, port: int, server: str) -> str:
 
 @contextmanager
 def proxy(folder: Path, server: str) -> Iterator[str]:
-    """Run nginx before a server; its URL."""
+    """Run nginx in front of a server and yield its URL."""
     port = free_port()
     (folder / "nginx.conf").write_text(configuration(folder, port, server), encoding="utf-8")
     command = [str(NGINX), "-p", str(folder), "-e", "stderr", "-c", str(folder / "nginx.conf")]
@@ -59,14 +59,14 @@ def proxy(folder: Path, server: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """The URLs of an evaluation server and of the proxy before it."""
+    """Yield the URLs of an evaluation server and of its proxy."""
     with serving(CORPUS) as server, proxy(tmp_path_factory.mktemp("nginx"), server) as url:
         yield server, url
 
 
 @pytest.fixture
 def opened(urls: tuple[str, str]) -> Iterator[Callable[[bytes], socket.socket]]:
-    """Open a connection to the proxy and send bytes."""
+    """Yield a function that connects to the proxy and sends bytes."""
     with ExitStack() as stack:
 
         def connect(sent: bytes) -> socket.socket:
@@ -78,7 +78,7 @@ def opened(urls: tuple[str, str]) -> Iterator[Callable[[bytes], socket.socket]]:
         yield connect
 
 
-def test_a_client_has_the_scores_of_a_direct_one(urls: tuple[str, str]) -> None:
+def test_proxied_client_has_the_direct_scores(urls: tuple[str, str]) -> None:
     scores = []
     for url, session in zip(urls, ("direct", "proxied"), strict=True):
         service = EvaluationService(url, session=session, patience=5.0)
@@ -88,7 +88,7 @@ def test_a_client_has_the_scores_of_a_direct_one(urls: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize("sent", [HALF_HEAD, HALF_BODY], ids=["head", "body"])
-def test_a_stalled_request_is_cut(opened: Callable[[bytes], socket.socket], sent: bytes) -> None:
+def test_stalled_request_is_closed(opened: Callable[[bytes], socket.socket], sent: bytes) -> None:
     start = time.monotonic()
     connection = opened(sent)
     while connection.recv(1000):
@@ -96,8 +96,8 @@ def test_a_stalled_request_is_cut(opened: Callable[[bytes], socket.socket], sent
     assert time.monotonic() - start < 10
 
 
-def test_a_head_that_drips_is_cut(opened: Callable[[bytes], socket.socket]) -> None:
-    """The time is that of the whole head, so a byte now and then does not prolong it."""
+def test_slow_request_head_is_closed(opened: Callable[[bytes], socket.socket]) -> None:
+    """The time limit applies to the whole head, so sending a byte now and then does not extend it."""
     connection = opened(HALF_HEAD + b"X: ")
     with pytest.raises(OSError):
         for _ in range(100):
@@ -105,21 +105,21 @@ def test_a_head_that_drips_is_cut(opened: Callable[[bytes], socket.socket]) -> N
             connection.sendall(b"a")
 
 
-def test_a_large_body_is_refused_before_it_is_sent(opened: Callable[[bytes], socket.socket]) -> None:
+def test_large_body_is_refused_before_sending(opened: Callable[[bytes], socket.socket]) -> None:
     head = HALF_BODY.partition(b"Content-Length")[0] + b"Content-Length: %d\r\n\r\n" % (17 << 20)
     assert b" 413 " in opened(head).recv(1000)
 
 
-def test_the_servers_own_limit_holds_behind_it(urls: tuple[str, str]) -> None:
+def test_server_limit_holds_behind_the_proxy(urls: tuple[str, str]) -> None:
     assert requests.put(f"{urls[1]}/hypo?sent_id=0", data=b"x" * (2 << 20), timeout=30).status_code == 413
 
 
 @pytest.mark.parametrize("sent", [BROKEN_CHUNK, b"\x16\x03\x01\x02\x00\x01\r\n", HALF_HEAD + b"X: " + b"a" * 20_000])
-def test_nonsense_is_answered_400(opened: Callable[[bytes], socket.socket], sent: bytes) -> None:
+def test_invalid_request_gets_400(opened: Callable[[bytes], socket.socket], sent: bytes) -> None:
     assert b" 400 " in opened(sent).recv(1000)
 
 
-def test_one_address_has_few_requests_at_a_time(urls: tuple[str, str], opened: Callable[..., socket.socket]) -> None:
+def test_requests_per_address_are_limited(urls: tuple[str, str], opened: Callable[..., socket.socket]) -> None:
     held = [opened(HALF_BODY) for _ in range(LIMITED)]
     time.sleep(0.2)
     assert requests.get(urls[1], timeout=30).status_code == 503
@@ -128,6 +128,6 @@ def test_one_address_has_few_requests_at_a_time(urls: tuple[str, str], opened: C
     wait_until(lambda: requests.get(urls[1], timeout=30).status_code == 200)
 
 
-def test_foreign_host_names_are_refused_behind_it(urls: tuple[str, str]) -> None:
+def test_foreign_host_names_are_refused(urls: tuple[str, str]) -> None:
     assert requests.get(urls[1], headers={"Host": "evil.example"}, timeout=30).status_code == 400
     assert requests.post(urls[1], headers={"Origin": "http://evil.example"}, timeout=30).status_code == 403

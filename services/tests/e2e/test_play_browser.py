@@ -1,4 +1,4 @@
-"""`sqa play` in real browsers: Chromium driven by Playwright, by keys alone; skipped where either is missing.
+"""`sqa play` in Chromium, driven by Playwright with the keyboard only; skipped if either is missing.
 
 SQA_CHROMIUM names a browser that is not on the path.
 """
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> PlayedRun:
-    """Two sentences of each bundled Spanish question, as all are read aloud, by wait-6, BM25 and its buzzer."""
+    """Return a run on two sentences of each bundled Spanish question, with wait-6, BM25 and its buzzer."""
     runs = tmp_path_factory.mktemp("runs")
     with (runs / "short.jsonl").open("w", encoding="utf-8") as file:
         for q in load_questions("mini-es", 14):
@@ -52,7 +52,7 @@ def url(shown: PlayedRun, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def open_page(browser: Any, url: str) -> Iterator[Any]:
-    """Opens the page and agrees, by keys; afterwards: nothing failed in it."""
+    """Open the page and accept the terms by keyboard; afterwards check that the page had no error."""
     contexts, problems = [], []
 
     def opened(width: int = 1400, colour: str = "light") -> Any:
@@ -74,7 +74,7 @@ def open_page(browser: Any, url: str) -> Iterator[Any]:
 
 
 def begin(page: Any, mode: int, questions: int, pace: int = 1200) -> None:
-    """A new game, by keys: mode 0 alone, 1 against a system, 2 two people."""
+    """Start a new game by keyboard; mode 0 is one player, 1 is a system as opponent, 2 is two players."""
     press = page.keyboard.press
     press("Tab")
     for _ in range(mode):
@@ -92,11 +92,13 @@ def words_shown(page: Any, n: int) -> None:
     page.wait_for_function("n => document.querySelector('#words').textContent.split(' ').length >= n", arg=n)
 
 
-PLAN = ((5, "chosen"), (11, "typed"), (17, "wrong"), (None, "none"))  # words to wait for, how it is answered
+PLAN = ((5, "chosen"), (11, "typed"), (17, "wrong"), (None, "none"))  # word to buzz at, kind of answer
 
 
 def answer_by_keys(page: Any, kind: str, answer: str) -> None:
-    """A title chosen from the list after some letters were taken back, one typed in full, or nonsense."""
+    """Answer by keyboard: choose a title from the list after deleting some letters, type it in full, or type
+    nonsense.
+    """
     page.wait_for_selector("#answer:focus")
     if kind == "chosen":
         page.keyboard.type(f"{answer[:-1]}x")
@@ -111,7 +113,7 @@ def answer_by_keys(page: Any, kind: str, answer: str) -> None:
     page.keyboard.press("Enter")
 
 
-def test_a_game_against_bm25_by_keys_alone(shown: PlayedRun, open_page: Any, tmp_path: Path) -> None:
+def test_keyboard_game_against_bm25(shown: PlayedRun, open_page: Any, tmp_path: Path) -> None:
     page, book = open_page(400, "dark"), play_games.journal(tmp_path)
     begin(page, mode=1, questions=len(PLAN))
     page.wait_for_selector("#next:focus")

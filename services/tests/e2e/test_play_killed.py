@@ -1,4 +1,4 @@
-"""`kill -9` of `sqa play serve` in the middle of a game: the current question is lost, nothing else."""
+"""`kill -9` of `sqa play serve` during a game loses only the current question."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ def started(run: Path, games: Path, port: int) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.slow
-def test_a_killed_server_loses_the_current_question_at_most(tmp_path: Path) -> None:
+def test_killed_server_loses_one_question_at_most(tmp_path: Path) -> None:
     shown, games = play_games.make(tmp_path), tmp_path / "games"
     port = free_port()
     process = started(shown.folder, games, port)

@@ -1,7 +1,7 @@
-"""Thousands of corrupted requests to every server but the board: no exception leaves one, and each works after them.
+"""Thousands of corrupted requests to every server except the board raise no exception and break no server.
 
-The applications are asked in process, as uvicorn asks them; an error of theirs leaves them here.
-The 500s of the originals, which the servers of IWSLT and of SimulEval give on purpose, are told by their page.
+The tests call the applications in process, as uvicorn does, so an application's exception reaches the test. The
+documentation lists the intended 500 replies of the IWSLT and SimulEval originals.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ NUMBERS = ("0", "1", "-1", "2", "9" * 24, "1e3", "0x1", "", " 1 ", "٣", "1.0", 
 
 
 def parsed(line: str) -> Asked:
-    """METHOD PATH[?QUERY] [BODY]."""
+    """Parse "METHOD PATH[?QUERY] [BODY]"."""
     method, url, *body = line.split(" ", 2)
     path, _, query = url.partition("?")
     return Asked(method, path, query.encode(), "".join(body).encode())
@@ -64,7 +64,7 @@ ODD_PATHS = ("/../src", TOO_LONG, "/\x00", "/sessions/../src", "/sessions/é/src
 
 
 def corrupted(rng: random.Random, asked: Asked) -> Asked:
-    """The request with up to three parts changed."""
+    """Return the request with up to three parts changed."""
     for _ in range(rng.randint(0, 3)):
         part = rng.choice(("method", "path", "number", "query", "body"))
         if part == "method":
@@ -81,14 +81,14 @@ def corrupted(rng: random.Random, asked: Asked) -> Asked:
             before, equals, value = getattr(asked, part).rpartition(b"=" if part == "query" else b"\x00")
             try:
                 value = by.json_document(rng, value)
-            except (ValueError, RecursionError):  # no JSON, or corrupted already
+            except (ValueError, RecursionError):  # not JSON, or already corrupted
                 value = rng.choice(by.BYTES)(rng, value)
             asked = asked._replace(**{part: before + equals + (quote(value).encode() if part == "query" else value)})
     return asked
 
 
 def served(name: str, folder: Any) -> list[Any]:
-    """The applications of a server."""
+    """Return the applications of a server."""
     if name == "iwslt":
         configs = (
             ServeConfig(journal=folder / "j.sqlite"),
@@ -103,7 +103,7 @@ def served(name: str, folder: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_corrupted_requests_are_answered(name: str, tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_corrupted_requests_get_a_reply(name: str, tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR, LOG.name)
     asyncio.run(_all_answered(name, served(name, tmp_path)))
     assert not caplog.records, "an error was logged"
@@ -124,15 +124,15 @@ async def _all_answered(name: str, apps: list[Any]) -> None:
         statuses[status] = statuses.get(status, 0) + 1
         on_purpose = body in (tornado_page(500).body, b"")
         assert status < 500 or status == 501 or on_purpose, (number, asked, status, body[:300])
-    assert len(statuses) > 2, statuses  # some were refused, some were not
+    assert len(statuses) > 2, statuses  # the server refused some requests and accepted others
     for app in apps:
         status, _ = await ask(app, GOOD[name][0], [])
         assert status == 200
 
 
 @pytest.mark.parametrize("metric", ["bleu", "chrf", "ter"])
-def test_corrupted_lines_are_answered_one_by_one(metric: str) -> None:
-    """SCORE, EVAL and SING: a reply line for each line; EVAL of what SCORE gave still works after all of them."""
+def test_each_corrupted_line_gets_one_reply(metric: str) -> None:
+    """SCORE, EVAL and SING reply once per line, and EVAL of an earlier SCORE reply still works afterwards."""
     good = [
         b"SCORE ||| the cat sat on a mat ||| a cat sat on a mat",
         b"SCORE ||| a ||| b ||| c",
@@ -141,7 +141,7 @@ def test_corrupted_lines_are_answered_one_by_one(metric: str) -> None:
     ]
     scorer = Scorer(metric)
     lines = []
-    for number in range(COUNT // 5):  # TER takes its time
+    for number in range(COUNT // 5):  # fewer lines, because TER is slow
         rng = random.Random(f"{SEED} {metric} {number}")
         line = rng.choice(by.BYTES)(rng, rng.choice(good))
         if rng.random() < 0.5:

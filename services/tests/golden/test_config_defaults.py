@@ -1,4 +1,4 @@
-"""As tests/golden/test_config_defaults.py, for the services."""
+"""Default values of the services' configs, checked as in tests/golden/test_config_defaults.py."""
 
 from pathlib import Path
 

@@ -1,6 +1,7 @@
-"""Dynabench's numbers: facebookresearch/dynabench@0a80494d, evaluation/metrics/metrics.py and datasets/common.py.
+"""Reference values of facebookresearch/dynabench@0a80494d (evaluation/metrics/metrics.py and
+datasets/common.py).
 
-vectors/dynabench_board.json holds what they gave when they were run unmodified on fake tasks ("provenance").
+vectors/dynabench_board.json holds the output of the unmodified code on fake tasks ("provenance").
 """
 
 import json
@@ -17,7 +18,7 @@ from sqa_services.board.metrics import get_accuracy, get_unperturbed_percent
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "dynabench_board.json").read_text())
 NORMAL = VECTORS["eval_cases"][0]
-# the fake task registered accuracy alone
+# the fake task registered only accuracy
 TASK = replace(board_task.make(), eval_metrics=("accuracy",))
 
 
@@ -47,7 +48,7 @@ def test_evaluation_of_three_examples() -> None:
     assert evaluate(TASK, *converted()) == NORMAL["out"]
 
 
-def test_a_prediction_for_another_id_is_ignored() -> None:
+def test_prediction_for_an_unknown_id_is_ignored() -> None:
     labels, predictions = converted()
     [case] = [case for case in VECTORS["eval_cases"] if case["name"] == "extra_prediction"]
     assert evaluate(TASK, labels, [*predictions, {"id": "other", "pred": "a"}]) == case["out"]
@@ -59,7 +60,7 @@ def test_without_tags_there_is_no_breakdown() -> None:
     assert evaluate(TASK, [label | {"tags": []} for label in labels], predictions) == case["out"]
 
 
-def test_a_missing_prediction_is_refused() -> None:
+def test_missing_prediction_is_refused() -> None:
     labels, predictions = converted()
     with pytest.raises(DataError, match="no prediction for 1 of 3 examples, the first is '2'"):
         evaluate(TASK, labels, [p for p in predictions if p["id"] != "2"])

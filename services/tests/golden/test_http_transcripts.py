@@ -1,6 +1,6 @@
-"""Recorded conversations with the servers of 2020 replay byte for byte (vectors/http_transcripts.json).
+"""Recorded HTTP conversations with the servers of 2020 replay byte for byte (vectors/http_transcripts.json).
 
-The recordings: fairseq 50ecb32b eval/server.py and SimulEval v1.0.2 online/server.py, run unmodified on loopback.
+The recorded servers are fairseq 50ecb32b eval/server.py and SimulEval v1.0.2 online/server.py, run unmodified.
 """
 
 import json
@@ -43,13 +43,13 @@ def expect(reply: requests.Response, step: dict[str, Any]) -> None:
     assert reply.headers["Content-Type"] == step.get("content_type", "text/html; charset=UTF-8")
 
 
-def test_the_iwslt_2020_transcript_and_its_files_replay(tmp_path: Path) -> None:
+def test_iwslt_2020_transcript_replays(tmp_path: Path) -> None:
     recorded = TRANSCRIPTS["iwslt2020_server"]
     data = corpus(tmp_path)
     with serving(data, ServeConfig(strict=True, output=tmp_path / "out")) as url:
         for step in recorded["http"][:-1]:
             expect(send(url, step), step)
-        WaitAgent(data.targets).decode(EvaluationService(url))  # the recording left the client's requests out
+        WaitAgent(data.targets).decode(EvaluationService(url))  # the recording omits the client's requests
         expect(send(url, recorded["http"][-1]), recorded["http"][-1])
     for name, content in recorded["output_files"].items():
         assert (tmp_path / "out" / name).read_bytes() == content.encode(), name
@@ -68,11 +68,11 @@ def test_without_strict_only_listed_replies_differ(tmp_path: Path) -> None:
         WaitAgent(data.targets).decode(service)
         scores = service.get_scores()
     assert differs[:2] == [("GET", {"sent_id": -1}, 200, 500), ("PUT", {"sent_id": 99}, 200, 500)]
-    assert differs[2:] == [("GET", None, 500, 200)]  # /result, which the unknown sentence had broken
+    assert differs[2:] == [("GET", None, 500, 200)]  # /result, which the unknown sentence broke in the original
     assert scores == json.loads(recorded[-1]["text"]) | {"TER": None, "METEOR": None}
 
 
-def test_the_simuleval_1_0_2_transcript_replays(tmp_path: Path) -> None:
+def test_simuleval_1_0_2_transcript_replays(tmp_path: Path) -> None:
     recorded = TRANSCRIPTS["simuleval_102_server"]["http"]
     data = corpus(tmp_path)
     clock = re.compile(r'"elapsed": \[[^]]*\]')
@@ -80,7 +80,7 @@ def test_the_simuleval_1_0_2_transcript_replays(tmp_path: Path) -> None:
         translated: set[int] = {0}
         for step in recorded:
             number = (step.get("params") or {}).get("instance_id", 0)
-            if step["path"] == "/result" and number not in translated:  # requests that the recording left out
+            if step["path"] == "/result" and number not in translated:  # the recording omits these requests
                 translated.add(number)
                 WaitAgent(data.targets)._decode_one(BySimuleval(url), number)
             reply = send(url, step)
@@ -92,7 +92,7 @@ def test_the_simuleval_1_0_2_transcript_replays(tmp_path: Path) -> None:
 
 
 class BySimuleval(EvaluationService):
-    """A client by SimulEval's requests."""
+    """A client that sends SimulEval's requests."""
 
     def get_src(self, sent_id: int, extra_params: dict[str, Any] | None = None) -> dict[str, Any]:
         return self._json("/src", {"instance_id": sent_id}) | {"sent_id": sent_id}
@@ -101,8 +101,10 @@ class BySimuleval(EvaluationService):
         self._call("PUT", "/hypo", {"instance_id": sent_id}, hypo.encode())
 
 
-def test_simulevals_service_replays() -> None:
-    """SimulEval 536de82, `simuleval --standalone` with a wait-3 copying agent; here our server has the agent."""
+def test_simuleval_service_transcript_replays() -> None:
+    """Replay SimulEval 536de82, `simuleval --standalone` with a wait-3 copying agent, which our server runs
+    here.
+    """
     pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
     from sqa_services.simuleval.server import agent_of, make_app
 
@@ -114,7 +116,7 @@ def test_simulevals_service_replays() -> None:
 
 @pytest.mark.parametrize("case", LATENCIES["cases"], ids=lambda case: case["id"])
 def test_float32_latencies_are_exact(case: dict[str, Any]) -> None:
-    """fairseq f04775e9 and 50ecb32b, SimulEval v1.0.2, run unmodified with torch 2.13."""
+    """The values of fairseq f04775e9 and 50ecb32b and SimulEval v1.0.2, run unmodified with torch 2.13."""
     delays, length, reference = case["delays"], case["source_length"], case["reference_length"]
     raw = case["simuleval_1.0.2_raw"]
     assert sentence_latency(delays, length, SIMULEVAL_1_0_2)._asdict() == raw["no_ref"]
@@ -128,7 +130,7 @@ def test_float32_latencies_are_exact(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("which", "convention"), [("final", IWSLT_2020_FINAL), ("first_commit", IWSLT_2020_FIRST)])
-def test_the_table_of_the_guide(which: str, convention: Any) -> None:
+def test_guide_table(which: str, convention: Any) -> None:
     row = LATENCIES["guide_table"][which]
     assert spelt(sentence_latency(row["delays"], row["src_len"], convention)) == row["scores"]
 

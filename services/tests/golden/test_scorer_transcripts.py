@@ -1,7 +1,7 @@
-"""What cdec (redpony/cdec@f7c4899) was recorded to send, answered so that it reads all of it.
+"""Recorded requests of cdec (redpony/cdec@f7c4899), answered so that cdec reads every reply completely.
 
-vectors/cdec_external_protocol.json names what was run ("provenance"), and how cdec reads replies: up to the first word
-that is no plain number.  METEOR's transcripts: test_vist.py.
+vectors/cdec_external_protocol.json names the recorded program ("provenance"). cdec reads a reply up to the first
+word that is not a plain number. METEOR's transcripts are in test_vist.py.
 """
 
 import json
@@ -20,7 +20,7 @@ PLAIN = r"\d+(\.\d+)?(e[+-]\d+)?"
 
 
 @pytest.mark.parametrize("metric", SACREBLEU)
-def test_requests_of_cdec(metric: str) -> None:
+def test_cdec_requests(metric: str) -> None:
     assert CDEC["handshake"] == HANDSHAKE
     server = Scorer(metric)
     size = server.size

@@ -1,6 +1,7 @@
-"""The real `simuleval` command (PyPI 1.1.4) and this project on the same sentences: same words, delays and scores.
+"""The `simuleval` command (PyPI 1.1.4) and this project give equal words, delays and scores on the same
+sentences.
 
-A SimulEval agent as a translator in our pipeline; ours as agents are in test_simuleval_scorers.py.
+A SimulEval agent runs as a translator in our pipeline. test_simuleval_scorers.py runs our translators as agents.
 """
 
 import numpy as np
@@ -19,7 +20,7 @@ from sqa.metrics.delays import pack
 from sqa.metrics.latency import FORMULAS
 
 pytestmark = pytest.mark.slow
-LATENCY = ("AL", "LAAL", "AP", "DAL")  # ATD: its command takes every log for speech
+LATENCY = ("AL", "LAAL", "AP", "DAL")  # without ATD, because the command treats every log as speech
 AGENT = '''
 from simuleval.agents import TextToTextAgent
 from simuleval.agents.actions import ReadAction, WriteAction
@@ -46,7 +47,7 @@ class Uneven(TextToTextAgent):
 
 
 def references_of(questions):
-    """One for each sentence; cut evenly where there are more or fewer."""
+    """Return one reference per sentence, cut evenly if the numbers differ."""
     for question in questions:
         words = np.array_split(np.array(question.reference_text.split()), len(question.sentences))
         even = len(question.reference) == len(question.sentences)
@@ -54,7 +55,7 @@ def references_of(questions):
 
 
 def our_scores(questions, batch, references=None):
-    """Means over the sentences that have words, as SimulEval takes and rounds them."""
+    """Return means over sentences with words, averaged and rounded as in SimulEval."""
     rows = [
         [e.g for e in emissions if e.sentence == i]
         for question, emissions in zip(questions, batch, strict=True)
@@ -65,8 +66,8 @@ def our_scores(questions, batch, references=None):
     return pytest.approx({name: float(np.nanmean(FORMULAS[name.lower()](packed))) for name in LATENCY}, abs=5.1e-4)
 
 
-def test_an_agents_run_equals_simulevals_log_and_back(tmp_path):
-    """A SimulEval agent in our pipeline: the command's log and scores of the same file; and those of what we export."""
+def test_agent_run_equals_simuleval_log_both_ways(tmp_path):
+    """An agent in our pipeline has the log and scores of the command, and our export scores equally there."""
     path, out, questions = tmp_path / "uneven.py", tmp_path / "out", load_questions("mini-es", 15)
     path.write_text(AGENT, encoding="utf-8")
     references = list(references_of(questions))

@@ -1,4 +1,4 @@
-"""Expected wins printed by the real `simuleval` command are those of `sqa run` on its log, to the last digit."""
+"""Expected wins of the `simuleval` command equal those of `sqa run` on its log exactly."""
 
 import json
 import shutil
@@ -34,20 +34,20 @@ def scoring(user_dir: str, questions: str) -> tuple[str, ...]:
 
 @pytest.fixture
 def old(tmp_path: Path) -> tuple[object, ...]:
-    """Options to score the example's log again."""
+    """Return options that score the example's log again."""
     shutil.copy(EXAMPLE, tmp_path / "instances.log")
     (tmp_path / "config.yaml").write_text("source_type: text\ntarget_type: text\n", encoding="utf-8")
     return ("--output", tmp_path, "--score-only")
 
 
 def expected(log: Path, runs: Path) -> dict[str, float]:
-    """What `sqa run` says of a log, as SimulEval rounds it."""
+    """Return the scores of `sqa run` on a log, rounded as SimulEval does."""
     parts = {"translator": {"name": "recorded", "file": str(log)}, "guesser": "bm25", "buzzer": {"name": "mlp"}}
     run = sqa.run({"name": "ours", "dataset": {"name": "mini-es", "limit": 5}, **parts}, runs=runs, progress=False)
     return {name: round(float(run.metrics[metric]), 3) for name, metric in SCORERS.items()}
 
 
-def test_while_it_evaluates_an_agent(tmp_path: Path, user_dir: str) -> None:
+def test_scores_during_an_agent_evaluation(tmp_path: Path, user_dir: str) -> None:
     questions, out = load_questions("mini-es", 5), tmp_path / "out"
     text = write_lines(tmp_path / "text", [" ".join(words) for question in questions for words in question.sentences])
     agent = ROOT / "services" / "sqa_services" / "simuleval" / "translator_agent.py"
@@ -58,18 +58,18 @@ def test_while_it_evaluates_an_agent(tmp_path: Path, user_dir: str) -> None:
     values = expected(out / "instances.log", tmp_path / "runs")
     assert {name: row[name] for name in SCORERS} == values
     stats = sqa.load(tmp_path / "runs" / "ours").read.stats
-    for name, metric in SCORERS.items():  # stats of a question: its score and 1
+    for name, metric in SCORERS.items():  # statistics per question: score and count 1
         scores = [round(float(row[0] / row[1]), 3) for row in stats[metric]]
         each = [score for question, score in zip(questions, scores, strict=True) for _ in question.sentences]
         assert [row[name] for row in table(out / "metrics.tsv")] == each
 
 
-def test_an_old_log(tmp_path: Path, user_dir: str, old: tuple[object, ...]) -> None:
+def test_scores_of_an_old_log(tmp_path: Path, user_dir: str, old: tuple[object, ...]) -> None:
     scores = printed(simuleval(*old, *scoring(user_dir, SET)))
     assert {name: scores[name] for name in SCORERS} == expected(EXAMPLE, tmp_path / "runs")
 
 
-def test_other_questions_are_one_line(user_dir: str, old: tuple[object, ...]) -> None:
+def test_wrong_questions_give_a_one_line_error(user_dir: str, old: tuple[object, ...]) -> None:
     done = simuleval(*old, *scoring(user_dir, "{name: mini-es, limit: 2}"), check=False)
     last = done.stderr.splitlines()[-1]
     assert done.returncode == 1 and "Traceback" not in done.stderr
@@ -77,7 +77,7 @@ def test_other_questions_are_one_line(user_dir: str, old: tuple[object, ...]) ->
 
 
 def test_facts_need_no_questions(user_dir: str, old: tuple[object, ...]) -> None:
-    """Those of `sqa latency LOG --facts` on the same log; a sentence without a fact has no score."""
+    """The fact scores equal `sqa latency LOG --facts` on the same log; a sentence without facts has no score."""
     names = {"facts": "SQA_FACTS", "facts@invented": "SQA_FACTS_INVENTED", "facts-lag": "SQA_FACTS_LAG"}
     names["facts@timed"] = "SQA_FACTS_TIMED"
     scorers = ("--user-dir", user_dir, "--latency-metrics", *names.values(), "--sqa-pair", "es-en")

@@ -1,7 +1,7 @@
-"""Expected wins printed by the real simulstream are those of `sqa run` on its log, to the last digit.
+"""Expected wins of the simulstream command equal those of `sqa run` on its log exactly.
 
-simulstream lives in this environment (with mweralign), or in one of its own whose Python SQA_SIMULSTREAM_PYTHON names;
-that has the packages of the light core, too.
+simulstream is installed here (with mweralign) or in the environment whose Python SQA_SIMULSTREAM_PYTHON names. That
+environment also needs the packages of the light core.
 """
 
 import json
@@ -23,8 +23,8 @@ needs_simulstream = pytest.mark.skipif(not PYTHON, reason="needs simulstream and
 QUESTIONS = ROOT / "docs" / "example" / "heard.jsonl"
 REVISED = ROOT / "docs" / "example" / "simulstream.jsonl"
 APPENDED = ROOT / "tests" / "golden" / "vectors" / "speech" / "simulstream.append.jsonl"
-BUZZER = {"name": "threshold", "threshold": 0.17}  # it answers within these short questions
-COMMAND = "import sqa_services.parts; from sqa.cli import main; main()"  # parts: where it is no installed package
+BUZZER = {"name": "threshold", "threshold": 0.17}  # answers within these short questions
+COMMAND = "import sqa_services.parts; from sqa.cli import main; main()"  # for uninstalled packages
 
 
 def simulstream(folder: Path, log: Path, scorer: str, *more: str) -> subprocess.CompletedProcess[str]:
@@ -38,7 +38,7 @@ def simulstream(folder: Path, log: Path, scorer: str, *more: str) -> subprocess.
 @needs_simulstream
 @pytest.mark.slow
 @pytest.mark.parametrize("log", [APPENDED, REVISED])
-def test_a_log(log: Path, tmp_path: Path) -> None:
+def test_scores_of_a_log(log: Path, tmp_path: Path) -> None:
     parts = {
         "translator": {"name": "recorded", "file": str(log), "pieces": "sentencepiece"},
         "guesser": "bm25",
@@ -58,7 +58,7 @@ def test_a_log(log: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def spoken(tmp_path: Path) -> tuple[str, ...]:
-    """Options of simulstream: each recording of the questions is one segment with its human translation."""
+    """Return options of simulstream; each recording is one segment with its human translation."""
     questions = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
     ends = [(question["id"] + ".wav", question["word_times"][-1]) for question in questions]
     segments = "".join(f"- {{wav: {name}, offset: 0.0, duration: {end + 1}}}\n" for name, end in ends)
@@ -74,7 +74,7 @@ def spoken(tmp_path: Path) -> tuple[str, ...]:
 
 @needs_simulstream
 @pytest.mark.slow
-def test_facts_need_references_alone(spoken: tuple[str, ...], tmp_path: Path) -> None:
+def test_facts_need_only_references(spoken: tuple[str, ...], tmp_path: Path) -> None:
     translator = {"name": "recorded", "file": str(APPENDED), "pieces": "sentencepiece"}
     config = {"dataset": {"name": str(QUESTIONS)}, "translator": translator}
     expected = sqa.run({"name": "facts", **config, "metrics": ["facts"]}, runs=tmp_path / "runs", progress=False)
@@ -89,7 +89,7 @@ def test_facts_need_references_alone(spoken: tuple[str, ...], tmp_path: Path) ->
     assert done.returncode and done.stderr.splitlines()[-1].startswith("sqa: facts-lag: needs --sqa-sources")
 
 
-def test_without_simulstream_it_says_what_to_install() -> None:
+def test_missing_simulstream_names_the_package() -> None:
     code = f"import sys; sys.modules['simulstream'] = None; sys.argv[1:] = ['simulstream-score']; {COMMAND}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (

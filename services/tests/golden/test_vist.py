@@ -1,7 +1,8 @@
-"""The VIST evaluator's replies, byte for byte: windx0303/VIST-Challenge-NAACL-2018@b04bf1d6, run unmodified; METEOR's.
+"""Replies of the VIST evaluator (windx0303/VIST-Challenge-NAACL-2018@b04bf1d6, unmodified) and METEOR, byte for
+byte.
 
-vectors/vist_evaluator.json and vectors/meteor15_stdio.json name what was run ("provenance"); METEOR is the jar of
-pycocoevalcap, whose data take five seconds to load: one for all cases of VIST.
+vectors/vist_evaluator.json and vectors/meteor15_stdio.json name the recorded programs ("provenance"). METEOR is the
+jar of pycocoevalcap. Its data take five seconds to load, so all VIST cases share one process.
 """
 
 import json
@@ -34,13 +35,13 @@ needs_meteor = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def program() -> Iterator[External]:
-    """A METEOR that stays open for the next case."""
+    """Yield a METEOR process that all cases share."""
     with meteor.start(meteor.HTER_ARGUMENTS) as running:
         yield running
 
 
 def words(name: str, folder: Path) -> list[str]:
-    """The command line of a case."""
+    """Return the command line of a case."""
     if name == "noarg":
         return []
     gold = VECTORS["gs"]
@@ -59,7 +60,7 @@ def check(name: str, code: int, capfd: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_refused_submissions(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     def start() -> External:
         raise AssertionError("METEOR is not needed to refuse a submission")
 
@@ -69,7 +70,7 @@ def test_refused(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
 @needs_meteor
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCORED)
-def test_scored(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], program: External) -> None:
+def test_scored_submissions(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], program: External) -> None:
     check(name, vist.main(words(name, tmp_path), lambda: nullcontext(program)), capfd)
 
 
@@ -79,8 +80,8 @@ def test_scored(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], pr
     ("translations", "score"),
     [(("its capital is lima", "it has old ruins", "is it in andes"), 0.4596071984), (LINES, 1)],
 )
-def test_a_run_has_the_meteor_of_the_jar(translations: Sequence[str], score: float) -> None:
-    """Scores of `java -jar meteor-1.5.jar translations references -l en -norm` on files of these lines."""
+def test_run_has_the_meteor_of_the_jar(translations: Sequence[str], score: float) -> None:
+    """The scores of `java -jar meteor-1.5.jar translations references -l en -norm` on files with these lines."""
     command = ("java", "-jar", str(meteor.jar()), "-", "-", "-stdio", *meteor.DEFAULT_ARGUMENTS)
     metric = ExternalMetric(ExternalConfig(command))
     segments = [Segment("", "", *pair) for pair in zip(translations, LINES, strict=True)]

@@ -1,11 +1,11 @@
-"""Requests to an application in process, as uvicorn makes them."""
+"""In-process requests to an application, in the form that uvicorn uses."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 
 class Asked(NamedTuple):
-    """A request."""
+    """An HTTP request."""
 
     method: str
     path: str
@@ -16,7 +16,7 @@ class Asked(NamedTuple):
 async def ask(
     app: Callable[..., Awaitable[None]], asked: Asked, headers: list[tuple[bytes, bytes]]
 ) -> tuple[int, bytes]:
-    """Status and body of the reply."""
+    """Send a request and return the reply's status and body."""
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},

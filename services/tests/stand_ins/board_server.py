@@ -1,4 +1,4 @@
-"""A board over HTTP on a free port of loopback, and those who ask it."""
+"""A board over HTTP on a free loopback port, and its users."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from sqa_services.net.address import Address
 
 @contextmanager
 def serving(board: Board, config: ServeConfig | None = None) -> Iterator[str]:
-    """The URL of a server that runs in a thread until the block ends."""
+    """Yield the URL of a server that runs in a thread until the block ends."""
     try:
         with serving_app(make_app(board, config or ServeConfig())) as url:
             yield url
@@ -26,7 +26,7 @@ def serving(board: Board, config: ServeConfig | None = None) -> Iterator[str]:
 
 
 class Person:
-    """Somebody with a token, or without one."""
+    """A user with or without a token."""
 
     def __init__(self, url: str, token: str = "") -> None:
         self.url, self.token = url, token
@@ -44,7 +44,7 @@ class Person:
 
 @pytest.fixture
 def board(tmp_path: Path) -> Iterator[Board]:
-    """A board with the toy task, in `board` of the test's folder."""
+    """Yield a board with the toy task in the folder `board` of the test."""
     opened = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
     yield opened
     opened.engine.dispose()
@@ -52,7 +52,7 @@ def board(tmp_path: Path) -> Iterator[Board]:
 
 @pytest.fixture
 def organiser(board: Board) -> Iterator[Person]:
-    """The organiser of the board's server, which takes 5 submissions a day."""
+    """Yield the organiser of the board's server, which accepts 5 submissions a day."""
     config = ServeConfig(address=Address(token="sécret-sécret-sécret", max_body=3_000_000), per_day=5)
     with serving(board, config) as url:
         yield Person(url, "sécret-sécret-sécret")
@@ -63,6 +63,6 @@ def invitation(board: Board, uses: int = 1) -> str:
 
 
 def signed_up(board: Board, url: str, name: str, code: str = "") -> Person:
-    """A new account's holder."""
+    """Sign up and return the user of the new account."""
     asked = {"name": name, "invitation": code or invitation(board)}
     return Person(url, Person(url).ask("POST", "/api/accounts", json=asked).json()["token"])

@@ -1,4 +1,4 @@
-"""An application on a free port of loopback, by the project's own server."""
+"""An application on a free loopback port, served by the project's own server."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ from sqa_services.net.serving import bind, server_of
 
 
 class _Hurried:
-    """asyncio for uvicorn, which sleeps three times 0.1 s before it ends."""
+    """An asyncio replacement for uvicorn, which otherwise sleeps 3 x 0.1 s before it ends."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(asyncio, name)
@@ -29,13 +29,13 @@ vars(uvicorn.server)["asyncio"] = _Hurried()
 
 
 def anything(answer: Handler) -> Starlette:
-    """An application that has one answer to all requests."""
+    """Return an application that gives the same reply to all requests."""
     return Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "POST", "PUT", "DELETE"])])
 
 
 @contextmanager
 def serving_app(app: Any) -> Iterator[str]:
-    """The URL of an ASGI application that runs in a thread until the block ends."""
+    """Yield the URL of an ASGI application that runs in a thread until the block ends."""
     server, listening = server_of(app), bind("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()

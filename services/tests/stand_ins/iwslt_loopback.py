@@ -1,4 +1,4 @@
-"""A server on a free port of loopback, and an agent that waits and copies the reference."""
+"""A server on a free loopback port, and a wait-k agent that copies the reference."""
 
 import wave
 from contextlib import AbstractContextManager
@@ -27,17 +27,17 @@ from sqa_services.protocols.iwslt.questions import QuestionScorer
 def serving(
     corpus: Corpus, config: ServeConfig | None = None, scorer: QuestionScorer | None = None
 ) -> AbstractContextManager[str]:
-    """The URL of an evaluation server that runs in a thread until the block ends."""
+    """Yield the URL of an evaluation server that runs in a thread until the block ends."""
     return serving_app(make_app(corpus, config or ServeConfig(), scorer))
 
 
 def get(url: str, token: str = "") -> requests.Response:
-    """A server's answer."""
+    """Send a GET request and return the response."""
     return requests.get(url, headers={"Authorization": f"Bearer {token}"} if token else {}, timeout=30)
 
 
 def put(url: str, text: str | bytes) -> int:
-    """The status of a text sent to a server."""
+    """Send a text to a server and return the status."""
     return requests.put(url, data=text.encode() if isinstance(text, str) else text, timeout=60).status_code
 
 
@@ -45,12 +45,12 @@ ECHO = doubles.EchoTranslator(doubles.EchoConfig(k=2))
 
 
 def translate(service: EvaluationService, end: int | None = None) -> int:
-    """Copy the sentences up to `end`, two words late; their number."""
+    """Copy the sentences up to `end` with a lag of two words; return their number."""
     return evaluate(lambda: TranslatorAgent(ECHO), service, end=end)
 
 
 def recording(path: Path, samples: int, rate: int = 16_000, channels: int = 1) -> Path:
-    """A file of 16-bit samples 0, 1, 2, ..."""
+    """Write a recording of the 16-bit samples 0, 1, 2, ..."""
     with wave.open(str(path), "wb") as file:
         file.setparams((channels, 2, rate, samples, "NONE", ""))
         file.writeframes(np.arange(samples * channels, dtype="<i2").tobytes())
@@ -58,7 +58,7 @@ def recording(path: Path, samples: int, rate: int = 16_000, channels: int = 1) -
 
 
 class WaitAgent(Agent):
-    """Reads k words, then writes a word of the reference and reads one, in turn; after the end it only writes."""
+    """A wait-k agent that reads k words, then alternates between writing a reference word and reading a word."""
 
     def __init__(self, references: tuple[str, ...], k: int = 3) -> None:
         self.references, self.k = references, k

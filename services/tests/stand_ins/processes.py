@@ -1,4 +1,4 @@
-"""Servers as processes of their own: a free port, an environment with this checkout, waiting, kill -9."""
+"""Servers as separate processes: a free port, an environment with this checkout, waiting, kill -9."""
 
 import os
 import signal
@@ -16,14 +16,17 @@ ENVIRONMENT = os.environ | {"PYTHONPATH": PATHS, "OMP_NUM_THREADS": "1"}
 
 
 def free_port() -> int:
-    """A port of loopback on which nothing listens."""
+    """Return a loopback port on which nothing listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
 
 
 def wait_until(holds: Callable[[], object], process: subprocess.Popen | None = None) -> None:
-    """Wait a minute at most for a condition; while the connection fails it does not hold, and `process` has to run."""
+    """Wait up to a minute until a condition holds.
+
+    A connection error counts as not holding. `process` must keep running.
+    """
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         assert process is None or process.poll() is None, "the process ended"
@@ -37,11 +40,11 @@ def wait_until(holds: Callable[[], object], process: subprocess.Popen | None = N
 
 
 def listens(port: int) -> bool:
-    """Whether a server answers HTTP."""
+    """Return whether a server answers HTTP."""
     return requests.get(f"http://127.0.0.1:{port}/", timeout=30).status_code > 0
 
 
 def kill(process: subprocess.Popen) -> None:
-    """kill -9 of a process that leads its session, and of its children."""
+    """Kill (-9) a process that leads its session, and its children."""
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -1,4 +1,4 @@
-"""The real `simuleval` command (PyPI 1.1.4), the tables that it prints and writes, and our scorers inside it."""
+"""The `simuleval` command (PyPI 1.1.4), its tables, and our scorers in it."""
 
 import csv
 import subprocess
@@ -10,7 +10,7 @@ from stand_ins.processes import ENVIRONMENT
 
 from sqa.core.paths import ROOT
 
-# metrics of ours in other programs -> in a run
+# our metric names in other programs -> names in a run
 SCORERS = {"SQA_EW": "ew", "SQA_ORACLE_EW": "oracle-ew", "SQA_STABLE_EW": "stable-ew", "SQA_ACCURACY": "accuracy"}
 
 
@@ -23,18 +23,18 @@ def simuleval(*arguments: object, check: bool = True) -> subprocess.CompletedPro
 
 
 def printed(done: subprocess.CompletedProcess[str]) -> dict[str, float]:
-    """The scores in the table that --score-only prints, rounded to three digits by SimulEval."""
+    """Return the scores in the table of --score-only, which SimulEval rounds to three digits."""
     names, values = (line.split() for line in done.stdout.strip().splitlines()[-2:])
     return dict(zip(names, map(float, values[-len(names) :]), strict=True))
 
 
 def table(path: Path) -> list[dict[str, float]]:
-    """The rows of scores.tsv or metrics.tsv."""
+    """Return the rows of scores.tsv or metrics.tsv."""
     rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines(), delimiter="\t")
     return [{name: float(value) for name, value in row.items() if value and name} for row in rows]
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> Path:
-    """A file of --source or --target."""
+    """Write a file for --source or --target."""
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path

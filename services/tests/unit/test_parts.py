@@ -1,10 +1,10 @@
-"""What this distribution registers is what the core says it would."""
+"""The parts that this distribution registers are those that the core expects."""
 
 from sqa.core.packages import OF_SERVICES
 from sqa.core.registry import BUZZERS, COMMANDS, GUESSERS, QUALITY, TRANSLATORS
 
 
-def test_the_core_knows_what_is_missing_without_us() -> None:
+def test_core_knows_the_missing_parts() -> None:
     ours = {
         registry.kind: {name for name in registry.names() if registry.entries[name].startswith("sqa_services.")}
         for registry in (COMMANDS, TRANSLATORS, GUESSERS, BUZZERS, QUALITY)

@@ -1,3 +1,3 @@
-"""The board of these tests, with the toy task."""
+"""Fixtures: a board with the toy task."""
 
 from stand_ins.board_server import board  # noqa: F401

@@ -1,4 +1,4 @@
-"""The board's page in a real browser: Chromium driven by Playwright; skipped where either is missing.
+"""The board's page in Chromium, driven by Playwright; skipped if either is missing.
 
 SQA_CHROMIUM names a browser that is not on the path.
 """
@@ -29,7 +29,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     board = Board.open(BoardConfig(tmp_path_factory.mktemp("board"), tasks=("board_task:make",)))
     examples = json.loads(board_task.EXAMPLES)
     examples[0]["tags"] = [SCRIPT]
-    board.register_dataset("toy", "data", json.dumps(examples), ["casing"], phase="open")  # all tags, too
+    board.register_dataset("toy", "data", json.dumps(examples), ["casing"], phase="open")  # an open set has all tags
     for name, answers in (("best", {"eins": "a", "zwei": "b", "DREI": "c", "EINS": "a"}), ("half", {"": "a"})):
         board.register_model("toy", name, "submission", json.dumps({"name": name, "answers": answers}).encode())
     worker.work(board, until_empty=True)
@@ -45,7 +45,7 @@ def page(browser: Any, url: str) -> Iterator[Any]:
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
     page.goto(url)
-    # the page loads its first task by itself; another chosen before that is done, the two would overtake each other
+    # The page loads its first task by itself. Choosing another task before that finishes would race with it.
     page.wait_for_selector("#state:has-text('evaluations')")
     page.select_option("#task", "toy")
     page.wait_for_selector("#state:has-text('4 evaluations')")
@@ -60,7 +60,7 @@ def models(page: Any) -> list[str]:
 
 
 @pytest.mark.slow
-def test_weights_order_the_models_and_a_model_opens(page: Any) -> None:
+def test_weights_rank_models_and_a_model_opens(page: Any) -> None:
     assert models(page) == ["best", "half"]
     page.click("#weighing summary")
     with page.expect_response(lambda reply: "accuracy=0&" in reply.url.replace("%2C", "&").replace("%3D", "=")):
@@ -74,11 +74,11 @@ def test_weights_order_the_models_and_a_model_opens(page: Any) -> None:
     assert "4 evaluations, 0 to do" in page.inner_text("#state")
 
 
-# ---------------------------------------------------------------------------------------------- a stranger's visit
+# --------------------------------------------------------------------------------------------------- a new visitor
 
 
 def known(right: int) -> list[dict[str, Any]]:
-    """A copier at wait-3 that knows the first `right` answers at the end."""
+    """Return a wait-3 copier that knows the first `right` answers at the end."""
 
     def rows(q: Question, i: int) -> Iterator[Row]:
         for step, word in enumerate(q.words):
@@ -99,12 +99,12 @@ def visitor(browser: Any, url: str, width: int) -> Any:
 
 
 def fits(page: Any) -> bool:
-    """Whether no part of the page is wider than the window."""
+    """Return whether every part of the page fits into the window."""
     return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
 @pytest.mark.slow
-def test_a_stranger_signs_up_submits_reads_and_withdraws(browser: Any, board: Board, tmp_path: Path) -> None:
+def test_visitor_signs_up_submits_and_withdraws(browser: Any, board: Board, tmp_path: Path) -> None:
     board.register_dataset("sqa-es", "mini", "mini-es", phase="open")
     cheat = submission(lambda q, _: [("x", 0, q.page, True)])
     for name, rows in (("first", known(40)), ("too-good", cheat)):
@@ -162,7 +162,7 @@ def test_a_stranger_signs_up_submits_reads_and_withdraws(browser: Any, board: Bo
         assert models(page) == ["first", "too-good"]
         page.click("#board tbody button >> text=too-good")
         page.wait_for_selector("#reasons >> text=buzzes before any source word in 45 of 45 questions")
-        assert page.inner_text("#actions") == ""  # it is somebody else's
+        assert page.inner_text("#actions") == ""  # another user owns the submission
         page.wait_for_selector("#examples tbody tr:first-child >> text=Peru")
         assert fits(page)
         page.context.close()

@@ -1,4 +1,4 @@
-"""`sqa board` from registration to leaderboard, as a user types it."""
+"""`sqa board` commands from registration to leaderboard."""
 
 import json
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_organiser_commands(tmp_path: Path) -> None:
     assert json.loads(examples[0]) == {"id": "1_casing", "text": "EINS"}
 
 
-def test_models_are_named_as_for_sqa_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_have_the_names_of_sqa_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("few.jsonl").write_text((ROOT / "docs/example/questions.jsonl").read_text("utf-8"), encoding="utf-8")
     run(tmp_path, "register-dataset", "sqa-es", "few", "few.jsonl")

@@ -1,4 +1,4 @@
-"""`kill -9` of the board's workers and of its server at any moment: what was queued is finished exactly once.
+"""`kill -9` of the board's workers and server: every queued evaluation finishes exactly once.
 
 `SQA_KILLS=1` kills the server 50 times.
 """
@@ -24,7 +24,7 @@ from sqa_services.board.board import Board
 from sqa_services.board.storage import EVALUATIONS, SCORES
 
 MODELS, SETS = 4, 3
-TOTAL = MODELS * SETS * 2  # each on the data and on their perturbed copies
+TOTAL = MODELS * SETS * 2  # each on the original and the perturbed data
 
 
 def worker(folder: Path, lease: float = 1.0) -> subprocess.Popen[bytes]:
@@ -57,10 +57,10 @@ def check_all_done(board: Board, folder: Path) -> None:
     assert {row["result"]["perf"] for row in rows if not row["prefix"]} == {66.67}
     finished = (folder / "stderr").read_text().splitlines()
     done = [line for line in finished if line.endswith(": done")]
-    assert len(done) <= TOTAL  # a worker may die between the commit and its message, never report one twice
+    assert len(done) <= TOTAL  # a killed worker may omit its report, but none is sent twice
 
 
-def test_a_killed_workers_evaluation_is_done_by_the_next(board: Board, tmp_path: Path) -> None:
+def test_next_worker_finishes_a_killed_evaluation(board: Board, tmp_path: Path) -> None:
     add_data(board)
     add_models(board, m={"seconds": 2.2})
     process = worker(tmp_path)
@@ -68,7 +68,7 @@ def test_a_killed_workers_evaluation_is_done_by_the_next(board: Board, tmp_path:
     kill(process)
     [row] = board.evaluations("toy")
     assert row["state"] == "running" and row["result"] is None
-    assert worker(tmp_path).wait(60) == 0  # its work takes two leases: they are renewed
+    assert worker(tmp_path).wait(60) == 0  # the evaluation takes two leases, so the worker renews its lease
     [row] = board.evaluations("toy")
     assert row["state"] == "done" and row["attempts"] == 2 and len(starts(tmp_path)) == 2
 
@@ -81,7 +81,7 @@ def test_three_workers_share_the_work(board: Board, tmp_path: Path) -> None:
     processes = [worker(tmp_path, lease=30.0) for _ in range(3)]
     assert [process.wait(120) for process in processes] == [0, 0, 0]
     check_all_done(board, tmp_path)
-    assert len(starts(tmp_path)) == TOTAL  # nothing was begun twice
+    assert len(starts(tmp_path)) == TOTAL  # no evaluation started twice
     with board.engine.connect() as connection:
         assert connection.execute(select(func.max(EVALUATIONS.c.attempts))).scalar_one() == 1
 
@@ -91,8 +91,8 @@ CLIENTS = 20
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kills", [3, 50])
-def test_a_killed_server_keeps_every_accepted_submission(board: Board, tmp_path: Path, kills: int) -> None:
-    """Under clients that submit: each answered submission is there, once, with the scores it has anywhere."""
+def test_killed_server_keeps_accepted_submissions(board: Board, tmp_path: Path, kills: int) -> None:
+    """Each accepted submission is stored exactly once, with equal scores everywhere, while clients submit."""
     if kills > 3 and not os.environ.get("SQA_KILLS"):
         pytest.skip("SQA_KILLS is not set (takes minutes)")
     add_data(board, "data", "casing")
@@ -107,7 +107,7 @@ def test_a_killed_server_keeps_every_accepted_submission(board: Board, tmp_path:
             client.start()
         for _ in range(kills):
             before = len(taken)
-            wait_until(lambda before=before: len(taken) > before)  # it is up, and busy
+            wait_until(lambda before=before: len(taken) > before)  # the server is running and busy
             time.sleep(chance.uniform(0.0, 0.3))
             kill(server)
             server = serving(tmp_path, port)
@@ -121,7 +121,7 @@ def test_a_killed_server_keeps_every_accepted_submission(board: Board, tmp_path:
     rows = board.evaluations("toy")
     assert {row["model"] for row in rows} == taken and len(rows) == 2 * len(taken)
     assert {row["state"] for row in rows} == {"done"}
-    for prefix in ("", "robustness"):  # all are the same submission, and it was never in doubt what it scores
+    for prefix in ("", "robustness"):  # all submissions are equal, so their scores are known
         assert len({json.dumps(row["result"], sort_keys=True) for row in rows if row["prefix"] == prefix}) == 1
     assert {row["result"]["perf"] for row in rows if not row["prefix"]} == {66.67}
 
@@ -131,7 +131,7 @@ def serving(folder: Path, port: int) -> subprocess.Popen[bytes]:
 
 
 def submit(port: int, number: int, ended: threading.Event, taken: set[str]) -> None:
-    """One submission after the other, each until it is taken; `taken` gets the names of those that were."""
+    """Submit files one by one, retrying each until it is accepted; append accepted names to `taken`."""
     body = json.dumps({"answers": {"eins": "a", "": "b"}, "name": "m"}).encode()
     for attempt in itertools.count():
         name, answer = f"m{number}-{attempt}", None
@@ -140,7 +140,7 @@ def submit(port: int, number: int, ended: threading.Event, taken: set[str]) -> N
                 answer = requests.put(f"http://127.0.0.1:{port}/api/tasks/toy/models/{name}", data=body, timeout=30)
             except requests.RequestException:
                 time.sleep(0.05)
-        assert answer.status_code in (201, 409), answer.text  # 409: taken, and killed before it could say so
+        assert answer.status_code in (201, 409), answer.text  # 409: accepted before the server was killed
         taken.add(name)
         if ended.wait(0.5):
             return

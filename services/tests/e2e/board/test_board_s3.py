@@ -1,4 +1,4 @@
-"""The board's files on S3: s3fs against moto's server on loopback; skipped where either is missing."""
+"""The board's files on S3, with s3fs and moto's server on loopback; skipped if either is missing."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ moto_server = pytest.importorskip("moto.server", reason="needs moto[server]")
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_board_on_s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_board_runs_on_s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import boto3
 
     from sqa_services.board import worker
@@ -25,7 +25,7 @@ def test_a_board_on_s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"AWS_{name}", value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
     try:
-        boto3.client("s3").create_bucket(Bucket="boards")  # a name of its own: moto's servers in a process share all
+        boto3.client("s3").create_bucket(Bucket="boards")  # unique: moto's servers in one process share buckets
         board = Board.open(BoardConfig(tmp_path, files="s3://boards/board", tasks=("board_task:make",)))
         board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
         board.register_model("toy", "m", "submission", json.dumps({"name": "m", "answers": {"": "a"}}).encode())

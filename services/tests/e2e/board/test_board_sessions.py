@@ -1,4 +1,4 @@
-"""Hidden questions, met only by what runs here: a client's session on an evaluation server counts what it read."""
+"""Hidden questions: the evaluation server counts the words that a client's session read."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ def translate(url: str, token: str, k: int) -> None:
     evaluate(lambda: TranslatorAgent(doubles.EchoTranslator(doubles.EchoConfig(k=k))), service)
 
 
-def test_a_session_scores_like_its_translator_run_here(board: Board, tmp_path: Path) -> None:
+def test_session_scores_equal_a_local_run(board: Board, tmp_path: Path) -> None:
     path = doubles.write_questions(tmp_path / "q.jsonl", 12)
     questions, journal = load_questions(str(path)), tmp_path / "out" / "journal.sqlite"
     people = (("ann", ANN), ("bob", BOB))
@@ -43,10 +43,10 @@ def test_a_session_scores_like_its_translator_run_here(board: Board, tmp_path: P
         translate(url, ANN, 2)
         half = EvaluationService(url, token=BOB)
         half.get_src(0)
-        with pytest.raises(DataError):  # read everything, begin anew: the cheat that a server of participants refuses
+        with pytest.raises(DataError):  # a participants' server refuses to read everything and restart
             half.new_session()
         with pytest.raises(ConfigError, match="cannot be used"):
-            session_model(journal, "ann", questions, GUESSER, BUZZER)  # the server has it
+            session_model(journal, "ann", questions, GUESSER, BUZZER)  # the server holds the journal open
     board.register_dataset("sqa-es", "secret", str(path), phase="hidden")
     where = ["--board", str(tmp_path / "board"), "register-session", "sqa-es"]
     options = ["--questions", str(path), "--guesser", GUESSER, "--buzzer", BUZZER]
@@ -72,7 +72,7 @@ def test_a_session_scores_like_its_translator_run_here(board: Board, tmp_path: P
     assert list(cannot) == ["mini"] and "the session is of other questions" in cannot["mini"][0]
 
 
-def test_the_journal_counts_requests_of_simuleval(tmp_path: Path) -> None:
+def test_journal_counts_simuleval_requests(tmp_path: Path) -> None:
     path = doubles.write_questions(tmp_path / "q.jsonl", 1)
     [question], journal = load_questions(str(path)), tmp_path / "journal"
     with serving(corpus_of([question]), ServeConfig(journal=journal, dialect="simuleval-1.0.2")) as url:
@@ -87,5 +87,5 @@ def test_the_journal_counts_requests_of_simuleval(tmp_path: Path) -> None:
     assert json.loads(head)["session"] == ""
     steps = json.loads(row)["steps"]
     assert [step["token"] for step in steps] == list(question.words)
-    assert not any(step["ended"] for step in steps)  # at the last word the end was not yet read
+    assert not any(step["ended"] for step in steps)  # at the last word the client has not yet read the end
     assert [step["g"] for step in steps] == [g for s in question.sentences for g in range(1, len(s) + 1)]

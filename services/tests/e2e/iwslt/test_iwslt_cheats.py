@@ -1,4 +1,4 @@
-"""Latencies that a client does not have, and pages of strangers that would read or reset: neither is to be had."""
+"""Clients cannot obtain false latencies, and pages of other sites cannot read or reset a session."""
 
 import json
 from pathlib import Path
@@ -29,21 +29,21 @@ DIALECTS = ("iwslt-2020", "simuleval-1.0.2")
 
 
 def send(url: str, route: str, text: str) -> int:
-    """The status of sending a text for sentence 0."""
+    """Send a text for sentence 0 and return the status."""
     if route == "guide":
         return get(f"{url}/send?hypo={quote(json.dumps({'0': text}))}").status_code
     return put(f"{url}/hypo?{route}=0", text)
 
 
 def instance(url: str) -> dict:
-    """What is known of sentence 0."""
+    """Return the server's record of sentence 0."""
     return get(f"{url}/result?instance_id=0").json()
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("route", ["guide", "sent_id", "instance_id"])
-def test_a_token_without_a_word_has_no_delay(dialect: str, route: str) -> None:
-    """Hundreds of them before the first read made a DAL of 13 one of .05 and left the BLEU at 100."""
+def test_token_without_a_word_has_no_delay(dialect: str, route: str) -> None:
+    """Empty tokens before the first read once lowered a DAL of 13 to .05 at a BLEU of 100."""
     scores = []
     for nothing in (False, True):
         with serving(CORPUS, ServeConfig(dialect=dialect)) as url:
@@ -55,7 +55,7 @@ def test_a_token_without_a_word_has_no_delay(dialect: str, route: str) -> None:
 
 
 def test_client_and_server_count_words_alike() -> None:
-    """Our client says how many tokens came before; one that does not count is none of them."""
+    """Our client sends the number of earlier tokens; the server accepts clients that do not."""
     with serving(CORPUS) as url:
         service = EvaluationService(url, patience=5.0)
         service.finished()
@@ -64,7 +64,7 @@ def test_client_and_server_count_words_alike() -> None:
         assert instance(url)["prediction"] == "Alice und Bob sind"
 
 
-# --------------------------------------------------------------------------------- what was handed out has been read
+# ---------------------------------------------------------------------------------------- source sent counts as read
 
 
 MS, RATE = 1000, 16_000
@@ -81,7 +81,7 @@ def speech(tmp_path: Path) -> SpeechCorpus:
     return recorded(tmp_path, RATE * MS // 1000, RATE)
 
 
-WAYS = {  # requests that had a whole recording and left a delay of 10 ms or none
+WAYS = {  # requests that once read a whole recording with a delay of at most 10 ms
     "another size": ("sent_id=0&read=0&segment_size=60000", "sent_id=0&read=0&segment_size=10"),
     "another name": ("sent_id=0&segment_size=60000", "instance_id=0&segment_size=10"),
     "a size that is refused": ("sent_id=0&read=0&segment_size=60000", "sent_id=0&read=0&segment_size=0"),
@@ -90,22 +90,22 @@ WAYS = {  # requests that had a whole recording and left a delay of 10 ms or non
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_what_was_handed_out_has_been_read(speech: SpeechCorpus, dialect: str, way: str, tmp_path: Path) -> None:
+def test_source_sent_counts_as_read(speech: SpeechCorpus, dialect: str, way: str, tmp_path: Path) -> None:
     config = ServeConfig(dialect=dialect, journal=tmp_path / "journal")
     with serving(speech, config) as url:
         whole, back = (get(f"{url}/src?{query}") for query in WAYS[way])
         assert len(whole.json()["segment"]) == RATE * MS // 1000
         assert back.status_code == (500 if "refused" in way else 200)
         send(url, "sent_id", "eins")
-    with serving(speech, config) as url:  # nor does the journal forget it
+    with serving(speech, config) as url:  # the journal keeps the reads, too
         send(url, "sent_id", "zwei </s>")
         assert instance(url)["delays"] == [MS] * 3
 
 
 @pytest.mark.parametrize("rate", [8000, 22_050])
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_whole_recording_has_one_latency_by_either_name(dialect: str, rate: int, tmp_path: Path) -> None:
-    """By `sent_id` its last part of a ms was handed out and not counted: the AL of one that was read was half of it."""
+def test_recording_has_one_latency_by_either_name(dialect: str, rate: int, tmp_path: Path) -> None:
+    """Requests by `sent_id` once did not count the last part of a ms, which halved the AL."""
     speech, scores = recorded(tmp_path, 2 * rate + 7, rate), []
     for query in ("sent_id=0&segment_size=60000", "sent_id=0&segment_size=10", "instance_id=0&segment_size=60000"):
         with serving(speech, ServeConfig(dialect=dialect)) as url:
@@ -118,7 +118,7 @@ def test_a_whole_recording_has_one_latency_by_either_name(dialect: str, rate: in
     assert scores[0] == scores[1] == scores[2] and scores[0][0] == pytest.approx(2000, abs=1)
 
 
-# ----------------------------------------------------------------------------------------------- pages of strangers
+# --------------------------------------------------------------------------------------------- pages of other sites
 
 
 def asked(path: str) -> str:
@@ -129,8 +129,8 @@ CHANGES = ("/src?sent_id=0", "/start", asked("/get?info="), asked("/send?hypo=")
 
 
 @pytest.mark.parametrize("browser", BROWSERS, ids=lambda headers: next(iter(headers)))
-def test_no_browser_reads_writes_or_begins_anew(browser: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A link, a frame or an image of anybody's page: `GET /start` forgot all that a client had done."""
+def test_browser_pages_cannot_read_write_or_reset(browser: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """`GET /start` from a link, frame or image of another site once reset the client's session."""
     monkeypatch.setattr(table, "MAX_SESSIONS", 2)
     with serving(CORPUS) as url:
         service = EvaluationService(url)
@@ -138,13 +138,13 @@ def test_no_browser_reads_writes_or_begins_anew(browser: dict[str, str], monkeyp
         service.send_hypo(0, "Alice")
         for path in (*CHANGES, *(f"/sessions/x{change}" for change in CHANGES)):
             assert requests.get(url + path, headers=browser, timeout=30).status_code == 403, path
-        for session in "abc":  # nor does one that is looked at take the room of another
+        for session in "abc":  # viewing a session does not use up another session's place
             assert get(f"{url}/sessions/{session}/progress").json()["finished"] == []
         assert instance(url)["prediction"] == instance(url)["source"] == "Alice"
         assert requests.get(url, headers={"User-Agent": "Mozilla/5.0"}, timeout=30).status_code == 200
         assert EvaluationService(url, session="mine").get_src(0)["segment"] == "Alice"
 
 
-def test_the_strict_dialect_permits_it() -> None:
+def test_strict_dialect_allows_browser_requests() -> None:
     with serving(CORPUS, ServeConfig(strict=True)) as url:
         assert requests.get(f"{url}/start", headers=BROWSERS[1], timeout=30).status_code == 200

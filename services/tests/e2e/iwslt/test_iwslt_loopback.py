@@ -34,7 +34,7 @@ def corpus_of(dataset: str) -> TextCorpus:
 
 
 class ByTheGuide(EvaluationService):
-    """A client by the routes of the published guide."""
+    """A client that uses the routes of the published guide."""
 
     def get_src(self, sent_id: int, extra_params: dict | None = None) -> dict:
         return self._json("/get", {"info": json.dumps({"sent_id": sent_id, "value": extra_params})})
@@ -43,8 +43,8 @@ class ByTheGuide(EvaluationService):
         self._call("GET", "/send", {"hypo": json.dumps({str(sent_id): hypo})})
 
 
-def test_the_guides_routes_and_its_table() -> None:
-    """The guide's wait-3 table, as it was after the next day's correction and as it was published."""
+def test_guide_routes_give_its_table() -> None:
+    """The guide's wait-3 table, both the published version and the correction of the next day."""
     for strict, expected in ((False, (3.0, 3.0, 0.795918345451355)), (True, (4.0, 4.0, 0.9166666865348816))):
         with serving(GUIDE, ServeConfig(strict=strict)) as url:
             assert get(f"{url}/start").text == ""
@@ -55,8 +55,10 @@ def test_the_guides_routes_and_its_table() -> None:
 
 
 @pytest.mark.parametrize(("strict", "length"), [(False, 2), (True, 1)])
-def test_the_guides_replies(strict: bool, length: int) -> None:
-    """Several words at once are so many, each with its delay; strict, as the original had it, they are one token."""
+def test_replies_match_the_guide(strict: bool, length: int) -> None:
+    """Several words in one request count separately, each with its delay; strict mode counts one token as the
+    original did.
+    """
     with serving(GUIDE, ServeConfig(strict=strict, dialect="simuleval-1.0.2")) as url:
         for path, text in (
             ("/start", ""),
@@ -69,7 +71,7 @@ def test_the_guides_replies(strict: bool, length: int) -> None:
         assert get(f"{url}/result?instance_id=0").json()["prediction_length"] == length
 
 
-def test_a_translator_of_ours_gives_the_delays_of_a_run() -> None:
+def test_our_translator_has_the_delays_of_a_run() -> None:
     corpus = corpus_of("mini-es")
     with serving(corpus) as url:
         agent = TranslatorAgent(ECHO)
@@ -82,7 +84,7 @@ def test_a_translator_of_ours_gives_the_delays_of_a_run() -> None:
             assert got["delays"] == [*(e.g + e.ended for e in emissions), len(corpus.sources[number]) + 1]
 
 
-def test_the_client_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_client_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     agent = tmp_path / "agent.py"
     agent.write_text(
         "from stand_ins.iwslt_loopback import WaitAgent\n"
@@ -123,7 +125,7 @@ BAD = [
 ]
 
 
-def test_bad_requests_are_answered_as_the_originals_did() -> None:
+def test_bad_requests_get_the_original_replies() -> None:
     with serving(GUIDE) as url:
         for path, body, status in BAD:
             reply = requests.request("GET" if body is None else "PUT", url + path, data=body, timeout=30)
@@ -133,7 +135,7 @@ def test_bad_requests_are_answered_as_the_originals_did() -> None:
 # ------------------------------------------------------------------------------------------------- sessions, limits
 
 
-def test_sessions_do_not_see_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sessions_are_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "MAX_SESSIONS", 2)
     with serving(GUIDE) as url:
         one, two = EvaluationService(url, session="one"), EvaluationService(url, session="two")
@@ -141,17 +143,19 @@ def test_sessions_do_not_see_each_other(monkeypatch: pytest.MonkeyPatch) -> None
         assert two.get_src(0)["segment"] == "Alice"
         two.new_session()
         assert (one.get_src(0)["segment"], two.get_src(0)["segment"]) == ("Bob", "Alice")
-        assert get(f"{url}/src?sent_id=0").status_code == 503  # a third has no room
+        assert get(f"{url}/src?sent_id=0").status_code == 503  # the server has no room for a third session
         assert requests.delete(f"{url}/sessions/one", timeout=30).status_code == 200
         assert get(f"{url}/src?sent_id=0").json()["segment"] == "Alice"
         assert get(f"{url}/sessions/a%2Fb/src?sent_id=0").status_code == 404
 
 
-# ----------------------------------------------------------------------------------------- many clients, and bad ones
+# ---------------------------------------------------------------------------------- many clients, and invalid clients
 
 
-def test_many_clients_at_once_get_the_scores_of_one_alone() -> None:
-    """A question each, of the first six; all words, lengths and waits differ, and a wrong word read is an error."""
+def test_concurrent_clients_score_like_one_client() -> None:
+    """Each client translates one of the first six questions. Words, lengths and waits differ, so a mix-up raises
+    an error.
+    """
     questions, many = load_questions("mini-en", limit=6), 60
     scorer = QuestionScorer(questions, *contestant_from())
     first = [0, *accumulate(len(question.sentences) for question in questions)]

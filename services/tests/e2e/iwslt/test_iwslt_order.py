@@ -1,4 +1,4 @@
-"""Participants see the source that was handed out in order and no more; the server loses nothing that it confirmed."""
+"""Participants read the source in order, and the server keeps every word that it confirmed."""
 
 import asyncio
 import json
@@ -29,8 +29,8 @@ from sqa_services.protocols.iwslt.questions import QuestionScorer
 
 ANN, OWN = "ann-ann-ann-ann-", "organiser-organiser"
 DIALECTS = ("iwslt-2020", "simuleval-1.0.2")
-SIZES = ((3, 2, 2), (2,), (1, 3))  # words of the sentences of each question
-FIRST = (0, 0, 0, 3, 4, 4)  # the first sentence of each sentence's question
+SIZES = ((3, 2, 2), (2,), (1, 3))  # words per sentence of each question
+FIRST = (0, 0, 0, 3, 4, 4)  # index of the first sentence of each sentence's question
 SOURCES = tuple(
     tuple(f"w{number}x{place}" for place in range(size))
     for number, size in enumerate(size for sizes in SIZES for size in sizes)
@@ -38,7 +38,7 @@ SOURCES = tuple(
 
 
 def scorer() -> QuestionScorer:
-    """Questions whose words are all different."""
+    """Return a scorer of questions whose words all differ."""
     left, questions = list(SOURCES), []
     for number, sizes in enumerate(SIZES):
         sentences = tuple(left.pop(0) for _ in sizes)
@@ -98,13 +98,13 @@ steps = st.lists(
 
 @dataclass
 class Told:
-    """The words that were handed out, and the sentences that the participant has finished, as the client knows them."""
+    """The words sent to the participant and the finished sentences, as the client knows them."""
 
     words: set[str] = field(default_factory=set)
     finished: set[int] = field(default_factory=set)
 
     def check(self, request: Asked, status: int, body: str) -> None:
-        """Fail on a word, a reference or a score that is not due, then note the word that was handed out."""
+        """Fail if a reply shows a word, reference or score too early; then record the word that was sent."""
         if status == 200 and request.path.endswith(("/src", "/get")) and "segment" in body:
             segment = json.loads(body)
             number = segment.get("sent_id", segment.get("instance_id"))
@@ -123,7 +123,7 @@ class Told:
 
 
 class Client:
-    """A participant of an application that is asked in process, and the organiser who looks on."""
+    """A participant of an application called in process, and the organiser who observes the session."""
 
     def __init__(self, dialect: str, folder: Path) -> None:
         address = Address(token=OWN)
@@ -143,7 +143,7 @@ class Client:
         return status, body.decode()
 
     async def state(self) -> list[Any]:
-        """Return all that the organiser sees of the session."""
+        """Return the organiser's view of the session."""
         replies = []
         for number in range(len(SOURCES)):
             request = Asked("GET", "/sessions/ann/result", f"instance_id={number}".encode())
@@ -156,7 +156,7 @@ class Client:
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """Nothing can be written into a database."""
+    """Make every database write fail."""
 
     def writing(*_: Any) -> None:
         raise DataError("journal: database or disk is full")
@@ -170,7 +170,7 @@ def full_disk() -> Iterator[None]:
 @settings(max_examples=int(os.environ.get("SQA_FUZZ", "50")))
 @given(steps=steps)
 def test_no_response_is_ahead_of_the_order(dialect: str, steps: list[tuple[Asked, str, str]]) -> None:
-    """Refused requests change nothing, and a restarted server has what the one before it had."""
+    """Refused requests change nothing, and a restarted server has the state of the previous one."""
 
     async def run(folder: Path) -> None:
         client = Client(dialect, folder)
@@ -183,7 +183,7 @@ def test_no_response_is_ahead_of_the_order(dialect: str, steps: list[tuple[Asked
                     status, body = await client.ask(request)
                 client.told.check(request, status, body)
                 after = await client.state()
-                partly = request.path.endswith("/send")  # of several words the first ones are kept
+                partly = request.path.endswith("/send")  # a partly refused request keeps its first words
                 assert status == 200 or partly or after == before, request
                 ended = await client.finished()
                 for number in ended - client.told.finished:
@@ -202,8 +202,8 @@ def test_no_response_is_ahead_of_the_order(dialect: str, steps: list[tuple[Asked
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_an_unread_sentence_cannot_be_finished_early(dialect: str) -> None:
-    """`</s>` to the last clue "finished" it, and its result had its whole source: an EW of .714, not .468."""
+def test_unread_sentence_cannot_be_finished_early(dialect: str) -> None:
+    """Sending `</s>` at the last clue once scored the sentence with its whole source: EW .714 instead of .468."""
 
     async def run(folder: Path) -> None:
         client = Client(dialect, folder)
@@ -234,8 +234,8 @@ REQUESTS = (
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: request.path + request.query.decode()[:12])
-def test_a_full_disk_loses_no_word(request_: Asked) -> None:
-    """The retry was answered 200 without being saved: a restarted server did not have it."""
+def test_full_disk_loses_no_word(request_: Asked) -> None:
+    """A retry was once answered 200 without being saved, so a restarted server lost the word."""
 
     async def run(folder: Path) -> None:
         client = Client("iwslt-2020", folder)
@@ -259,8 +259,8 @@ def test_a_full_disk_loses_no_word(request_: Asked) -> None:
         asyncio.run(run(Path(folder)))
 
 
-def test_a_refused_read_makes_no_sentence() -> None:
-    """A participant whose first read was refused had a session that it could not reset."""
+def test_refused_read_creates_no_sentence() -> None:
+    """A refused first read once left the participant with a session that could not be reset."""
 
     async def run(folder: Path) -> None:
         client = Client("iwslt-2020", folder)

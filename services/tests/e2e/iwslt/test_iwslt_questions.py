@@ -1,4 +1,4 @@
-"""Expected wins while a client translates: the server's scores are the pipeline's on the same words at the same g."""
+"""Expected wins during translation: the server's scores equal the pipeline's on the same words at the same g."""
 
 import time
 from pathlib import Path
@@ -18,22 +18,22 @@ from sqa_services.protocols.iwslt.questions import KEYS, MAX_WORDS, QuestionScor
 
 
 def double_scorer(tmp_path: Path, n: int = 6) -> QuestionScorer:
-    """Made-up questions whose answer a keyword gives away."""
+    """Return a scorer of generated questions whose answer a keyword reveals."""
     guesser = doubles.KeywordGuesser(doubles.GuesserConfig())
     buzzer = doubles.FirstGuessBuzzer(doubles.BuzzerConfig())
     return QuestionScorer(load_questions(str(doubles.write_questions(tmp_path / "q.jsonl", n))), guesser, buzzer)
 
 
 def offline(tmp_path: Path, limit: int) -> dict[str, float | None]:
-    """The same scores by `sqa run`."""
+    """Compute the same scores with `sqa run`."""
     parts = {"guesser": "bm25", "buzzer": {"name": "mlp", "model": "bm25"}, "metrics": list(KEYS)}
     echo = {"name": "doubles:build_translator", "k": 3}
     result = small_run(tmp_path, dataset={"name": "mini-en", "limit": limit}, translator=echo, **parts)
     return {KEYS[m.name]: m.score(result.stats[m.name].sum(axis=0)) for m in result.metrics}
 
 
-def test_final_scores_are_those_of_a_run(tmp_path: Path) -> None:
-    """BM25 and the MLP buzzer, and many sentences at once: a thread has every fourth of them."""
+def test_final_scores_equal_those_of_a_run(tmp_path: Path) -> None:
+    """BM25 and the MLP buzzer, with four threads that each translate every fourth sentence."""
     limit = 5
     scorer = QuestionScorer(load_questions("mini-en", limit), *contestant_from())
     with serving(scorer.corpus(), ServeConfig(output=tmp_path / "out"), scorer) as url:
@@ -48,18 +48,18 @@ def test_final_scores_are_those_of_a_run(tmp_path: Path) -> None:
 
 
 def so_far(service: EvaluationService) -> dict:
-    """The numbers of what is finished, which stand apart: those of the whole are null."""
+    """Return the scores of the finished sentences; the scores of the whole session are null."""
     scores = service.get_scores()
     assert scores["EW"] is scores["BLEU"] is None and scores["Finished"] < scores["Sentences"]
     return scores["SoFar"]
 
 
-def test_scores_so_far_follow_the_client(tmp_path: Path) -> None:
+def test_partial_scores_follow_the_client(tmp_path: Path) -> None:
     scorer = double_scorer(tmp_path)
     questions = load_questions(str(tmp_path / "q.jsonl"))
     with serving(scorer.corpus(), None, scorer) as url:
         service = EvaluationService(url)
-        assert get(f"{url}/result").status_code == 500  # nothing yet, as of old
+        assert get(f"{url}/result").status_code == 500  # no sentence is finished; the original replied 500, too
         service.get_src(0)
         service.send_hypo(0, "Spain?")
         first = so_far(service)
@@ -67,33 +67,33 @@ def test_scores_so_far_follow_the_client(tmp_path: Path) -> None:
         service.send_hypo(0, "Spain")
         scores = so_far(service)
         assert scores["Accuracy"] == 1.0 and scores["EW"] == scores["OracleEW"] > 0.5
-        service.send_hypo(7, "France")  # question 3's second sentence; 1 and 2 have nothing and are not answered
+        service.send_hypo(7, "France")  # question 3's second sentence; questions 1 and 2 have no translation
         scores = so_far(service)
         assert scores["Questions"] == 4 and scores["Accuracy"] == 0.25 and questions[3].page == "Spain"
         service.new_session()
         service.send_hypo(0, "Atlantis")
-        assert so_far(service)["Accuracy"] == 0.0  # nothing is left of the session before
+        assert so_far(service)["Accuracy"] == 0.0  # the new session contains nothing of the previous one
 
 
 def test_other_dialects_have_the_scores_too(tmp_path: Path) -> None:
     scorer = double_scorer(tmp_path, 1)
     with serving(scorer.corpus(), ServeConfig(dialect="simuleval-1.0.2"), scorer) as url:
         get(f'{url}/get?info={{"sent_id": 0}}')
-        get(f'{url}/send?hypo={{"0": "it is Spain"}}')  # three words, as far as a trace goes
+        get(f'{url}/send?hypo={{"0": "it is Spain"}}')  # three words, up to the end of the trace
         result = get(f"{url}/result").json()
         assert result["Answers"]["Accuracy"] is None and set(result["Quality"]) == {"BLEU"}
         assert result["SoFar"]["Answers"]["Accuracy"] == 1.0
         assert get(f"{url}/result?instance_id=0").json()["prediction_length"] == 3
 
 
-def test_answers_are_named_after_every_word(tmp_path: Path) -> None:
-    """Not only when a result is asked for: the guesser has seen each prefix soon after it was sent."""
+def test_guesser_answers_after_every_word(tmp_path: Path) -> None:
+    """The guesser sees each prefix soon after the client sends it, not only when the client requests a result."""
     scorer, seen = double_scorer(tmp_path, 1), []
     inner = scorer.row
 
     def row(index: int, emissions: object) -> object:
         seen.append(len(emissions))
-        time.sleep(0.3)  # whoever asks for scores meanwhile waits
+        time.sleep(0.3)  # a concurrent request for scores waits
         return inner(index, emissions)
 
     scorer.row = row
@@ -107,10 +107,10 @@ def test_answers_are_named_after_every_word(tmp_path: Path) -> None:
                 time.sleep(0.01)
         assert seen == [1, 2, 3, 4]
         service.get_scores()
-        assert seen == [1, 2, 3, 4]  # and nothing is worked out twice
+        assert seen == [1, 2, 3, 4]  # the server guesses each prefix only once
 
 
-def test_a_guesser_that_fails_is_a_500_and_no_more(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_guesser_returns_500_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     scorer = double_scorer(tmp_path, 2)
     inner = scorer.row
 
@@ -129,19 +129,19 @@ def test_a_guesser_that_fails_is_a_500_and_no_more(tmp_path: Path, caplog: pytes
     assert "the guesser is gone" in caplog.text
 
 
-def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_session_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "MAX_MEMORY", 2_000_000)
     scorer = double_scorer(tmp_path, 1)
     with serving(scorer.corpus(), None, scorer) as url:
         for words, status in ((MAX_WORDS - 1, 200), (2, 413), (1, 200)):
             assert put(f"{url}/hypo?sent_id=0", "w " * words) == status
-        for session, status in (("a", 200), ("b", 200), ("c", 503)):  # what one takes is not there for another
+        for session, status in (("a", 200), ("b", 200), ("c", 503)):  # each session counts towards the limit
             assert put(f"{url}/sessions/{session}/hypo?sent_id=0", "w" * 700_000) == status
         EvaluationService(f"{url}/sessions/a").new_session()
         assert put(f"{url}/sessions/c/hypo?sent_id=0", "w" * 700_000) == 200
 
 
-def test_what_cannot_be_served(tmp_path: Path) -> None:
+def test_unservable_configs_are_refused(tmp_path: Path) -> None:
     scorer = double_scorer(tmp_path, 1)
     with pytest.raises(ConfigError, match="leave out --strict-2020"):
         make_app(scorer.corpus(), ServeConfig(strict=True), scorer)
@@ -158,7 +158,7 @@ def test_what_cannot_be_served(tmp_path: Path) -> None:
     ("guesser", "buzzer", "buzzes"),
     [("{name: 'doubles:build_guesser'}", "", False), ("run.yaml", "", True), ("run.yaml", "none", False)],
 )
-def test_contestants_of_the_command_line(
+def test_command_line_sets_the_contestants(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guesser: str, buzzer: str, buzzes: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)

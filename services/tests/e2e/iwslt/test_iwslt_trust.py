@@ -1,4 +1,4 @@
-"""What the evaluation server does not tell, what participants cannot do, and that nothing told is lost."""
+"""The evaluation server hides the unread source, restricts participants and loses no confirmed word."""
 
 import random
 import subprocess
@@ -37,12 +37,12 @@ CORPUS = TextCorpus(
 ANN, BOB, OWN = "ann-ann-ann-ann-", "bob-bob-bob-bob-", "organiser-organiser"
 
 
-# ------------------------------------------------------------------------------------------------ what is not told
+# ----------------------------------------------------------------------------------------------------- hidden text
 
 
 @pytest.mark.parametrize("dialect", ["iwslt-2020", "simuleval-1.0.2"])
-def test_only_words_that_were_read_are_shown(dialect: str) -> None:
-    """A client that asked for results before it translated had a BLEU of 100 and an AL of -10.4."""
+def test_results_show_only_words_that_were_read(dialect: str) -> None:
+    """A client that requested results before it translated once had a BLEU of 100 and an AL of -10.4."""
     with serving(CORPUS, ServeConfig(dialect=dialect)) as url:
         service = EvaluationService(url)
         untold = {"reference": None, "source_length": None, "reference_length": None, "metric": {}}
@@ -50,7 +50,7 @@ def test_only_words_that_were_read_are_shown(dialect: str) -> None:
         assert result | untold | {"source": ""} == result
         service.get_src(3)
         service.send_hypo(3, "word")
-        get(f"{url}/result")  # scoring all did show the sentence's BLEU
+        get(f"{url}/result")  # a request for all scores once revealed the sentence's BLEU
         result = get(f"{url}/result?instance_id=3").json()
         assert result | untold | {"source": "w3-0"} == result
         service.send_hypo(3, "</s>")
@@ -62,7 +62,7 @@ def test_only_words_that_were_read_are_shown(dialect: str) -> None:
         )
 
 
-def test_sessions_named_like_output_files(tmp_path: Path) -> None:
+def test_session_names_may_equal_output_files(tmp_path: Path) -> None:
     names = ("text", "journal.sqlite", "sessions")
     with serving(CORPUS, ServeConfig(output=tmp_path)) as url:
         for name in ("", *names):
@@ -75,11 +75,11 @@ def test_sessions_named_like_output_files(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------------------------- participants
 
 
-def test_a_participant_has_one_session_and_no_second_try(tmp_path: Path) -> None:
+def test_participant_has_one_session_and_one_try(tmp_path: Path) -> None:
     config = ServeConfig(address=Address(token=OWN), participants=(("ann", ANN), ("bob", BOB)), output=tmp_path)
     with serving(CORPUS, config) as url:
         ann = EvaluationService(url, token=ANN)
-        ann.new_session()  # as the guide's clients begin; nothing was read yet
+        ann.new_session()  # clients of the guide start with a reset; nothing was read yet
         assert ann.get_src(0)["segment"] == "w0-0"
         for path in ("/sessions/other/src?sent_id=0", "/sessions/bob/src?sent_id=0", "/start", "/sessions/bob/result"):
             assert get(url + path, ANN).status_code == 403, path
@@ -87,10 +87,10 @@ def test_a_participant_has_one_session_and_no_second_try(tmp_path: Path) -> None
             headers = {"Authorization": f"Bearer {ANN}"}
             assert requests.request(method, url + path, headers=headers, timeout=30).status_code == 403
         assert get(f"{url}/src?sent_id=0", "wrong").status_code == 401
-        assert EvaluationService(url, token=BOB).get_src(0)["segment"] == "w0-0"  # his own
-        assert get(f"{url}/sessions/ann/src?sent_id=0", ANN).json()["segment"] == "w0-1"  # the same session by its name
+        assert EvaluationService(url, token=BOB).get_src(0)["segment"] == "w0-0"  # bob's own session
+        assert get(f"{url}/sessions/ann/src?sent_id=0", ANN).json()["segment"] == "w0-1"  # session by name
         ann.send_hypo(0, "x")
-        assert "SoFar" not in ann.get_scores()  # while it translates; the organiser sees it
+        assert "SoFar" not in ann.get_scores()  # only the organiser sees partial scores
         assert get(f"{url}/sessions/ann/result", OWN).json()["SoFar"]["BLEU"] is not None
         with pytest.raises(DataError, match="the server answered 403"):
             ann.new_session()
@@ -115,11 +115,11 @@ def test_participants_are_read_from_a_file(tmp_path: Path) -> None:
         assert len(error.value.problems) == 1
 
 
-# --------------------------------------------------------------------------------------------- nothing told is lost
+# ---------------------------------------------------------------------------------------- no confirmed word is lost
 
 
-def test_a_server_goes_on_from_its_journal(tmp_path: Path) -> None:
-    """Byte for byte what an undisturbed one answers, whatever was under way."""
+def test_server_resumes_from_its_journal(tmp_path: Path) -> None:
+    """The resumed server's replies equal those of an uninterrupted server byte for byte."""
     config = ServeConfig(journal=tmp_path / "journal")
 
     def first(url: str) -> None:
@@ -154,7 +154,7 @@ def test_a_server_goes_on_from_its_journal(tmp_path: Path) -> None:
         assert second(url) == resumed
 
 
-def test_a_journal_has_one_server_and_one_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_journal_has_one_server_and_one_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
     config = ServeConfig(journal=tmp_path / "journal")
     with serving(CORPUS, config) as url:
@@ -168,8 +168,8 @@ def test_a_journal_has_one_server_and_one_corpus(tmp_path: Path, monkeypatch: py
         pass
 
 
-def test_an_idle_session_goes_on_from_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It began anew after --session-hours: a second try, and what the first had done was deleted."""
+def test_idle_session_resumes_from_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An idle session once restarted after --session-hours, which deleted its words and allowed a second try."""
     clock = [time.monotonic()]
     monkeypatch.setattr("sqa_services.protocols.iwslt.table.time.monotonic", lambda: clock[0])
     journal = Journal(tmp_path / "journal", "corpus")
@@ -178,7 +178,7 @@ def test_an_idle_session_goes_on_from_the_journal(tmp_path: Path, monkeypatch: p
     ann.read(0)
     ann.write(0, ["word"])
     clock[0] += 3700
-    assert sessions.get("bob", keep=False).sentences == {}  # the sweep
+    assert sessions.get("bob", keep=False).sentences == {}  # the removal of idle sessions
     assert sessions.size == 0
     again = sessions.get("ann", keep=False)
     assert again is not ann and sessions.size == ann.size
@@ -189,7 +189,7 @@ def test_an_idle_session_goes_on_from_the_journal(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize(("kept", "reads", "drops"), [(True, True, True), (False, True, False), (False, False, True)])
-def test_a_session_that_loses_nothing_makes_room(
+def test_idle_session_on_disk_makes_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool, reads: bool, drops: bool
 ) -> None:
     monkeypatch.setattr(table, "MAX_SESSIONS", 1)
@@ -206,7 +206,7 @@ def test_a_session_that_loses_nothing_makes_room(
     sessions.close()
 
 
-def test_a_request_that_is_made_twice_counts_once() -> None:
+def test_repeated_request_counts_once() -> None:
     with serving(CORPUS) as url:
         for read in (0, 0, 1, 2, 0, 2, 3, 0):
             assert get(f"{url}/src?sent_id=1&read={read}").json()["segment"] == f"w1-{read}"
@@ -216,11 +216,11 @@ def test_a_request_that_is_made_twice_counts_once() -> None:
             assert put(f"{url}/hypo?sent_id=1&written={written}", body.replace("+", " ")) == int(status)
         result = get(f"{url}/result?instance_id=1").json()
         assert (result["prediction"], result["delays"]) == ("a b c", [4, 4, 4])
-        assert get(f"{url}/src?sent_id=1").json()["segment"] == "w1-4"  # and requests that do not count go on
+        assert get(f"{url}/src?sent_id=1").json()["segment"] == "w1-4"  # requests that are not numbered still work
 
 
-def test_a_client_that_begins_again_goes_on() -> None:
-    """Finished sentences are left out, a half one is read and written again with the delays that it had."""
+def test_restarted_client_resumes() -> None:
+    """The client skips finished sentences and rereads and rewrites a partial one with its former delays."""
 
     class Stops(doubles.EchoTranslator):
         sentences = 0
@@ -246,8 +246,8 @@ def test_a_client_that_begins_again_goes_on() -> None:
         assert EvaluationService(url).get_scores() == scores
 
 
-def test_a_server_of_others_is_not_asked_twice() -> None:
-    """It would read on."""
+def test_other_servers_are_not_asked_twice() -> None:
+    """A repeated request to another server would read the next word."""
     asked = []
 
     async def answer(request):
@@ -261,8 +261,8 @@ def test_a_server_of_others_is_not_asked_twice() -> None:
     assert asked == ["/", "/progress", "/src"]
 
 
-def test_a_server_killed_at_random_moments_loses_nothing(tmp_path: Path) -> None:
-    """kill -9 under clients that have patience: the scores are those of an undisturbed server."""
+def test_randomly_killed_server_loses_nothing(tmp_path: Path) -> None:
+    """After kill -9 under retrying clients, the scores equal those of an uninterrupted server."""
     kills, people = 3, 4
     (tmp_path / "src").write_text("".join(" ".join(words) + "\n" for words in CORPUS.sources))
     (tmp_path / "tgt").write_text("".join(f"{line}\n" for line in CORPUS.targets))

@@ -1,4 +1,4 @@
-"""The board of these tests, with the toy task, and its server."""
+"""Fixtures: a board with the toy task, and its server."""
 
 import pytest
 from stand_ins.board_server import board, organiser  # noqa: F401
@@ -8,6 +8,6 @@ from sqa_services.board import sqa_task
 
 @pytest.fixture(autouse=True)
 def no_training_tossups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where they are at hand, reading them takes longer than these tests do."""
+    """Skip the training tossups, because reading them takes longer than these tests."""
     if request.node.get_closest_marker("mirror") is None:
         monkeypatch.setattr(sqa_task, "page_categories", dict)

@@ -1,4 +1,4 @@
-"""The board: registration queues, workers finish each evaluation once, the leaderboard, files, submissions."""
+"""The board: registration, queue and workers, leaderboard, files and submissions."""
 
 import dataclasses
 import json
@@ -28,7 +28,7 @@ LEASE = 60.0
 
 
 def by_model(board: Board, task: str = "toy") -> dict[tuple[str, str], dict[str, Any]]:
-    """(model, prefix) -> evaluation."""
+    """Map (model, prefix) to the evaluation."""
     return {(row["model"], row["prefix"]): row for row in board.evaluations(task)}
 
 
@@ -68,7 +68,7 @@ def test_registered_entries_are_immutable(board: Board) -> None:
     assert len(board.models("toy")) == 1
 
 
-def test_tasks_are_checked() -> None:
+def test_tasks_are_validated() -> None:
     assert set(load_tasks(["board_task:make"])) == {"sqa-es", "sqa-pl", "toy"}
     for target in ("board_task:nothing", "nowhere:make", "board_task:not_a_task", ":"):
         with pytest.raises(ConfigError, match="task "):
@@ -88,16 +88,16 @@ def test_other_databases_and_files_are_refused(tmp_path: Path, where: dict[str, 
 # -------------------------------------------------------------------------------------------------------- workers
 
 
-def test_a_worker_evaluates_everything_once(board: Board) -> None:
+def test_worker_evaluates_everything_once(board: Board) -> None:
     add_data(board, "data", "casing")
     add_models(board, right={}, half={"answers": {"eins": "a", "": "x"}}, odd={"more": {"field": 1}})
     add_models(board, bad={"refusal": "no \x00 such \ud800 thing"})
-    assert worker.work(board, until_empty=True) == 6  # two cannot begin
+    assert worker.work(board, until_empty=True) == 6  # two evaluations cannot start
     rows = by_model(board)
     results = {key: row["result"] for key, row in rows.items()}
     assert results["right", ""]["pretty_perf"] == "100.0 %" and results["half", ""]["perf"] == 33.33
     assert results["right", ""]["job"] == {"examples_per_second": 6.0, "memory_utilization": 1.0}
-    assert results["right", "robustness"]["robustness"] == 0.0  # upper case is not among its answers
+    assert results["right", "robustness"]["robustness"] == 0.0  # the model has no upper-case answers
     assert results["half", "robustness"]["robustness"] == 50.0
     outcomes = {key: (row["state"], row["error"]) for key, row in rows.items()}
     assert outcomes.pop(("bad", "")) == ("failed", "no \\x00 such ? thing")
@@ -109,7 +109,7 @@ def test_a_worker_evaluates_everything_once(board: Board) -> None:
     assert board.files.read_lines("predictions/toy/half/data.jsonl")[0] == {"id": "1", "label": "a"}
 
 
-def test_a_crashing_evaluation_fails_after_the_last_attempt(board: Board, monkeypatch) -> None:
+def test_crashing_evaluation_fails_at_last_attempt(board: Board, monkeypatch) -> None:
     monkeypatch.setattr(queue, "MAX_ATTEMPTS", 3)
     add_data(board)
     add_models(board, m={"mistake": "oh"})
@@ -121,11 +121,11 @@ def test_a_crashing_evaluation_fails_after_the_last_attempt(board: Board, monkey
     assert row["state"] == "failed" and "died 3 times" in row["error"]
 
 
-def test_a_lost_lease_writes_nothing(board: Board) -> None:
+def test_lost_lease_writes_nothing(board: Board) -> None:
     add_data(board, "data", "casing")
     add_models(board, m={})
     first = queue.claim(board.engine, LEASE)
-    assert first.prefix == "" and queue.claim(board.engine, LEASE) is None  # the copies wait for the original
+    assert first.prefix == "" and queue.claim(board.engine, LEASE) is None  # the perturbed copies wait for the original
     assert queue.renew(board.engine, first, LEASE)
     with board.engine.begin() as connection:
         connection.execute(update(EVALUATIONS).where(EVALUATIONS.c.state == "running").values(lease_until=0.0))
@@ -168,7 +168,7 @@ def test_leaderboard(board: Board) -> None:
             board.examples("toy", name)
 
 
-# ------------------------------------------------------------------------------------------ the task of questions
+# ---------------------------------------------------------------------------------------------- the question task
 
 
 def reference(q: Question, page: str | None = None) -> Iterator[Row]:
@@ -227,7 +227,7 @@ def test_configs_run_on_the_boards_questions(board: Board, tmp_path: Path) -> No
     assert worker.work(board, until_empty=True) == 2
     original, perturbed = board.evaluations("sqa-es")
     metadata = json.loads(original["result"]["metadata_json"])
-    assert metadata["qa_accuracy"] == pytest.approx(47 / 70)  # Spain and France of Spain, France, Atlantis
+    assert metadata["qa_accuracy"] == pytest.approx(47 / 70)  # Spain and France, out of Spain, France and Atlantis
     config = dataclasses.replace(sqa_task.config_of(CONFIG), dataset=DatasetConfig(str(questions)))
     alone = engine.run(config, Store(tmp_path / "runs"), progress=False)
     for name, value in (("ew", "ew"), ("oracle_ew", "oracle-ew"), ("corpus_bleu", "bleu"), ("dal", "dal")):
@@ -236,7 +236,7 @@ def test_configs_run_on_the_boards_questions(board: Board, tmp_path: Path) -> No
     assert original["result"]["job"]["examples_per_second"] > 0
     board.register_model("sqa-es", "again", "config", CONFIG)
     worker.work(board, until_empty=True)
-    assert "examples_per_second" not in by_model(board, "sqa-es")["again", ""]["result"]["job"]  # all was in the store
+    assert "examples_per_second" not in by_model(board, "sqa-es")["again", ""]["result"]["job"]  # nothing recomputed
     assert perturbed["result"]["robustness"] == 100.0
 
 
@@ -248,8 +248,9 @@ def test_tags() -> None:
 
 
 @pytest.mark.mirror
-def test_guessable_questions_and_categories_of_xqb() -> None:
-    # 85 of the 147 have a training tossup, one of them without a category; the guesser learned from bonus parts too
+def test_xqb_guessable_questions_and_categories() -> None:
+    # 85 of the 147 questions have a training tossup, and one of these has no category. The guesser also learned from
+    # bonus parts.
     pages, categories = sqa_task.guessable_pages(), sqa_task.page_categories()
     keys = [sqa_task.key(q.page) for q in load_questions("xqb-es")]
     assert sum(key in categories for key in keys) == 84

@@ -1,4 +1,6 @@
-"""Attacks on the answers of a closed set: a participant submits, reads all that the board shows, and infers."""
+"""Attacks on the answers of a closed set: a participant submits, reads everything that the board shows, and
+infers.
+"""
 
 import json
 import os
@@ -29,13 +31,13 @@ from sqa_services.net.address import Address
 
 EW = Additive("ew")
 KINDS = ("casing", "punctuation", "diacritics")
-SUBMISSIONS, BLOCK = 20, 3  # BLOCK: questions that one submission tests
-CHANCE_STEP, SCORE_STEP = 0.005, 0.025  # how far a shown number may be from the exact one
+SUBMISSIONS, BLOCK = 20, 3  # BLOCK: questions tested per submission
+CHANCE_STEP, SCORE_STEP = 0.005, 0.025  # largest distance of a shown number from the exact number
 Rows = list[dict[str, Any]]
 
 
 def rows_of(id: str, words: int, guess: str, at: int) -> Rows:
-    """A word for every third source word, with a guess and a buzz once `at` source words are read."""
+    """Return one word per three source words, with a guess and a buzz after `at` source words."""
     read = range(3, words + 1, 3)
     first = min((g for g in read if g >= at), default=read[-1])
     return [
@@ -46,7 +48,7 @@ def rows_of(id: str, words: int, guess: str, at: int) -> Rows:
 
 
 class Attacker:
-    """Puts candidate answers to a few questions into each submission, and dummies elsewhere."""
+    """An attacker that submits candidate answers to a few questions and dummies elsewhere."""
 
     def __init__(self, inputs: Mapping[str, Sequence[Mapping[str, Any]]], candidates: Sequence[str], random: Random):
         self.examples, self.candidates, self.random = inputs, candidates, random
@@ -54,7 +56,7 @@ class Attacker:
         self.told: dict[int, bool] = {}
 
     def submit(self, block: Sequence[int]) -> bytes:
-        """The file of a submission; what it answers is kept for `learn`."""
+        """Return the file of a submission and keep its answers for `learn`."""
         self.lines: Rows = []
         for example in [*self.examples[""], *self.examples["robustness"]]:
             number = self.names.index(example.get("input_id", example["id"]))
@@ -65,7 +67,7 @@ class Attacker:
         return as_lines(self.lines)
 
     def stats(self, examples: Sequence[Mapping[str, Any]], right: Mapping[int, bool]) -> np.ndarray:
-        """Return the statistics of EW if these candidates were right."""
+        """Return the statistics of EW if these candidates were correct."""
         targets = []
         for example in examples:
             number = self.names.index(example.get("input_id", example["id"]))
@@ -74,7 +76,7 @@ class Attacker:
         return EW.stats([self.answers[example["id"]] for example in examples], targets)
 
     def learn(self, block: Sequence[int], shown: Mapping[str, Mapping[str, Any]]) -> None:
-        """Keep what all explanations of the shown numbers have in common."""
+        """Keep the answers that all explanations of the shown numbers share."""
         originals, possible = self.examples[""], []
         everything = [e | {"reference": ["x"], "page": ""} for e in (*originals, *self.examples["robustness"])]
         responses, _ = sqa_task.spanish().respond("submission", as_lines(self.lines), everything, Path())
@@ -102,7 +104,7 @@ class Attacker:
 
 
 def seen(person: Person, model: str) -> dict[str, dict[str, Any]]:
-    """Scores that the page shows of a submission: "" -> the score, a perturbation -> the difference of EW."""
+    """Return the shown scores of a submission: "" -> score, perturbation -> difference in EW."""
     shown: dict[str, dict[str, Any]] = {}
     for row in person.get("/api/tasks/sqa-es/evaluations", state="done").json():
         if row["model"] == model and row["prefix"]:
@@ -115,7 +117,7 @@ def seen(person: Person, model: str) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture
 def quick(board: Board) -> Board:
-    """A board whose task of questions has the score that sorts alone."""
+    """Yield a board whose question task computes only the ranking score."""
     only = {"eval_metrics": ("ew",), "difference_metrics": ("ew",), "default_weights": {"ew": 1.0}}
     board.tasks["sqa-es"] = replace(board.tasks["sqa-es"], **only)
     return board
@@ -123,13 +125,13 @@ def quick(board: Board) -> Board:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_twenty_submissions_decode_no_answer(quick: Board, seed: int) -> None:
-    """12 submissions told all 45 answers, by differences under perturbation and their p-values."""
+    """Differences under perturbation and their p-values once revealed all 45 answers within 12 submissions."""
     quick.register_dataset("sqa-es", "closed", "mini-es", list(KINDS))
     random, questions = Random(seed), load_questions("mini-es")
     secret = [random.random() < 0.5 for _ in questions]
     candidates = [q.page if right else f"page {i}" for i, (q, right) in enumerate(zip(questions, secret, strict=True))]
     hidden = quick.examples("sqa-es", "closed"), quick.examples("sqa-es", "robustness-closed")
-    kept = ("reference", "page", "tags")  # the pairing of copies is told by their ids
+    kept = ("reference", "page", "tags")  # the ids reveal which copies are paired
     inputs = [[{k: v for k, v in e.items() if k not in kept} for e in examples] for examples in hidden]
     attacker = Attacker(dict(zip(("", "robustness"), inputs, strict=True)), candidates, random)
     scored = 0
@@ -149,7 +151,7 @@ def test_twenty_submissions_decode_no_answer(quick: Board, seed: int) -> None:
 
 
 def everything_shown(url: str, board: Board) -> str:
-    """Everything that the board tells a stranger about two submissions, except times."""
+    """Return everything except times that the board shows a visitor about two submissions."""
     paths = ["evaluations", "leaderboard", "leaderboard?weights=ew=1,dal=1", "models", "views", "datasets"]
     paths += [f"models/m{i}/log" for i in range(2)] + [f"models/m{i}/examples?dataset=closed" for i in range(2)]
     said = "\n".join(Person(url).get(f"/api/tasks/sqa-es/{path}").text for path in paths)
@@ -157,8 +159,8 @@ def everything_shown(url: str, board: Board) -> str:
     return re.sub(r'"(created|queued|started|finished|time)":[\d.]+|in [\d.]+ s', "", said)
 
 
-def test_boards_with_other_answers_show_the_same(board: Board, tmp_path: Path) -> None:
-    """A submission has three right answers on both boards, but to different questions."""
+def test_different_answers_look_the_same(board: Board, tmp_path: Path) -> None:
+    """A submission has three correct answers on both boards, but to different questions."""
     questions, told = load_questions("mini-es")[:24], []
     for number in range(2):
         right = [5 * number + i for i in range(3)]
@@ -192,7 +194,7 @@ def test_boards_with_other_answers_show_the_same(board: Board, tmp_path: Path) -
 
 @pytest.mark.parametrize("examples", [20, 45, 147, 500])
 def test_one_answer_rarely_changes_the_shown_score(examples: int) -> None:
-    """The probability over the board's secrets is at most 1 in SHARE, whatever the other answers are."""
+    """The probability over the board's secrets is at most 1 in SHARE for any set of other answers."""
     keys = [f"secret {i}" for i in range(3000)]
     for share in (0.0, 0.31, 0.5, 0.977):
         before, after = share, share + 1 / examples
@@ -230,11 +232,11 @@ def test_all_scores_of_a_person_count(board: Board) -> None:
         told = ann.submit("fourth", model("fourth")).json()
         assert list(told["cannot"]) == ["data"] and "used up" in told["cannot"]["data"][0]
         assert scored(bob, "bobs") == ["data", "open"]
-    board.register_model("toy", "ours", "submission", model("ours"))  # the organiser's are not counted
+    board.register_model("toy", "ours", "submission", model("ours"))  # the organiser's submissions do not count
     assert worker.work(board, until_empty=True) >= 2
 
 
-COPIES = {  # of the text "Lima, Perú"
+COPIES = {  # variants of the text "Lima, Perú"
     "zero-width space": "Li\u200bma, Perú",
     "soft hyphen": "Li\u00adma, Perú",
     "word joiner": "\u2060Lima, Perú",
@@ -250,7 +252,7 @@ COPIES = {  # of the text "Lima, Perú"
 
 
 @pytest.mark.parametrize("change", COPIES)
-def test_unseen_changes_do_not_hide_a_copy(change: str) -> None:
+def test_invisible_changes_do_not_hide_a_copy(change: str) -> None:
     task = sqa_task.spanish()
 
     def digest(text: str, guess: str, more: Sequence[str] = (), at: int = 2) -> str:
@@ -260,7 +262,7 @@ def test_unseen_changes_do_not_hide_a_copy(change: str) -> None:
 
     original = digest("Lima, Perú", "Lima, Perú")
     assert digest(COPIES[change], "Lima, Perú") == original == digest("Lima, Perú", COPIES[change])
-    assert digest("Lima, Perú", "Lima, Perú", ["\u200b"]) == original  # a step of its own
+    assert digest("Lima, Perú", "Lima, Perú", ["\u200b"]) == original  # a separate step
     assert digest("Lima, Chile", "Lima, Perú") != original != digest("Lima, Perú", "Lima, Chile")
     assert digest("Lima, Perú", "Lima, Perú", at=1) != original
 

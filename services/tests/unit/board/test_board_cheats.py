@@ -1,4 +1,4 @@
-"""Submissions that cannot be true: each is marked and has no rank, and what is honest has one."""
+"""Impossible submissions are marked and unranked; honest submissions are ranked."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
@@ -15,11 +15,11 @@ from sqa_services.board.board import Board
 from sqa_services.board.files import as_lines
 from sqa_services.board.standing.plausible import overlap
 
-Rows = Callable[[Question, int], Iterable[Row]]  # of a question and its number
+Rows = Callable[[Question, int], Iterable[Row]]  # arguments: a question and its number
 
 
 def honest(q: Question, i: int, late: float = 0.75) -> Iterator[Row]:
-    """A copier at wait-3 that knows half of the answers after three quarters of the question."""
+    """Yield rows of a wait-3 copier that knows half of the answers after three quarters of the question."""
     for step, word in enumerate(q.words):
         g = min(step + 3, len(q.words))
         sure = g >= late * len(q.words)
@@ -27,20 +27,20 @@ def honest(q: Question, i: int, late: float = 0.75) -> Iterator[Row]:
 
 
 def reference(q: Question, i: int, other: Callable[[int, int], bool] = lambda step, i: False) -> Iterator[Row]:
-    """The human reference with honest delays, but for the words of the steps that are `other`."""
+    """Yield the human reference with honest delays, except for the words of steps where `other` holds."""
     for step, word in enumerate(q.reference_text.split()):
         g = min(step + 5, len(q.words))
         yield "something" if other(step, i) else word, g, f"page {i}", g == len(q.words)
 
 
 def early(q: Question, share: float, knows: bool = True) -> list[Row]:
-    """From this share of the source on the right answer."""
+    """Return rows with the correct answer from this share of the source on."""
     rows = [(word, g, g >= share * len(q.words)) for word, g, _, _ in honest(q, 0)]
     return [(word, g, q.page if sure and knows else f"page {q.id}", sure) for word, g, sure in rows]
 
 
 def every_page_in_turn(q: Question, i: int) -> list[Row]:
-    """The right one is among them, and the oracle finds it."""
+    """Return rows with every page in turn, so that the oracle buzzer finds the correct one."""
     rows = list(honest(q, i))
     return [*rows[:40], *(("x", rows[40][1], other.page, False) for other in load_questions("mini-es")), *rows[40:]]
 
@@ -50,7 +50,7 @@ CHEATS: dict[str, tuple[Rows, str]] = {
     "after one word": (lambda q, i: [("x", 1, q.page, True)], "knows more answers than any known system so early"),
     "a little later": (lambda q, i: early(q, 0.09), "so early in the source"),
     "three of four at a fifth": (lambda q, i: early(q, 0.2, i % 4 > 0), "so early in the source"),
-    "first words are the answers": (  # for the board's own guesser to find
+    "first words are the answers": (  # the board's own guesser finds them
         lambda q, i: [*((word, 0, "", False) for word in q.page.split()), *honest(q, i)],
         "different texts before any source word",
     ),
@@ -63,7 +63,7 @@ CHEATS: dict[str, tuple[Rows, str]] = {
         "different pages before any source word",
     ),
     "the reference": (reference, "has the human reference, or most of its words"),
-    "the reference but for a word": (  # by identity it was none, and it had rank 1
+    "the reference but for a word": (  # a comparison by identity once missed this copy and ranked it first
         partial(reference, other=lambda step, i: step == 7 + i % 20),
         "has the human reference, or most of its words",
     ),
@@ -75,13 +75,13 @@ CHEATS: dict[str, tuple[Rows, str]] = {
         lambda q, i: [(word, max(1, g // 4), guess, buzz) for word, g, guess, buzz in honest(q, i)],
         "delays below the possible",
     ),
-    "each word ten times": (  # lags are shared among words: padding makes them small
+    "each word ten times": (  # padding lowers a lag that is averaged over words
         lambda q, i: [row for row in honest(q, i) for _ in range(10)],
         "words per source word",
     ),
-    "one word a question": (lambda q, i: [("x", 1, f"page {i}", True)], "words per source word"),  # the least delay
+    "one word a question": (lambda q, i: [("x", 1, f"page {i}", True)], "words per source word"),  # the smallest delay
     "every page in turn": (every_page_in_turn, "tries more than 20 answers at one source word"),
-    "the same answer to all": (  # so that robustness and fairness are whole
+    "the same answer to all": (  # robustness and fairness are then perfect
         lambda q, i: [(word, g, "Spain", buzz) for word, g, _, buzz in honest(q, i)],
         "one and the same answer to every question",
     ),
@@ -120,7 +120,7 @@ def test_overlap_is_the_longest_common_subsequence(text: str, other: str, share:
     assert overlap(text, other) == pytest.approx(share) == overlap(other, text)
 
 
-def test_no_cheat_or_copy_enters_the_rank(board: Board) -> None:
+def test_cheats_and_copies_are_not_ranked(board: Board) -> None:
     board.register_dataset("sqa-es", "mini", "mini-es")
     tokens = [sign_up(board.engine, name, invite(board.engine)["invitation"])["token"] for name in ("ann", "bob")]
     ann, bob = (account_of(board.engine, token.encode()) for token in tokens)
@@ -141,10 +141,10 @@ def test_no_cheat_or_copy_enters_the_rank(board: Board) -> None:
     assert rows["thief"]["implausible"] == ["mini: has the answers of honest, to the letter"]
     assert sorted(row["rank"] for row in rows.values() if row["rank"]) == [1, 2]
     assert [row["model"] for row in ranked["rows"]][2:] == ["all-at-0", "thief"]
-    assert not any(row["run_here"] for row in rows.values())  # what a file says stays unverified
-    for name in ("honest", "later"):  # 23 of 45 right in both, the first a little earlier
+    assert not any(row["run_here"] for row in rows.values())  # the statements of a file stay unverified
+    for name in ("honest", "later"):  # both have 23 of 45 correct, the first slightly earlier
         low, high = rows[name]["interval"]
         assert low < rows[name]["metrics"]["ew"] < high
     assert rows["honest"]["places"] == [1, 1] and rows["later"]["places"] == [2, 2]
-    lifecycle.remove(board.engine, board.files, "sqa-es", "honest")  # with the statistics of its examples
+    lifecycle.remove(board.engine, board.files, "sqa-es", "honest")  # including the statistics of its examples
     assert len(board.models("sqa-es")) == 3

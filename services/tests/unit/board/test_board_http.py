@@ -1,4 +1,4 @@
-"""The board over HTTP: who may do what, what leaves it in each phase of data, what a hostile request gets."""
+"""The board over HTTP: permissions, visible data in each phase, and hostile requests."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from sqa_services.board.storage import ACCOUNTS, EVALUATIONS, INVITATIONS
 TOY, ES = "/api/tasks/toy", "/api/tasks/sqa-es"
 
 
-def test_from_registration_to_leaderboard(board: Board, organiser: Person) -> None:
+def test_registration_to_leaderboard(board: Board, organiser: Person) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"], phase="open")
     reply = organiser.submit("m", model())
     assert reply.status_code == 201 and reply.json()["queued"] == 2
@@ -45,7 +45,7 @@ def test_from_registration_to_leaderboard(board: Board, organiser: Person) -> No
         ("GET", f"{TOY}/leaderboard?version=99999999999999999999", None, 422),
         ("PUT", f"{TOY}/models/m", b"{", 400),
         ("PUT", f"{ES}/models/m", b"\xff", 400),
-        ("PUT", f"{ES}/models/m", b"dataset: {name: mini-es}\ntranslator: {name: waitk}\n", 400),  # never a run
+        ("PUT", f"{ES}/models/m", b"dataset: {name: mini-es}\ntranslator: {name: waitk}\n", 400),  # not a valid run
         ("PUT", f"{ES}/models/" + "m" * 64, b"{}", 422),
         ("POST", "/api/accounts", b"[" * 50_000, 422),
         ("POST", "/api/accounts", b'{"name": "\\ud800", "invitation": "x"}', 422),
@@ -70,7 +70,7 @@ def test_writing_needs_a_token_and_reading_does_not(board: Board, organiser: Per
     assert stranger.get("/api/tasks").status_code == 200 and board.models("toy") == []
 
 
-def test_an_invitation_makes_one_account(board: Board, organiser: Person) -> None:
+def test_invitation_creates_one_account(board: Board, organiser: Person) -> None:
     def sign_up(name: str, code: str) -> Any:
         return Person(organiser.url).ask("POST", "/api/accounts", json={"name": name, "invitation": code})
 
@@ -85,7 +85,7 @@ def test_an_invitation_makes_one_account(board: Board, organiser: Person) -> Non
     assert used.status_code == 403 and "used up" in used.json()["detail"]
     assert sign_up("bob", "guessed").status_code == 403
     assert sign_up("ann", again).status_code == 409
-    assert sign_up("bob", again).status_code == 201  # it was not used up
+    assert sign_up("bob", again).status_code == 201  # the failed sign-up did not use up the invitation
     with board.engine.begin() as connection:
         connection.execute(update(INVITATIONS).values(until=0.0, uses=9))
     assert sign_up("eve", again).status_code == 403
@@ -120,10 +120,10 @@ def test_only_owner_and_organiser_change_a_submission(board: Board, organiser: P
     assert ann.get(f"{path}/log").status_code == 404 and board.evaluations("toy") == []
     with pytest.raises(DataError, match="is missing"):
         board.files.read("models/toy/m.submission")
-    assert bob.submit("m", model()).status_code == 201  # the name is free again
+    assert bob.submit("m", model()).status_code == 201  # the name is available again
 
 
-def test_deletion_removes_answers_restoring_keeps_failures(board: Board, organiser: Person) -> None:
+def test_deletion_removes_answers_restore_keeps_fails(board: Board, organiser: Person) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
     for name, more in (("good", {}), ("bad", {"refusal": "no such thing"})):
         organiser.submit(name, model(name, **more))
@@ -144,7 +144,7 @@ def rows(page: str | None = None) -> list[dict[str, Any]]:
     return submission(lambda q, _: ((word, at + 1, page or q.page, at > 60) for at, word in enumerate(q.words)))
 
 
-def test_upload_lists_all_reasons_against_a_submission(board: Board, organiser: Person, tmp_path: Path) -> None:
+def test_upload_lists_all_problems_of_a_submission(board: Board, organiser: Person, tmp_path: Path) -> None:
     board.register_dataset("sqa-es", "mini", "mini-es", ["casing"])
     first = load_questions("mini-es")[0]
     wrong = [row for row in rows() if row["question"] != first.id]
@@ -171,13 +171,13 @@ def test_upload_lists_all_reasons_against_a_submission(board: Board, organiser: 
 # -------------------------------------------------------------------------------------------------------- phases
 
 
-def test_the_phase_decides_what_leaves_the_board(board: Board, organiser: Person, tmp_path: Path) -> None:
+def test_phase_decides_what_leaves_the_board(board: Board, organiser: Person, tmp_path: Path) -> None:
     path, questions = tmp_path / "some.jsonl", load_questions("mini-es")[:6]
     path.write_bytes(as_lines(map(record_of, questions)))
     for phase in ("open", "closed", "hidden"):
         board.register_dataset("sqa-es", phase, str(path), ["casing"], phase=phase)
     registered = organiser.submit("m", as_lines(rows("Nowhere")), "sqa-es").json()
-    assert registered["queued"] == 4  # a file is not evaluated on hidden questions
+    assert registered["queued"] == 4  # the board does not evaluate a file on hidden questions
     worker.work(board, until_empty=True)
     ask, data = Person(organiser.url).get, f"{ES}/datasets"
     by_example, view = f"{ES}/models/m/examples", "/tasks/sqa-es/models/m/view"
@@ -212,20 +212,20 @@ def test_status_counts_running_and_queued(board: Board, organiser: Person) -> No
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
     board.register_model("toy", "m", "submission", model())
     assert (status()["running"], status()["queued"]) == (0, 2)
-    for lease, running in ((60.0, 1), (-1.0, 0)):  # the worker of a lease that is over is dead
+    for lease, running in ((60.0, 1), (-1.0, 0)):  # the worker of an expired lease is dead
         queue.claim(board.engine, lease)
         assert status()["running"] == running
         with board.engine.begin() as connection:
             connection.execute(update(EVALUATIONS).values(lease_until=0.0))
 
 
-def test_a_worker_beside_the_server_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_ends_with_its_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", PATHS)
     board = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",)))
     board.register_dataset("toy", "data", board_task.EXAMPLES)
     board.register_model("toy", "m", "submission", model())
     with worker.beside(board):
-        for _ in range(1200):  # a minute, on a busy machine
+        for _ in range(1200):  # one minute, for a busy machine
             if not any(queue.to_do(board.engine).values()):
                 break
             Event().wait(0.05)
@@ -233,5 +233,5 @@ def test_a_worker_beside_the_server_ends_with_it(tmp_path: Path, monkeypatch: py
     board.register_model("toy", "late", "submission", model())
     Event().wait(3)  # longer than a worker sleeps
     assert board.evaluations("toy")[1]["state"] == "queued"
-    assert worker.work(board, beside=os.getpid()) == 0  # of another process: it ends at once
+    assert worker.work(board, beside=os.getpid()) == 0  # the server is another process, so the worker ends at once
     board.engine.dispose()

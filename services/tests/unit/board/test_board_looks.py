@@ -1,4 +1,4 @@
-"""What one look at the scores of kept answers tells, and how many looks a person has."""
+"""Information in one view of the scores of hidden answers, and the number of views per person."""
 
 import json
 import time
@@ -21,11 +21,13 @@ from sqa_services.board.standing.rounded import rounded
 from sqa_services.board.storage import ACCOUNTS
 from sqa_services.protocols import submission as protocol
 
-# ------------------------------------------------------------------------------------------------- what a look tells
+# --------------------------------------------------------------------------------------------- information in a view
 
 
 def guessing(right: set[int]) -> list[dict[str, Any]]:
-    """Each question buzzed at a share of its source of its own, so that the sum of the scores says which were right."""
+    """Buzz each question at a unique share of its source, so that the summed score identifies the correct
+    answers.
+    """
 
     def rows(q: Question, i: int) -> Iterator[Row]:
         n = len(q.words)
@@ -35,8 +37,8 @@ def guessing(right: set[int]) -> list[dict[str, Any]]:
     return submission(rows)
 
 
-def test_a_closed_set_shows_its_rounded_score_alone(board: Board, organiser: Person) -> None:
-    """At full precision 45 of 45 guesses were told by one submission."""
+def test_closed_set_shows_only_its_rounded_score(board: Board, organiser: Person) -> None:
+    """At full precision, one submission once revealed 45 of 45 guesses."""
     for phase in ("closed", "open"):
         board.register_dataset("sqa-es", phase, "mini-es", ["casing"], phase=phase)
     for name, right in (("one", {3, 8, 20}), ("two", {3, 9, 20}), ("all", set(range(45)))):
@@ -68,7 +70,7 @@ def test_a_closed_set_shows_its_rounded_score_alone(board: Board, organiser: Per
         )
         assert {"ew", "dal", "robustness"} <= set(ranked[0]["metrics"])
     precise = {row["model"]: row["metrics"]["ew"] for row in board.leaderboard("sqa-es", datasets=["closed"])["rows"]}
-    assert precise["one"] == exact["one", "closed", ""]["perf"]  # where the board is, nothing is kept from who has it
+    assert precise["one"] == exact["one", "closed", ""]["perf"]  # the owner of the board sees exact numbers
 
 
 @pytest.mark.parametrize(
@@ -82,23 +84,25 @@ def test_a_closed_set_shows_its_rounded_score_alone(board: Board, organiser: Per
         ("accuracy", 2000, 93.89, (93.5, 94.0)),
     ],
 )
-def test_a_step_is_worth_six_examples(metric: str, examples: int, value: float, steps: tuple[float, ...]) -> None:
+def test_score_step_equals_six_examples(metric: str, examples: int, value: float, steps: tuple[float, ...]) -> None:
     assert {rounded(metric, value, examples, f"key {i}") for i in range(200)} == set(steps)
 
 
-# --------------------------------------------------------------------------------------------- how many looks there are
+# ------------------------------------------------------------------------------------------------------ number of views
 
 
-def test_the_daily_quota_is_no_race(board: Board, organiser: Person) -> None:
-    """24 of 24 that were sent at once were taken at five a day."""
+def test_daily_quota_is_atomic(board: Board, organiser: Person) -> None:
+    """With a quota of five a day, the board once accepted 24 of 24 simultaneous submissions."""
     ann = signed_up(board, organiser.url, "ann")
     with ThreadPoolExecutor(24) as pool:
         replies = list(pool.map(lambda i: ann.submit(f"m{i}", model()).status_code, range(24)))
     assert replies.count(201) == 5 == len(board.models("toy")) and set(replies) == {201, 429}
 
 
-def test_the_daily_quota_counts_every_submission(board: Board, organiser: Person) -> None:
-    """Those of all accounts of one invitation, refused and deleted ones; a name in use is told before."""
+def test_daily_quota_counts_every_submission(board: Board, organiser: Person) -> None:
+    """The quota covers all accounts of an invitation, refused and deleted submissions; a name in use is reported
+    first.
+    """
     code = invitation(board, uses=3)
     people = [signed_up(board, organiser.url, name, code) for name in ("ann", "ann-2", "ann-3")]
     assert [person.submit(f"m{i}", model()).status_code for i, person in enumerate(people)] == [201] * 3
@@ -113,12 +117,12 @@ def test_the_daily_quota_counts_every_submission(board: Board, organiser: Person
     assert people[0].submit("late", model()).status_code == 201
 
 
-# ------------------------------------------------------------------------------------------ how much work a look makes
+# ------------------------------------------------------------------------------------------------------ cost of a view
 
 
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """The rows that were checked against the schema."""
+    """Return the rows that were checked against the schema."""
     original, values = protocol.shape_problems, list[object]()
 
     def counted(model: Any, value: object) -> list[str]:
@@ -129,7 +133,7 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return values
 
 
-HEAVY = {  # refused submissions of 2 MB, and how many of their rows may be looked at
+HEAVY = {  # refused submissions of 2 MB -> most rows that may be read
     "rows without fields": (b'{"question":"x"}\n' * 125_000, 10_000),
     "one long row": (b'{"question":"' + b"x" * 2_000_000 + b'"}', 0),
     "wrong values": (b'{"question":1,"step":"a","token":2,"g":"b"}\n' * 45_000, 10_000),
@@ -137,8 +141,8 @@ HEAVY = {  # refused submissions of 2 MB, and how many of their rows may be look
 
 
 @pytest.mark.parametrize("heavy", HEAVY)
-def test_a_refused_submission_is_not_read_to_its_end(heavy: str, checks: list[object]) -> None:
-    """13 MB took 18 seconds, and six at once 964 MiB."""
+def test_refused_submission_is_not_read_to_its_end(heavy: str, checks: list[object]) -> None:
+    """A submission of 13 MB once took 18 seconds, and six at once took 964 MiB."""
     data, most = HEAVY[heavy]
     with pytest.raises(DataError) as error:
         sqa_task.spanish().check_model("submission", data)
@@ -149,7 +153,7 @@ def test_a_refused_submission_is_not_read_to_its_end(heavy: str, checks: list[ob
     assert len(checks) <= most and len(problems) <= 30_000
 
 
-def test_submissions_are_looked_through_one_at_a_time(
+def test_submissions_are_checked_one_at_a_time(
     board: Board, organiser: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original, now, most = Board.register_model, [0], [0]
@@ -164,7 +168,7 @@ def test_submissions_are_looked_through_one_at_a_time(
             now[0] -= 1
 
     monkeypatch.setattr(Board, "register_model", slow)
-    monkeypatch.setattr(server, "MOST_HELD", 200)  # three of them
+    monkeypatch.setattr(server, "MOST_HELD", 200)  # three submissions
     with ThreadPoolExecutor(12) as pool:
         replies = list(pool.map(lambda i: organiser.submit(f"m{i}", model()).status_code, range(12)))
     assert most == [1] and set(replies) == {201, 503} and len(board.models("toy")) == replies.count(201) >= 3

@@ -1,4 +1,4 @@
-"""Metrics of labels, the Dynascore, and the evaluation of questions."""
+"""Label metrics, the Dynascore, and the evaluation of questions."""
 
 import json
 from dataclasses import replace
@@ -22,11 +22,11 @@ def test_macro_f1_is_the_mean_over_labels() -> None:
     assert metrics.get_macro_f1(["a", "b", "b", "c"], ["a", "a", "b", "c"]) == 77.78
 
 
-def test_squad_f1_takes_the_best_answer_after_normalisation() -> None:
+def test_squad_f1_takes_best_normalised_answer() -> None:
     assert metrics.get_squad_f1(["The Cat!"], [["a dog", "cat"]]) == 100.0
     assert metrics.get_squad_f1(["black cat", "", "x"], ["cat", [], "y"]) == 55.56  # 2/3, 1 and 0
     text, other = " ".join(["x"] + 40 * ["y"]), " ".join(["x"] + 22 * ["z"])
-    assert metrics.get_squad_f1([text], [other]) == 3.13  # 2 P R / (P + R) as it is, not 1/32: 3.12
+    assert metrics.get_squad_f1([text], [other]) == 3.13  # 2PR / (P + R) without rounding, not 1/32, which gives 3.12
 
 
 def test_metrics_refuse_unequal_or_empty_lists() -> None:
@@ -55,7 +55,7 @@ def test_dynascore_by_hand() -> None:
     assert scores == pytest.approx(expected)
 
 
-def test_dynascore_leaves_out_equal_performances() -> None:
+def test_dynascore_skips_equal_performances() -> None:
     rows = [{"p": 10.0, "m": 1.0}, {"p": 10.0, "m": 9.0}, {"p": 20.0, "m": 5.0}]
     scores = dynascore(rows, "p", {"p": 1.0, "m": 1.0}, {"p": UP, "m": UP})
     assert scores[0] == pytest.approx(0.5 * 10 + 0.5 * 1 / 0.4)  # only the pair 10 -> 20 counts: |5 - 9| / 10
@@ -69,7 +69,7 @@ def test_dynascore_leaves_out_equal_performances() -> None:
         ([{"p": 1.0, "m": 3.0}, {"p": 2.0, "m": 3.0}], "m is the same for all"),
     ],
 )
-def test_dynascore_refuses_where_it_would_divide_by_zero(rows: list[dict], problem: str) -> None:
+def test_dynascore_refuses_to_divide_by_zero(rows: list[dict], problem: str) -> None:
     with pytest.raises(NotComputable, match=problem):
         dynascore(rows, "p", {"p": 1.0, "m": 1.0}, {"p": UP, "m": UP})
 
@@ -114,14 +114,14 @@ def test_results_have_intervals_and_tags() -> None:
     ]
 
 
-def test_a_metric_without_a_value_gives_its_reason() -> None:
+def test_metric_without_value_gives_its_reason() -> None:
     labels, predictions = cases(["Spain"])
     silent = [{"id": p["id"], "pred": Answer(p["pred"].emissions, None, None)} for p in predictions]
     with pytest.raises(NotComputable, match="no guesser ran"):
         evaluate(spanish(), labels, silent)
 
 
-def test_a_refused_metric_keeps_values_for_other_tags() -> None:
+def test_refused_metric_keeps_other_tags() -> None:
     labels, predictions = cases(["Spain"] * 3)
     labels[1]["answer"] = replace(labels[1]["answer"], reference=())
     metadata = json.loads(evaluate(spanish(), labels, predictions)["metadata_json"])
@@ -132,7 +132,7 @@ def test_a_refused_metric_keeps_values_for_other_tags() -> None:
     }
 
 
-def test_differences_pair_changed_examples_only() -> None:
+def test_differences_pair_only_changed_examples() -> None:
     labels, predictions = cases(["Spain", "Spain", "Spain", "France"])
     copies, copied = cases(["Spain", "France", "Spain"], "_typos", transform="typos")
     result = delta(spanish(), "robustness", labels, predictions, copies, copied)

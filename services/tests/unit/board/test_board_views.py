@@ -1,4 +1,4 @@
-"""What a headline is made of."""
+"""The views of the leaderboard: datasets, comparisons, ranks and copies."""
 
 import json
 from dataclasses import replace
@@ -29,7 +29,7 @@ def filled(board: Board) -> None:
 OTHER = json.dumps([{"id": "9", "text": "neun", "label": "a"}, {"id": "8", "text": "acht", "label": "x"}])
 
 
-def test_a_new_data_set_leaves_the_headline_as_it_is(board: Board) -> None:
+def test_new_dataset_keeps_the_headline(board: Board) -> None:
     filled(board)
     before = board.leaderboard("toy")
     assert before["view"]["datasets"] == {"data": 1.0} and before["view"]["version"] == 1
@@ -47,7 +47,7 @@ def test_a_new_data_set_leaves_the_headline_as_it_is(board: Board) -> None:
     assert [(view["name"], view["version"]) for view in board.views("toy")] == [("main", 1), ("main", 2)]
 
 
-def test_models_compare_without_perturbed_copies(board: Board) -> None:
+def test_comparison_excludes_perturbed_copies(board: Board) -> None:
     board.register_dataset("toy", "plain", board_task.EXAMPLES)
     for name, label in (("one", "a"), ("none", "x")):
         board.register_model("toy", name, "submission", model(answers={"eins": label}))
@@ -73,11 +73,11 @@ def test_equal_models_share_a_rank(board: Board) -> None:
     worker.work(board, until_empty=True)
     rows = {row["model"]: row for row in board.leaderboard("toy", {"accuracy": 1.0})["rows"]}
     assert [rows[name]["rank"] for name in ("best", "twin", "half")] == [1, 1, 3]
-    assert rows["best"]["interval"] is None  # accuracy of labels is no sum that can be resampled
+    assert rows["best"]["interval"] is None  # label accuracy is not a sum that can be resampled
 
 
 @pytest.mark.parametrize("version", [1, VERSION + 1])
-def test_a_board_of_another_version_is_refused(board: Board, version: int) -> None:
+def test_board_of_another_version_is_refused(board: Board, version: int) -> None:
     with board.engine.begin() as connection:
         connection.execute(update(ABOUT).values(value=str(version)))
     with pytest.raises(ConfigError, match=f"has version {version} of the board's tables"):
@@ -88,7 +88,7 @@ def test_a_board_of_another_version_is_refused(board: Board, version: int) -> No
     ("kind", "owner", "marked"),
     [("submission", "bob", True), ("submission", "ann", False), ("config", "bob", False)],
 )
-def test_a_copy_of_another_owners_answers_is_marked(kind: str, owner: str, marked: bool) -> None:
+def test_copy_of_another_owners_answers_is_marked(kind: str, owner: str, marked: bool) -> None:
     models = [
         {"id": number, "name": name, "kind": its_kind, "owner": its_owner, "created": 0.0}
         for number, (name, its_kind, its_owner) in enumerate([("first", "submission", "ann"), ("second", kind, owner)])
@@ -101,8 +101,8 @@ def test_a_copy_of_another_owners_answers_is_marked(kind: str, owner: str, marke
     assert reasons["first"] == [] and bool(reasons["second"]) == marked
 
 
-def test_places_follow_paired_differences() -> None:
-    """Right on 10, 9 and 0 of 20 questions: of the first two neither is surely the better."""
+def test_ranks_follow_paired_differences() -> None:
+    """The models have 10, 9 and 0 of 20 questions correct; the first two do not differ significantly."""
     right = np.arange(20) < np.array([[10], [9], [0]])
     stats = np.stack([right, np.ones((3, 20))], axis=-1).astype(float)
     models = [{"id": i, "name": f"m{i}", "kind": "config", "owner": None, "created": 0.0} for i in range(3)]
@@ -118,4 +118,4 @@ def test_places_follow_paired_differences() -> None:
     standings = dict.fromkeys(range(MOST_KEPT))
     ranked = rank(task, models, done, {"data": 1.0}, {"qa_accuracy": 1.0}, lambda _: details, standings)
     assert {row["model"]: row["places"] for row in ranked["rows"]} == {"m0": [1, 2], "m1": [1, 2], "m2": [3, 3]}
-    assert len(standings) == 1  # there was no room for more
+    assert len(standings) == 1  # the cache has room for one

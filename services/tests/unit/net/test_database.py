@@ -1,4 +1,4 @@
-"""An SQLite file: a transaction that fails leaves nothing, and the next goes on."""
+"""An SQLite file: a failed transaction leaves no change, and the next transaction works."""
 
 import sqlite3
 from pathlib import Path
@@ -10,7 +10,7 @@ from sqa_services.net import database as database_module
 from sqa_services.net.database import Database
 
 
-def test_a_failed_transaction_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_transaction_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = Database(tmp_path / "new" / "file", "locking_mode=EXCLUSIVE")
     with database.writing() as db:
         db.execute("CREATE TABLE t (x PRIMARY KEY)")
@@ -31,8 +31,8 @@ def test_a_failed_transaction_is_undone(tmp_path: Path, monkeypatch: pytest.Monk
         assert other.execute("SELECT x FROM t").fetchall() == [(3,)]
 
 
-def test_a_full_disk_refuses_until_there_is_room(tmp_path: Path) -> None:
-    """A COMMIT that failed left its transaction open, and every later one failed in it."""
+def test_full_disk_refuses_until_there_is_room(tmp_path: Path) -> None:
+    """A failed COMMIT once left its transaction open, so every later transaction failed."""
     database = Database(tmp_path / "file", "locking_mode=EXCLUSIVE")
     with database.writing() as db:
         db.execute("CREATE TABLE t (x)")
@@ -48,7 +48,7 @@ def test_a_full_disk_refuses_until_there_is_room(tmp_path: Path) -> None:
     database.close()
 
 
-def test_a_failed_commit_is_undone(tmp_path: Path) -> None:
+def test_failed_commit_is_undone(tmp_path: Path) -> None:
     database = Database(tmp_path / "file")
     with database.writing() as db:
         db.execute("CREATE TABLE a (x PRIMARY KEY)")

@@ -1,4 +1,4 @@
-"""Who may ask a server: by host name, by origin, by token; what it may send."""
+"""Access checks of a server: host name, origin, token and body size."""
 
 from base64 import b64encode
 from functools import partial
@@ -78,7 +78,7 @@ def test_tokens() -> None:
         assert post(headers={"Authorization": "Bearer wrong"}).status_code == 401
 
 
-def test_a_body_has_a_size() -> None:
+def test_body_size_is_limited() -> None:
     with serving_app(app(max_body=1000)) as url:
         for data, status in (("x" * 1000, 200), ("x" * 1001, 413), (iter([b"x" * 600] * 2), 413)):
             assert requests.post(url, data=data, timeout=30).status_code == status
@@ -108,15 +108,15 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, ["board", "serve"]], ids=" ".join)
-def test_a_token_on_the_command_line_is_refused(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Every user of the machine sees it in `ps`."""
+def test_token_on_the_command_line_is_refused(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Every user of the machine sees the token in `ps`."""
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
         patch.setattr("sys.argv", ["sqa", *command, "--token", "t" * 16])
         cli.main()
     assert ended.value.code == 2 and "--token-file" in capsys.readouterr().err
 
 
-def test_a_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given, app = [], Typer()
 
     @app.command()

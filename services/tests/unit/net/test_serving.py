@@ -1,4 +1,4 @@
-"""A server's connections: a bounded number, one answer to each nonsense, a clean end."""
+"""A server's connections: a bounded number, a reply to each invalid request, a clean exit."""
 
 import socket
 import subprocess
@@ -30,13 +30,13 @@ def asked(url: str, sent: bytes = b"") -> socket.socket:
 
 
 @pytest.mark.parametrize("sent", [b"\x16\x03\x01\x02\x00\x01", GET[:-2] + b"Host: b\r\n\r\n"])
-def test_nonsense_is_answered_400(sent: bytes) -> None:
+def test_invalid_request_gets_400(sent: bytes) -> None:
     with serving_app(anything(here)) as url, asked(url, sent) as connection:
         assert connection.recv(1000).startswith(b"HTTP/1.1 400")
         assert requests.get(url, timeout=30).text == "here"
 
 
-def test_requests_beyond_the_limit_are_answered_503(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_beyond_the_limit_get_503(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "CONNECTIONS", 4)
     with serving_app(anything(here)) as url:
         silent = [asked(url) for _ in range(8)]
@@ -48,13 +48,13 @@ def test_requests_beyond_the_limit_are_answered_503(monkeypatch: pytest.MonkeyPa
         assert requests.get(url, timeout=30).text == "here"
 
 
-def test_a_port_in_use_is_a_config_error() -> None:
+def test_port_in_use_is_a_config_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(ConfigError, match="cannot be listened on"):
         bind("127.0.0.1", other.getsockname()[1])
 
 
-def test_a_server_process_ends_well() -> None:
-    """SIGTERM with a request under way: no traceback, exit 0."""
+def test_server_process_exits_cleanly() -> None:
+    """SIGTERM during a request gives exit status 0 and no traceback."""
     port = free_port()
     program = (
         "from sqa_services.net.address import Address\nfrom sqa_services.net.serving import run_app\n"

@@ -1,4 +1,4 @@
-"""Games as runs: expected wins by hand, and the commands that take them."""
+"""Games as runs: expected wins computed by hand, and the commands that accept such runs."""
 
 import json
 import shutil
@@ -29,7 +29,9 @@ def by_hand(t: float) -> float:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Five people, each on the same 25 questions: a step, then right or wrong."""
+    """Return games of five people on the same 25 questions; each entry is a step and whether the answer is
+    correct.
+    """
     folder = tmp_path_factory.mktemp("play")
     shown = play_games.make(folder, n=25)
     book = play_games.journal(folder)
@@ -61,7 +63,7 @@ def test_ew_of_a_person_by_hand(folder: Path, shown: PlayedRun, exported: list[E
         total = 0.0
         for play in book.plays(game.id):
             words, page = shown.trace(play.question).question.words, shown.trace(play.question).question.page
-            if play.step is not None and play.answer == page.lower():  # a copying system: step s has read s + 1 words
+            if play.step is not None and play.answer == page.lower():  # copying: step s has read s + 1 words
                 total += by_hand(len(" ".join(words[: play.step + 1])) / len(" ".join(words)))
         saved = folders.read(row.folder)
         ew = float(saved.stats["ew"].sum(axis=0)[0] / 25)
@@ -71,7 +73,7 @@ def test_ew_of_a_person_by_hand(folder: Path, shown: PlayedRun, exported: list[E
         assert folders.open_run(row.folder).traces[0].emissions == shown.trace(saved.questions[0]).emissions
 
 
-def test_every_buzz_is_a_line_where_it_fell(folder: Path, shown: PlayedRun, exported: list[Exported]) -> None:
+def test_every_buzz_is_exported_at_its_word(folder: Path, shown: PlayedRun, exported: list[Exported]) -> None:
     lines = [json.loads(line) for line in (folder / "out" / "buzzes.jsonl").read_text("utf-8").splitlines()]
     assert len(lines) == sum(row.buzzes for row in exported) and len({line["game"] for line in lines}) == len(lines)
     assert sum(line["correct"] for line in lines) == sum(row.right for row in exported)
@@ -81,7 +83,7 @@ def test_every_buzz_is_a_line_where_it_fell(folder: Path, shown: PlayedRun, expo
         assert line["rel_pos"] == pytest.approx(len(" ".join(words[: line["word_index"]])) / len(" ".join(words)))
 
 
-def test_the_config_of_a_person_makes_the_same_run(exported: list[Exported]) -> None:
+def test_config_of_a_person_reproduces_the_run(exported: list[Exported]) -> None:
     row = exported[0]
     before, stages = (row.folder / "report.tsv").read_bytes(), folders.read(row.folder).stages
     shutil.rmtree(row.folder.parent / "store")
@@ -103,12 +105,12 @@ def test_lost_and_repeated_plays_are_not_exported(shown: PlayedRun, tmp_path: Pa
     again = replace(book.games()[0], id="again", questions=("q0",))
     book.add_game(again, player)
     book.begin("again", 0, "q0", [player])
-    book.finish(Play("again", 0, 0, player, "q0", "done", 1, 1.0, "nonsense"))  # the first time counts
+    book.finish(Play("again", 0, 0, player, "q0", "done", 1, 1.0, "nonsense"))  # the first play counts
     assert [(row.questions, row.right, row.lost) for row in export(book, tmp_path / "out")] == [(1, 1, 1)]
 
 
-def test_the_first_play_counts_not_the_first_game(shown: PlayedRun, tmp_path: Path) -> None:
-    """Journals of earlier versions hold questions that were asked in two games."""
+def test_first_play_counts_not_the_first_game(shown: PlayedRun, tmp_path: Path) -> None:
+    """Journals of earlier versions contain questions that were asked in two games."""
     book = play_games.journal(tmp_path)
     player = play_games.record(book, shown, [("q5", 1, "x")])
     early = replace(book.games()[0], id="opened first", questions=("q0", "q1"))
@@ -133,6 +135,6 @@ def test_seen_questions_are_not_drawn(shown: PlayedRun) -> None:
         "q20",
         "q24",
         "q21",
-    ]  # a seed asks the same questions in every version
+    ]  # a seed draws the same questions in every version
     assert len({q.id for q in chosen}) == 10 and not {"q3", "q4"} & {q.id for q in chosen}
-    assert len(drawn([*questions, *questions], 100, set(), seed=1)) == 25  # a text that occurs twice is asked once
+    assert len(drawn([*questions, *questions], 100, set(), seed=1)) == 25  # a duplicated text is asked once

@@ -1,4 +1,4 @@
-"""The file of games: what is kept, what is lost, what is deleted."""
+"""The journal of games: kept, lost and deleted entries."""
 
 import sqlite3
 from dataclasses import replace
@@ -22,7 +22,7 @@ def filled(path: Path) -> tuple[Journal, str, str]:
     return book, first, second
 
 
-def test_only_the_question_under_way_is_lost(tmp_path: Path) -> None:
+def test_only_the_current_question_is_lost(tmp_path: Path) -> None:
     book, first, second = filled(tmp_path / "g.sqlite")
     book.close()
     book = Journal(tmp_path / "g.sqlite")
@@ -34,7 +34,7 @@ def test_only_the_question_under_way_is_lost(tmp_path: Path) -> None:
     assert book.players() == [(first, 1), (second, 0)] and book.seen(second) == {"q0"}
 
 
-def test_a_deleted_player_leaves_no_byte(tmp_path: Path) -> None:
+def test_deleted_player_leaves_no_byte(tmp_path: Path) -> None:
     book, first, second = filled(tmp_path / "g.sqlite")
     assert any(b"memorable" in path.read_bytes() for path in tmp_path.iterdir())
     assert book.forget(first) and not book.forget(first)
@@ -47,7 +47,7 @@ def test_a_deleted_player_leaves_no_byte(tmp_path: Path) -> None:
         assert not [text for text in (b"memorable", first.encode(), second.encode(), b"q0") if text in content]
 
 
-def test_a_question_is_begun_once_for_a_player(tmp_path: Path) -> None:
+def test_question_begins_once_per_player(tmp_path: Path) -> None:
     book, first, second = filled(tmp_path / "g.sqlite")
     third, _ = book.add_player("hash")
     book.add_game(replace(GAME, id="def"), third)
@@ -60,7 +60,7 @@ def test_a_question_is_begun_once_for_a_player(tmp_path: Path) -> None:
     ]
 
 
-def test_keys_are_kept_as_hashes(tmp_path: Path) -> None:
+def test_keys_are_stored_as_hashes(tmp_path: Path) -> None:
     book = Journal(tmp_path / "g.sqlite")
     player, key = book.add_player("hash")
     assert book.player(key) == player and book.player("") is None and book.player(key + "x") is None

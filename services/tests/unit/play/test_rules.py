@@ -1,4 +1,4 @@
-"""What a person's buzz is worth, against numbers worked out by hand."""
+"""The score of a person's buzz, compared with values computed by hand."""
 
 import pytest
 from doubles import echo, question
@@ -12,8 +12,8 @@ Q = question()  # uno dos | tres cuatro cinco: 26 characters, answer Spain
 SHOWN = QuestionTrace(Q, echo(Q))
 
 
-def test_a_right_answer_wins_the_curves_value() -> None:
-    """After "uno dos tres", 12 of 25 characters; EW by the published cubic."""
+def test_correct_answer_scores_the_curve_value() -> None:
+    """After "uno dos tres" the player has read 12 of 25 characters; the published cubic gives EW."""
     assert len(Q.text) == 25
     result = outcome(played(SHOWN, 2, "spain"))
     t = 12 / 25
@@ -22,7 +22,7 @@ def test_a_right_answer_wins_the_curves_value() -> None:
     assert (result.step, result.words, result.answer) == (2, 3, "spain") and result.fraction == t
 
 
-def test_a_system_is_judged_by_its_first_buzz() -> None:
+def test_system_is_judged_by_its_first_buzz() -> None:
     guesses = tuple((Guess(page, 1.0),) for page in ("France", "Spain", "Spain", "France", "Spain"))
     buzzes = tuple(Buzz(1.0, step in (1, 3)) for step in range(5))
     result = outcome(QuestionTrace(Q, SHOWN.emissions, guesses, buzzes))
@@ -42,7 +42,7 @@ def test_a_system_is_judged_by_its_first_buzz() -> None:
         ([None, (0.4, False)], [0, -5]),
     ],
 )
-def test_points_go_to_the_first_right_one(buzzes: list[tuple[float, bool] | None], won: list[int]) -> None:
+def test_points_go_to_the_first_correct_answer(buzzes: list[tuple[float, bool] | None], won: list[int]) -> None:
     assert points(buzzes) == won
 
 
@@ -50,5 +50,5 @@ def test_titles_match_by_prefix_then_by_words() -> None:
     titles = Titles(["Albert Einstein", "Einstein_ring", "Łódź", "Pericles", "Peru", *(f"Alb{i}" for i in range(20))])
     assert titles.like("EINST") == ["Einstein_ring", "Albert Einstein"] and titles.like("per") == ["Peru", "Pericles"]
     assert titles.meant("lodz") == "Łódź" and titles.meant("Lod") == "Lod"
-    assert Titles(["Dvořák", "Dvorak"]).meant("dvorák") == "dvorák"  # two may be meant
+    assert Titles(["Dvořák", "Dvorak"]).meant("dvorák") == "dvorák"  # two titles match
     assert titles.like("e") == [] and titles.like("zzz") == [] and len(titles.like("alb")) == 8

@@ -1,4 +1,4 @@
-"""A game over HTTP: what reaches a page and when, who may ask, what a restart keeps."""
+"""A game over HTTP: order of the events, permissions and restarts."""
 
 import json
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def book(url: str, tmp_path: Path) -> Iterator[play_games.Journal]:
 
 
 def questions_of(shown: play_games.PlayedRun, book: play_games.Journal, game: str) -> list[Question]:
-    """From the journal: the page is not told."""
+    """Return the questions of a game from the journal, because the page does not know them."""
     by_id = {question.id: question for question in shown.finished.questions}
     begun = book.game(game)
     assert begun is not None
@@ -64,8 +64,8 @@ def questions_ids(book: play_games.Journal, game: str) -> tuple[str, ...]:
     return begun.questions
 
 
-def test_a_game_against_a_system(shown: play_games.PlayedRun, url: str, book: play_games.Journal) -> None:
-    """Buzzes right at once on the first question, wrong on the second, never on the third."""
+def test_game_against_a_system(shown: play_games.PlayedRun, url: str, book: play_games.Journal) -> None:
+    """The player buzzes correctly at once on the first question, wrongly on the second, and never on the third."""
     player = Player(url)
     questions = questions_of(shown, book, player.begin(mode="system"))
     asked, at = [], []
@@ -82,7 +82,7 @@ def test_a_game_against_a_system(shown: play_games.PlayedRun, url: str, book: pl
     def buzzed(_: Event) -> None:
         assert player.ask("GET", f"games/{player.game}/pages?text=FRA")["pages"] == ["France"]
         player.act("answer", {"answer": questions[0].page if len(asked) == 1 else "Portugal"})
-        assert player.ask("GET", f"games/{player.game}/pages?text=FR")["pages"]  # asked for just before it was sent
+        assert player.ask("GET", f"games/{player.game}/pages?text=FR")["pages"]  # requested just before the answer
 
     on = {"state": not_asked_for, "scores": not_asked_for, "question": asked.append, "word": word, "buzzed": buzzed}
     events = player.play("over", answer=None, on=on)
@@ -111,7 +111,7 @@ def test_only_due_words_are_sent_before_the_buzz(
 
 
 def two_players(url: str) -> tuple[Player, Player]:
-    """In a game of one question."""
+    """Return two players in a game of one question."""
     first, second = Player(url), Player(url)
     first.begin(mode="two", questions=1)
     assert second.send("GET", f"games/{first.game}/events").status_code == 404
@@ -120,8 +120,8 @@ def two_players(url: str) -> tuple[Player, Player]:
     return first, second
 
 
-def test_a_buzz_does_not_stop_the_other_player(url: str) -> None:
-    """One buzzes early and is done; the other reads to the end and sees nothing of it."""
+def test_buzz_does_not_stop_the_other_player(url: str) -> None:
+    """One player buzzes early and finishes; the other reads to the end and sees no sign of it."""
     first, second = two_players(url)
     with ThreadPoolExecutor(2) as pool:
         early, late = (pool.submit(p.play, "over", at, "Portugal") for p, at in ((first, 1), (second, None)))
@@ -136,10 +136,10 @@ def test_a_buzz_does_not_stop_the_other_player(url: str) -> None:
     assert [score["beside"]["step"] for score in scores] == [None, n - 1]
 
 
-def test_nobody_sees_the_answer_while_the_other_reads(
+def test_answer_is_hidden_while_the_other_reads(
     shown: play_games.PlayedRun, url: str, book: play_games.Journal
 ) -> None:
-    """One person in both seats answered in the first and read there what to answer in the second."""
+    """A person in both seats once answered in the first and read the answer for the second there."""
     first, second = two_players(url)
     [question] = questions_of(shown, book, first.game)
     seen: list[Event] = []
@@ -166,7 +166,7 @@ def test_nobody_sees_the_answer_while_the_other_reads(
     ]
 
 
-def test_without_an_answer_in_time_the_buzz_was_wrong(shown: play_games.PlayedRun, tmp_path: Path) -> None:
+def test_timeout_counts_as_a_wrong_answer(shown: play_games.PlayedRun, tmp_path: Path) -> None:
     with serving(PlayConfig((shown.folder,), tmp_path / "quick", timing=QUICK)) as url:
         player = Player(url)
         player.begin(questions=1)
@@ -174,7 +174,7 @@ def test_without_an_answer_in_time_the_buzz_was_wrong(shown: play_games.PlayedRu
     assert mine["step"] >= 0 and (mine["answer"], mine["right"]) == ("", False)
 
 
-def test_a_reloaded_page_finds_its_place(url: str) -> None:
+def test_reloaded_page_resumes(url: str) -> None:
     player = Player(url)
     player.begin(questions=2)
     player.play(lambda event: event["type"] == "word" and event["step"] == 2)
@@ -185,7 +185,7 @@ def test_a_reloaded_page_finds_its_place(url: str) -> None:
     assert state["phase"] == "answering" and 0 < state["left"] <= 20 and state["result"] is None
 
 
-def test_before_the_first_word_there_is_nothing_to_buzz_at(url: str) -> None:
+def test_buzz_before_the_first_word_is_refused(url: str) -> None:
     player = Player(url)
     player.begin(pace=30)
     player.play("question")
@@ -193,10 +193,10 @@ def test_before_the_first_word_there_is_nothing_to_buzz_at(url: str) -> None:
 
 
 @pytest.mark.parametrize("until", ["question", "word", "buzzed"])
-def test_a_closed_page_leaves_an_unanswered_question(
+def test_closed_page_leaves_an_unanswered_question(
     url: str, book: play_games.Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, until: str
 ) -> None:
-    """Closing the page of a hard question kept it out of the mean EW."""
+    """Closing the page of a hard question once removed the question from the mean EW."""
     player = Player(url)
     game = player.begin(questions=1)
     player.play(until, buzz=1, answer=None)
@@ -208,7 +208,7 @@ def test_a_closed_page_leaves_an_unanswered_question(
 
 @pytest.mark.parametrize("first_leaves", [True, False])
 def test_leaving_does_not_end_the_others_question(url: str, book: play_games.Journal, first_leaves: bool) -> None:
-    """A second account removed the question that the first had seen from its EW."""
+    """A second account once removed a question that the first had seen from the first's EW."""
     players = two_players(url)
     leaver, stays = players if first_leaves else players[::-1]
     game = stays.game
@@ -228,8 +228,8 @@ def test_leaving_does_not_end_the_others_question(url: str, book: play_games.Jou
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_question_seen_in_one_game_is_asked_in_no_other(url: str, book: play_games.Journal, seed: int) -> None:
-    """Games opened before share questions, which were asked again in the second."""
+def test_seen_question_is_not_asked_in_another_game(url: str, book: play_games.Journal, seed: int) -> None:
+    """Games created before share questions, which the second game once asked again."""
     player, random = Player(url), Random(seed)
     games = [player.begin(questions=n) for n in (6, 4, 6)]
     assert len({id for game in games for id in questions_ids(book, game)}) < 16
@@ -245,12 +245,12 @@ def test_a_question_seen_in_one_game_is_asked_in_no_other(url: str, book: play_g
     second = Player(url)
     second.begin(mode="two", questions=6)
     player.game = player.ask("POST", f"games/{second.game}/join")["game"]
-    with ThreadPoolExecutor(2) as pool:  # the other has seen them all
+    with ThreadPoolExecutor(2) as pool:  # the other player has seen all questions
         assert all(events[-1]["type"] == "over" for events in pool.map(lambda p: p.play("over"), (second, player)))
     assert book.plays(second.game) == []
 
 
-def test_two_games_at_once_do_not_ask_one_question_twice(url: str, book: play_games.Journal) -> None:
+def test_concurrent_games_ask_no_question_twice(url: str, book: play_games.Journal) -> None:
     player = Player(url)
     games = [player.begin(questions=6, pace=1200) for _ in range(4)]
 
@@ -312,7 +312,7 @@ def test_other_sites_and_names_are_refused(url: str) -> None:
     assert policy.startswith("default-src 'none'; script-src 'self'")
 
 
-def test_beyond_loopback_every_request_needs_the_token(shown: play_games.PlayedRun, tmp_path: Path) -> None:
+def test_non_loopback_requests_need_the_token(shown: play_games.PlayedRun, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="give a --token"):
         PlayConfig((shown.folder,), address=Address(host="0.0.0.0"))
     with serving(
@@ -323,7 +323,7 @@ def test_beyond_loopback_every_request_needs_the_token(shown: play_games.PlayedR
         assert Player(url, Authorization="Bearer secret-secret-secret").begin()
 
 
-def test_a_config_makes_its_run_when_the_game_begins(tmp_path: Path) -> None:
+def test_config_run_starts_when_the_game_begins(tmp_path: Path) -> None:
     live = play_games.config(tmp_path, "mine")
     with serving(PlayConfig((live,), tmp_path / "games", timing=QUICK)) as url:
         player = Player(url)

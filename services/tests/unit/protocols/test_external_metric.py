@@ -1,4 +1,4 @@
-"""The client of the SCORE/EVAL protocol against programs that keep it and programs that break it."""
+"""The client of the SCORE/EVAL protocol with conforming and nonconforming programs."""
 
 import sys
 import time
@@ -20,7 +20,7 @@ REFERENCES = ["the cat sat on a mat .", "the dog ran far away from here", "some 
 
 
 def program(tmp_path: Path, body: str) -> ExternalConfig:
-    """A Python program; `ask()` is its next request, `say()` its reply."""
+    """Write a Python program; `ask()` reads the next request and `say()` replies."""
     path = tmp_path / "program.py"
     path.write_text(
         "import sys, time\n"
@@ -53,7 +53,7 @@ def test_statistics_and_both_kinds_of_eval(tmp_path: Path, each: bool) -> None:
         assert counter.scores([[3.0, 3.0], [4.0, 1.0]]) == ([3.0, 4.0, 0.0] if each else [3.0, 4.0, 7.0])
 
 
-def test_text_that_cannot_be_carried_is_not_sent(tmp_path: Path) -> None:
+def test_unencodable_text_is_not_sent(tmp_path: Path) -> None:
     with External.start(program(tmp_path, "EACH = False" + COUNTER)) as counter:
         for reference, hypothesis in (("a", "a ||| b"), ("a", "a\nb"), ("a\rb", "a")):
             with pytest.raises(DataError, match="cannot carry"):
@@ -76,7 +76,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_program_that_breaks_the_protocol(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_protocol_errors_are_reported(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     body, said = BROKEN[name]
     if name in ("stalls", "half a line"):
         monkeypatch.setattr(external, "START_SECONDS", 1.0)
@@ -84,10 +84,10 @@ def test_a_program_that_breaks_the_protocol(tmp_path: Path, name: str, monkeypat
         started.stats(["a"], "b")
 
 
-START = "ask(); say('1 2'); ask(); say(0); ask(); say('1 2')\n"  # what is asked first: SCORE, EVAL and SCORE
+START = "ask(); say('1 2'); ask(); say(0); ask(); say('1 2')\n"  # the first requests: SCORE, EVAL and SCORE
 
 
-def test_a_reply_nobody_asked_for(tmp_path: Path) -> None:
+def test_unrequested_reply_is_an_error(tmp_path: Path) -> None:
     body = START + "ask(); say('1 2')\nsay('by the way')\nask(); say('1 2')\ntime.sleep(30)"
     with External.start(program(tmp_path, body)) as babbler:
         babbler.stats(["a"], "b")
@@ -107,7 +107,7 @@ def trace(hypothesis: str, reference: str, name: str) -> QuestionTrace:
     return QuestionTrace(question, tuple(Emission(0, word, 2, True) for word in hypothesis.split()))
 
 
-def test_as_a_metric_of_runs() -> None:
+def test_external_metric_in_a_run() -> None:
     metric = build(ExternalConfig((sys.executable, "-m", "sqa", "scorer", "bleu")))
     try:
         pairs = zip(HYPOTHESES, REFERENCES, strict=True)
@@ -120,7 +120,7 @@ def test_as_a_metric_of_runs() -> None:
         metric.program.close()
 
 
-def test_the_fingerprint_holds_what_the_program_is(tmp_path: Path) -> None:
+def test_fingerprint_identifies_the_program(tmp_path: Path) -> None:
     prints = set()
     for body in ("pass", "pass # changed"):
         prints |= {build(program(tmp_path, body)).fingerprint() for _ in range(2)}
@@ -137,17 +137,17 @@ while True:
         together = sum(min(map(float, group)) for group in groups) / sum(float(group[1]) for group in groups)
         for score in (*[min(map(float, group)) / float(group[1]) for group in groups], together):
             say(score)
-"""  # METEOR's EVAL; like METEOR's, the score of two segments together is not that of their summed statistics
+"""  # METEOR's EVAL: the score of two segments is not the score of their summed statistics
 
 
-def test_statistics_that_do_not_add_have_no_interval(tmp_path: Path) -> None:
+def test_non_additive_statistics_have_no_interval(tmp_path: Path) -> None:
     metric = build(program(tmp_path, LENGTHS))
     try:
         stats = np.array(
             [metric.stats(trace("a", "a b", "q0")), metric.stats(trace("a b c d e f g h", "a b c d e f", "q1"))]
         )
         found = bootstrap(stats, metric)
-        assert found.value == total(stats, metric) == 7 / 8  # not 3 / 4, their mean, nor 1, that of their sums
+        assert found.value == total(stats, metric) == 7 / 8  # not the mean of scores (3/4) or score of sums (1)
         assert np.isnan([found.low, found.high]).all()
         assert metric.score(stats[0]) == 0.5
         with pytest.raises(NotComputable, match="do not add over questions"):

@@ -1,4 +1,4 @@
-"""The evaluation server of IWSLT 2020: corpora, sessions, scores (its latencies: golden/test_http_transcripts.py)."""
+"""The IWSLT 2020 evaluation server: corpora, sessions and scores (latencies: golden/test_http_transcripts.py)."""
 
 import json
 from dataclasses import replace
@@ -23,7 +23,7 @@ CORPUS = TextCorpus((("Alice", "and", "Bob"), ("one",)), ("Alice und Bob", "eins
 
 
 @given(st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=400))
-def test_a_sum_has_the_bits_of_torch(values: list[float]) -> None:
+def test_sum_equals_torch_bit_for_bit(values: list[float]) -> None:
     array = np.array(values, dtype=np.float32)
     assert float(total(array)) == float(torch.from_numpy(array).sum())
 
@@ -31,7 +31,7 @@ def test_a_sum_has_the_bits_of_torch(values: list[float]) -> None:
 # -------------------------------------------------------------------------------------------------------- corpora
 
 
-def test_a_reference_cut_otherwise_gives_empty_targets() -> None:
+def test_misaligned_reference_gives_empty_targets() -> None:
     one, two = load_questions("mini-es", limit=2)
     corpus = corpus_of([replace(one, reference=one.reference[:1]), two])
     count = len(one.sentences)
@@ -45,7 +45,7 @@ def test_speech_is_read_in_blocks_of_ten_ms(tmp_path: Path) -> None:
     (tmp_path / "dev.json").write_text(json.dumps(content))
     session = Session(load(None, tmp_path / "dev.json", "speech"))
     assert session.corpus.targets == ("eins zwei",)
-    read = [session.read(0, size) for size in (None, 19, 500, None, None)]  # 19 ms are one block
+    read = [session.read(0, size) for size in (None, 19, 500, None, None)]  # 19 ms round to one block
     expected = [list(range(160)), list(range(160, 320)), list(range(320, 400)), EOS, EOS]
     assert [segment["segment"] for segment in read] == expected
     assert [segment["segment_id"] for segment in read[:3]] == [0, 1, 2]
@@ -57,8 +57,8 @@ def test_speech_is_read_in_blocks_of_ten_ms(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rate", [1_001, 8_000, 11_025, 22_050, 44_100])
 @pytest.mark.parametrize("size", [None, 250, 60_000])
-def test_speech_hands_out_every_sample_once(tmp_path: Path, rate: int, size: int | None) -> None:
-    """At 44.1 kHz whole samples per ms are 44: the last half second of 22 was never read."""
+def test_speech_is_sent_to_the_last_sample(tmp_path: Path, rate: int, size: int | None) -> None:
+    """At 44.1 kHz a ms has 44 whole samples, so the last half second of 22 was once never read."""
     samples = 22 * rate + 7
     recording(tmp_path / "a.wav", samples, rate)
     (tmp_path / "src").write_text("a.wav\n")
@@ -71,7 +71,7 @@ def test_speech_hands_out_every_sample_once(tmp_path: Path, rate: int, size: int
     assert all(reach == pytest.approx(given, abs=1) for reach, given in reaches)
 
 
-def test_a_wrong_length_of_a_recording_is_refused(tmp_path: Path) -> None:
+def test_wrong_recording_length_is_refused(tmp_path: Path) -> None:
     wav = recording(tmp_path / "a.wav", 16 * 1000)
     for length, fits in ((990, True), (1010, True), (500, False), (2000, False)):
         content = {"utts": {"a": {"input": {"path": str(wav), "length_ms": length}, "output": {"text": "eins"}}}}
@@ -83,13 +83,13 @@ def test_a_wrong_length_of_a_recording_is_refused(tmp_path: Path) -> None:
                 load(None, tmp_path / "dev.json", "speech")
 
 
-def test_a_recording_ends_before_half_a_sample(tmp_path: Path) -> None:
+def test_recording_ends_before_half_a_sample(tmp_path: Path) -> None:
     wav = recording(tmp_path / "a.wav", 160)
     wav.write_bytes(wav.read_bytes()[:-3])
     assert Recording(wav, 16_000, 160, 10).read(0, 160) == list(range(158))
 
 
-def test_speech_by_simulevals_requests_is_read_by_samples(tmp_path: Path) -> None:
+def test_simuleval_requests_read_speech_by_samples(tmp_path: Path) -> None:
     recording(tmp_path / "a.wav", 200, rate=8_000)  # 25 ms
     (tmp_path / "src").write_text("a.wav\n")
     (tmp_path / "tgt").write_text("eins zwei\n")
@@ -117,7 +117,7 @@ def test_speech_by_simulevals_requests_is_read_by_samples(tmp_path: Path) -> Non
         (None, '{"utts": {"a": {"input": {}}}}', "required field `path`"),
     ],
 )
-def test_files_that_do_not_fit_are_refused(tmp_path: Path, source: str | None, target: str, message: str) -> None:
+def test_mismatched_files_are_refused(tmp_path: Path, source: str | None, target: str, message: str) -> None:
     (tmp_path / "src").write_text(source or "")
     (tmp_path / "tgt.json").write_text(target)
     (tmp_path / "tgt").write_text(target)
@@ -131,7 +131,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path, source: str | None, t
 # ------------------------------------------------------------------------------------------------------- sessions
 
 
-def test_in_the_strict_guide_reading_the_end_is_no_step() -> None:
+def test_strict_guide_reading_the_end_is_no_step() -> None:
     session = Session(CORPUS, strict=True)
     assert [session.read(1, guide=True)["segment_id"] for _ in range(3)] == [0, 1, 1]
 
@@ -157,7 +157,7 @@ def test_only_strict_drops_the_last_token(
     assert json.loads((tmp_path / "delay").read_text()) == {"src_len": 2, "delays": delays}
 
 
-def test_a_sentence_without_words_has_no_latency() -> None:
+def test_sentence_without_words_has_no_latency() -> None:
     mended, strict = Session(CORPUS), Session(CORPUS, strict=True)
     for session in (mended, strict):
         session.read(1)
@@ -170,7 +170,7 @@ def test_a_sentence_without_words_has_no_latency() -> None:
     assert scores["AL"] is scores["BLEU"] is None and (scores["Finished"], scores["Sentences"]) == (1, 2)
 
 
-def test_nothing_received_and_unknown_sentences() -> None:
+def test_empty_sessions_and_unknown_sentences() -> None:
     session = Session(CORPUS)
     many = ["x"] * (MAX_TOKENS + 1)
     unknown = [(method, (number, *more)) for number in (-1, 2) for method, *more in (("read",), ("write", ["x"]))]
@@ -182,7 +182,7 @@ def test_nothing_received_and_unknown_sentences() -> None:
     assert nested["Quality"] == {"BLEU": None} and nested["Finished"] == 0
 
 
-def test_the_end_is_no_part_of_sentence_bleu() -> None:
+def test_sentence_bleu_excludes_the_end_token() -> None:
     session = Session(TextCorpus((("a",),), ("A B C D",)))
     assert session.instance(0)["metric"] == {}
     session.write(0, ["A", "B", "C", "D", EOS], wrap=False)

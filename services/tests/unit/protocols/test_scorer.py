@@ -1,4 +1,4 @@
-"""The server of the SCORE/EVAL protocol: additive statistics, sacrebleu's scores, one reply for every line."""
+"""The server of the SCORE/EVAL protocol: additive statistics, sacrebleu's scores, one reply per line."""
 
 import io
 from pathlib import Path
@@ -26,7 +26,7 @@ def talk(server: Scorer, data: bytes) -> list[str]:
 
 @pytest.mark.parametrize("metric", CORPUS)
 @pytest.mark.parametrize("references", [1, 2, 3])
-def test_summed_statistics_give_the_score_of_the_corpus(metric: str, references: int) -> None:
+def test_summed_statistics_give_the_corpus_score(metric: str, references: int) -> None:
     server = Scorer(metric)
     total: list[float] = []
     for i, hypothesis in enumerate(HYPOTHESES):
@@ -44,7 +44,7 @@ def test_eval_adds_groups_and_sing_takes_one() -> None:
     assert server.reply(f"SING ||| {stats} ||| {bad}").startswith("Error: ")
 
 
-def test_nonsense_gets_one_line_each_and_the_server_goes_on() -> None:
+def test_invalid_lines_get_one_error_line_each() -> None:
     lines = [
         b"",
         b"SCORE",
@@ -77,7 +77,7 @@ def test_meteor_without_java_or_jar_is_one_clear_line(monkeypatch: pytest.Monkey
         main("meteor")
 
 
-def test_what_is_no_metric() -> None:
+def test_unknown_metric_is_refused() -> None:
     for metric, arguments, problem in (("blue", (), "there are bleu"), ("bleu", ("-l", "en"), "no further arguments")):
         with pytest.raises(ConfigError, match=problem):
             main(metric, arguments)

@@ -1,4 +1,4 @@
-"""Submissions of a shared task: every problem is found at once, and a good one is scored as a run is."""
+"""Submissions of a shared task: all problems are reported at once, and a valid file scores like a run."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def scores(capsys: pytest.CaptureFixture[str]) -> dict[str, dict]:
     return {row["metric"]: row for row in json.loads(capsys.readouterr().out)["scores"]}
 
 
-def test_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_submission_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, list(rows())) == 0
     by_metric = scores(capsys)
     curve = curve_named("qanta2018")
@@ -49,7 +49,7 @@ def test_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert unanswered["al"] == by_metric["al"]
 
 
-def test_every_problem_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_problems_are_reported_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = rows()
     first, third = sorted({row["question"] for row in good})[:3:2]
     last = max(i for i, row in enumerate(good) if row["question"] == third)
@@ -79,7 +79,7 @@ def test_every_problem_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str
         "token: is missing",
     ):
         assert said in problems, (said, problems)
-    assert f"step: {first} is at" not in problems  # of its rows one cannot be read
+    assert f"step: {first} is at" not in problems  # one of its rows is unreadable
 
 
 def test_missing_questions_and_empty_translations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,7 +98,7 @@ def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["required"] == ["question", "step", "token", "g"]
 
 
-def test_a_word_belongs_to_the_sentence_last_read() -> None:
+def test_word_belongs_to_the_sentence_last_read() -> None:
     [question] = load_questions(QUESTIONS, 1)
     first = len(question.sentences[0])
     lines = [

@@ -1,4 +1,4 @@
-"""The VIST evaluator's rules beyond the recorded cases, Gson's leniency, and Java's order and numbers."""
+"""The VIST evaluator's rules beyond the recorded cases, Gson's lenient parsing, and Java's order and numbers."""
 
 import json
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ PHOTOS = {"s1": ["a", "b"], "s2": ["a", "b"], "s3": ["c", "d"]}
 
 
 class Words:
-    """Stands for METEOR: the share of a story's words that the best reference has."""
+    """A METEOR replacement: the best reference's share of a story's words."""
 
     def stats(self, references: Sequence[str], hypothesis: str) -> list[float]:
         assert not any("\n" in text or "|||" in text for text in (*references, hypothesis))
@@ -68,7 +68,7 @@ def test_first_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str], stori
     assert capsys.readouterr().out == f"[Error] {message}\n"
 
 
-def test_where_the_original_dies_of_an_exception(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_original_dies_of_an_exception(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     null = '{"output_stories": [null]}'
     for test in (" // nothing\n", "{}", null, null.replace("null", "{},"), '{"a": "\\uzzzz"}'):
         assert run(tmp_path, test) == 1
@@ -76,7 +76,7 @@ def test_where_the_original_dies_of_an_exception(tmp_path: Path, capsys: pytest.
         assert said.out == "" and said.err.startswith("sqa: ") and said.err.count("\n") == 1
 
 
-def test_order_of_photos_matters_and_numbers_are_ids(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_photo_order_matters_and_numbers_are_ids(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, told(story(["b", "a"]), GOOD[1])) == 1
     out = capsys.readouterr().out.splitlines()
     assert out[-1] == "[Error] One story is missing in this submission. Photo seq: a-b-"
@@ -124,7 +124,7 @@ def test_lenient_json(text: str, expected: object) -> None:
     assert parse(text) == expected
 
 
-def test_not_even_lenient_json() -> None:
+def test_invalid_even_as_lenient_json() -> None:
     wrong = [
         "{",
         '{"a" 1}',
@@ -139,7 +139,7 @@ def test_not_even_lenient_json() -> None:
         '{"a" 1, "\\uzzzz"}',
     ]
     errors = dict.fromkeys([*wrong, '"\\u12"'], JsonSyntax) | {" \n# only this": Uncaught}
-    errors |= dict.fromkeys(['"\\u12g4"', '["\\u12"]'], Uncaught)  # four characters follow, whatever they are
+    errors |= dict.fromkeys(['"\\u12g4"', '["\\u12"]'], Uncaught)  # four characters follow, of any kind
     for text, error in errors.items():
         with pytest.raises(error):
             parse(text)

@@ -1,4 +1,4 @@
-"""SimulEval agents as translators: the words and delays that SimulEval's own evaluator records of the same class."""
+"""SimulEval agents as translators: the words and delays equal those that SimulEval's evaluator records."""
 
 import sys
 
@@ -113,7 +113,7 @@ def make(path, name, *args):
 
 
 @pytest.mark.parametrize("name", RUNNING)
-def test_words_and_delays_are_those_of_simuleval(path, questions, name):
+def test_words_and_delays_equal_simuleval(path, questions, name):
     short = [Question(f"short{n}", "test", "es", (("one", "two")[:n],), ("x",), "Page") for n in (1, 2)]
     asked = [*questions, *short]
     recorded = evaluate(make(path, name).agent, [" ".join(words) for question in asked for words in question.sentences])
@@ -126,7 +126,7 @@ def test_words_and_delays_are_those_of_simuleval(path, questions, name):
     assert ours == [tuple(sentence) for sentence in recorded] and any(words for words, _ in ours)
 
 
-def test_a_source_without_length_ends_one_step_later(path):
+def test_source_without_length_ends_one_step_later(path):
     words = list(make(path, "Nosy").translate(word for word in ["a", "b"]))
     assert words == ["not1", "not2", "last2", "bye"]
     assert list(make(path, "Nosy").translate(iter(["a", "b"]))) == ["not1", "last2", "bye"]
@@ -135,13 +135,13 @@ def test_a_source_without_length_ends_one_step_later(path):
 def test_each_agent_has_its_own_arguments(path, questions):
     late, early = make(path, "WaitK", "--waitk", 7), make(path, "WaitK", "--waitk", 1)
     assert (late.agent.late.words, early.agent.late.words) == (7, 1) and "--waitk" not in sys.argv
-    assert late.agent.args.source_segment_size == 1  # SimulEval's own options are there
+    assert late.agent.args.source_segment_size == 1  # SimulEval's own options are set, too
     [first] = {e.g for e in early.translate_batch(questions[:1])[0][:1]}
     [seventh] = {e.g for e in late.translate_batch(questions[:1])[0][:1]}
     assert (first, seventh) == (1, 7)
 
 
-def test_an_agent_runs_in_the_pipeline_from_a_config(path, tmp_path, questions):
+def test_agent_runs_in_the_pipeline_from_a_config(path, tmp_path, questions):
     translator = {"name": "sqa_services.simuleval.agent:build", "agent": f"{path}:WaitK", "args": ["--waitk", 4]}
     data = {"dataset": {"name": "mini-es", "limit": 4}, "metrics": ["al"]}
     result = small_run(tmp_path, **data, translator=translator, guesser=None, buzzer=None)
@@ -150,7 +150,7 @@ def test_an_agent_runs_in_the_pipeline_from_a_config(path, tmp_path, questions):
     assert result.stats["al"][:, 0].sum() / result.stats["al"][:, 1].sum() == pytest.approx(4.0)
 
 
-def test_fingerprints_hold_arguments_code_and_named_files(path, tmp_path):
+def test_fingerprint_has_arguments_code_and_files(path, tmp_path):
     weights, prints = tmp_path / "weights", []
     weights.mkdir()
     for content in ("1", "2"):
@@ -179,12 +179,12 @@ def test_fingerprints_hold_arguments_code_and_named_files(path, tmp_path):
         ("{}:WaitK", ("--eval-latency-unit", "char"), "args: --eval-latency-unit must be word, got char"),
     ],
 )
-def test_agents_that_cannot_be(path, agent, args, expected):
+def test_invalid_agents_are_refused(path, agent, args, expected):
     with pytest.raises(ConfigError, match=expected):
         build(SimulevalConfig(agent.format(path), args))
 
 
-def test_agents_that_go_wrong(path, questions, monkeypatch):
+def test_agent_errors_are_reported(path, questions, monkeypatch):
     monkeypatch.setattr(agent, "PATIENCE", 50)
     for problem in (
         "Endless: did not finish within 50 steps after the end",

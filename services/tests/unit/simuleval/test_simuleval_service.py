@@ -1,4 +1,4 @@
-"""SimulEval 1.1's agent service, both ways: its client drives ours, its server is driven by ours (simuleval 1.1.4)."""
+"""SimulEval 1.1.4's agent service: its client drives our server, and our client drives its server."""
 
 import json
 import os
@@ -38,7 +38,7 @@ WORD = {"index": 0, "content": "x", "finished": False, "is_empty": False, "data_
 
 
 def echo(question):
-    """What the copying translator does offline."""
+    """Return the output of the copying translator offline."""
     name = "doubles:build_translator"
     return stream(TRANSLATORS.build(name, TRANSLATORS.config_class(name)(k=3)), question)
 
@@ -46,8 +46,8 @@ def echo(question):
 # -------------------------------------------------------------------------------- SimulEval's client, our service
 
 
-def test_simulevals_remote_evaluator_drives_our_translator(tmp_path) -> None:
-    """`simuleval --remote-eval`, a process of its own: the words, delays and scores of our run."""
+def test_simuleval_remote_evaluator_drives_ours(tmp_path) -> None:
+    """`simuleval --remote-eval` in a separate process gives the words, delays and scores of our run."""
     [question] = load_questions("mini-es", limit=1)
     source = write_lines(tmp_path / "source", [" ".join(sentence) for sentence in question.sentences])
     target = write_lines(tmp_path / "target", question.reference)
@@ -74,7 +74,7 @@ def test_bad_requests_and_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
         for method, path in (("POST", "/reset"), ("PUT", "/input"), ("GET", "/output")):
             assert requests.request(method, url + path, timeout=30).status_code == 401
         assert requests.get(url, headers={"Host": "evil.example"}, timeout=30).status_code == 400
-        inside = url.replace("http://", "http://any:secret-secret-secret@")  # all that SimulEval's client can be told
+        inside = url.replace("http://", "http://any:secret-secret-secret@")  # the client's only place for a token
         for body in bad:
             assert requests.put(f"{inside}/input", data=body, timeout=30).status_code == 500, body
         assert requests.put(f"{inside}/input", data=b"x" * 2000, timeout=30).status_code == 413
@@ -93,42 +93,42 @@ WORDS = ["a", "b", "c", "d", "e"]
 
 @contextmanager
 def clients(*users: str) -> Iterator[list[SimulevalServiceTranslator]]:
-    """Clients of a copying service, each with a user in its address."""
+    """Yield clients of a copying service, each with a user in its address."""
     with serving_app(make_app(agent_of(ECHO), Address())) as url:
         yield [build(SimulevalServiceConfig(url=url.replace("//", f"//{user}"))) for user in users]
 
 
-def test_a_client_that_vanished_leaves_nothing_behind(monkeypatch) -> None:
+def test_vanished_client_leaves_nothing_behind(monkeypatch) -> None:
     clock = [1000.0]
     monkeypatch.setattr("sqa_services.simuleval.server.time", SimpleNamespace(monotonic=lambda: clock[0]))
     with clients("") as [translator]:
-        assert next(translator.translate(iter(WORDS))) == "a"  # and is never asked again
+        assert next(translator.translate(iter(WORDS))) == "a"  # the client sends no further request
         clock[0] += 11
         assert list(translator.translate(iter(["x", "y"]))) == ["x", "y"]
 
 
 @pytest.mark.parametrize("users", [("", ""), ("ann:@", "bob:@")])
-def test_a_second_client_is_refused_and_spoils_nothing(users: tuple[str, str]) -> None:
-    """They share no word, whether they are known by a user in the address or by nothing."""
+def test_second_client_is_refused_without_effect(users: tuple[str, str]) -> None:
+    """Two clients share no word, whether or not their addresses contain a user."""
     with clients(*users) as [first, second]:
         under_way = first.translate(iter(WORDS))
         assert next(under_way) == "a"
         with pytest.raises(RemoteProtocolError, match="HTTP 409"):
             list(second.translate(iter(["x", "y"])))
-        other = second._service.url  # SimulEval's client does not look at what a reset is answered
+        other = second._service.url  # SimulEval's client ignores the reply to a reset
         assert requests.put(f"{other}/input", data=json.dumps(WORD), timeout=30).status_code == 409
         assert requests.get(f"{other}/output", timeout=30).status_code == 409
         assert list(under_way) == WORDS[1:]
         assert list(second.translate(iter(["x", "y"]))) == ["x", "y"]
 
 
-def test_a_client_with_a_user_may_begin_anew_at_once() -> None:
+def test_client_with_a_user_may_restart_at_once() -> None:
     with clients("ann:@") as [translator]:
         assert next(translator.translate(iter(WORDS))) == "a"
         assert list(translator.translate(iter(["x", "y"]))) == ["x", "y"]
 
 
-def test_a_sentence_has_an_end(monkeypatch) -> None:
+def test_sentence_length_is_limited(monkeypatch) -> None:
     monkeypatch.setattr("sqa_services.simuleval.server.MAX_SEGMENTS", 3)
     with clients("") as [translator], pytest.raises(RemoteProtocolError, match="HTTP 413"):
         list(translator.translate(iter(WORDS)))
@@ -139,7 +139,7 @@ def test_a_sentence_has_an_end(monkeypatch) -> None:
 
 @pytest.fixture
 def standalone() -> Iterator[str]:
-    """The URL of `simuleval --standalone`."""
+    """Yield the URL of `simuleval --standalone`."""
     port = free_port()
     command = [sys.executable, str(SIMULEVAL), "--standalone", "--agent", str(AGENT)]
     command += ["--remote-port", str(port), "--source", os.devnull, "--target", os.devnull]
@@ -152,8 +152,8 @@ def standalone() -> Iterator[str]:
         server.wait(60)
 
 
-def test_our_translator_drives_simulevals_service(standalone: str) -> None:
-    """The emissions of the same agent run in our own process."""
+def test_our_translator_drives_simuleval_service(standalone: str) -> None:
+    """The emissions equal those of the same agent in our own process."""
     questions = load_questions("mini-es", limit=2)
     served = build(SimulevalServiceConfig(url=standalone))
     local = build_agent(SimulevalConfig(f"{AGENT}:W"))
@@ -171,7 +171,7 @@ def test_our_translator_drives_simulevals_service(standalone: str) -> None:
         ('{"content": [], "finished": false, "is_empty": true}', "did not finish within 10000 steps"),
     ],
 )
-def test_a_service_that_misbehaves(monkeypatch, content, problem) -> None:
+def test_service_errors_are_reported(monkeypatch, content, problem) -> None:
     async def answer(request):
         return reply(content if request.url.path == "/output" else "")
 

@@ -1,4 +1,4 @@
-"""Translators of this project as SimulEval agents: `translate` turned inside out, and the agent around it."""
+"""Translators of this project as SimulEval agents: `translate` run in a thread, and the agent around it."""
 
 import gc
 import threading
@@ -31,7 +31,7 @@ def agent(text=ECHO):
 
 @pytest.fixture
 def push():
-    """Makes a Pushed and ends its thread after the test."""
+    """Yield a factory of Pushed; end its thread after the test."""
     opened = []
 
     def make(translate):
@@ -43,10 +43,10 @@ def push():
         pushed.close()
 
 
-# ----------------------------------------------------------------------------------------------------- inside out
+# ------------------------------------------------------------------------------------------ the pushed translator
 
 
-def test_an_error_is_raised_where_the_word_was_pushed(push):
+def test_error_is_raised_where_the_word_was_pushed(push):
     def translate(source):
         yield next(source)
         if next(source, "") == "bad":
@@ -59,7 +59,7 @@ def test_an_error_is_raised_where_the_word_was_pushed(push):
     assert pushed.push("a").words == ["a"]
 
 
-def test_the_thread_ends_with_its_agent():
+def test_thread_ends_with_its_agent():
     before = set(threading.enumerate())
     made = agent()
     [thread] = set(threading.enumerate()) - before
@@ -82,7 +82,7 @@ def test_words_and_delays_of_a_copying_translator():
 
 
 @pytest.mark.parametrize("k", [3, "full"])
-def test_a_wait_k_model_has_the_words_and_delays_of_a_run(tmp_path, k):
+def test_wait_k_model_has_words_and_delays_of_a_run(tmp_path, k):
     save_model(smt_models.random_model(), smt_models.vocabulary(), tmp_path, {})
     translator = TRANSLATORS.build("waitk", TRANSLATORS.config_class("waitk")(model=str(tmp_path), k=k))
     short = question(sentences=("Por 10 puntos, nombre este país", "cuya capital es Lima"))
@@ -101,7 +101,7 @@ def test_a_wait_k_model_has_the_words_and_delays_of_a_run(tmp_path, k):
         ("{name: fixed}", "--translator: 'fixed' knows whole data sets only"),
     ],
 )
-def test_translators_that_cannot_be(text, expected):
+def test_invalid_translators_are_refused(text, expected):
     with pytest.raises(ConfigError, match=expected):
         agent(text)
 
