@@ -1,4 +1,6 @@
-"""Expected wins as a thing to train for, tuning, calibration and the table of buzzers, against direct computation."""
+"""Expected wins as a training objective, tuning, calibration and the buzzer table, compared with direct
+computation.
+"""
 
 import itertools
 from dataclasses import replace
@@ -24,7 +26,7 @@ SCALE = (np.zeros(WIDTH, np.float32), np.ones(WIDTH, np.float32))
 
 
 def made_up(n_questions: int = 24, seed: int = 0) -> list[GuessHistory]:
-    """Questions whose first feature says, with noise, whether the top guess is right."""
+    """Return questions whose first feature states, with noise, whether the top guess is correct."""
     rng = np.random.default_rng(seed)
     actual = []
     for _ in range(n_questions):
@@ -32,21 +34,21 @@ def made_up(n_questions: int = 24, seed: int = 0) -> list[GuessHistory]:
         right = np.arange(n) >= rng.integers(0, n + 2)
         rows = rng.normal(size=(n, WIDTH)).astype(np.float32)
         rows[:, 0] += 3 * right
-        rows[:, 1] = 5.0  # says nothing
+        rows[:, 1] = 5.0  # an uninformative feature
         guessed = np.arange(n) > 0
         actual.append(GuessHistory(rows, np.zeros((n, 3)), right & guessed, guessed, np.arange(1, n + 1) / n))
     return actual
 
 
 def won(history: GuessHistory, buzz: np.ndarray) -> float:
-    """By the metric."""
+    """Return the value of the metric."""
     return expected_wins(wins.CURVE, history.fraction, history.right, history.guessed & buzz)
 
 
-def test_wins_of_thresholds_are_those_of_the_metric():
+def test_wins_of_thresholds_equal_the_metric():
     histories, rng = made_up(), np.random.default_rng(1)
     scores = [rng.random(len(one.right)) for one in histories]
-    thresholds = np.array([0.0, 0.3, *scores[0][:3], *scores[1][:3], 0.95, 2.0])  # scores reach themselves
+    thresholds = np.array([0.0, 0.3, *scores[0][:3], *scores[1][:3], 0.95, 2.0])  # a score reaches an equal threshold
     expected = [[won(o, s >= t) for t in thresholds] for o, s in zip(histories, scores, strict=True)]
     np.testing.assert_allclose(wins.wins(histories, scores, thresholds), expected, rtol=1e-12)
     threshold, reached = wins.best_threshold(histories, scores)
@@ -54,7 +56,7 @@ def test_wins_of_thresholds_are_those_of_the_metric():
     assert wins.wins(histories, scores, np.array([threshold])).mean() == pytest.approx(reached)
 
 
-def test_a_fit_on_another_device_is_the_same(monkeypatch):
+def test_fit_is_equal_on_another_device(monkeypatch):
     as_cuda(monkeypatch)
     configs = [replace(CONFIG, device=device) for device in ("cpu", "cuda")]
     fitted = [fit(config, lambda width: StepNetwork(width, 4), made_up(), made_up(8, 1)) for config in configs]
@@ -62,12 +64,12 @@ def test_a_fit_on_another_device_is_the_same(monkeypatch):
         np.testing.assert_allclose(tensor, fitted[1].tensors[name], rtol=1e-3, atol=1e-5)
 
 
-def test_the_grid_leaves_out_what_is_not_finite():
+def test_grid_excludes_non_finite_values():
     assert wins.grid([np.array([-np.inf])]).tolist() == [0.0]
     assert wins.grid([np.array([-np.inf, 2.0]), np.array([1.0, -np.inf])], 2).tolist() == [1.0, 2.0]
 
 
-def test_soft_wins_are_the_mean_over_all_ways_to_answer():
+def test_soft_wins_average_over_all_answer_times():
     [one] = made_up(1, seed=3)
     logits = torch.linspace(-1, 1, len(one.right))
     chance = torch.sigmoid(logits).numpy()
@@ -76,7 +78,7 @@ def test_soft_wins_are_the_mean_over_all_ways_to_answer():
     assert soft_wins(logits[None], batch_of([one], SCALE)).item() == pytest.approx(total, rel=1e-5)
 
 
-def test_what_is_left_at_the_end_wins_there():
+def test_remaining_probability_wins_at_the_end():
     for seed in range(6):
         [one] = made_up(1, seed=seed)
         logits = torch.linspace(-2, 0, len(one.right))
@@ -103,7 +105,7 @@ def test_padding_changes_no_loss():
 
 @pytest.mark.parametrize("skip", [False, True])
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
-def test_the_state_in_numpy_is_torchs(cell, skip):
+def test_numpy_state_equals_torch(cell, skip):
     torch.manual_seed(0)
     network = StateNetwork(7, 5, cell, dropout=0.4, skip=skip).eval()
     rows = torch.randn(2, 30, 7)
@@ -116,7 +118,7 @@ def test_the_state_in_numpy_is_torchs(cell, skip):
 
 
 @pytest.mark.parametrize(("objective", "units"), [("wins", 4), ("label", 0)])
-def test_fitting_finds_the_feature_that_tells(objective, units):
+def test_fit_finds_the_informative_feature(objective, units):
     learnt, kept = made_up(96), made_up(32, seed=9)
     config = replace(CONFIG, objective=objective, batch=8, epochs=15, learning_rate=0.02, weight_decay=0.01)
     fitted = fit(config, lambda width: StepNetwork(width, units), learnt, kept)
@@ -127,7 +129,7 @@ def test_fitting_finds_the_feature_that_tells(objective, units):
 
 
 @pytest.mark.parametrize("end", ["silent", "answer"])
-def test_a_trained_buzzer_has_its_best_threshold(end):
+def test_trained_buzzer_has_its_best_threshold(end):
     learnt, kept, tuning = made_up(96), made_up(32, seed=9), made_up(40, seed=7)
     data = DataChoice("bm25", "bm25", None, 0.0, Path())
     config = train.Learning("logistic", Path(), data, CONFIG, end=end)
@@ -138,7 +140,7 @@ def test_a_trained_buzzer_has_its_best_threshold(end):
     assert buzzer.threshold == best[end] and buzzer.card.thresholds == (best if end == "answer" else {})
 
 
-def test_tuning_takes_the_best_signal_and_threshold():
+def test_tuning_selects_best_signal_and_threshold():
     noise = np.random.default_rng(3)
     histories = [
         replace(one, signals=noise.random((len(one.right), 3)) + 9 * np.outer(one.right, [0, 1, 0]) + [0, 5, 0])
@@ -152,12 +154,12 @@ def test_tuning_takes_the_best_signal_and_threshold():
 # -------------------------------------------------------------------------------------------------- calibration
 
 
-def test_what_was_bent_is_straightened():
+def test_calibration_inverts_a_distortion():
     rng = np.random.default_rng(0)
     true = rng.normal(0, 2, 60_000)
     chance = 1 / (1 + np.exp(-true))
     right = rng.random(len(true)) < chance
-    bent = np.where(true > 0, 5 * true, true / 5)  # grows, but by no straight line
+    bent = np.where(true > 0, 5 * true, true / 5)  # increasing, but not linear
     actual = learnt.calibrated(calibration.fit(bent, right), bent)
     assert np.abs(actual - chance).mean() < 0.01
     assert calibration.expected_calibration_error(actual, right) < 0.01
@@ -169,25 +171,25 @@ def test_what_was_bent_is_straightened():
 @pytest.mark.parametrize(
     ("logits", "right", "at", "chance"),
     [
-        ([0.0, 1.0, 4.0], [True, False, True], [0.5, 4.0], [0.5, 0.75]),  # shares that fall
+        ([0.0, 1.0, 4.0], [True, False, True], [0.5, 4.0], [0.5, 0.75]),  # decreasing shares
         ([0.0, 0.0, 0.0], [True, True, True], [0.0], [3.5 / 4]),  # one logit, labels of one kind
     ],
 )
-def test_bins_whose_shares_fall_are_merged(logits, right, at, chance):
+def test_bins_with_decreasing_shares_are_merged(logits, right, at, chance):
     knots, odds = calibration.fit(np.array(logits), np.array(right)), np.array(chance) / (1 - np.array(chance))
     assert knots == pytest.approx(np.stack([np.array(at), np.log(odds) - learnt.SLOPE * np.array(at)]))
 
 
 def test_calibration_errors_by_hand():
     chances, right = np.array([0.05, 0.05, 0.95, 1.0]), np.array([False, True, True, False])
-    # first bin: chance .05, right .5; last bin: chance .975, right .5: too low and too high do not cancel
+    # First bin: predicted .05, correct .5. Last bin: predicted .975, correct .5. The two errors do not cancel.
     assert calibration.expected_calibration_error(chances, right) == pytest.approx(0.5 * 0.45 + 0.5 * 0.475)
     assert calibration.brier(chances, right) == pytest.approx((0.05**2 + 0.95**2 + 0.05**2 + 1) / 4)
 
 
 @pytest.fixture(scope="module")
 def histories() -> list[GuessHistory]:
-    """Sixty questions whose first feature is the chance's logit, and whose signals are noise."""
+    """Return sixty questions whose first feature is the probability's logit and whose signals are noise."""
     rng = np.random.default_rng(0)
     actual = []
     for _ in range(60):
@@ -202,7 +204,7 @@ def histories() -> list[GuessHistory]:
 
 @pytest.fixture
 def models(tmp_path):
-    """A logistic buzzer that reads the first feature, and a tuned threshold."""
+    """Return a logistic buzzer that reads the first feature, and a tuned threshold."""
     tensors = {"mean": SCALE[0], "deviation": SCALE[1], "calibration": np.array([[-1, 1], [-1, 1]], np.float32) * 0.99}
     tensors |= {"output.weight": np.eye(1, WIDTH, dtype=np.float32), "output.bias": np.zeros(1, np.float32)}
     LearntBuzzer(LOGISTIC, tensors, Card("made", "all", 0.6, {})).save(tmp_path / "buzzer-logistic-made")
@@ -211,14 +213,14 @@ def models(tmp_path):
 
 
 def numbers(actual, histories):
-    """Buzzer -> metric -> row."""
+    """Map buzzer -> metric -> row."""
     lines = {}
     for row in report.rows(("made", "made"), actual, histories, resamples=50):
         lines.setdefault(row.cell[2], {})[row.metric] = row
     return lines
 
 
-def test_every_buzzer_has_its_line_and_its_own_numbers(histories, models):
+def test_every_buzzer_has_its_own_row(histories, models):
     actual = report.outcomes("made", histories, models)
     names = [outcome.name for outcome in actual]
     assert names[:2] == ["logistic", "threshold (margin)"]

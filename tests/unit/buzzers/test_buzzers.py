@@ -1,4 +1,4 @@
-"""The buzzers' own numbers."""
+"""The features, files and decisions of the buzzers."""
 
 import json
 import math
@@ -23,7 +23,7 @@ VECTORS = Path(__file__).parents[2] / "golden" / "vectors" / "buzzer_features.js
 TEN = [Guess("a", 4.0), *(Guess(f"p{i}", 1.0) for i in range(9))]
 
 
-def test_features_are_those_of_qanta():
+def test_features_equal_those_of_qanta():
     vectors = json.loads(VECTORS.read_text(encoding="utf-8"))
     history = [[Guess(page, score) for page, score in step] for step in vectors["input"]]
     rows = features(history)
@@ -31,7 +31,7 @@ def test_features_are_those_of_qanta():
     np.testing.assert_allclose(rows, np.array(vectors["output"], np.float32), rtol=1e-6, atol=1e-8)
 
 
-def test_shape_is_what_its_table_says():
+def test_shape_equals_its_table():
     history = [[Guess("b", 2.0)], TEN, TEN[:1], [Guess("b", 5.0), Guess("a", 3.0)]]
     rows = shape(history).astype(np.float64)
     np.testing.assert_allclose(rows[:, 0], np.log([1, 2, 3, 4]), rtol=1e-6)
@@ -62,11 +62,11 @@ def test_shape_looks_five_and_fifteen_steps_back():
         ([], (-np.inf, -np.inf, -np.inf)),
         ([Guess("a", 3.0)], (-np.inf, 3.0, -np.inf)),
         (TEN, (4 / 13, 4.0, 3.0)),
-        ([Guess(str(i), 1.0) for i in range(50)], (0.1, 1.0, 0.0)),  # the share is of the best ten
+        ([Guess(str(i), 1.0) for i in range(50)], (0.1, 1.0, 0.0)),  # the share is computed over the ten best guesses
         ([Guess(str(i), 0.0) for i in range(10)], (0.0, 0.0, 0.0)),
     ],
 )
-def test_signals_stand_for_nothing_where_they_mean_nothing(guesses, expected):
+def test_undefined_signals_are_neutral(guesses, expected):
     assert signals(guesses) == expected
 
 
@@ -74,13 +74,13 @@ def test_signals_stand_for_nothing_where_they_mean_nothing(guesses, expected):
 
 
 @pytest.mark.parametrize(("signal", "value"), [("share", 4 / 13), ("score", 4.0), ("margin", 3.0)])
-def test_a_threshold_is_reached_by_its_signal(signal, value):
+def test_threshold_buzzes_at_its_signal(signal, value):
     for threshold, buzz in ((value, True), (value + 0.1, False)):
         assert ThresholdBuzzer(threshold, signal).decide([[], TEN]) == [Buzz(0.0, False), Buzz(value, buzz)]
-    assert not ThresholdBuzzer(0.1, "share").decide([TEN[:3]])[0].buzz  # of fewer than ten
+    assert not ThresholdBuzzer(0.1, "share").decide([TEN[:3]])[0].buzz  # fewer than ten guesses
 
 
-def test_a_tuned_threshold_comes_back(tmp_path):
+def test_tuned_threshold_is_restored(tmp_path):
     ThresholdBuzzer(7.5, "margin").save(tmp_path, "bm25")
     buzzer = build(ThresholdConfig(model=str(tmp_path)))
     assert (buzzer.threshold, buzzer.signal, buzzer.trained_for) == (7.5, "margin", "bm25")
@@ -89,7 +89,7 @@ def test_a_tuned_threshold_comes_back(tmp_path):
     assert build(ThresholdConfig(threshold=40.0, signal="score")).threshold == 40.0
 
 
-def test_oracle_buzzes_where_the_top_guess_is_right():
+def test_oracle_buzzes_at_a_correct_top_guess():
     history = [[], [Guess("Lima", 1.0)], [Guess("Oslo", 2.0), Guess("Lima", 1.0)], [Guess("lima", 1.0)]]
     oracle = OracleBuzzer()
     assert oracle.oracle
@@ -97,13 +97,13 @@ def test_oracle_buzzes_where_the_top_guess_is_right():
     refused(ConfigError, "needs the answer", oracle.decide, history)
 
 
-# ------------------------------------------------------------------------------------------------------ learnt
+# --------------------------------------------------------------------------------------------- trained buzzers
 
 NETWORKS = {"logistic": LOGISTIC, "mlp": MLP, "gru": RECURRENT, "lstm": RECURRENT}
 
 
 def make(name: str, features: str = "all", threshold: float = 0.5) -> LearntBuzzer:
-    """A buzzer with random tensors, three units if it has any."""
+    """Return a buzzer with random tensors and three hidden units, if it has hidden units."""
     rng, width = np.random.default_rng(0), learnt.WIDTHS[features]
     network = StateNetwork(width, 3, name, 0.0, False) if name in GATES else StepNetwork(width, 3 * (name == "mlp"))
     shapes = {key: tuple(tensor.shape) for key, tensor in network.state_dict().items()}
@@ -125,7 +125,7 @@ def history(steps: int = 40) -> list[list[Guess]]:
 
 @pytest.mark.parametrize("features", learnt.WIDTHS)
 @pytest.mark.parametrize("name", NETWORKS)
-def test_a_step_does_not_depend_on_later_steps(name, features):
+def test_step_does_not_depend_on_later_steps(name, features):
     buzzer, steps = make(name, features, threshold=0.0), history()
     whole = buzzer.decide(steps)
     assert len({buzz.score for buzz in whole}) > 20
@@ -134,7 +134,7 @@ def test_a_step_does_not_depend_on_later_steps(name, features):
         assert buzzer.decide(steps[:end]) == whole[:end]
 
 
-def test_mlp_is_one_hidden_layer_and_its_calibration():
+def test_mlp_is_one_hidden_layer_and_calibration():
     buzzer = make("mlp", "qanta")
     t = {name: array.astype(np.float64) for name, array in buzzer.tensors.items()}
     row = np.array([1e9, -1e9, *np.linspace(-1, 1, N_FEATURES - 2)])  # within eight deviations
@@ -146,7 +146,7 @@ def test_mlp_is_one_hidden_layer_and_its_calibration():
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_files_come_back_and_broken_ones_are_refused(name, tmp_path):
+def test_files_round_trip_and_damage_is_refused(name, tmp_path):
     buzzer, network = make(name), NETWORKS[name]
     buzzer.save(tmp_path)
     again = learnt.load(network, tmp_path)
@@ -157,7 +157,7 @@ def test_files_come_back_and_broken_ones_are_refused(name, tmp_path):
     refused(DataError, f"not a {network.kind} buzzer", learnt.load, network, tmp_path)
 
 
-def test_the_end_rule_chooses_the_threshold(tmp_path):
+def test_end_rule_selects_the_threshold(tmp_path):
     plain = make("mlp")
     card = replace(plain.card, end="answer", thresholds={"answer": 0.5, "silent": 0.3})
     LearntBuzzer(plain.network, plain.tensors, card).save(tmp_path)

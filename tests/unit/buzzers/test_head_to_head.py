@@ -1,4 +1,4 @@
-"""The system against recorded opponents: the points, the counting of words, the questions left out."""
+"""The system against recorded opponents: points, word counts and excluded questions."""
 
 import csv
 import json
@@ -26,7 +26,7 @@ def opponents(*heard_right: tuple[int, bool]) -> h2h.Opponents:
 
 
 def as_published(play: h2h.Play, heard: int, right: bool) -> int:
-    """The score of one record in Pinafore/qb, qanta/buzzer/eval.py: simulate_game."""
+    """Return the score of one record in Pinafore/qb, qanta/buzzer/eval.py: simulate_game."""
     if play.buzz < heard:
         return 10 if play.right else (-15 if right else -5)
     if right:
@@ -34,7 +34,7 @@ def as_published(play: h2h.Play, heard: int, right: bool) -> int:
     return 15 if play.right_at_end else 5
 
 
-def test_points_are_the_published_ones_everywhere() -> None:
+def test_points_equal_the_published_ones() -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):
         them = h2h.Opponents(rng.integers(1, 9, 6), rng.random(6) < 0.6)
@@ -47,7 +47,7 @@ def test_measures_of_a_question() -> None:
     play = h2h.Play(buzz=4, right=True, right_at_end=True, first_right=3)
     them = opponents((5, True), (9, False), (4, True), (2, False), (3, True))
     actual = {name: total / weight for name, (total, weight) in h2h.measures(play, them).items()}
-    # +10, +10, -10 (tie), +15, -10; the perfect buzzer answers at 3: loses only to the tie there
+    # +10, +10, -10 (tie), +15, -10; the perfect buzzer answers at 3 and loses only the tie there
     assert actual["points"] == pytest.approx(15 / 5)
     assert (actual["beaten"], actual["lost-to"], actual["neither"]) == pytest.approx((0.6, 0.4, 0.0))
     assert (actual["buzzes-first"], actual["right-when-first"], actual["beatable"]) == pytest.approx((0.4, 1.0, 0.8))
@@ -98,7 +98,7 @@ def training(path: Path, *texts: str) -> str:
     return str(path)
 
 
-def test_a_repeated_question_is_found(tmp_path: Path) -> None:
+def test_repeated_question_is_found(tmp_path: Path) -> None:
     asked = [question("a", [TEXT]), question("b", ["an entirely other text about some mountains of the far south"])]
     changed = TEXT.upper().replace(" AND ", ", and ") + " for ten points name this river"
     source = training(tmp_path / "t.jsonl", "nothing in common with any of them at all", changed)
@@ -115,7 +115,7 @@ def test_a_repeated_question_is_found(tmp_path: Path) -> None:
 
 
 def config(tmp_path: Path, **changes: Any) -> Path:
-    """Nine questions of ten or eleven words; q0 was trained on; q1 has no buzz."""
+    """Write a config of nine questions of ten or eleven words; q0 is a training question and q1 has no buzz."""
     questions = write_questions(tmp_path / "questions.jsonl", 9)
     texts = {q.id: q.text for q in datasets.load_questions(str(questions))}
     rows = [(id, word, len(text.split()), word % 2 == 0) for id, text in texts.items() for word in (3, 8) if id != "q1"]
@@ -128,7 +128,7 @@ def config(tmp_path: Path, **changes: Any) -> Path:
     return path
 
 
-def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_head_to_head_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     h2h.main(config(tmp_path), tmp_path / "runs")
     printed = capsys.readouterr()
     text = (tmp_path / "runs" / "mine" / "head_to_head.csv").read_text()
@@ -139,7 +139,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "7 of 9 questions, 14 opponents; 1 without a recorded buzz, 1 in the training data" in printed.err
     assert values["beaten"] + values["lost-to"] + values["neither"] == pytest.approx(1, abs=1e-5)
     assert values["points"] == pytest.approx(sum(v * values[f"{v:+d}"] for v in h2h.POINTS), abs=1e-4)
-    # 4 of 7 answers (Spain, France) are named in word 8 of 9, the third never; opponents hear 4 and 9 words
+    # 4 of 7 answers (Spain, France) appear in word 8 of 9, the third never; opponents hear 4 and 9 words
     assert values["accuracy"] == pytest.approx(4 / 7, abs=1e-5)
     assert "ew" in values and values["beatable"] >= values["beaten"]
     assert (tmp_path / "runs" / "mine" / "left_out.csv").read_text().splitlines()[1].split(",")[0] == "q0"

@@ -1,4 +1,4 @@
-"""Right answers case by case: the strict rule, and as Quizbowl matches them, which takes never fewer."""
+"""Correct answers by the strict rule and by Quizbowl's rule, which accepts at least as many."""
 
 import pytest
 from hypothesis import example, given
@@ -13,14 +13,14 @@ RULE = Accepted(
     shared=frozenset({"spin", "symphony no 5"}),
     name="made",
 )
-STRICT = [  # the same answer by both rules
+STRICT = [  # equal under both rules
     ("Texas annexation", " Texas_annexation"),
     ("Emily Brontë", "Emily Bronte\u0308"),  # composed and decomposed
     ("STRASSE", "Straße"),
-    ("Spin (physics)", "spin (Physics)"),  # however many share the bare form
+    ("Spin (physics)", "spin (Physics)"),  # regardless of how many titles share the bare form
 ]
-ACCEPTED = [  # as Quizbowl matches them only
-    ("Wislawa Szymborska", "Wisława_Szymborska"),  # letters that no decomposition takes apart
+ACCEPTED = [  # accepted only by Quizbowl's rule
+    ("Wislawa Szymborska", "Wisława_Szymborska"),  # letters without a decomposition
     ("H.G. Wells", "H. G. Wells"),
     ("A Midsummer Nights Dream", "A Midsummer Night’s Dream"),
     ("Crime & Punishment", "Crime and Punishment"),
@@ -35,13 +35,13 @@ ACCEPTED = [  # as Quizbowl matches them only
     ("Retinol", "Vitamin A"),
 ]
 REFUSED = [
-    ("Momentum", "Linear Momentum"),  # one page for another goes one way
+    ("Momentum", "Linear Momentum"),  # one-directional alias
     ("Spins", "Spin (physics)"),  # two pages share the form
     ("Symphony No. 5 (Mahler)", "Symphony No. 5 (Beethoven)"),
     ("a", "Alaska"),
     ("", "Alaska"),
     ("_", " "),
-    ("()", "(film)"),  # nothing is left of either
+    ("()", "(film)"),  # both are empty after normalisation
 ]
 CASES = [(*p, True, True) for p in STRICT] + [(*p, False, True) for p in ACCEPTED]
 
@@ -51,7 +51,7 @@ def test_two_rules(guess, page, strict, accepted):
     assert is_right(guess, page) == is_right(page, guess) == strict and RULE.is_right(guess, page) == accepted
 
 
-def test_the_forms_of_a_title():
+def test_forms_of_a_title():
     aliases = {"Holland": "Netherlands"}
     assert resolve("HOLLAND", aliases) == "Netherlands" and resolve("New_Holland ", aliases) == "New Holland"
     assert spelling("The Žižek_(film) &  U.S.A.") == "the zizek (film) and u s a"
@@ -61,8 +61,8 @@ def test_the_forms_of_a_title():
 
 
 @given(st.text(max_size=12), st.text(max_size=12))
-@example("\u33d7", "\uff3f")  # made of capitals, made of an underscore
-def test_what_is_strictly_right_is_accepted_and_forms_are_idempotent(guess, page):
+@example("\u33d7", "\uff3f")  # a compatibility character of capitals, and one of an underscore
+def test_strict_implies_accepted_forms_are_idempotent(guess, page):
     assert is_right(guess, page) == is_right(page, guess) and is_right(guess, guess) == bool(canonical(guess))
     assert RULE.is_right(guess, page) or not is_right(guess, page)
     assert RULE.is_right(guess, guess) == is_right(guess, guess)

@@ -1,4 +1,4 @@
-"""The house as ARCHITECTURE.md draws it, read from the source text and from a fresh interpreter."""
+"""The layers of ARCHITECTURE.md, checked in the source text and in a fresh interpreter."""
 
 import ast
 import gc
@@ -15,21 +15,21 @@ import pytest
 from sqa.core.paths import ROOT
 
 PACKAGES = ("sqa", "smt", "guessers", "buzzers", "experiments")  # the core
-SERVICES = "sqa_services"  # the other distribution, in services/
+SERVICES = "sqa_services"  # the distribution in services/
 HEAVY = {"torch", "transformers", "tensorflow", "numba"}
-OF_TRAININGS = {"sqa.training.checkpoints", "sqa.training.trainer"}  # what all trainings share; nothing else imports it
-KERNELS = {"sqa.diagnose.hmm_kernel"}  # compiled loops, imported when they are first run
+OF_TRAININGS = {"sqa.training.checkpoints", "sqa.training.trainer"}  # shared by all trainings and imported only by them
+KERNELS = {"sqa.diagnose.hmm_kernel"}  # compiled loops, imported at first use
 LOADERS = {"sqa.files.devices", "sqa.files.pretrained"}  # torch or transformers, imported when a model is loaded
 MODULES_PER_FOLDER = 15
 LINES_PER_FUNCTION = 60
 CONFIGS = 30
-SKIPPED = 8  # modules with a table that the formatter leaves as it is
-MODULES_OF_A_RUN, LINES_OF_A_RUN = 47, 6250  # of ours, that README's first example loads
+SKIPPED = 8  # modules with a table that the formatter leaves unchanged
+MODULES_OF_A_RUN, LINES_OF_A_RUN = 47, 6250  # of this project, loaded by README's first example
 
 SERVER = {"sqa_services.net"}
-# what parts may build on
+# allowed dependencies of parts
 SQA = {f"sqa.{room}" for room in "core results data files metrics net pipeline diagnose training".split()}
-# room -> the rooms that it may import, besides itself; `sqa` alone is the package's __init__ with its version
+# folder -> the folders that it may import besides itself; `sqa` alone is the package's __init__ with its version
 ARROWS: dict[str, set[str]] = {
     "sqa": set(),
     "sqa.__main__": {"sqa", "sqa.cli"},
@@ -76,17 +76,17 @@ CORE = {room for room in ARROWS if not room.startswith(SERVICES)}
 ARROWS["experiments"] = CORE - {"sqa.cli"}
 ARROWS["sqa_services.bench"] = CORE | {"experiments", "sqa_services.simuleval", "sqa_services.protocols"}
 ARROWS["sqa_services.cli"] = {*ARROWS} - {"experiments"}
-# What a room may name in a string besides, as "module:attribute" or "package.module": it is imported when it is called.
+# Modules that a folder may name in a string ("module:attribute" or "package.module"), imported when called.
 NAMED: dict[str, set[str]] = {
-    "sqa": {"sqa.api"},  # its face
+    "sqa": {"sqa.api"},  # the public interface
     "sqa.cli": {*CORE, "experiments"},
 }
-REGISTRIES = {"sqa.core.registry": {*CORE}, "sqa_services.parts": {*ARROWS}}  # modules that name what parts are
+REGISTRIES = {"sqa.core.registry": {*CORE}, "sqa_services.parts": {*ARROWS}}  # modules that register the parts
 
 
 @cache
 def modules() -> dict[str, Path]:
-    """Dotted name -> file."""
+    """Map the dotted module name to its file."""
     paths = {}
     for package in (*(ROOT / name for name in PACKAGES), ROOT / "services" / SERVICES):
         for path in sorted(package.rglob("*.py")):
@@ -102,7 +102,9 @@ def parsed(path: Path) -> ast.Module:
 
 @pytest.fixture(autouse=True, scope="module")
 def trees_are_no_garbage() -> Iterator[None]:
-    """Millions of nodes, which the garbage collector would look through again and again, here and in later files."""
+    """Freeze the millions of nodes, which the garbage collector would otherwise scan repeatedly in later tests,
+    too.
+    """
     gc.disable()
     yield
     parsed.cache_clear()
@@ -110,7 +112,7 @@ def trees_are_no_garbage() -> Iterator[None]:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Every module a file imports, at its top or inside a function, and every name it takes from one."""
+    """Yield every module that a file imports at its top or inside a function, and every imported name."""
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -122,7 +124,7 @@ def imported(path: Path) -> Iterator[str]:
 
 @cache
 def imports(name: str) -> frozenset[str]:
-    """The modules of ours that a module imports; `from package import module` is an import of the module alone."""
+    """Return our modules that a module imports; `from package import module` imports only the module."""
     imported_modules = {other for other in imported(modules()[name]) if other in modules()}
     faces = {other for other in imported_modules if modules()[other].name == "__init__.py"}
     for node in ast.walk(parsed(modules()[name])):
@@ -135,7 +137,9 @@ def imports(name: str) -> frozenset[str]:
 
 @cache
 def strings(name: str) -> frozenset[str]:
-    """The modules of ours that strings of a module name: "module:attribute", "package.module"; docstrings are prose."""
+    """Return our modules that a module's strings name ("module:attribute", "package.module"), except in
+    docstrings.
+    """
     tree = parsed(modules()[name])
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in prose)
@@ -144,29 +148,29 @@ def strings(name: str) -> frozenset[str]:
 
 
 def room(name: str) -> str:
-    """The room of a module: two steps of its name where there is such a room, else one."""
+    """Return the folder of a module: the first two parts of its name if such a folder exists, else the first."""
     short = ".".join(name.split(".")[:2])
     return short if short in ARROWS else name.partition(".")[0]
 
 
-def test_arrows_point_inwards() -> None:
+def test_imports_follow_the_layers() -> None:
     wrong = []
     for name in modules():
         allowed = ARROWS[room(name)] | {room(name)}
         named = allowed | NAMED.get(room(name), set()) | REGISTRIES.get(name, set())
         wrong += [f"{name} imports {other}" for other in imports(name) if room(other) not in allowed]
         wrong += [f"{name} names {other} in a string" for other in strings(name) if room(other) not in named]
-    assert not wrong  # ARROWS and NAMED say what a room may
+    assert not wrong  # ARROWS and NAMED list the allowed imports
 
 
-def test_every_room_is_known() -> None:
-    """A new folder belongs in ARROWS and in ARCHITECTURE.md."""
+def test_every_folder_is_documented() -> None:
+    """Every folder is listed in ARROWS and in ARCHITECTURE.md."""
     inner = {name for name, path in modules().items() if "." in name and path.name == "__init__.py"}
     folders = {".".join(name.split(".")[:2]) for name in inner if not name.startswith("experiments")}
     assert not folders - ARROWS.keys()
 
 
-def test_the_core_knows_no_concrete_model() -> None:
+def test_core_names_no_concrete_model() -> None:
     for name in modules():
         if name.startswith("sqa.") or name == "sqa":
             roots = {other.partition(".")[0] for other in imported(modules()[name])}
@@ -175,8 +179,8 @@ def test_the_core_knows_no_concrete_model() -> None:
             assert not imports(name) & OF_TRAININGS or name in OF_TRAININGS, name
 
 
-def test_there_is_no_import_circle() -> None:
-    """Not even by imports inside functions or for types alone."""
+def test_there_is_no_import_cycle() -> None:
+    """Imports inside functions and for types only count, too."""
     done: set[str] = set()
 
     def walk(name: str, way: tuple[str, ...]) -> None:
@@ -190,10 +194,10 @@ def test_there_is_no_import_circle() -> None:
         walk(name, ())
 
 
-def test_no_underscore_name_is_taken_from_another_module() -> None:
+def test_no_private_name_is_imported() -> None:
     taken = []
     for name, path in modules().items():
-        ours = set()  # local names that stand for modules of ours
+        ours = set()  # local names of our modules
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in (*PACKAGES, SERVICES):
                 taken += [f"{name}: {node.module}.{a.name}" for a in node.names if private(a.name)]
@@ -225,7 +229,7 @@ def test_folders_functions_and_configs_are_small() -> None:
 
 
 def tracked(pattern: str) -> list[Path]:
-    """Files that git knows; without git (an unpacked archive) those that lie there."""
+    """Return the files that git tracks, or in an unpacked archive all existing files."""
     listed = subprocess.run(["git", "ls-files", "--", pattern], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode == 0:
         return [Path(line) for line in listed.stdout.splitlines() if (ROOT / line).is_file()]
@@ -249,8 +253,8 @@ def test_importing_the_core_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize(("module", "packages"), [("sqa", {"sqa"}), ("sqa.cli", {"sqa", "typer"})])
-def test_importing_loads_no_other_package(module: str, packages: set[str]) -> None:
-    """Beside Python's own, and what typer needs."""
+def test_import_loads_no_other_package(module: str, packages: set[str]) -> None:
+    """Exceptions are the standard library and the dependencies of typer."""
     code = f"import sys; before = {{*sys.modules}}; import {module}; print(*{{*sys.modules}} - before)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
@@ -258,8 +262,8 @@ def test_importing_loads_no_other_package(module: str, packages: set[str]) -> No
     assert loaded <= allowed and packages <= loaded
 
 
-def test_a_log_scored_by_expected_wins_loads_a_small_part_of_the_house(tmp_path: Path) -> None:
-    """What somebody must read who follows README's first example from the command to its numbers."""
+def test_first_example_loads_few_modules(tmp_path: Path) -> None:
+    """Limit the code that a reader of README's first example must read from the command to its numbers."""
     code = (
         "import sys; from sqa.cli import main\n"
         "sys.argv[1:] = ['run', 'docs/example/mine.yaml', '--runs', sys.argv[1]]\n"

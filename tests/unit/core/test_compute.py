@@ -1,4 +1,4 @@
-"""Thread counts that the program sets itself, and bars that move."""
+"""Thread counts and progress bars."""
 
 import subprocess
 import sys
@@ -14,14 +14,14 @@ from sqa.core.paths import ROOT
 from sqa.core.registry import BUZZERS, GUESSERS, QUALITY, TRANSLATORS
 
 
-def test_small_models_get_one_thread_large_ones_all_and_a_user_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thread_count_fits_the_model_unless_user_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setattr(compute, "usable", lambda: 6)
     environment = {"OPENBLAS_NUM_THREADS": "5"}
     assert set_for(["waitk", "bm25", "mlp"], environment) == 1
     assert [environment[variable] for variable in VARIABLES] == ["1", "5", "1"]
     for large in ("causal-lm", "mine.py:build"):
-        assert set_for(["waitk", large], environment) == 6  # what was set here may be set anew
+        assert set_for(["waitk", large], environment) == 6  # a value set by the program may change
     assert environment["OMP_NUM_THREADS"] == "6" and environment["OPENBLAS_NUM_THREADS"] == "5"
     given = {"OMP_NUM_THREADS": "3"}
     assert set_for(["waitk"], given) is None and given == {"OMP_NUM_THREADS": "3"}
@@ -43,7 +43,7 @@ def test_parts_of_a_config_are_named(config: dict[str, object], names: set[str])
     assert set(part_names(config)) == names
 
 
-def test_a_share_of_the_processors_counts(tmp_path: Path) -> None:
+def test_processor_share_limits_the_threads(tmp_path: Path) -> None:
     quota = tmp_path / "cpu.max"
     quota.write_text("100000 100000\n")
     assert usable(quota) == 1
@@ -52,7 +52,7 @@ def test_a_share_of_the_processors_counts(tmp_path: Path) -> None:
         assert usable(quota) == usable(tmp_path / "none") >= 1
 
 
-def test_a_run_sets_them_before_numpy_is_loaded(tmp_path: Path) -> None:
+def test_run_sets_threads_before_loading_numpy(tmp_path: Path) -> None:
     code = (
         f"import os, sys; sys.argv = ['sqa', 'run', '{ROOT}/docs/example/mine.yaml', 'limit=0']\n"
         "from sqa.cli import main\n"
@@ -66,7 +66,7 @@ def test_a_run_sets_them_before_numpy_is_loaded(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.integers(1, 90), max_size=60), st.integers(1, 300))
-def test_buckets_hold_every_row_once_and_as_many_as_asked(lengths: list[int], tokens: int) -> None:
+def test_buckets_hold_each_row_once_at_requested_size(lengths: list[int], tokens: int) -> None:
     groups = list(buckets(lengths, tokens))
     assert sorted(i for group in groups for i in group) == list(range(len(lengths)))
     longest = [max(lengths[i] for i in group) for group in groups]

@@ -1,4 +1,4 @@
-"""The device and the element type of a part with weights."""
+"""Device and dtype of parts with weights."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ def config_with(device: str, dtype: str, arithmetic: Arithmetic) -> SimpleNamesp
         ),
     ],
 )
-def test_the_element_type_fits_the_processor(arithmetic, dtype, fast, taken, warning, monkeypatch, capsys):
+def test_dtype_fits_the_processor(arithmetic, dtype, fast, taken, warning, monkeypatch, capsys):
     devices._warn.cache_clear()
     monkeypatch.setattr(devices, "is_fast", lambda dtype, device: dtype in {"float32", *fast})
     for _ in range(2):
@@ -44,7 +44,7 @@ def test_the_element_type_fits_the_processor(arithmetic, dtype, fast, taken, war
     assert (warning in said and said.count("\n") == 1) if warning else not said
 
 
-def test_a_missing_device_is_refused(monkeypatch):
+def test_missing_device_is_refused(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
     assert place(config_with("auto", "float32", Arithmetic())).device == "cpu"

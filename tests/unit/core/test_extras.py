@@ -1,4 +1,4 @@
-"""Every extra of the project can be installed, alone and all together; whatever lacks one says so in the same words."""
+"""Every extra installs alone and with all others, and every missing extra is reported in the same words."""
 
 import json
 import os
@@ -17,12 +17,12 @@ from sqa.core.packages import BELOW, INSTALLED_BY, install_command, lacking
 ROOT = Path(__file__).resolve().parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-# of three environments: the versions of packages that an extra names
+# package versions that an extra names, in three environments
 LABS = json.loads((ROOT / "tests" / "golden" / "lab_environments.json").read_text(encoding="utf-8"))
 SERVICES = tomllib.loads((ROOT / "services" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PACKED = ROOT / "data" / "models" / "pbmt-es-en" / "phrases.tsv.zst"
 FOR_TESTS = {"all", "browser", "ci", "docs", "test"}
-PINNED = {"bleurt", "comet", "simul"}  # their packages need transformers 4, numpy 1 or one tqdm
+PINNED = {"bleurt", "comet", "simul"}  # extras that need transformers 4, numpy 1 or a fixed tqdm
 
 
 def test_all_names_every_extra_that_keeps_versions() -> None:
@@ -37,8 +37,8 @@ def test_both_distributions_have_one_version() -> None:
 
 
 @pytest.mark.parametrize("lab", LABS)
-def test_a_lab_keeps_the_versions_that_it_has(lab: str) -> None:
-    """BLEURT's package needs transformers 4, COMET's numpy 1, too (which only that package says)."""
+def test_extras_keep_installed_versions(lab: str) -> None:
+    """BLEURT needs transformers 4; COMET also needs numpy 1, which only its package states."""
     python, versions = LABS[lab]["python"], LABS[lab]["versions"]
     asked = {"core": PROJECT["dependencies"], "services": SERVICES["dependencies"]} | EXTRAS
     refused = set()
@@ -62,9 +62,9 @@ def test_extra_resolves(extra: str) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-# --------------------------------------------------------------------------------------------- a package is missing
+# ------------------------------------------------------------------------------------------------- missing packages
 
-PARTS = {  # config -> what stands in it beside the questions
+PARTS = {  # config -> its keys besides the questions
     "ctranslate": "translator: {name: ctranslate2, folder: x}",
     "pretrained": "translator: {name: pretrained, model: .}",
     "hub": "translator: {name: pretrained, model: some/where}",
@@ -87,7 +87,7 @@ RUNS = "--runs FOLDER/runs"
 SWEEP = f"sweep FOLDER/waitk.yaml k=3,6 {RUNS}"
 BOARD = "board --board FOLDER/board"
 
-# each package that is missing | what is called | what is to be installed
+# missing package | call | package to install
 TABLE = f"""
 babel | train smt configs/smt_es_en.yaml:first --runs FOLDER/PACKAGE | sqa[train]
 fastapi sqlalchemy uvicorn | {BOARD} serve | sqa[services]
@@ -129,7 +129,7 @@ CASES = [
     for package in packages.split()
 ]
 
-# Each command in a fork of one process that has loaded what most of them load, which takes some seconds.
+# Fork each command from one process with the common imports, which take some seconds.
 CHILD = """
 import json, os, sys, torch, sqa.api, sqa.cli, sqa.pipeline.engine
 from pathlib import Path
@@ -158,7 +158,7 @@ for package, command in json.load(open(sys.argv[1])):
 
 @pytest.fixture(scope="module")
 def output(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What each case said, and how it ended."""
+    """Return the output and the exit status of each case."""
     folder = tmp_path_factory.mktemp("extras")
     for name, part in PARTS.items():
         text = f"dataset: {{name: mini-es, limit: 1}}\n{part}\n".replace("FOLDER", str(folder))
@@ -175,19 +175,19 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.mark.parametrize("index", range(len(CASES)), ids=[f"{package} {command}" for package, command, _ in CASES])
-def test_a_missing_package_is_told_in_one_line(output: list[str], index: int) -> None:
+def test_missing_package_is_reported_in_one_line(output: list[str], index: int) -> None:
     package, _, install = CASES[index]
     *lines, end = output[index].splitlines()
     expected = f" needs the Python package {package}: {install_command(install)}"
     matching = [line for line in lines if line.endswith(expected)]
-    if "not computed: " in matching[-1]:  # a metric is left out of the table, with the reason
+    if "not computed: " in matching[-1]:  # the table omits the metric and gives the reason
         assert end == "exit 0"
     else:
         assert matching == lines[-1:] and matching[0].startswith("sqa: ") and end == "exit 2"
     assert "Traceback" not in output[index]
 
 
-def test_no_extra_is_advised_that_leaves_the_package_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recommended_extra_contains_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     marked = {
         Requirement(text).name for extra in EXTRAS.values() for text in extra if "python_version < '3.13'" in text
     }
@@ -197,14 +197,14 @@ def test_no_extra_is_advised_that_leaves_the_package_out(monkeypatch: pytest.Mon
     assert str(lacking("bert_score", "it")).endswith("pip install 'sqa[metrics]'")
 
 
-def test_only_one_place_says_how_an_extra_is_installed() -> None:
+def test_one_function_words_the_install_advice() -> None:
     rooms = ("sqa", "smt", "guessers", "buzzers", "experiments", "services/sqa_services")
     texts = {path: path.read_text(encoding="utf-8") for room in rooms for path in (ROOT / room).rglob("*.py")}
     saying = [path.name for path, text in texts.items() if re.search(r"(pip )?install [^\n]{0,9}\[", text)]
     assert saying == ["packages.py"]
 
 
-def test_every_package_is_installed_by_the_extra_it_names() -> None:
+def test_recommended_extra_installs_the_package() -> None:
     names = {"comet": "unbabel-comet", "thot": "sil-thot", "huggingface_hub": "transformers"}
     for package, install in INSTALLED_BY.items():
         if install.startswith("sqa["):

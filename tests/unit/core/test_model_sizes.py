@@ -60,7 +60,7 @@ def broadcast(folder):
     assert "embedding.weight.scale" in tensors
 
 
-CASES = {  # a small model, what is done to it, its reader, what is said
+CASES = {  # a small model, its modification, its reader, the message
     "packed zeros": (small.counts, bomb, Index.load, "unpacks to more than"),
     "packed weights": (small.gru, lambda f: packed(f, PACKED_ZEROS), GruGuesser.load, "to more than 16 times"),
     "packed weights, no size": (

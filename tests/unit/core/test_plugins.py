@@ -1,4 +1,4 @@
-"""Plugins: loaded when they are needed, left out when they are broken, named when they are missing."""
+"""Plugins: loaded on demand, skipped if broken, named if missing."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from sqa.core.paths import ROOT
 
 
 def plugin(folder: Path, name: str, source: str) -> None:
-    """A package as pip leaves it, with one entry point."""
+    """Write a package with one entry point as pip installs it."""
     (folder / f"{name}_parts.py").write_text(f"from sqa.core.registry import *\n{source}", encoding="utf-8")
     metadata = folder / f"{name}-1.dist-info"
     metadata.mkdir()
@@ -28,22 +28,22 @@ def command(words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return python(f"import sys; sys.argv = {['sqa', *words.split()]}; from sqa.cli import main; main()", folder)
 
 
-def test_a_broken_plugin_is_left_out_with_one_line(tmp_path: Path) -> None:
+def test_broken_plugin_is_skipped_with_one_line(tmp_path: Path) -> None:
     plugin(tmp_path, "broken", "raise RuntimeError('two\\nlines')")
     plugin(tmp_path, "greedy", "GUESSERS.register('bm25', 'mine:build')")
     plugin(tmp_path, "good", "COMMANDS.register('greet', 'no_such_module:app')\nGUESSERS.register('bm25', KNOWN)")
     parts = tmp_path / "good_parts.py"
-    parts.write_text(parts.read_text().replace("KNOWN", "GUESSERS.entries['bm25']"), encoding="utf-8")  # the same again
+    parts.write_text(parts.read_text().replace("KNOWN", "GUESSERS.entries['bm25']"), encoding="utf-8")  # same entry
     shown = command("--help", tmp_path)
     assert shown.returncode == 0 and "\n  board " in shown.stdout and "greet" not in shown.stdout
     broken, greedy, good = shown.stderr.splitlines()
     assert broken == "sqa: the plugin broken (broken_parts) is left out: RuntimeError: two lines"
     assert "greedy" in greedy and "is registered already: guessers.retrieval.bm25:build" in greedy
     assert good == "sqa: command 'greet' needs the Python package no_such_module, which is not installed"
-    assert command("data list", tmp_path).stderr == ""  # nobody asked for a plugin
+    assert command("data list", tmp_path).stderr == ""  # the command needs no plugin
 
 
-def test_a_plugin_is_loaded_for_a_name_that_is_not_known(tmp_path: Path) -> None:
+def test_unknown_name_loads_the_plugin(tmp_path: Path) -> None:
     plugin(tmp_path, "mine", "GUESSERS.register('new', 'a:b')")
     code = (
         "import sys; from sqa.core.registry import GUESSERS; "
@@ -54,7 +54,7 @@ def test_a_plugin_is_loaded_for_a_name_that_is_not_known(tmp_path: Path) -> None
     assert (first, second) == ("guessers.retrieval.bm25:build False False", "a:b new")
 
 
-def test_without_any_plugin_the_core_works_and_what_services_would_bring_says_how_to_install_them(tmp_path: Path):
+def test_missing_services_parts_name_the_package(tmp_path: Path):
     (tmp_path / "own.yaml").write_text("dataset: mini-es\ntranslator: fixed\nmetrics: [bleu]\n", encoding="utf-8")
     parts = {
         "bench": "command 'bench'",
@@ -62,7 +62,7 @@ def test_without_any_plugin_the_core_works_and_what_services_would_bring_says_ho
         "run own.yaml quality=[{external:[cat]}]": "quality metric 'external'",
     }
     code = (
-        f"import importlib.metadata as m; m.entry_points = lambda **_: []\n"  # as without any plugin
+        f"import importlib.metadata as m; m.entry_points = lambda **_: []\n"  # as if no plugin were installed
         f"import sys; from sqa.cli import main\nfor words in {['--help', *parts]}:\n"
         "    sys.argv = ['sqa', *words.split()]\n"
         "    try: main()\n    except SystemExit as end: print(f'exit {end.code}', file=sys.stderr)"

@@ -1,4 +1,4 @@
-"""One matrix of readers and oddities: every reader of a user's file takes, or refuses, the same oddities."""
+"""Every reader of user files accepts or refuses the same unusual input."""
 
 import gzip
 import json
@@ -34,21 +34,21 @@ RECORDS = [
 
 
 def fixed(path: Path) -> list[list[Emission]]:
-    """The emissions of a file with a line for each question."""
+    """Return the emissions of a file with one line per question."""
     translator = FixedTranslator(FixedConfig(str(path), unit="question"))
     translator.check(QUESTIONS)
     return translator.translate_batch(QUESTIONS)
 
 
 def recorded(path: Path) -> list[list[Emission]]:
-    """The emissions of a log or a table."""
+    """Return the emissions of a log or a table."""
     translator = build(RecordedConfig(str(path)))
     translator.check(QUESTIONS)
     return translator.translate_batch(QUESTIONS)
 
 
 def submitted(path: Path) -> object:
-    """The rows of a submission."""
+    """Return the rows of a submission."""
     problems: list[str] = []
     rows = rows_of(records.lines(path), problems)
     if problems:
@@ -57,7 +57,7 @@ def submitted(path: Path) -> object:
 
 
 def buzzes(path: Path) -> object:
-    """The columns of a file of buzzes."""
+    """Return the columns of a file of buzzes."""
     loaded = load_buzzes(str(path))
     return loaded.question.tolist(), loaded.position.tolist(), loaded.words
 
@@ -72,7 +72,7 @@ LOG = [
     {"index": n, "prediction": "one twó", "delays": [1, 2], "prediction_length": 2, "source_length": 2} for n in (0, 1)
 ]
 ROWS = [{"question": f"q{n}", "step": 0, "token": "twó", "g": 1, "guess": "Perú", "buzz": False} for n in (1, 2)]
-READERS: dict[str, tuple[str, str, Callable[[Path], Any]]] = {  # file, what is in it, reader
+READERS: dict[str, tuple[str, str, Callable[[Path], Any]]] = {  # file, content, reader
     "questions": ("q.jsonl", as_lines(*RECORDS), lambda path: load_questions(str(path))),
     "texts": (
         "t.jsonl",
@@ -119,7 +119,7 @@ OF_LINES = tuple(name for name, (file, _, _) in READERS.items() if file.endswith
 
 
 def written(folder: Path, name: str, data: bytes, oddity: str = "") -> Path:
-    """A file of a reader with this content."""
+    """Write a reader's file with this content."""
     folder.mkdir(exist_ok=True)
     path = folder / (READERS[name][0] + {"gzip": ".gz", "zstd": ".zst"}.get(oddity, ""))
     path.write_bytes(data)
@@ -128,7 +128,7 @@ def written(folder: Path, name: str, data: bytes, oddity: str = "") -> Path:
 
 @pytest.mark.parametrize("oddity", TAKEN)
 @pytest.mark.parametrize("name", READERS)
-def test_oddities_that_change_nothing(tmp_path: Path, name: str, oddity: str) -> None:
+def test_harmless_variants_change_nothing(tmp_path: Path, name: str, oddity: str) -> None:
     _, content, read = READERS[name]
     plain = read(written(tmp_path / "plain", name, content.encode()))
     assert read(written(tmp_path / "odd", name, TAKEN[oddity](content.encode()), oddity)) == plain
@@ -136,7 +136,7 @@ def test_oddities_that_change_nothing(tmp_path: Path, name: str, oddity: str) ->
 
 @pytest.mark.parametrize("oddity", REFUSED)
 @pytest.mark.parametrize("name", READERS)
-def test_oddities_that_every_reader_refuses(tmp_path: Path, name: str, oddity: str) -> None:
+def test_every_reader_refuses_invalid_input(tmp_path: Path, name: str, oddity: str) -> None:
     _, content, read = READERS[name]
     change, message = REFUSED[oddity]
     path = written(tmp_path, name, change(content.encode()))
@@ -167,7 +167,7 @@ def test_unicode_separators_are_blanks_within_a_line(tmp_path: Path, name: str, 
 
 @pytest.mark.parametrize("value", ["7", "7.0"])
 @pytest.mark.parametrize("name", ["questions", "texts", "buzzes", "submission", "passages"])
-def test_identifiers_may_be_whole_numbers(tmp_path: Path, name: str, value: str) -> None:
+def test_identifiers_may_be_integers(tmp_path: Path, name: str, value: str) -> None:
     _, content, read = READERS[name]
     first = next(id for id in ("q1", "t1", "p1") if f'"{id}"' in content)
     as_text = read(written(tmp_path / "text", name, content.replace(f'"{first}"', '"7"').encode()))
@@ -176,7 +176,7 @@ def test_identifiers_may_be_whole_numbers(tmp_path: Path, name: str, value: str)
 
 
 @pytest.mark.parametrize("name", ["log", "submission"])
-def test_whole_numbers_may_be_written_as_floats(tmp_path: Path, name: str) -> None:
+def test_integers_may_be_written_as_floats(tmp_path: Path, name: str) -> None:
     _, content, read = READERS[name]
     plain = read(written(tmp_path / "plain", name, content.encode()))
     floats = content.replace("[1, 2]", "[1.0, 2.0]").replace('"g": 1', '"g": 1.0').replace('length": 2', 'length": 2e0')
@@ -186,7 +186,7 @@ def test_whole_numbers_may_be_written_as_floats(tmp_path: Path, name: str) -> No
 
 
 @pytest.mark.parametrize("oddity", ["byte order mark", "CRLF", "gzip", "zstd"])
-def test_a_list_of_questions_in_one_document(tmp_path: Path, oddity: str) -> None:
+def test_question_list_in_one_document(tmp_path: Path, oddity: str) -> None:
     plain, odd = tmp_path / "q.json", tmp_path / f"q.json{ {'gzip': '.gz', 'zstd': '.zst'}.get(oddity, '') }"
     data = json.dumps([*RECORDS, {**RECORDS[0], "id": 3.0}], indent=1).encode()
     plain.write_bytes(data)

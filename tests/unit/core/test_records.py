@@ -1,4 +1,4 @@
-"""One reader for what others wrote: formats, limits, and messages that name the place and fit a screen."""
+"""The shared reader of external files: formats, limits and error messages."""
 
 import ast
 import gzip
@@ -19,7 +19,7 @@ from sqa.data.human_buzzes import load_buzzes
 from sqa.files import records
 from sqa.metrics.latency_log import LogOptions, score
 
-OWN = {  # module -> why it may call the package's own reader
+OWN = {  # module -> reason for calling json directly
     "sqa/files/records.py": "the one reader",
     "sqa/core/packages.py": "what pip wrote about this distribution",
     "services/sqa_services/board/board.py": "its database's own columns",
@@ -34,7 +34,7 @@ OWN = {  # module -> why it may call the package's own reader
 
 
 def _reads_json(path: Path) -> bool:
-    """Whether a module calls json.load or json.loads on anything but what json.dumps just gave."""
+    """Return whether a module calls json.load or json.loads on anything except the result of json.dumps."""
     if "json.load" not in (text := path.read_text(encoding="utf-8")):
         return False
     calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
@@ -49,18 +49,18 @@ def test_no_other_module_reads_json() -> None:
     assert readers <= set(OWN), "use sqa.files.records, which has limits"
 
 
-def test_a_message_fits_a_screen() -> None:
-    """Long lines are cut in their middle, many lines at their end; a terminal is sent no control characters."""
+def test_message_fits_a_screen() -> None:
+    """Long lines are cut in the middle and long lists at the end; control characters are removed for a terminal."""
     error = ConfigError([f"key{i}: {'x' * 5000} end" for i in range(500)])
     lines = str(error).split("\n")
     assert len(lines) == 40 and lines[-1] == "and 461 more lines" and all(len(line) < 1200 for line in lines)
     assert lines[0].startswith("key0: xxx") and lines[0].endswith("xxx end") and "characters left out" in lines[0]
-    assert len(error.problems) == 500  # for programs nothing is cut
+    assert len(error.problems) == 500  # programs receive all problems
     assert str(DataError("a\x1b[2J\rb\tc\ud800")) == "a\\x1b[2J\\rb\tc\ud800"
     assert on_a_screen("plain\nlines") == "plain\nlines" and on_a_screen(str(error)) == str(error)
 
 
-def test_what_is_too_large_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_file_is_refused_before_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for suffix, pack in ((".zst", zstandard.compress), (".gz", gzip.compress)):
         bomb = tmp_path / f"bomb.jsonl{suffix}"
         bomb.write_bytes(pack(b" " * (80 << 20)))
@@ -132,7 +132,7 @@ READERS = {".json": records.json_document, ".jsonl": records.json_lines, ".tsv":
         ("a.txt", None, "cannot be read"),
     ],
 )
-def test_damaged_files(tmp_path: Path, name: str, data: bytes | None, message: str) -> None:
+def test_damaged_files_are_refused(tmp_path: Path, name: str, data: bytes | None, message: str) -> None:
     path = tmp_path / name
     if data is not None:
         path.write_bytes(data)
@@ -140,7 +140,7 @@ def test_damaged_files(tmp_path: Path, name: str, data: bytes | None, message: s
     refused(DataError, message, lambda: list(reader(path)))
 
 
-def test_buzzes_with_odd_values(tmp_path: Path) -> None:
+def test_invalid_buzzes_are_refused(tmp_path: Path) -> None:
     good = {"qid": "q", "correct": True, "rel_pos": 0.5, "word_index": 1, "n_words": 2, "game": 1, "tournament": "t"}
     path = tmp_path / "b.jsonl"
     for key, value in {"game": [1], "tournament": {}, "word_index": 10**10, "n_words": 2.5}.items():

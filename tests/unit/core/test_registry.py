@@ -1,4 +1,4 @@
-"""Names resolve lazily, to build functions whose annotation names a config class."""
+"""Names resolve lazily to build functions whose annotation names a config class."""
 
 from dataclasses import fields, is_dataclass
 
@@ -18,24 +18,24 @@ ALL = [(registry, name) for registry in (TRANSLATORS, GUESSERS, BUZZERS) for nam
 def test_every_registered_component_has_a_frozen_config(registry: Registry, name: str) -> None:
     cls = registry.config_class(name)
     assert is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    assert "name" not in {f.name for f in fields(cls)}  # the run config's own key
+    assert "name" not in {f.name for f in fields(cls)}  # reserved key of the run config
 
 
-def test_an_unknown_name_gets_the_nearest_and_a_missing_package_is_named() -> None:
+def test_unknown_name_suggests_the_nearest_or_package() -> None:
     refused(ConfigError, "'bm52', did you mean 'bm25'; known: bert, bm25, e5, ", GUESSERS.target, "bm52")
     assert did_you_mean("zzz", ["waitk", "fixed"]) == ""
     registry = Registry("translator", {"x": "package_that_is_not_there.module:build"})
     refused(ConfigError, "translator 'x' needs the Python package package_that_is_not_there,", registry.resolve, "x")
 
 
-def test_your_own_component_is_its_own_entry() -> None:
+def test_own_component_is_its_own_entry() -> None:
     own_class = TRANSLATORS.config_class("doubles:build_translator")
     assert own_class.__qualname__ == "EchoConfig" and own_class is TRANSLATORS.config_class("doubles:build_translator")
     built = TRANSLATORS.build("doubles:build_translator", own_class(k=3))
     assert list(built.translate(iter("a b c d".split()))) == ["a", "b", "c", "d"] and built.own_part.config.k == 3
 
 
-def test_a_file_beside_the_config_comes_before_one_in_the_current_folder(tmp_path, monkeypatch):
+def test_file_beside_the_config_has_priority(tmp_path, monkeypatch):
     config, current = tmp_path / "config", tmp_path / "current"
     for folder in (config, current):
         folder.mkdir()
@@ -55,7 +55,7 @@ def test_a_file_beside_the_config_comes_before_one_in_the_current_folder(tmp_pat
         ("class build:\n    translate = 0", ""),
     ],
 )
-def test_what_a_part_of_your_own_lacks_is_named(tmp_path, monkeypatch, capsys, source, expected):
+def test_missing_attribute_of_an_own_part_is_named(tmp_path, monkeypatch, capsys, source, expected):
     (tmp_path / "mine.py").write_text(f"{source}\n", encoding="utf-8")
     (tmp_path / "words.py").touch()
     monkeypatch.chdir(tmp_path)
@@ -71,7 +71,7 @@ def test_store_keys_outlive_a_move_of_the_code() -> None:
 
 
 @pytest.mark.parametrize("name", ["os:environ", "os:path", "os:getcwd", "builtins:dict", ":x", "..:x"])
-def test_what_is_no_build_function_is_refused_and_never_shown(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_build_function_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_SECRET", "hunter2")
     with pytest.raises(ConfigError) as raised:
         TRANSLATORS.config_class(name)

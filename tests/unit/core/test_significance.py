@@ -1,4 +1,4 @@
-"""Intervals and p-values: closed forms, scipy's, determinism."""
+"""Intervals and p-values: closed forms, scipy's values, determinism."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from sqa.metrics import build
 [ACCURACY, BLEU, DAL] = build(["accuracy", "bleu", "dal"])
 
 
-def test_many_metrics_give_what_each_gives_alone():
+def test_joint_metrics_equal_single_metrics():
     rng = np.random.default_rng(5)
     first, second = means(rng.random(40)), np.column_stack([rng.random((40, 2)) + 1, np.zeros(40)])
     together = bootstrap_many([first, second], [ACCURACY, DAL])
@@ -21,15 +21,15 @@ def test_many_metrics_give_what_each_gives_alone():
         assert (got.value, got.low, got.high) == pytest.approx((alone.value, alone.low, alone.high), rel=1e-12)
 
 
-def test_undefined_resamples_are_left_out():
-    stats = np.array([[3.0, 1, 0], [0, 0, 1]])  # one question of two has no latency
+def test_undefined_resamples_are_excluded():
+    stats = np.array([[3.0, 1, 0], [0, 0, 1]])  # one of two questions has no latency
     interval = bootstrap(stats, DAL, n_resamples=1000)
     assert interval.value == interval.low == interval.high == 3
     refused(NotComputable, "dal", bootstrap, stats[1:], DAL)
 
 
-def test_bca_is_scipys_on_the_same_resamples():
-    """scipy.stats.bootstrap, method BCa, of a skewed mean and of a ratio of sums."""
+def test_bca_equals_scipy_on_the_same_resamples():
+    """scipy.stats.bootstrap with method BCa, for a skewed mean and a ratio of sums."""
     rng = np.random.default_rng(11)
     wins, words = (rng.random(60) < 0.1) * rng.random(60), rng.lognormal(size=60)
 
@@ -41,11 +41,11 @@ def test_bca_is_scipys_on_the_same_resamples():
         without = ACCURACY.score_many(stats.sum(axis=0) - stats)
         low, high = bca(ACCURACY.score(stats.sum(axis=0)), theirs.bootstrap_distribution, without)
         assert (low, high) == pytest.approx(tuple(theirs.confidence_interval), rel=1e-3)
-        ours = bootstrap(stats, ACCURACY, n_resamples=20000)  # of other resamples
+        ours = bootstrap(stats, ACCURACY, n_resamples=20000)  # with other resamples
         assert (ours.low, ours.high) == pytest.approx((low, high), abs=0.03 * (high - low))
 
 
-def test_the_interval_of_bleu_is_bca_with_each_question_left_out():
+def test_bleu_interval_is_bca_with_jackknife():
     counts = np.random.default_rng(12).integers(1, 9, size=(12, 4))
     stats = np.column_stack([counts.sum(1) + 9, counts.sum(1) + 9, counts, counts + 5, np.ones(12)]).astype(float)
     without = np.array([BLEU.score(np.delete(stats, i, axis=0).sum(axis=0)) for i in range(12)])
@@ -54,17 +54,17 @@ def test_the_interval_of_bleu_is_bca_with_each_question_left_out():
     assert (interval.low, interval.high) == pytest.approx(bca(interval.value, samples, without))
 
 
-def test_bca_where_little_is_defined():
+def test_bca_with_few_defined_values():
     nan, ends, even = np.nan, np.array([-1.0, 0.0, 1.0]), np.linspace(-1, 1, 999)
     assert bca(0.3, np.full(9, 0.3), np.full(3, 0.3)) == (0.3, 0.3)
     assert np.isnan(bca(0.3, np.full(9, nan), ends)).all()
     assert bca(0.0, np.append(even, nan), np.append(ends, nan)) == bca(0.0, even, ends)
     assert bca(0.0, even, np.full(3, nan)) == bca(0.0, even, ends)
-    far = np.append(np.zeros(99), 1.0)  # as skew as can be: the pole of the acceleration
+    far = np.append(np.zeros(99), 1.0)  # maximal skewness: the pole of the acceleration
     assert bca(-5.0, np.linspace(-1, 1, 9999), far, 0.999999) == (-1.0, pytest.approx(-0.99, abs=0.02))
 
 
-def test_a_system_against_itself_and_a_constant_gain():
+def test_self_comparison_and_constant_gain():
     values = np.random.default_rng(7).random(60)
     same = compare(means(values), means(values), ACCURACY)
     assert same.diff == 0 and same.p_bootstrap == same.p_randomization == 1
@@ -74,13 +74,13 @@ def test_a_system_against_itself_and_a_constant_gain():
 
 
 def test_randomisation_agrees_with_the_exact_test():
-    """5 questions where only a is right, 1 where only b is: the exact sign test gives 2 * 7 / 64."""
+    """Only a is correct on 5 questions and only b on 1: the exact sign test gives 2 * 7 / 64."""
     a, b = means(np.repeat([1.0, 0, 1], [5, 1, 20])), means(np.repeat([0.0, 1, 1], [5, 1, 20]))
     comparison = compare(a, b, ACCURACY, n_resamples=20000)
     assert comparison.p_randomization == pytest.approx(14 / 64, abs=0.01)
 
 
-def test_intervals_and_both_p_values_follow_the_seed():
+def test_intervals_and_p_values_follow_the_seed():
     rng = np.random.default_rng(9)
     a, b = means(rng.random(40) + 0.05), means(rng.random(40))
     first, again, other = (compare(a, b, ACCURACY, n_resamples=999, seed=seed) for seed in (1, 1, 2))
@@ -91,12 +91,14 @@ def test_intervals_and_both_p_values_follow_the_seed():
 
 
 def bins(stats):
-    """Two bins, of which a question may have no step in one: sums, then counts."""
+    """Return sums, then counts, of two bins; a question may have no step in a bin."""
     return np.divide(stats[:, :2], stats[:, 2:], out=np.full((len(stats), 2), np.nan), where=stats[:, 2:] > 0)
 
 
 def test_band_has_one_interval_per_bin():
-    """The second bin has a value in one of three questions, so a resample without this question is left out."""
+    """Only one of three questions has a value in the second bin, so resamples without this question are
+    excluded.
+    """
     first, second = bootstrap_band(np.array([[-4.0, 0, 1, 0], [-2.0, 0, 1, 0], [0.0, 5, 1, 1]]), bins)
     assert first.value == pytest.approx(-2) and first.low < -2 < first.high
     assert (second.value, second.low, second.high) == (5, 5, 5)
@@ -104,7 +106,7 @@ def test_band_has_one_interval_per_bin():
     assert np.isnan([undefined.value, undefined.low, undefined.high]).all()
 
 
-def test_the_variance_of_trainings_widens_the_interval() -> None:
+def test_training_variance_widens_the_interval() -> None:
     rng = np.random.default_rng(0)
     questions = rng.random(400)
     equal = [means(questions)] * 3
@@ -112,7 +114,7 @@ def test_the_variance_of_trainings_widens_the_interval() -> None:
     base = [means(questions - 0.1)] * 3
     narrow, wide = compare_trainings(equal, base, ACCURACY), compare_trainings(spread, base, ACCURACY)
     assert narrow.value == pytest.approx(wide.value) == pytest.approx(0.1)
-    assert narrow.high - narrow.low < 1e-9  # the same questions on both sides: nothing else varies
+    assert narrow.high - narrow.low < 1e-9  # the questions are equal on both sides, so nothing else varies
     assert wide.low < 0 < narrow.low and wide.high > 0.2
 
 
@@ -142,6 +144,6 @@ def test_one_training_at_two_k_is_resampled_jointly() -> None:
         (lambda: compare(means(np.ones(1)), np.ones((1, 3)), ACCURACY), DataError),
     ],
 )
-def test_bad_input(call, error):
+def test_bad_input_is_refused(call, error):
     with pytest.raises(error):
         call()

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, with the same bytes every time; a damaged one is named with its remedy."""
+"""Files are written atomically with reproducible bytes; a damaged file is named with its remedy."""
 
 import errno
 import hashlib
@@ -31,19 +31,19 @@ STAGE = Stage("translate", "m:build", "f", (), "d", 64)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """With the second of two blocks."""
+    """Return a store that holds the second of two blocks."""
     made = Store(tmp_path)
     assert made.missing(STAGE, 2) == [0, 1]
     made.write(STAGE, 1, TABLE)
     return made
 
 
-def test_a_block_comes_back(store: Store) -> None:
+def test_block_round_trips(store: Store) -> None:
     assert store.missing(STAGE, 2) == [0] and store.has(STAGE, 1) and not store.has(STAGE, 0)
     assert emissions_rows(store.read(STAGE, 1, EMISSIONS)) == {Q.id: echo(Q)}
 
 
-def test_everything_that_can_change_the_rows_is_in_the_key() -> None:
+def test_key_contains_all_inputs_of_the_rows() -> None:
     changes = {"name": "guess", "implementation": "o", "fingerprint": "g", "upstream": ("k",), "dataset": "e"}
     changed = [replace(STAGE, **{field: value}) for field, value in {**changes, "block_size": 32}.items()]
     assert len({stage.key for stage in [STAGE, *changed]}) == 7
@@ -54,13 +54,13 @@ def test_everything_that_can_change_the_rows_is_in_the_key() -> None:
     assert dataset_fingerprint([Q, questions[0]]) != dataset_fingerprint([questions[0], Q])
 
 
-def test_keys_are_of_canonical_json_in_utf_8() -> None:
-    """Store keys of years are made with it."""
+def test_keys_are_canonical_json_in_utf_8() -> None:
+    """Existing store keys depend on this format."""
     text = '{"a":[1.5,null,true],"ż":"ñ"}'
     assert digest({"ż": "ñ", "a": (1.5, None, True)}) == hashlib.sha256(text.encode()).hexdigest()
 
 
-def test_questions_come_back_from_the_store_as_they_were(tmp_path: Path) -> None:
+def test_questions_round_trip_through_the_store(tmp_path: Path) -> None:
     store, questions = Store(tmp_path), load_questions("mini-pl", 5)
     given = store.keep(questions)
     assert given == dataset_fingerprint(questions) == store.keep(questions) and store.kept(given) == questions
@@ -70,7 +70,7 @@ def test_questions_come_back_from_the_store_as_they_were(tmp_path: Path) -> None
         refused(DataError, r"questions\.jsonl: the questions .*delete the file", store.kept, given)
 
 
-def test_a_damaged_byte_or_a_cut_never_gives_other_rows(store: Store) -> None:
+def test_damaged_or_cut_file_is_never_read(store: Store) -> None:
     path = store.block(STAGE, 1)
     whole = path.read_bytes()
     damaged = [whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :] for at in range(0, len(whole), 11)]
@@ -90,7 +90,7 @@ def test_other_blocks_rows_and_columns_are_refused(store: Store) -> None:
 # ------------------------------------------------------------------------------------------- writers and locks
 
 
-def test_writers_at_once_have_files_of_their_own_and_a_failed_one_leaves_the_old(tmp_path: Path) -> None:
+def test_concurrent_writers_and_failed_writes_are_safe(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     path.with_name(".x.txt.0123.partial").write_bytes(b"of a killed writer")
     with atomic(path) as first, atomic(path) as second:
@@ -101,11 +101,11 @@ def test_writers_at_once_have_files_of_their_own_and_a_failed_one_leaves_the_old
         write_text(path, "\ud800")
     with pytest.raises(OSError) as full, atomic(path):
         raise OSError(errno.ENOSPC, "No space left on device")
-    assert full.value.filename == str(path) and path.read_text() == "first"  # which ended last
+    assert full.value.filename == str(path) and path.read_text() == "first"  # the last writer
     assert [p.name for p in tmp_path.iterdir()] == ["x.txt"]
 
 
-def test_a_claimed_folder_says_who_has_it(tmp_path: Path) -> None:
+def test_claimed_folder_names_its_owner(tmp_path: Path) -> None:
     for _ in range(2):
         with claimed(tmp_path / "work"):
             with pytest.raises(ConfigError, match=rf"work: process {os.getpid()} on \S+ is working in it"):
@@ -128,7 +128,7 @@ for number in range({rounds}):
 """
 
 
-def test_four_equal_runs_at_once_all_succeed_and_write_the_same(tmp_path: Path) -> None:
+def test_four_concurrent_runs_write_equal_files(tmp_path: Path) -> None:
     config, rounds = tmp_path / "same.yaml", 4
     config.write_text(yaml.safe_dump(to_mapping(small_config(tmp_path, 6, metrics=["ew"]))), encoding="utf-8")
     runs, tests = str(tmp_path / "runs"), str(Path(__file__).parents[2])
@@ -144,4 +144,4 @@ def test_four_equal_runs_at_once_all_succeed_and_write_the_same(tmp_path: Path) 
     assert not list(tmp_path.rglob("*.partial"))
     for name in ("config.yaml", "run.json", "stats.npz", "report.tsv"):
         assert len({(folder / name).read_bytes() for folder in folders}) == 1
-    assert all(json.loads((folder / "times.json").read_text())["seconds"] for folder in folders)  # the maker's are kept
+    assert all(json.loads((folder / "times.json").read_text())["seconds"] for folder in folders)  # kept times

@@ -1,4 +1,4 @@
-"""The trace checks itself once; positions counted by hand; its tables give back what was put in."""
+"""The trace validates itself once; positions counted by hand; its tables round-trip."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ Q = question()  # "uno dos" + "tres cuatro cinco": characters end at 3, 7, 12, 1
         ([Emission(0, "a", 1, False), Emission(0, "", 1, False, 1), Emission(0, "b", 1, False, 1)], "step 2: erase"),
     ],
 )
-def test_a_broken_rule_is_named_with_question_and_step(emissions, message):
+def test_broken_rule_names_question_and_step(emissions, message):
     refused(TraceError, message, QuestionTrace, Q, tuple(emissions))
 
 
@@ -63,7 +63,7 @@ def test_a_broken_rule_is_named_with_question_and_step(emissions, message):
         (lambda: check_buzzes(Q, 1, [Buzz(float("inf"), True)]), "q step 0: .* finite"),
     ],
 )
-def test_what_does_not_fit_is_refused(call, message):
+def test_mismatched_parts_are_refused(call, message):
     refused(TraceError, message, call)
 
 
@@ -72,7 +72,7 @@ def test_guesses_may_have_equal_scores():
 
 
 def test_positions_count_finished_sentences_whole():
-    # the second sentence is begun after one word of the first was read: equation 1 counts both
+    # The second sentence starts after one word of the first was read: equation 1 counts both.
     words = [("a", 0, 0, False), ("b", 0, 1, False), ("c", 1, 0, False), ("d", 1, 3, True)]
     steps = prefixes(Q, tuple(Emission(s, token, g, ended) for token, s, g, ended in words))
     assert steps.source_words.tolist() == [0, 1, 2, 5] and steps.source_chars.tolist() == [0, 3, 7, 25]
@@ -87,13 +87,13 @@ def test_positions_count_finished_sentences_whole():
         ([(0, "a", 0), (0, "", 1), (1, "b", 0)], "a||b", ["", "b"]),
     ],
 )
-def test_a_retraction_shows_the_text_after_it(writes, texts, final):
+def test_retraction_shows_the_text_after_it(writes, texts, final):
     emissions = tuple(Emission(s, token, 1, False, erase) for s, token, erase in writes)
     steps = prefixes(Q, emissions)
     assert not steps.append_only and list(steps.texts) == texts.split("|") and hypotheses(Q, emissions) == final
 
 
-def test_a_question_without_output_has_no_steps():
+def test_question_without_output_has_no_steps():
     trace = QuestionTrace(Q, (), (), ())
     assert trace.hypotheses == ["", ""] and trace.prefixes.texts == ()
     assert len(trace.fraction) == len(trace.rank) == len(trace.source_words) == 0
@@ -104,7 +104,7 @@ WORD = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=6)
 
 @st.composite
 def revised(draw):
-    """A question and what a translator that takes words back may write."""
+    """Draw a question and the emissions of a translator that retracts words."""
     sentences = draw(st.lists(st.lists(WORD, min_size=1, max_size=5), min_size=1, max_size=4))
     emissions = []
     for i, sentence in enumerate(sentences):
@@ -147,11 +147,11 @@ def rows_of(table):
         (tr.scores_table, tr.scores_rows, {"a": {"ew": Score((0.5, 1.0)), "al": Score(None, "no")}}),
     ],
 )
-def test_tables_give_back_their_rows(there, back, rows):
+def test_tables_round_trip(there, back, rows):
     assert back(there(rows)) == rows
 
 
-def test_a_missing_step_is_found():
+def test_missing_step_is_found():
     rows = rows_of(tr.emissions_table({"a": echo(Q)}))
     refused(TraceError, "a step 2: expected step 1", tr.emissions_rows, table_of(tr.EMISSIONS, rows[:1] + rows[2:]))
     table = tr.guesses_table({id: steps_of([["Lima"]] * n) for id, n in (("q", 1), ("p", 1), ("r", 2))})
@@ -168,7 +168,7 @@ def steps_of(pages):
 
 
 @given(st.dictionaries(st.sampled_from(["q1", "q2"]), GUESSES, min_size=1), st.sampled_from([*PAGES, "", "x"]))
-def test_stored_guesses_are_those_written_and_ranks_those_of_a_loop(rows, answer):
+def test_stored_guesses_and_ranks_equal_a_loop(rows, answer):
     written = {id: steps_of(pages) for id, pages in rows.items()}
     for id, stored in tr.guesses_rows(tr.guesses_table(written)).items():
         steps = written[id]
@@ -185,8 +185,8 @@ def test_stored_guesses_are_those_written_and_ranks_those_of_a_loop(rows, answer
     ("guessed", "answer", "expected"),
     [("Linear momentum", "Momentum", [0, 1]), ("Momentum", "Linear momentum", [0, 0])],
 )
-def test_another_rule_is_given_the_guess_first(guessed, answer, expected):
-    """No rule is answered with the ranks of another."""
+def test_rules_receive_the_guess_first(guessed, answer, expected):
+    """The ranks of one rule are not used for another."""
 
     def right(guess, page):
         return (guess, page) == ("Linear momentum", "Momentum")

@@ -1,4 +1,4 @@
-"""The tables of other names of answers: the rule on lines made by hand, and the bundled file."""
+"""The tables of alternative answer names: the rule on lines made by hand, and the bundled file."""
 
 from pathlib import Path
 
@@ -11,15 +11,15 @@ from sqa.data import download
 from sqa.files import records
 
 
-def test_a_third_of_the_lines_and_enough_of_them() -> None:
-    table = [  # lines with these names, and how many of them
-        "5 Momentum, linear momentum; 9 Momentum; 29 Linear momentum",  # 5 of 14: alone enough
-        "4 Zeus, Jupiter; 20 Jupiter",  # 4 of 4, but Jupiter's lines never take Zeus
-        "2 Dawn, Sunrise; 2 Dawn; 1 Sunrise, dawn",  # one line of Sunrise is no two: it does not take Dawn
-        "9 Iceland, Ísland; 9 Island",  # another page but for the accent
+def test_alias_needs_a_third_of_the_lines() -> None:
+    table = [  # lines with these names, and their counts
+        "5 Momentum, linear momentum; 9 Momentum; 29 Linear momentum",  # 5 of 14, sufficient alone
+        "4 Zeus, Jupiter; 20 Jupiter",  # 4 of 4, but Jupiter's lines never accept Zeus
+        "2 Dawn, Sunrise; 2 Dawn; 1 Sunrise, dawn",  # one line of Sunrise is too few to accept Dawn
+        "9 Iceland, Ísland; 9 Island",  # another page that differs only by the accent
         "27 Russia, Soviet Union; 88 Russia; 9 Soviet Union",
         "3 Vitamin A, retinol, Retinol!; 2 Vitamin A, retinal",
-        "9 Cat, cats; 9 Tree, the trees; 1 Spin (physics); 1 Spins",  # the bare form says so already
+        "9 Cat, cats; 9 Tree, the trees; 1 Spin (physics); 1 Spins",  # the bare form already matches
     ]
     lines = []
     for times, _, names in (part.partition(" ") for row in table for part in row.split("; ")):
@@ -33,7 +33,7 @@ def test_a_third_of_the_lines_and_enough_of_them() -> None:
     ]
 
 
-def test_notes_to_the_moderator_are_no_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_moderator_notes_are_not_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "packets.jsonl"
     path.write_text(
         '{"page": "Fear", "answer": "fear", "aliases": ["word forms", "terror", "either underlined part"]}\n'
@@ -45,7 +45,7 @@ def test_notes_to_the_moderator_are_no_names(monkeypatch: pytest.MonkeyPatch, tm
     refused(DataError, r"packets\.jsonl:3: answer and aliases: expected texts, got \[None\]", next, lines)
 
 
-def test_a_file_of_tables(tmp_path: Path) -> None:
+def test_alias_files_load(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     path.write_text("title\tmomentum\tlinear momentum\nform\tvitamin a\tretinol\nshared\tspin\t\n")
     rule = aliases.load(path)
@@ -53,7 +53,7 @@ def test_a_file_of_tables(tmp_path: Path) -> None:
     assert not rule.is_right("Spins", "Spin")
     name = rule.name
     path.write_text("title\tmomentum\tlinear momentum\n")
-    assert aliases.load(path).name != name  # signatures tell tables apart
+    assert aliases.load(path).name != name  # signatures distinguish tables
     path.write_text("titel\ta\tb\n")
     refused(DataError, r"a\.tsv:1: expected title, form or shared in the first column, got 'titel'", aliases.load, path)
 
@@ -67,10 +67,10 @@ def test_a_file_of_tables(tmp_path: Path) -> None:
         ("Symphony No. 6 (Mahler)", "Symphony No. 6 (Beethoven)", False),
     ],
 )
-def test_the_bundled_tables(guess: str, page: str, right: bool) -> None:
+def test_bundled_tables(guess: str, page: str, right: bool) -> None:
     assert aliases.bundled().is_right(guess, page) is right
 
 
 @pytest.mark.mirror
-def test_the_bundled_tables_are_what_the_rule_gives() -> None:
+def test_bundled_tables_follow_the_rule() -> None:
     assert aliases.build(aliases.answer_lines()) == list(records.table(aliases.BUNDLED, 3))

@@ -1,6 +1,6 @@
-"""The real data, where it is at hand: count, first and last record of every file, and what is known of the sets.
+"""The real datasets, if available: count, first and last record of each file, and known properties.
 
-Runs with SQA_MIRROR set (or a filled cache); each test is skipped where its file is missing.
+Runs with SQA_MIRROR set (or a filled cache); a test is skipped if its file is missing.
 """
 
 import hashlib
@@ -24,10 +24,10 @@ def need(*names: str) -> None:
 
 
 def first_and_last(path: Path) -> tuple[int, str, str]:
-    """Number of records, sha256 of the first and of the last one, as data/manifest.yaml records them.
+    """Return the number of records and the sha256 of the first and the last one, as in data/manifest.yaml.
 
-    A record is a line of a text file, or an item of a JSON document: of its list, of the list under "questions", or
-    a [key, value] pair of its mapping, serialised with sorted keys.  Without records: the hash of "".
+    A record is a line of a text file or an item of a JSON document: of its list, of the list under "questions", or
+    a [key, value] pair of its mapping, serialised with sorted keys. Without records the hash is that of "".
     """
     if path.suffix == ".json":
         document = records.json_document(path)
@@ -44,7 +44,7 @@ def first_and_last(path: Path) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize("name", ENTRIES)
-def test_file_is_what_the_manifest_says(name: str) -> None:
+def test_file_equals_its_manifest_entry(name: str) -> None:
     need(name)
     item = ENTRIES[name]
     assert first_and_last(download.path_of(name)) == (item.records, item.first, item.last)
@@ -58,7 +58,9 @@ def test_file_is_what_the_manifest_says(name: str) -> None:
     ],
 )
 def test_xqb(name, count, first, last, twice, unequal, most):
-    """Source and reference differ in their number of sentences in a few questions, where translators joined or cut."""
+    """In a few questions source and reference differ in their number of sentences, because translators joined or
+    cut them.
+    """
     need(name)
     questions = datasets.load_questions(name)
     assert len(questions) == count

@@ -1,4 +1,4 @@
-"""Loading questions: the user's own files, the mini set's format, and every kind of bad input."""
+"""Loading questions: user files, the format of the mini set, and invalid input."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ GOOD = {
 
 @pytest.fixture
 def no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither mirror nor cache."""
+    """Provide neither mirror nor cache."""
     monkeypatch.delenv("SQA_MIRROR", raising=False)
     monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
 
@@ -69,7 +69,7 @@ def test_bad_record_is_named(tmp_path: Path, change: dict[str, Any], message: st
     refused(DataError, message, datasets.load_questions, own_file(tmp_path, GOOD, {**GOOD, **change}))
 
 
-def test_other_data_under_meta_and_underscores_is_ignored(tmp_path: Path) -> None:
+def test_meta_and_underscore_keys_are_ignored(tmp_path: Path) -> None:
     more = {**GOOD, "meta": {"category": "Rivers", "year": 1990}, "_note": "x"}
     assert datasets.load_questions(own_file(tmp_path, more)) == datasets.load_questions(own_file(tmp_path, GOOD))
 
@@ -95,21 +95,21 @@ def test_invalid_files(tmp_path: Path, name: str, content: str | None, message: 
     refused(DataError, message, datasets.load_questions, str(path))
 
 
-def test_unknown_names_offer_the_nearest() -> None:
+def test_unknown_names_suggest_the_nearest() -> None:
     refused(ConfigError, "did you mean 'xqb-es'", datasets.load_questions, "xqb-ess")
     refused(ConfigError, "not in the manifest", lambda: next(texts.load_parallel("es-en", "newstest1999")))
     refused(ConfigError, "dataset.limit: must be >= 1", datasets.load_questions, "mini-es", limit=0)
 
 
 @pytest.mark.usefixtures("no_data")
-def test_without_data_available_is_false_and_mirror_only_files_say_so() -> None:
+def test_missing_data_and_mirror_only_files() -> None:
     assert not datasets.available("xqb-es")
     assert not datasets.available("guessdev")
     refused(DataError, "only come from a mirror: set SQA_MIRROR .*qb/tossups.train.jsonl.zst", texts.load_tossups)
 
 
 @pytest.mark.parametrize(("end", "error"), [(".jsonl", DataError), ("", ConfigError)])
-def test_a_name_longer_than_a_file_can_have(end: str, error: type[Exception]) -> None:
+def test_name_longer_than_a_file_name_may_be(end: str, error: type[Exception]) -> None:
     with pytest.raises(error, match=r"^(dataset\.name: ')?x{1000}\.\.\.") as raised:
         datasets.load_questions("x" * 70_000 + end)
     assert len(str(raised.value)) < 1_300
@@ -130,11 +130,11 @@ def test_chinese_and_japanese_are_read_by_characters(tmp_path: Path) -> None:
     assert " / ".join(" ".join(sentence) for sentence in question.sentences) == words
     [question] = questions(tmp_path, language="ja", source=["「首都はどこですか？」と聞いた。"])
     assert question.sentences[0][:4] == ("「", "首", "都", "は") and len(question.sentences) == 1
-    [question] = questions(tmp_path, language="zh", source=["秘鲁 的 首都 是 利马 。"])  # words of another program
+    [question] = questions(tmp_path, language="zh", source=["秘鲁 的 首都 是 利马 。"])  # words of another segmenter
     assert question.sentences == (("秘鲁", "的", "首都", "是", "利马", "。"),)
 
 
-def test_a_split_source_needs_no_splitter(tmp_path: Path) -> None:
+def test_split_source_needs_no_splitter(tmp_path: Path) -> None:
     [question] = questions(tmp_path, language="sw", source=["Nchi hii iko Amerika.", "Taja nchi hii."])
     assert question.language == "sw" and len(question.sentences) == 2
     refused(DataError, "as a list of sentences", questions, tmp_path, language="sw", source="Nchi hii iko Amerika.")
@@ -163,7 +163,7 @@ def test_one_code_for_each_language(tmp_path: Path, written: str) -> None:
 @pytest.mark.parametrize(
     "source", ["秘鲁的首都是利马 马丘比丘在哪里", "ペルーの首都はリマである。 太平洋に面している。"]
 )
-def test_a_blank_between_clauses_makes_no_words(tmp_path: Path, source: str) -> None:
+def test_blank_between_clauses_is_not_a_word_break(tmp_path: Path, source: str) -> None:
     [question] = questions(tmp_path, language="zh", source=[source])
     assert question.words == tuple(source.replace(" ", ""))
 

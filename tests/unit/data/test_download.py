@@ -1,4 +1,4 @@
-"""Downloads from a server on loopback that breaks off, lies and recovers; checksums and what is remembered of them."""
+"""Downloads from a loopback server that disconnects, sends wrong bytes and recovers; stored checksums."""
 
 import hashlib
 import os
@@ -20,7 +20,7 @@ BODY = bytes(i * i % 251 for i in range(300_000))
 
 @dataclass
 class Home:
-    """A public home: serves `body`; `plan` says, request by request, what goes wrong."""
+    """A download server of `body`; `plan` lists the fault of each request."""
 
     body: bytes = BODY
     plan: list[str] = field(default_factory=list)
@@ -50,7 +50,7 @@ def home() -> Iterator[Home]:
             self.wfile.write(state.body[start : start + 98_304] if fault == "break" else state.body[start:])
 
         def log_message(self, format: str, *args: object) -> None:
-            """Quiet."""
+            """Suppress the log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -64,7 +64,7 @@ def home() -> Iterator[Home]:
 
 @pytest.fixture
 def item(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> download.Entry:
-    """A manifest of one file, a fresh cache, no mirror, no waiting."""
+    """Return a manifest entry of one file, with a fresh cache, no mirror and no waiting."""
     digest = hashlib.sha256(BODY).hexdigest()
     entry = download.Entry("set", "sub/set.bin", home.url, None, None, digest, len(BODY), "CC0-1.0", 1, "", "")
     monkeypatch.setattr(download, "entries", lambda: (entry,))
@@ -80,7 +80,7 @@ def cached(tmp_path: Path) -> Path:
     return tmp_path / "cache" / "data" / "sub" / "set.bin"
 
 
-def test_download_once(home: Home, item: download.Entry, tmp_path: Path) -> None:
+def test_file_is_downloaded_once(home: Home, item: download.Entry, tmp_path: Path) -> None:
     assert download.where("set") is None
     path = download.path_of("set")
     assert path == cached(tmp_path) and path.read_bytes() == BODY
@@ -89,7 +89,7 @@ def test_download_once(home: Home, item: download.Entry, tmp_path: Path) -> None
     assert [child.name for child in path.parent.iterdir()] == ["set.bin"]
 
 
-def test_broken_connections_are_continued(home: Home, item: download.Entry) -> None:
+def test_broken_connections_are_resumed(home: Home, item: download.Entry) -> None:
     home.plan = ["break", "503", "break"]
     assert download.fetch("set").read_bytes() == BODY
     assert home.ranges == [None, "bytes=98304-", "bytes=98304-", "bytes=196608-"]
@@ -98,7 +98,7 @@ def test_broken_connections_are_continued(home: Home, item: download.Entry) -> N
 @pytest.mark.parametrize(
     ("size", "ranges"), [(12345, ["bytes=12345-"]), (300_000, []), (300_004, [None])], ids=["cut", "whole", "too long"]
 )
-def test_what_an_earlier_download_left_is_continued(home, item, tmp_path, size, ranges):
+def test_partial_download_is_resumed(home, item, tmp_path, size, ranges):
     part = cached(tmp_path).with_name("set.bin.part")
     part.parent.mkdir(parents=True)
     part.write_bytes((BODY + b"more")[:size])
@@ -107,23 +107,23 @@ def test_what_an_earlier_download_left_is_continued(home, item, tmp_path, size, 
 
 
 @pytest.mark.parametrize("fault", ["ignore-range", "416", "wrong-range"])
-def test_a_server_that_cannot_continue(home: Home, item: download.Entry, fault: str) -> None:
+def test_server_without_range_support(home: Home, item: download.Entry, fault: str) -> None:
     home.plan = ["break", fault]
     assert download.fetch("set").read_bytes() == BODY
 
 
-def test_failures_keep_what_came(home: Home, item: download.Entry, tmp_path: Path) -> None:
+def test_failures_keep_received_bytes(home: Home, item: download.Entry, tmp_path: Path) -> None:
     home.plan = ["break", *["500"] * 10]
     refused(DataError, r"could not be downloaded in 4 tries \(HTTP 500\); run again to continue", download.fetch, "set")
     assert cached(tmp_path).with_name("set.bin.part").stat().st_size == 98_304
     assert not cached(tmp_path).exists()
-    home.plan = ["404"]  # which is not tried again
+    home.plan = ["404"]  # 404 is not retried
     refused(DataError, "answers HTTP 404", download.fetch, "set")
     assert len(home.ranges) == 5
 
 
 @pytest.mark.parametrize("body", [BODY[::-1], BODY + b"more"])
-def test_wrong_bytes_are_thrown_away(home: Home, item: download.Entry, tmp_path: Path, body: bytes) -> None:
+def test_wrong_bytes_are_deleted(home: Home, item: download.Entry, tmp_path: Path, body: bytes) -> None:
     home.body = body
     refused(ChecksumError, "the manifest says 300000 bytes", download.fetch, "set")
     assert list(cached(tmp_path).parent.iterdir()) == []
@@ -139,14 +139,14 @@ def test_wrong_bytes_are_thrown_away(home: Home, item: download.Entry, tmp_path:
         ("set", {}, {"SQA_MIRROR": "/no/such/folder"}, ConfigError, "SQA_MIRROR: /no/such/folder is not a folder"),
     ],
 )
-def test_files_that_are_not_available(item, monkeypatch, name, changes, environment, error, message):
+def test_unavailable_files(item, monkeypatch, name, changes, environment, error, message):
     monkeypatch.setattr(download, "entries", lambda: (replace(item, **changes),))
     for key, value in environment.items():
         monkeypatch.setenv(key, value)
     refused(error, message, download.path_of, name)
 
 
-def test_mirror_goes_first_and_is_checked(home, item, tmp_path, monkeypatch):
+def test_mirror_has_priority_and_is_checked(home, item, tmp_path, monkeypatch):
     mirrored = tmp_path / "mirror" / "sub" / "set.bin"
     mirrored.parent.mkdir(parents=True)
     mirrored.write_bytes(BODY)
@@ -158,7 +158,7 @@ def test_mirror_goes_first_and_is_checked(home, item, tmp_path, monkeypatch):
     assert home.ranges == []
 
 
-def test_fetch_replaces_a_corrupted_copy_which_path_of_and_verify_refuse(home, item, tmp_path, monkeypatch):
+def test_only_fetch_replaces_a_corrupted_copy(home, item, tmp_path, monkeypatch):
     assert [status.state for status in download.verify(["set"])] == ["missing"]
     target = cached(tmp_path)
     target.parent.mkdir(parents=True)
@@ -168,12 +168,12 @@ def test_fetch_replaces_a_corrupted_copy_which_path_of_and_verify_refuse(home, i
         download.path_of("set")
     with monkeypatch.context() as patch:
         patch.setattr(download, "entries", lambda: (replace(item, home=None),))
-        with pytest.raises(ChecksumError):  # nothing to replace it with
+        with pytest.raises(ChecksumError):  # no replacement exists
             download.fetch("set")
     assert download.fetch("set").read_bytes() == BODY
 
 
-def test_hash_is_remembered_until_the_file_changes(item: download.Entry, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hash_is_cached_until_the_file_changes(item: download.Entry, monkeypatch: pytest.MonkeyPatch) -> None:
     path = download.fetch("set")
     hashed: list[Path] = []
     real = download.file_digest
@@ -198,7 +198,7 @@ def test_manifest_is_complete() -> None:
         assert item.home is None or (item.commit and item.commit in item.home and item.home.startswith("https://"))
 
 
-def test_faulty_manifest(tmp_path: Path) -> None:
+def test_faulty_manifest_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "manifest.yaml"
     for text in ("files:\n- name: a\n", "files: [", "[]"):
         path.write_text(text)

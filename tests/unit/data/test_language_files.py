@@ -1,4 +1,4 @@
-"""The files of sqa/core/languages: each has all that a language of questions needs, written as its readers want it."""
+"""The files of sqa/core/languages: each is complete and has the format that its readers expect."""
 
 import re
 from dataclasses import fields
@@ -11,26 +11,26 @@ from sqa.data.sentences import LANGUAGES
 from sqa.metrics.quality.fact_words import values
 from sqa.metrics.quality.names import spelled
 
-TARGETS = {"en": {"given_names", "genders", "agreeing", "sounds", "fillers"}}  # nobody perturbs what is translated into
+TARGETS = {"en": {"given_names", "genders", "agreeing", "sounds", "fillers"}}  # perturbations apply only to sources
 
 
 OPTIONAL = set("letters dotted_ordinals small_numbers capital_nouns possessive nominatives contractions".split())
 
 
 @pytest.mark.parametrize("code", codes())
-def test_a_language_lacks_nothing(code):
+def test_language_file_is_complete(code):
     language = language_of(code)
     missing = {field.name for field in fields(language) if not getattr(language, field.name)} - OPTIONAL
     missing -= TARGETS.get(code, set())
     assert not missing, f"sqa/core/languages/{code}.py lacks {', '.join(sorted(missing))}; es.py has them all"
 
 
-def test_an_unknown_language_is_empty():
+def test_unknown_language_is_empty():
     assert language_of("xx") == Language("xx")
 
 
 @pytest.mark.parametrize("of", every(), ids=lambda of: of.code)
-def test_tables_are_as_their_readers_want_them(of):
+def test_tables_have_the_expected_format(of):
     assert language_of(of.code) is of and of.code in LANGUAGES | {"lb"}
     assert not of.stemmer or of.stemmer in snowballstemmer.algorithms()
     assert all(word == word.lower() for word in of.function_words | of.endings)

@@ -1,4 +1,4 @@
-"""The bundled question set: its shape, its languages, and that every sentence is one sentence."""
+"""The bundled question set: its shape, its languages, and one sentence per entry."""
 
 import json
 import re
@@ -17,7 +17,7 @@ def text(question: dict, language: str) -> str:
     return " ".join(question[language])
 
 
-def test_questions_are_parallel_and_do_not_name_their_answer() -> None:
+def test_questions_are_parallel_and_hide_their_answer() -> None:
     for question in QUESTIONS:
         assert sorted(question) == ["category", "en", "es", "id", "page", "pl"]
         assert question["page"] == question["page"].strip() != "" and "_" not in question["page"]
@@ -26,7 +26,7 @@ def test_questions_are_parallel_and_do_not_name_their_answer() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_splits_where_it_was_written(language: str) -> None:
+def test_splitter_finds_the_written_sentences(language: str) -> None:
     splitter = SentenceSplitter(language=language)
     for question in QUESTIONS:
         assert splitter.split(text(question, language)) == question[language]

@@ -1,4 +1,4 @@
-"""Perturbations: pure, keyed by (seed, id), and each does what it says."""
+"""Perturbations: pure, keyed by (seed, id), and effective as described."""
 
 import random
 from collections import Counter
@@ -41,7 +41,7 @@ def spanish(*sentences: str, page: str = "Spain") -> Question:
 
 @pytest.mark.parametrize("name", PERTURBATIONS)
 @given(q=QUESTIONS, seed=st.integers(0, 5))
-def test_a_copy_is_a_valid_question_or_nothing(name: str, q: Question, seed: int) -> None:
+def test_copy_is_a_valid_question_or_none(name: str, q: Question, seed: int) -> None:
     copy = perturb(q, name, seed)
     assert copy == perturb(q, name, seed)
     if copy is not None:
@@ -51,7 +51,7 @@ def test_a_copy_is_a_valid_question_or_nothing(name: str, q: Question, seed: int
 
 
 @pytest.mark.parametrize("name", PERTURBATIONS)
-def test_a_copy_depends_on_seed_and_id_only(name: str) -> None:
+def test_copy_depends_only_on_seed_and_id(name: str) -> None:
     alone = {q.id: perturb(q, name, 3) for q in MINI}
     random.seed(1)
     assert {q.id: perturb(q, name, 3) for q in reversed(MINI)} == alone
@@ -59,7 +59,7 @@ def test_a_copy_depends_on_seed_and_id_only(name: str) -> None:
         assert sum(perturb(q, name, 4) != alone[q.id] for q in MINI) > 0.9 * len(MINI)
 
 
-def test_names_go_to_the_same_name_throughout_and_spare_the_answer() -> None:
+def test_names_map_consistently_and_spare_the_answer() -> None:
     copy = text(perturb(spanish("(Carlos, dijo Teresa.", "Carlos II", page="Teresa of Ávila"), "names", 0))
     first, second = copy.split(" / ")
     name = second.removesuffix(" II")
@@ -75,7 +75,7 @@ def test_names_go_to_the_same_name_throughout_and_spare_the_answer() -> None:
         ("Ella vio a la reina", "Él vio al rey"),
     ],
 )
-def test_gender_words_take_their_articles_along(before: str, after: str) -> None:
+def test_gender_words_change_with_their_articles(before: str, after: str) -> None:
     assert text(perturb(spanish(before), "gender", 0)) == after
 
 
@@ -92,11 +92,11 @@ def test_gender_words_of_the_answer_stay() -> None:
         ("punctuation", "¿Qué? «Sí», 1914-1918: 4.700 m, ...", "Qué Sí 1914-1918 4.700 m"),
     ],
 )
-def test_texts_lose_what_the_name_says(name: str, before: str, after: str) -> None:
+def test_texts_lose_the_named_property(name: str, before: str, after: str) -> None:
     assert text(perturb(spanish(before), name, 0)) == after
 
 
-def test_shares_are_about_what_they_are_said_to_be() -> None:
+def test_shares_are_close_to_their_description() -> None:
     changed = total = 0
     for q in MINI:
         copy = perturb(q, "typos", 0) or q
@@ -106,15 +106,15 @@ def test_shares_are_about_what_they_are_said_to_be() -> None:
     assert 0.07 < changed / total < 0.13
 
 
-def test_words_are_misheard_as_the_language_writes_sounds() -> None:
-    """Of 4,000 words one in ten, as one of v > b and c > s says; one in fifty is missed."""
+def test_words_are_misheard_by_language_sounds() -> None:
+    """Of 4,000 words one in ten changes, half of them by v > b and c > s; one in fifty is omitted."""
     counts = Counter(text(perturb(spanish("Vaca " * 4000), "asr", 0)).split())
     assert set(counts) == {"vaca", "baca", "vasa"}
     missed, misheard = 4000 - counts.total(), counts["baca"] + counts["vasa"]
     assert 60 < missed < 100 and 340 < misheard < 440 and counts["baca"] > 150 < counts["vasa"]
 
 
-def test_reordering_takes_the_reference_along() -> None:
+def test_reordering_includes_the_reference() -> None:
     q = spanish("uno", "dos", "tres")
     copy = perturb(q, "reordering", 0)
     assert [r.lower() for r in copy.reference] == [" ".join(s) for s in copy.sentences]

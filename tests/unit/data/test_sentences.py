@@ -1,10 +1,10 @@
-"""Sentence splitting: where a sentence ends, where it does not, and that no word is lost."""
+"""Sentence splitting: sentence ends, exceptions, and no lost word."""
 
 import pytest
 
 from sqa.data import sentences
 
-SENTENCES = [  # language, the sentences; a text is these with blanks between them
+SENTENCES = [  # language, sentences; the text joins them with blanks
     ("pl", "Zwiedził m.in. Kraków, np. Wawel, oraz tzw. Drogę Królewską.", "Potem wrócił do domu."),
     ("pl", "Malarz ur. 1838 i jego uczeń św. Albert żyli w XIX w. w Krakowie.", "Obaj malowali."),
     ("pl", "Muzyka lat 80. XX wieku wraca do mody.", "Nikt nie wie dlaczego."),
@@ -15,17 +15,17 @@ SENTENCES = [  # language, the sentences; a text is these with blanks between th
     ("es", "¿Quién lo pintó?", "¡Nadie lo sabe todavía!"),
     ("en", "Dr. Smith met Mt. Everest's guide, J. R. Brown.", "They went up together."),
     ("en", 'He said "I am here."', "She did not answer."),
-    ("en", "It ended there. 1999.", "Then it began again."),  # a number is no sentence
-    ("en", "Wow! That was all there is."),  # nor is one word
+    ("en", "It ended there. 1999.", "Then it began again."),  # a number is not a sentence
+    ("en", "Wow! That was all there is."),  # one word is not a sentence
 ]
 
 
 @pytest.mark.parametrize(("language", "expected"), [(language, expected) for language, *expected in SENTENCES])
-def test_where_sentences_end(language: str, expected: list[str]) -> None:
+def test_sentence_ends(language: str, expected: list[str]) -> None:
     assert [" ".join(words) for words in sentences.split(" ".join(expected), language)] == expected
 
 
-def test_white_space_is_collapsed_and_empty_text_has_no_sentence() -> None:
+def test_blanks_collapse_and_empty_text_is_empty() -> None:
     text = "  One\u00a0word \n and\tmore.  Then  another one. "
     assert sentences.split(text, "en") == (("One", "word", "and", "more."), ("Then", "another", "one."))
     assert sentences.split(" \n ", "en") == ()

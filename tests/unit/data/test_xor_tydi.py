@@ -1,4 +1,4 @@
-"""The XOR-TyDi loader: a small copy of its files, what is refused, and the real ones."""
+"""The XOR-TyDi loader: a small copy of its files, refused input, and the real files."""
 
 import json
 
@@ -24,7 +24,7 @@ TRANSLATIONS = [
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Writes both files and makes the loader read them."""
+    """Return a function that writes both files and redirects the loader to them."""
     monkeypatch.setattr(xor_tydi.download, "path_of", lambda name: tmp_path / f"{name}.jsonl")
 
     def write(questions=QUESTIONS, translations=TRANSLATIONS):
@@ -35,11 +35,11 @@ def files(tmp_path, monkeypatch):
     return write
 
 
-def test_questions_of_a_split_and_language_with_their_translation(files):
+def test_questions_of_a_split_with_translations(files):
     first, second = load_xor_tydi("train-engspan", "fi")
     assert (first.id, first.text, first.answers) == ("1", "Kuka kirjoitti Sodan?", ("Tolstoi",))
-    assert first.translation == "Who wrote the War?"  # the first there is, single blanks
-    assert second.translation is None  # that of the same words in another language is not its own
+    assert first.translation == "Who wrote the War?"  # the first translation, with single blanks
+    assert second.translation is None  # the equal words of another language have no effect
     question = first.as_question()
     assert (question.sentences, question.language) == ((("Kuka", "kirjoitti", "Sodan?"),), "fi")
     assert (question.reference_text, second.as_question().reference) == ("Who wrote the War?", ())
@@ -55,17 +55,17 @@ def test_questions_of_a_split_and_language_with_their_translation(files):
         ({"id": "1"}, "record 1: the id '1' occurs twice in train-engspan"),
     ],
 )
-def test_damaged_records(files, change, message):
+def test_damaged_records_are_refused(files, change, message):
     files([QUESTIONS[0], {**QUESTIONS[3], **change}])
     refused(DataError, message, load_xor_tydi, "train-engspan", "fi")
 
 
-def test_what_is_not_there(files):
+def test_missing_files_and_languages(files):
     refused(DataError, "no questions of dev-engspan in ru", load_xor_tydi, "dev-engspan", "ru")
 
 
 @pytest.mark.mirror
-def test_the_real_files():
+def test_real_files():
     sets = {(split, language): load_xor_tydi(split, language) for split in SPLITS for language in LANGUAGES}
     assert [len(questions) for questions in sets.values()] == [360, 255, 2088, 1941, 615, 568]
     assert {language: len(load_translations(language)) for language in LANGUAGES} == {"fi": 4638, "ru": 4745}

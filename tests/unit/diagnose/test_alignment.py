@@ -1,4 +1,4 @@
-"""Word forms, priors on disk, and what the aligner links."""
+"""Word forms, priors on disk, and the links of the aligner."""
 
 import json
 from dataclasses import replace
@@ -26,7 +26,7 @@ PRIORS = Priors(
     {form(t, "en"): 30 for t in WORDS.values()},
 )
 
-PINNED = [0.9938, 0.8723, 0.984]  # trust of the target words of `test_passes_change_what_is_trusted`
+PINNED = [0.9938, 0.8723, 0.984]  # trust of the target words of `test_passes_change_the_trust`
 
 
 def test_forms() -> None:
@@ -59,8 +59,8 @@ def test_priors_survive_the_disk(tmp_path: Path) -> None:
     assert load_priors("es-en", tmp_path).digest == loaded.digest
 
 
-def test_rare_words_and_rare_links_go() -> None:
-    """A word needs 3 occurrences, a link 2 of them, and 1 in 50 of those of the rarer word."""
+def test_rare_words_and_links_are_removed() -> None:
+    """A word needs 3 occurrences; a link needs 2 and 1 in 50 of those of the rarer word."""
     links = {("a", "x"): 2, ("a", "y"): 1, ("b", "x"): 5, ("c", "z"): 2, ("d", "z"): 2}
     kept = pruned(Priors("es-en", links, {"a": 3, "b": 2, "c": 100, "d": 101}, {"x": 9, "y": 9, "z": 200}))
     assert (set(kept.links), set(kept.source)) == ({("a", "x"), ("c", "z")}, {"a", "c", "d"})
@@ -75,7 +75,7 @@ def test_priors_count_linked_words_of_whole_sentences() -> None:
     assert priors.links[first, last] == 3 and priors.target[last] == 3
 
 
-def test_priors_of_another_pair_another_kind_or_none(tmp_path: Path) -> None:
+def test_priors_of_another_pair_or_kind_are_refused(tmp_path: Path) -> None:
     PRIORS.save(tmp_path)
     refused(ConfigError, "holds priors for es-en, expected pl-en", load_priors, "pl-en", tmp_path)
     refused(ConfigError, "no priors for aligning fi-en .*smt.training.alignment_priors", load_priors, "fi-en")
@@ -88,7 +88,7 @@ def test_priors_of_another_pair_another_kind_or_none(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def pairs() -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """ "el tren rojo" and "the red train": adjective and noun change places."""
+    """Return pairs such as "el tren rojo" and "the red train", whose adjective and noun swap places."""
     return [
         (("el", thing, colour, "corre."), ("the", COLOURS[colour], THINGS[thing], "runs."))
         for thing, colour in product(THINGS, COLOURS)
@@ -96,31 +96,31 @@ def pairs() -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
 
 
 class TestHmm:
-    def test_words_that_change_places(self, pairs: list) -> None:
+    def test_swapped_words_are_linked(self, pairs: list) -> None:
         *alignment, names = HmmAligner(PRIORS).align([*pairs, (("Lima", "y", "Napoleón"), ("Napoleon", "and", "Lima"))])
         assert all({(1, 2), (2, 1)} <= set(single.links) for single in alignment)
         assert {(0, 2), (2, 0)} <= set(names.links)  # similar words need no priors
 
-    def test_numbers_depend_on_the_seed_only(self, pairs: list) -> None:
+    def test_numbers_depend_only_on_the_seed(self, pairs: list) -> None:
         first = HmmAligner(PRIORS).align(pairs)
         assert HmmAligner(PRIORS).align(pairs) == first
         assert HmmAligner(PRIORS, seeds=[seed + 100 for seed in SEEDS]).align(pairs) != first
 
-    def test_passes_change_what_is_trusted(self, pairs: list, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Three passes with equal jumps, then four with learnt ones: the published numbers are theirs."""
+    def test_passes_change_the_trust(self, pairs: list, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Three passes with equal jumps, then four with trained ones, as for the published numbers."""
         texts = [*pairs, (("el", "tren", "viejo"), ("the", "old", "train"))]
         single = HmmAligner(PRIORS, seeds=(0,)).align(texts)[-1]
         assert [round(trust, 4) for trust in single.target] == PINNED
         monkeypatch.setattr(hmm, "PASSES", (3, 5))
         assert [round(trust, 4) for trust in HmmAligner(PRIORS, seeds=(0,)).align(texts)[-1].target] != PINNED
 
-    def test_the_spread_is_that_of_the_seeds(self, pairs: list) -> None:
+    def test_spread_is_over_the_seeds(self, pairs: list) -> None:
         [single] = HmmAligner(PRIORS, seeds=(0,)).align(pairs[:1])
         assert single.evidence is not None and set(single.evidence.spread) == {0.0}
         several = HmmAligner(PRIORS).align([*pairs, (("el", "tren", "viejo"), ("the", "old", "train"))])[-1]
         assert several.evidence is not None and max(several.evidence.spread) > 0
 
-    def test_kept_alignments_are_read_for_the_same_texts_only(self, pairs: list, tmp_path: Path) -> None:
+    def test_alignments_are_reused_for_equal_texts_only(self, pairs: list, tmp_path: Path) -> None:
         kept = tmp_path / "links.json"
         first = HmmAligner(PRIORS, cache=kept).align(pairs)
         before = kept.read_bytes()
@@ -135,18 +135,18 @@ class TestHmm:
         damaged = "links.json: the kept alignments are damaged .*; delete the file"
         refused(DataError, damaged, HmmAligner(PRIORS, cache=kept).align, pairs)
 
-    def test_an_invented_word_is_not_trusted(self, pairs: list) -> None:
+    def test_invented_word_is_not_trusted(self, pairs: list) -> None:
         source, _ = pairs[0]
         alignment = HmmAligner(PRIORS).align([*pairs[1:], (source, ("the", "red", "bird", "dog", "runs."))])[-1]
         assert alignment.target[2] < 0.5 < min(alignment.target[1], alignment.target[3])
 
-    def test_a_word_does_not_vouch_for_itself(self) -> None:
-        """Seen in this one sentence, "zeppelin" and "zarza" tell nothing of each other but their places."""
+    def test_word_does_not_support_itself(self) -> None:
+        """ "zeppelin" and "zarza" occur only in this sentence, so only their positions relate them."""
         [alignment] = HmmAligner(PRIORS).align([(("el", "perro", "zarza", "rojo"), ("the", "red", "dog", "zeppelin"))])
         assert alignment.evidence is not None
         assert alignment.evidence.lift[3] < 1 < alignment.evidence.lift[1]
 
-    def test_one_trust_for_every_word(self, pairs: list) -> None:
+    def test_every_word_has_one_trust(self, pairs: list) -> None:
         for (source, target), alignment in zip(pairs, HmmAligner(PRIORS).align(pairs), strict=True):
             assert (len(alignment.source), len(alignment.target)) == (len(source), len(target))
             assert all(0 <= trust <= 1 for trust in (*alignment.source, *alignment.target))

@@ -1,4 +1,4 @@
-"""Signals of single words, the network's arithmetic and files, and what the shipped weights make of plain cases."""
+"""Signals of single words, the network's arithmetic and files, and the shipped weights on simple cases."""
 
 import json
 import math
@@ -20,7 +20,7 @@ GOOD = tuple("The Ecuadorian poet Pablo Neruda sold 4,500 books in the city of P
 
 
 def signals(*target: str) -> dict[str, list[float]]:
-    """Signal -> its number for each target word, of words that nothing is aligned with."""
+    """Map each signal to its values for target words without alignments."""
     alignment = Alignment((), (0.0,) * len(SOURCE), (0.0,) * len(target))
     rows = word_signals(SOURCE, target, alignment, "es")
     return dict(zip(GROUPS["words"], rows.T.tolist(), strict=True))
@@ -55,12 +55,12 @@ def test_scores_come_last_and_are_bounded() -> None:
 
 
 def network() -> Network:
-    """One signal, two members of one unit."""
+    """Return a network of one signal and two members with one unit."""
     weights = [1.0], [2.0], [[[0.5]], [[1.5]]], [[0.0]] * 2, [[1.0]] * 2, [0.0, 1.0], [0.25]
     return Network(*map(np.array, weights), slope=2.0, shift=-1.0)
 
 
-def test_a_network_averages_its_members() -> None:
+def test_network_averages_its_members() -> None:
     logit = (math.tanh(0.5) + math.tanh(1.5) + 1) / 2 + 0.25 * 3
     assert network().logits(np.array([[3.0]])) == pytest.approx(logit)
     assert network().probabilities(np.array([[3.0]])) == pytest.approx(1 / (1 + math.exp(1 - 2 * logit)))
@@ -78,12 +78,12 @@ def test_damaged_weights_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("language", ["es", "pl"])
-def test_the_shipped_weights_fit_the_signals(language: str) -> None:
+def test_shipped_weights_fit_the_signals(language: str) -> None:
     assert set(read_networks(DATA / "models" / f"errors-{language}-en" / FILE)) == set(GROUPS)
 
 
-def test_planted_errors_are_more_probable_than_good_words() -> None:
-    """Content words of a good translation and of one corrupted three ways."""
+def test_planted_errors_score_above_correct_words() -> None:
+    """Content words of a good translation and of three corruptions."""
     bad = tuple("The socuatorian poet Pablo Neruda sold 7,100 books in the bicycle city of Potosi.".split())
     pairs = [(SOURCE, GOOD), (SOURCE, bad)]
     rows = load_detector("es").words(pairs, load_aligner("es-en").align(pairs))

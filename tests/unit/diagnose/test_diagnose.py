@@ -1,4 +1,4 @@
-"""Step-wise errors on traces written by hand, with an aligner that is told the links."""
+"""Step-wise errors on handwritten traces, with an aligner that receives the links."""
 
 import math
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ SOURCE = (
 
 
 class Links:
-    """Links words by a dictionary; a target word not in it is aligned with nothing."""
+    """An aligner that links words by a dictionary; other target words are unaligned."""
 
     pair = "es-en"
 
@@ -56,7 +56,7 @@ QUESTION = Question(
 
 
 def trace(*sentences: str, ranks: Sequence[int] | None = None, question: Question = QUESTION) -> QuestionTrace:
-    """Words of each sentence, one source word read for each as long as there are some; rank 0 = not listed."""
+    """Return a trace that reads one source word per target word while some remain; rank 0 means not listed."""
     emissions = []
     for i, line in enumerate(sentences):
         size = len(question.sentences[i])
@@ -76,11 +76,11 @@ FULL = "The poet Neruda was born in Parral, small village Linares."
 
 
 def diagnose(traces: list[QuestionTrace], *arguments: object) -> list[Finding]:
-    """All findings, worst first."""
+    """Return all findings, worst first."""
     return ranked(finding for errors in step_errors(traces, *arguments) for finding in errors.findings)
 
 
-def test_a_good_translation_has_no_findings() -> None:
+def test_good_translation_has_no_findings() -> None:
     [errors] = step_errors([trace(FULL, "He died late.", ranks=[5, 5, 1, *[1] * 10])], ALIGNER)
     assert errors.findings == () and diagnose([trace(FULL, "He died late.")], ALIGNER, DiagnoseConfig(trust=1)) == []
     assert errors.log_mrr == (-math.log(5), -math.log(5), *[0.0] * 11) and errors.links[-2:] == ((11,), (12,))
@@ -99,7 +99,7 @@ def test_adjacent_invented_words_are_one_finding() -> None:
 
 
 class Judge:
-    """Wrong as told, by word; 0.1 otherwise."""
+    """A detector with given error probabilities by word, and 0.1 for others."""
 
     def __init__(self, **probabilities: float) -> None:
         self.probabilities = probabilities
@@ -110,8 +110,8 @@ class Judge:
         return [np.array([self.probabilities.get(word, 0.1) for word in target]) for _, target in pairs]
 
 
-def test_a_word_is_hallucinated_with_its_probability_only() -> None:
-    """Aligned words may be wrong and unaligned ones right; the rank orders findings and makes none."""
+def test_hallucination_needs_the_word_probability() -> None:
+    """Aligned words may be wrong and unaligned ones correct; the rank orders findings and creates none."""
     text = "The poet Neruda was a rocket engineer born in Parral, small village Linares."
     ranks = [2, 2, 1, 1, 1, 3, 0, *[1] * 9]
     given = trace(text, "He died late.", ranks=ranks)
@@ -119,7 +119,7 @@ def test_a_word_is_hallucinated_with_its_probability_only() -> None:
     findings = [f for f in errors.findings if f.kind == "hallucination"]
     assert [(f.words, f.probability) for f in findings] == [(("Neruda",), 0.6), (("engineer",), 0.9)]
     assert [f.severity for f in findings] == [pytest.approx(0.6 * 0.2), pytest.approx(0.9 * (4 - math.log(3) + 0.1))]
-    # "was" is no content word, whatever the detector says of it
+    # "was" is not a content word, regardless of the detector
     assert errors.probability is not None and errors.probability[3:6:2] == (0.0, 0.1)
     config = DiagnoseConfig(probability=0.95)
     assert not any(f.kind == "hallucination" for f in diagnose([given], ALIGNER, config, Judge(engineer=0.9)))
@@ -128,7 +128,7 @@ def test_a_word_is_hallucinated_with_its_probability_only() -> None:
     assert (line["kind"], line["probability"]) == ("hallucination", "0.90")
 
 
-def test_a_drop_is_located_at_its_word_and_source() -> None:
+def test_drop_is_located_at_its_word_and_source() -> None:
     [finding] = diagnose([trace(FULL, "He died late.", ranks=[1, 1, 1, 1, 1, 1, 4, *[4] * 6])], ALIGNER)
     assert (finding.kind, finding.words, finding.first) == ("drop", ("Parral,",), 6)
     assert finding.span == SourceSpan(5, 6, ("Parral,",)) and finding.loss == pytest.approx(math.log(4))
@@ -138,7 +138,7 @@ def test_a_drop_is_located_at_its_word_and_source() -> None:
     assert (finding.rank_after, finding.loss) == (None, 4.0)
 
 
-def test_a_clause_left_out_is_an_omission() -> None:
+def test_missing_clause_is_an_omission() -> None:
     ranks = [9, 9, 5, 5, 5, 5, 5, 5, 5, 5]
     traces = [trace("The poet Neruda was born in Parral.", "He died late.", ranks=ranks)]
     [finding] = diagnose(traces, ALIGNER)
@@ -149,25 +149,25 @@ def test_a_clause_left_out_is_an_omission() -> None:
     assert diagnose(traces, ALIGNER, DiagnoseConfig(omission_words=5)) == []
 
 
-def test_nothing_written_at_all() -> None:
+def test_empty_translation_is_an_omission() -> None:
     [errors] = step_errors([QuestionTrace(QUESTION, (), ())], ALIGNER)
     assert (errors.log_mrr, errors.unaligned) == ((), ())
     [finding] = errors.findings
     assert (finding.kind, finding.first, finding.last, finding.loss, finding.read) == ("omission", -1, -1, 0.0, 0)
-    [finding] = diagnose([trace("", "He died late.", ranks=[1, 1, 1])], ALIGNER)  # one sentence lost whole
+    [finding] = diagnose([trace("", "He died late.", ranks=[1, 1, 1])], ALIGNER)  # one whole sentence is missing
     assert finding.span is not None and (finding.span.start, finding.span.stop) == (1, 11)
     assert (finding.first, finding.last) == (0, 0)
 
 
 @pytest.mark.parametrize("rank", range(1, 25))
-def test_half_the_reciprocal_rank_is_a_drop_from_any_rank(rank: int) -> None:
-    """log r - log 2r is not log 2 to the last digit, and on another processor it is another one."""
+def test_halved_reciprocal_rank_is_a_drop(rank: int) -> None:
+    """log r - log 2r differs from log 2 in the last digit, and between processors."""
     findings = diagnose([trace(FULL, "He died late.", ranks=[rank] * 6 + [2 * rank] * 7)], ALIGNER)
     drops = [(f.rank_before, f.rank_after) for f in findings if f.kind == "drop"]
     assert drops[-1:] == [(rank, 2 * rank)]
 
 
-def test_without_guesses_there_are_no_ranks_and_no_drops() -> None:
+def test_without_guesses_there_are_no_drops() -> None:
     [errors] = step_errors([trace("The rocket poet Neruda", "He died late.")], ALIGNER)
     assert errors.log_mrr is None and {f.kind for f in errors.findings} == {"hallucination", "omission"}
     assert {(f.loss, f.rank_before, f.rank_after) for f in errors.findings} == {(0.0, None, None)}
@@ -183,7 +183,7 @@ def test_retracted_words_are_judged_in_their_last_text() -> None:
     assert errors.links == ((0,), (), (1,), (2,))
 
 
-def test_worst_first_and_the_same_whatever_the_order() -> None:
+def test_worst_first_whatever_the_input_order() -> None:
     question = Question("q0", "tests", "es", SOURCE, QUESTION.reference, "Pablo Neruda")
     traces = [
         trace("The rocket " + FULL[4:], "He died late.", ranks=[1] * 14),
@@ -194,7 +194,7 @@ def test_worst_first_and_the_same_whatever_the_order() -> None:
     assert diagnose(traces[::-1], ALIGNER) == findings
 
 
-def test_an_aligner_of_another_pair_is_refused() -> None:
+def test_aligner_of_another_pair_is_refused() -> None:
     polish = Question("q0", "tests", "pl", SOURCE, QUESTION.reference, "Pablo Neruda")
     message = "the aligner is for es-en, the questions are for pl-en"
     refused(ConfigError, message, step_errors, [QuestionTrace(polish, ())], ALIGNER)
@@ -205,7 +205,7 @@ def test_content_words() -> None:
     function = [("The", "en"), ("--", "en"), ("Doesn’t", "en"), ("których", "pl"), ("también,", "es")]
     assert all(is_content(*word) for word in content) and not any(is_content(*word) for word in function)
     assert strip_edges("«की»,") == "की" and strip_edges("_(Paris)_") == "Paris" and strip_edges("بِيرُ.") == "بِيرُ"
-    assert is_content("der", "xx") and not is_content("–", "xx")  # without a list every word is content
+    assert is_content("der", "xx") and not is_content("–", "xx")  # without a stop-word list all words count
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_bad_arguments(tmp_path: Path) -> None:
     refused(ConfigError, "--kind: 'drops' is not one of .*'drop'", diagnose_command.main, tmp_path, kinds=["drops"])
 
 
-def test_findings_of_one_question_are_a_part_of_all(tmp_path: Path) -> None:
+def test_findings_of_one_question_are_a_subset(tmp_path: Path) -> None:
     run = open_run(make(tmp_path, "drops", translator={"name": "doubles:build_dropper"}))
     findings = diagnose_command.findings_of(run)
     assert {finding.question for finding in findings} > {"q0"}

@@ -1,4 +1,4 @@
-"""Texts that are aligned: long sentences in pieces, ordinary ones whole."""
+"""Texts for alignment: long sentences are cut into pieces, ordinary ones stay whole."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def written(words: list[str], lag: int, total: int) -> list[Emission]:
     return [Emission(1, word, min(n + lag, total), False) for n, word in enumerate(words, start=1)]
 
 
-def test_an_ordinary_sentence_stays_whole() -> None:
+def test_ordinary_sentence_stays_whole() -> None:
     source = WORDS[:LONG_SOURCE]
     trace = trace_of(source, [*written(source, 0, 100), Emission(1, "x", 100, False, 3), Emission(1, "y", 100, False)])
     _, retracted, final = texts_of(trace)
@@ -31,7 +31,7 @@ def test_an_ordinary_sentence_stays_whole() -> None:
 
 
 @pytest.mark.parametrize(("sources", "targets"), [(101, 3), (3, 251), (10_000, 9_000), (500, 10_000), (1000, 0)])
-def test_pieces_are_short_and_leave_nothing_out(sources: int, targets: int) -> None:
+def test_pieces_are_short_and_complete(sources: int, targets: int) -> None:
     source, target = WORDS[:sources], [f"t{n}" for n in range(targets)]
     trace = trace_of(source, written(target, 2, sources))
     pieces = texts_of(trace)[1:]
@@ -64,8 +64,8 @@ def test_retractions_in_long_sentences_stay_short() -> None:
     assert all(piece.words[-1].rstrip("?") in piece.source for piece in ends)
 
 
-def test_links_of_pieces_are_those_of_the_sentences() -> None:
-    """The bundled questions as one sentence of 4,570 words, and sentence by sentence."""
+def test_pieces_have_the_links_of_the_sentences() -> None:
+    """Compare the bundled questions as one sentence of 4,570 words with the separate sentences."""
     questions = load_questions("mini-es")
     pairs = [(s, tuple(t.split())) for q in questions for s, t in zip(q.sentences, q.reference, strict=True)]
     source, target = ([word for pair in pairs for word in pair[side]] for side in (0, 1))

@@ -1,4 +1,4 @@
-"""Policies around a program: what is committed when, and what happens when the program misbehaves."""
+"""Policies around an external program: commitment of words and handling of a failing program."""
 
 import shutil
 import sys
@@ -13,7 +13,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.files.store import digest
 
 UPPER = (sys.executable, "-c", "import sys\nfor line in sys.stdin: print(line.rstrip().upper())")
-# Says the line before with every line, but begins anew after a full stop.
+# Reply with the previous line, but start again after a full stop.
 SCRIPT = """
 import sys
 last = []
@@ -29,7 +29,7 @@ def engine(command, blank_lines=1, separator=""):
 
 
 @pytest.mark.parametrize("blank_lines", [0, 1, 2])
-def test_a_separator_makes_a_program_forget(blank_lines):
+def test_separator_resets_the_program(blank_lines):
     texts = ["a b", "c", "d e"]
     forgets = engine(REMEMBERS, blank_lines, ".").words(texts)
     assert forgets == [("a", "b"), ("c",), ("d", "e")]
@@ -44,7 +44,7 @@ def test_a_separator_makes_a_program_forget(blank_lines):
         ("import sys; sys.exit('no such mode\\n(try spa-eng)')", r"printed: no such mode \(try spa-eng\)$"),
     ],
 )
-def test_a_program_that_fails_is_named(program, message):
+def test_failing_program_is_named(program, message):
     refused(DataError, message, engine((sys.executable, "-c", program), 0).words, ["a", "b"])
     refused(ConfigError, "not installed", engine, ("no-such-translator-xyz",), 0)
     refused(ConfigError, "separator", engine, UPPER, separator="a  b")
@@ -52,10 +52,10 @@ def test_a_program_that_fails_is_named(program, message):
     refused(ConfigError, "command: a program is needed", engine, ())
 
 
-def test_fingerprint_covers_files_named_in_a_command(tmp_path):
+def test_fingerprint_covers_files_of_a_command(tmp_path):
     key = digest(["command", 2, ["cat", "-u", "spa-eng"], 2, "", [], []])
     assert engine(("cat", "-u", "spa-eng"), 1).fingerprint() == key
-    assert engine(("python3", "-c", "x" * 5000), 1).fingerprint()  # longer than any name of a file
+    assert engine(("python3", "-c", "x" * 5000), 1).fingerprint()  # longer than any file name
     script, model = tmp_path / "translate.sh", tmp_path / "model.txt"
     script.write_text("#!/bin/sh\ncat\n")
     script.chmod(0o755)
@@ -67,7 +67,7 @@ def test_fingerprint_covers_files_named_in_a_command(tmp_path):
     assert len({*before, *(engine(command, 0).fingerprint() for command in commands)}) == 8
 
 
-def test_listed_files_and_folders_are_in_the_fingerprint(tmp_path):
+def test_listed_files_are_in_the_fingerprint(tmp_path):
     model, folder = tmp_path / "model.txt", tmp_path / "package"
     (folder / "inner").mkdir(parents=True)
 
@@ -83,7 +83,7 @@ def test_listed_files_and_folders_are_in_the_fingerprint(tmp_path):
     assert System(CommandConfig(("cat",), files=())).fingerprint() == System(CommandConfig(("cat",))).fingerprint()
 
 
-def test_an_edited_program_is_not_answered_from_memory(tmp_path):
+def test_edited_program_is_called_again(tmp_path):
     script, text = tmp_path / "words.py", [question(sentences=["a b"])]
     seen = []
     for word in ("one", "two"):
@@ -104,7 +104,7 @@ def test_an_edited_program_is_not_answered_from_memory(tmp_path):
         ("cat", None, False),
     ],
 )
-def test_an_interpreter_without_files_is_warned_of(tmp_path, monkeypatch, capsys, program, files, warns):
+def test_interpreter_without_files_gives_a_warning(tmp_path, monkeypatch, capsys, program, files, warns):
     script = tmp_path / "words.py"
     script.write_text("#!/usr/bin/env python3\n")
     script.chmod(0o755)
@@ -114,7 +114,7 @@ def test_an_interpreter_without_files_is_warned_of(tmp_path, monkeypatch, capsys
 
 
 @pytest.mark.skipif(shutil.which("apertium") is None, reason="apertium-eng-spa is not installed")
-def test_apertium_remembers_a_subject_without_a_separator():
+def test_apertium_keeps_context_without_a_separator():
     texts = ["Se extiende desde el Mar", "Se extiende desde el Mar de"]
     command = ("apertium", "-u", "spa-eng")
     alone = [engine(command).words([text])[0] for text in texts]

@@ -1,4 +1,4 @@
-"""CTranslate2: our network exported (same scores, same words), models of `transformers` converted, and refusals."""
+"""CTranslate2: our exported network (equal scores and words), converted `transformers` models, and refusals."""
 
 from unittest.mock import Mock
 
@@ -33,13 +33,13 @@ def engine(folder, **settings):
 
 @pytest.fixture(scope="module", params=ENCODERS)
 def exported(request, tmp_path_factory):
-    """A random model of ours without lexicon, and the folder made of it."""
+    """Return a random model without lexicon and its exported folder."""
     model = random_model(request.param, 0)
     return model, export(model, vocabulary(), tmp_path_factory.mktemp("ct") / request.param)
 
 
-def test_scores_are_ours(exported):
-    """log p of a given target, piece by piece, the end included."""
+def test_scores_equal_ours(exported):
+    """log p of a given target per piece, including the end."""
     model, folder = exported
     target = list(range(10, 70, 3))
     for sentence in SENTENCES[:4]:
@@ -54,8 +54,8 @@ def test_scores_are_ours(exported):
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
-def test_words_of_a_trained_model_are_those_of_our_decoder(encoder, tmp_path):
-    """A model that learnt eight translations by heart: nothing loops, so both decoders must write the same."""
+def test_trained_model_writes_the_words_of_our_decoder(encoder, tmp_path):
+    """The model memorised eight translations, so both decoders must write the same words."""
     pairs = [
         (tuple(source[:10]), tuple(reference[:8]))
         for q, r in zip(load_questions("mini-es", limit=4), load_questions("mini-en", limit=4), strict=True)
@@ -70,7 +70,7 @@ def test_words_of_a_trained_model_are_those_of_our_decoder(encoder, tmp_path):
 
 
 def learn(pairs, encoder):
-    """A small model after 120 steps on the same few pairs."""
+    """Return a small model after 120 steps on the same few pairs."""
     torch.manual_seed(0)
     model, words = Transformer(ModelConfig(600, 32, 4, 64, 2, 2, 0.0, encoder=encoder, lexicon_width=0)), vocabulary()
     source = pad([np.array([*words.words(s)[0], EOS]) for s, _ in pairs], PAD)
@@ -87,7 +87,7 @@ def learn(pairs, encoder):
 
 
 def test_padding_unknown_and_start_are_never_written(exported, monkeypatch):
-    """A random model would write them now and then."""
+    """The random model would otherwise write them occasionally."""
     translator, names = engine(exported[1]), vocabulary().pieces
     inner = Mock(wraps=translator.engine)
     monkeypatch.setattr(translator, "engine", inner)
@@ -95,7 +95,7 @@ def test_padding_unknown_and_start_are_never_written(exported, monkeypatch):
     assert inner.translate_batch.call_args.kwargs["suppress_sequences"] == [[names[i]] for i in (PAD, UNK, BOS)]
 
 
-def test_a_folder_of_ours_is_converted_to_int8(tmp_path):
+def test_our_folder_converts_to_int8(tmp_path):
     save_model(random_model("bidirectional", 0), vocabulary(), tmp_path / "ours", {})
     ours, folder, other = str(tmp_path / "ours"), tmp_path / "ct", tmp_path / "other"
     assert convert(ours, folder, "int8") == folder
@@ -129,7 +129,7 @@ def hub_folders(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ["marian", "marian-many", "m2m", "nllb", "mbart", "mbart50"])
-def test_converted_models_write_what_the_package_writes(name, hub_folders, tmp_path):
+def test_converted_models_write_the_original_words(name, hub_folders, tmp_path):
     from stand_ins.hub_models import LANGUAGES
 
     source, target = LANGUAGES[name]

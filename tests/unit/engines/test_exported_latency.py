@@ -1,4 +1,4 @@
-"""The latencies of a run and those of its exported log: one number wherever both say that it is the same one."""
+"""Latencies of a run and of its exported log: equal labels have equal values."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ RUNS: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize("unit", ["sentence", "question"])
 @pytest.mark.parametrize(("dataset", "translator"), RUNS)
 def test_equal_labels_have_equal_numbers(dataset: str, translator: dict[str, Any], unit: Any, tmp_path: Path) -> None:
-    """A label is formula, convention, what is one sequence, and whose length |y*| is."""
+    """A label states the formula, the convention, the unit of a sequence, and the length |y*|."""
     variant = "" if unit == "sentence" else "@question"
     mapping = {"name": "x", "dataset": {"name": dataset, "limit": 3}, "translator": translator}
     config = run_from_mapping(mapping | {"metrics": [f"{name}{variant}" for name in NAMES]})
@@ -47,7 +47,7 @@ def test_equal_labels_have_equal_numbers(dataset: str, translator: dict[str, Any
             if key in of_run:
                 assert scored.means()[label][0] == pytest.approx(of_run[key], abs=1e-6), key
                 equal.add(name)
-    assert equal == set(NAMES) - {"laal"}  # a run's takes the question's words
+    assert equal == set(NAMES) - {"laal"}  # a run's LAAL uses the question's words
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,11 @@ def test_equal_labels_have_equal_numbers(dataset: str, translator: dict[str, Any
         ({"use_reference": False}, {"AL": "none", "LAAL": "none"}),
         ({"references": "ref"}, {"LAAL": "file"}),
         ({"convention": "iwslt-2020-first"}, {"AL": "none"}),
-        ({"convention": "simuleval-1.0"}, {"AL": "none"}),  # of texts: the end counts in place of a reference
+        ({"convention": "simuleval-1.0"}, {"AL": "none"}),  # for texts, the end counts in place of a reference
         ({"convention": "simuleval-1.0", "source": "speech"}, {"AL": "log"}),
     ],
 )
-def test_the_table_says_whose_references_they_are(
+def test_table_names_the_references(
     options: dict[str, Any], sources: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "x.log").write_text('{"delays": [1, 2], "source_length": 2, "reference": "a b c"}\n')

@@ -1,4 +1,4 @@
-"""Checkpoints in fairseq's layout, made here from torch's own layers: the converted model gives the same logits."""
+"""Checkpoints in fairseq's layout, built here from torch layers: the converted model gives the same logits."""
 
 import math
 import os
@@ -32,7 +32,7 @@ VARIANTS = {
 
 
 class Theirs(nn.Module):
-    """A Transformer with fairseq's embeddings and positions around torch's layers; ids are fairseq's (pad is 1)."""
+    """A Transformer with fairseq's embeddings and positions around torch layers; ids are fairseq's (pad is 1)."""
 
     def __init__(self, options: dict[str, object]) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class Theirs(nn.Module):
             nn.init.normal_(parameter, std=0.4)
 
     def embed(self, table: nn.Embedding, ids: Tensor) -> Tensor:
-        """Scaled embeddings and positions from 2 on."""
+        """Return scaled embeddings plus positions from 2 on."""
         numbers = torch.arange(2, 2 + ids.shape[1])
         if self.places is not None:
             return table(ids) * math.sqrt(WIDTH) + self.places(numbers)
@@ -62,7 +62,7 @@ class Theirs(nn.Module):
         return table(ids) * math.sqrt(WIDTH) + torch.tensor(rows)
 
     def forward(self, source: Tensor, target: Tensor, k: int, causal: bool) -> Tensor:
-        """Logits (1, T, V) where target piece j sees k + j - 1 source pieces."""
+        """Return logits (1, T, V) where target piece j sees k + j - 1 source pieces."""
         s, t = source.shape[1], target.shape[1]
         future = torch.ones(s, s).triu(1).bool() if causal else None
         x = self.embed(self.source, source)
@@ -74,7 +74,7 @@ class Theirs(nn.Module):
         return self.decoder_norm(y) @ self.output.T
 
     def weights(self) -> dict[str, Tensor]:
-        """The state in fairseq's names; attn2d's older layout where that is the architecture."""
+        """Return the state with fairseq's names, in attn2d's older layout for that architecture."""
         old = str(self.options["arch"]).startswith("waitk")
         out = {"encoder.embed_tokens.weight": self.source.weight, "decoder.embed_tokens.weight": self.target.weight}
         if not self.options.get("share_decoder_input_output_embed"):
@@ -95,7 +95,7 @@ class Theirs(nn.Module):
         return {name: value.detach().clone() for name, value in out.items()}
 
     def renamed(self, side: str, name: str, value: Tensor, old: bool) -> dict[str, Tensor]:
-        """One parameter of a layer under fairseq's name (three, where torch has one matrix for q, k and v)."""
+        """Return one parameter of a layer under fairseq's name; torch's joint q, k, v matrix gives three."""
         norms = ["self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"]
         if side == "encoder":
             norms = ["layer_norms.0", "layer_norms.1"] if old else norms[::2]
@@ -110,7 +110,7 @@ class Theirs(nn.Module):
 
 
 def write(folder: Path, model: Theirs, weights: dict[str, Tensor] | None = None, **more: object) -> list[Path]:
-    """checkpoint, source dictionary and target dictionary in `folder`."""
+    """Write the checkpoint and the source and target dictionaries into `folder`."""
     joint = model.options.get("share_all_embeddings")
     for name, symbols in (("source", SOURCE), ("target", SOURCE if joint else TARGET)):
         (folder / f"dict.{name}.txt").write_text("".join(f"{s} 7\n" for s in symbols), encoding="utf-8")
@@ -127,7 +127,7 @@ def theirs(variant: str) -> Theirs:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @torch.no_grad()
-def test_the_converted_model_gives_the_same_logits(variant: str, tmp_path: Path) -> None:
+def test_converted_model_has_equal_logits(variant: str, tmp_path: Path) -> None:
     reference = theirs(variant)
     made = convert(*write(tmp_path, reference), tmp_path / "ours")
     model, vocabulary, about = load_model(tmp_path / "ours")
@@ -135,7 +135,7 @@ def test_the_converted_model_gives_the_same_logits(variant: str, tmp_path: Path)
     k = {"monotonic": 3, "attn2d": 5}.get(variant, FULL)
     assert made.k == about["k"] == ("full" if k == FULL else k)
     ids = torch.randint(4, 30, (2, 11))
-    source = torch.cat([ids[:1], torch.tensor([[2]])], 1)  # </s> is 2 there
+    source = torch.cat([ids[:1], torch.tensor([[2]])], 1)  # </s> is 2 in fairseq
     target = torch.cat([torch.tensor([[2]]), ids[1:]], 1)
     expected = reference(source, target, k, causal=k != FULL)[0]  # (T, V)
     ours = torch.cat([ids[:1], torch.tensor([[EOS]])], 1), torch.cat([torch.tensor([[BOS]]), ids[1:]], 1)
@@ -145,7 +145,7 @@ def test_the_converted_model_gives_the_same_logits(variant: str, tmp_path: Path)
     torch.testing.assert_close(got[:, [2, 0, 3, 1, *range(4, vocabulary.size)]], expected, atol=1e-5, rtol=0)
 
 
-def test_half_precision_and_nested_configuration_are_read(tmp_path: Path) -> None:
+def test_half_precision_and_nested_configs_are_read(tmp_path: Path) -> None:
     reference = theirs("post")
     halves = {name: value.half() for name, value in reference.weights().items()}
     sides = {"encoder": {"attention_heads": HEADS, "normalize_before": False}, "decoder": {"attention_heads": HEADS}}
@@ -161,14 +161,14 @@ def test_half_precision_and_nested_configuration_are_read(tmp_path: Path) -> Non
 
 
 class Runs:
-    """An object that unpickles by running a function."""
+    """An object whose unpickling runs a function."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return os.mkdir, ("ran",)
 
 
 @pytest.mark.parametrize("zipped", [True, False])
-def test_a_checkpoint_that_would_run_code_is_refused(zipped: bool, tmp_path: Path, monkeypatch: object) -> None:
+def test_checkpoint_that_would_run_code_is_refused(zipped: bool, tmp_path: Path, monkeypatch: object) -> None:
     monkeypatch.chdir(tmp_path)
     files = write(tmp_path, theirs("post"))
     torch.save({"model": {}, "more": Runs()}, files[0], _use_new_zipfile_serialization=zipped)
@@ -176,7 +176,7 @@ def test_a_checkpoint_that_would_run_code_is_refused(zipped: bool, tmp_path: Pat
     assert not (tmp_path / "ran").exists()
 
 
-BAD = {  # options, weights, what is said
+BAD = {  # options, weights, message
     "another architecture": ({"arch": "transformer_lm_big"}, {}, "architecture transformer_lm_big; supported are"),
     "no wait-k": ({"arch": "transformer_monotonic", "simul_type": "infinite_lookback"}, {}, "only waitk is supported"),
     "unscaled": ({"no_scale_embedding": True}, {}, "no_scale_embedding = True"),
@@ -188,7 +188,7 @@ BAD = {  # options, weights, what is said
 
 
 @pytest.mark.parametrize(("options", "changes", "message"), BAD.values(), ids=BAD)
-def test_what_is_not_known_is_refused(options: dict, changes: dict, message: str, tmp_path: Path) -> None:
+def test_unknown_options_and_weights_are_refused(options: dict, changes: dict, message: str, tmp_path: Path) -> None:
     model = theirs("post")
     model.options = {**model.options, **options}
     weights = {key: value for key, value in (model.weights() | changes).items() if value is not None}
@@ -204,11 +204,11 @@ def test_what_is_not_known_is_refused(options: dict, changes: dict, message: str
         ("a 1\nb 1\na 2\n", r"dict.source.txt:3: symbol 'a' appears twice"),
     ],
 )
-def test_dictionaries_that_do_not_fit_are_refused(text: str, message: str, tmp_path: Path) -> None:
+def test_mismatched_dictionaries_are_refused(text: str, message: str, tmp_path: Path) -> None:
     files = write(tmp_path, theirs("post"))
     files[1].write_text(text, encoding="utf-8")
     refused(DataError, message, convert, *files, tmp_path / "ours")
-    files[1].write_text("a 3\n<unk> 0 #fairseq:overwrite\n", encoding="utf-8")  # flagged: it may be there twice
+    files[1].write_text("a 3\n<unk> 0 #fairseq:overwrite\n", encoding="utf-8")  # the flag allows a duplicate
     assert read_dictionary(files[1]) == ("<pad>", "<unk>", "<s>", "</s>", "a", "<unk>")
 
 

@@ -1,6 +1,6 @@
-"""Models that the real fairseq trains here: the same logits and the same greedy words after conversion.
+"""Models trained here by fairseq have equal logits and greedy words after conversion.
 
-Needs an interpreter that has fairseq (the package ve-fairseq): this one, or the one that SQA_FAIRSEQ_PYTHON names.
+Needs fairseq (the package ve-fairseq) in this interpreter or in the one that SQA_FAIRSEQ_PYTHON names.
 """
 
 import functools
@@ -32,7 +32,7 @@ OURS = [ORDER.index(i) for i in range(len(ORDER))]  # our ids of fairseq's speci
 
 @functools.cache
 def interpreter() -> str | None:
-    """A Python that has fairseq, or None."""
+    """Return a Python that has fairseq, or None."""
     named = os.environ.get("SQA_FAIRSEQ_PYTHON")
     return named or (sys.executable if importlib.util.find_spec("fairseq") else None)
 
@@ -45,7 +45,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which fairseq has trained every variant and written down what it makes of some sentences."""
+    """Return a folder with fairseq's training of every variant and its output on some sentences."""
     folder = tmp_path_factory.mktemp("fairseq")
     translation = dict(zip(SOURCE.split(), TARGET.split(), strict=True))
     rng = random.Random(1)
@@ -67,12 +67,12 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ours(ids: torch.Tensor) -> list[int]:
-    """fairseq's ids as ours."""
+    """Convert fairseq's ids to ours."""
     return [OURS[i] if i < len(OURS) else i for i in ids.tolist()]
 
 
 def greedy(model: Transformer, source: list[int], k: int) -> list[int]:
-    """The best piece, one after the other; target piece j sees k + j - 1 source pieces."""
+    """Decode greedily, where target piece j sees k + j - 1 source pieces."""
     out = [BOS]
     while out[-1] != EOS and len(out) < 60:
         visible = torch.arange(len(source)) < torch.arange(len(out))[:, None] + k  # (T, S)
@@ -83,7 +83,7 @@ def greedy(model: Transformer, source: list[int], k: int) -> list[int]:
 
 @pytest.mark.parametrize("name", VARIANTS)
 @torch.no_grad()
-def test_logits_and_greedy_words_are_those_of_fairseq(name: str, trained: Path) -> None:
+def test_logits_and_greedy_words_equal_fairseq(name: str, trained: Path) -> None:
     data = trained / name / "data"
     dictionaries = data / "dict.es.txt", data / "dict.en.txt"
     checkpoint = trained / name / "checkpoint_last.pt"
@@ -106,10 +106,10 @@ def test_logits_and_greedy_words_are_those_of_fairseq(name: str, trained: Path) 
         assert greedy(model, source, k) == output
     print(f"{name}: largest difference of a logit {worst:.1e}")
     if name == "waitk":
-        return  # its k counts pieces, decode_batch's counts words
+        return  # fairseq's k counts pieces, decode_batch's counts words
     written = [
         " ".join(word.token for word in row)
         for row in decode_batch(TransformerWriter(model, vocabulary), sentences, Schedule(FULL))
     ]
     assert written == [row["words"] for row in rows] == [row["generated"] for row in rows]
-    assert len(set(written)) > LINES // 2  # the model has learnt something
+    assert len(set(written)) > LINES // 2  # the model has learnt its pairs

@@ -1,4 +1,4 @@
-"""Vocabularies of converted models: how words become pieces, and where a word ends on the way out."""
+"""Vocabularies of converted models: word segmentation and word ends in the output."""
 
 import io
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_whole_words() -> None:
     assert v.has_digit.tolist() == [False] * 7 + [True]
 
 
-def test_the_file_gives_the_vocabulary_back(tmp_path: Path) -> None:
+def test_vocabulary_file_round_trips(tmp_path: Path) -> None:
     for source in (None, "x y"):
         v = vocabulary("a b c", Cutting(), source)
         (tmp_path / v.FILE).write_bytes(v.model)
@@ -53,7 +53,7 @@ def test_sentencepiece_symbols_spell_words_and_bytes() -> None:
     assert v.starts_word[4:].tolist() == [True, False, True, False, False, True] and not v.joins_next.any()
 
 
-def test_options_and_codes_that_do_not_fit_are_refused() -> None:
+def test_mismatched_options_and_codes_are_refused() -> None:
     refused(ConfigError, "bpe: must be one of", Cutting, "wordpiece", b"x")
     refused(ConfigError, "no file fits", Cutting, "none", b"x")
     refused(ConfigError, "is needed", Cutting, "sentencepiece", b"")
@@ -61,7 +61,7 @@ def test_options_and_codes_that_do_not_fit_are_refused() -> None:
     refused(DataError, "not a SentencePiece model", vocabulary, "a", Cutting("sentencepiece", b"a b c\n"))
 
 
-def test_subword_nmt_codes_cut_words_as_the_package_does() -> None:
+def test_subword_nmt_codes_cut_words_as_the_package() -> None:
     bpe = pytest.importorskip("subword_nmt.apply_bpe").BPE(io.StringIO(CODES.decode()))
     pieces = bpe.process_line(TEXT).split()
     v = vocabulary(" ".join(sorted(set(pieces))), Cutting("subword-nmt", CODES))
@@ -72,7 +72,7 @@ def test_subword_nmt_codes_cut_words_as_the_package_does() -> None:
     assert {v.target[i] for i in v.joins_next.nonzero()[0]} == {p for p in pieces if p.endswith("@@")}
 
 
-def test_moses_punctuation_is_split_off_and_attached_again() -> None:
+def test_moses_punctuation_is_split_and_reattached() -> None:
     pytest.importorskip("sacremoses")
     words = "¿ Qué casa , ( 1999 ) &quot; d &apos; Artagnan &apos;s @-@ a".split()
     v = vocabulary(" ".join(words), Cutting(moses="es"))
