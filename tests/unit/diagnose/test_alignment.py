@@ -141,7 +141,7 @@ class TestHmm:
         assert alignment.target[2] < 0.5 < min(alignment.target[1], alignment.target[3])
 
     def test_word_does_not_support_itself(self) -> None:
-        """ "zeppelin" and "zarza" occur only in this sentence, so only their positions relate them."""
+        """The words "zeppelin" and "zarza" occur only in this sentence, so only their positions relate them."""
         [alignment] = HmmAligner(PRIORS).align([(("el", "perro", "zarza", "rojo"), ("the", "red", "dog", "zeppelin"))])
         assert alignment.evidence is not None
         assert alignment.evidence.lift[3] < 1 < alignment.evidence.lift[1]

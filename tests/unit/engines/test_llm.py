@@ -50,7 +50,7 @@ def translator(server: ChatServer, folder: Path, **keys):
 # ------------------------------------------------------------------------------------------------------------- prompts
 
 
-def test_the_target_committed_begins_the_reply(tmp_path):
+def test_committed_target_begins_the_reply(tmp_path):
     def chats(prompt: str, number: int) -> Answer:
         committed = "" if "Spanish: " in prompt else prompt
         return chat.completion(f" w{len(committed.split())} next")
@@ -69,7 +69,7 @@ def test_the_target_committed_begins_the_reply(tmp_path):
     assert server.requests[1]["prompt"].endswith(f"490 BC.\n\nSpanish: {source}\nEnglish: {WORDS[0][::-1]}")
 
 
-def test_a_prompt_of_ones_own_places_the_target(tmp_path):
+def test_custom_prompt_places_the_target(tmp_path):
     prompt = "{examples}{source_language} {source} > {target_language} {target} |"
     with ChatServer(lambda prompt, number: continuation(" x y")) as server:
         made = translator(server, tmp_path, k=1, prompt=prompt, examples=(("a {source}", "b"),))
@@ -91,7 +91,7 @@ def test_earlier_sentences_are_shown_with_their_target(tmp_path):
 
 
 @pytest.mark.parametrize("keys", POLICIES, ids=str)
-def test_a_prompt_has_no_word_that_is_not_read(tmp_path, keys):
+def test_prompt_has_no_unread_word(tmp_path, keys):
     source = CountedSource(WORDS)
     ahead = []
 
@@ -106,7 +106,7 @@ def test_a_prompt_has_no_word_that_is_not_read(tmp_path, keys):
 
 
 @pytest.mark.parametrize("previous", [0, 1])
-def test_no_prompt_of_a_batch_has_a_word_beyond_g(tmp_path, previous):
+def test_batched_prompts_have_no_word_beyond_g(tmp_path, previous):
     with ChatServer(translating) as server:
         batch = translator(server, tmp_path, k=3, previous=previous).translate_batch(QUESTIONS)
     pairs = [last_pair(prompt) for prompt in server.prompts]
@@ -132,7 +132,7 @@ def saved(mapping: dict, runs: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in ("run.json", "report.tsv", "stats.npz")}
 
 
-def test_a_run_goes_on_where_it_stopped_and_asks_once(tmp_path):
+def test_run_resumes_and_sends_each_request_once(tmp_path):
     with ChatServer(lambda prompt, n: translating(prompt, n) if n <= 50 else error(500)) as server:
         mapping = config(server, tmp_path)
         with pytest.raises(EndpointError, match="finished replies are kept: run again to go on"):
@@ -151,7 +151,7 @@ def test_a_run_goes_on_where_it_stopped_and_asks_once(tmp_path):
     assert f"\nreplies\t{before}\t".encode() in first["report.tsv"]
 
 
-def test_replies_that_are_no_translation_are_counted(tmp_path, capsys):
+def test_replies_without_translation_are_counted(tmp_path, capsys):
     def sometimes(prompt: str, number: int) -> Answer:
         at_comma = last_pair(prompt)[0][-1].endswith(",")
         return continuation(" I'm sorry, I can't assist with that.") if at_comma else translating(prompt, number)
@@ -164,7 +164,7 @@ def test_replies_that_are_no_translation_are_counted(tmp_path, capsys):
     assert len(told) == 1 + (commas >= 10) and told[0].startswith("sqa: llm: no translation, refusal (1 so far)")
 
 
-def test_a_model_that_only_writes_other_things_ends_the_run(tmp_path):
+def test_model_without_translations_ends_the_run(tmp_path):
     with ChatServer(lambda prompt, number: chat.completion(prompt)) as server:
         made = translator(server, tmp_path, api="chat", policy="wait-k", k=1)
         refused(
@@ -172,7 +172,7 @@ def test_a_model_that_only_writes_other_things_ends_the_run(tmp_path):
         )
 
 
-def test_a_budget_that_does_not_reach_sends_nothing(tmp_path):
+def test_insufficient_budget_sends_nothing(tmp_path):
     with ChatServer(translating) as server:
         made = translator(server, tmp_path, policy="wait-k", k=1, max_requests=5)
         refused(ConfigError, "max_requests: .* more are needed here", made.translate_batch, QUESTIONS)
@@ -190,7 +190,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("problem", WRONG)
-def test_a_wrong_config_says_what_is_wrong(problem, tmp_path):
+def test_wrong_config_names_the_problem(problem, tmp_path):
     with ChatServer(translating) as server:
         mapping = config(server, tmp_path)
     mapping["translator"] |= WRONG[problem]
@@ -202,7 +202,7 @@ def test_a_wrong_config_says_what_is_wrong(problem, tmp_path):
 
 
 def test_500_requests_with_faults_lose_nothing(tmp_path, capsys):
-    """Each prompt is sent once, and again after a fault only; the run that a wrong model ends goes on."""
+    """Each prompt is sent once, and again only after a fault; a run that a wrong model stopped can resume."""
     faults: dict[str, Answer] = {
         "HTTP 429": error(429, headers={"Retry-After": "0.01"}),
         "HTTP 500": error(500),
@@ -239,7 +239,7 @@ def test_500_requests_with_faults_lose_nothing(tmp_path, capsys):
 
 
 def record(question) -> None:
-    """Record the replies of the bundled base model in this process, and what it translates."""
+    """Record the replies of the bundled base model in this process, and its translations."""
     made = build(LlmConfig(source_language="es", local=LocalConfig(dtype="float32"), k=3))
     lines, replies = made.system._model._writer, {}
     write = lines.write
@@ -255,8 +255,8 @@ def record(question) -> None:
     TRANSCRIPT.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def test_recorded_replies_of_a_base_model_give_its_words(tmp_path):
-    """SQA_RECORD=1 records them of Gemma in this process, whose words a server with the same replies must give."""
+def test_recorded_replies_give_the_base_models_words(tmp_path):
+    """SQA_RECORD=1 records Gemma's replies in this process; a server with these replies must give Gemma's words."""
     question = replace(QUESTIONS[0], sentences=QUESTIONS[0].sentences[:2])
     if os.environ.get(RECORD):
         record(question)

@@ -1,4 +1,4 @@
-"""From a language model's reply to target words, without a model."""
+"""Target words from a language model's reply, without a model."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from smt.engines.llm_replies import Asked, translation, unlooped
 OPEN = "El río Danubio nace en la Selva"
 CLOSED = "El río Danubio nace en la Selva Negra."
 ORDER = "Translate a Spanish text into English and write the translation only, on one line."
-CASES = {  # what is replied to: source, committed target, reply -> words, kinds
+CASES = {  # (source, committed target, reply) -> words, kinds
     "plain": (CLOSED, "", " The Danube rises in the Black Forest.", "The Danube rises in the Black Forest.", ""),
     "open": (OPEN, "The river", " Danube.", "Danube", ""),
     "open, quoted": (OPEN, "", ' The "Danube."', 'The "Danube', ""),
@@ -46,20 +46,20 @@ def test_words_and_kinds_of_a_reply(case):
     assert translation(reply, asked) == (tuple(words.split()), tuple(kinds.split()))
 
 
-def test_a_chat_reply_of_two_lines_is_an_explanation():
+def test_chat_reply_of_two_lines_is_an_explanation():
     asked = Asked(CLOSED, (), ORDER, ("es", "en"), joined=False)
     assert translation("The Danube rises.\n\nNote that", asked) == ((), ("explanation",))
 
 
-def test_a_cut_reply_loses_its_last_word():
+def test_cut_reply_loses_its_last_word():
     asked = Asked(CLOSED, (), ORDER, ("es", "en"), joined=True, cut=True)
     assert translation(" The Danube ri", asked)[0] == ("The", "Danube")
 
 
 @pytest.mark.parametrize("phrase", ["a", "a b", "a b c d e f g h"])
-def test_a_phrase_is_not_written_twice_in_a_row(phrase):
+def test_phrase_is_not_written_twice_in_a_row(phrase):
     words = tuple(phrase.split())
     assert unlooped(("x",), words + words) == words
     assert unlooped(("x", *words), words) == ()
     assert unlooped(("x", *words), words[:-1]) == words[:-1]
-    assert unlooped(("x", *words, "1"), (*words, "1")) == (*words, "1")  # with digits
+    assert unlooped(("x", *words, "1"), (*words, "1")) == (*words, "1")  # numbers differ

@@ -1,4 +1,4 @@
-"""Models of `transformers`: words as the package itself gives them, batches, languages, and what is refused."""
+"""Models of `transformers`: words equal to the package's own, batches, languages, and refusals."""
 
 import dataclasses
 import json
@@ -24,7 +24,7 @@ from sqa.metrics.quality.comet import CometConfig
 from sqa.pipeline.saving import hub_models
 
 TEXTS = ["Este hombre fue el primero .", "¿ Quién ?", "For 10 points , name this city of the north .", "Una ciudad"]
-NEW = 14  # pieces written at most
+NEW = 14  # largest number of pieces
 
 
 @pytest.fixture(scope="module")
@@ -43,20 +43,20 @@ def loaded(request, folders):
     return request.param, Pretrained(config(folders, request.param))
 
 
-def test_batched_words_are_those_of_one_text_at_a_time(loaded):
+def test_batched_words_equal_single_translations(loaded):
     _, system = loaded
     together = system.words(["", *TEXTS, " "])
     assert together[0] == together[-1] == ()
     assert together[1:-1] == [system.words([text])[0] for text in TEXTS]
-    assert len(set(together)) > 2  # they depend on the text
+    assert len(set(together)) > 2  # the words depend on the text
     refused(DataError, "pieces, the model reads at most 300", system.codec.encode, [" ".join(["uno"] * 400)], 300)
-    # NLLB's matrix has two rows more than its tokenizer has pieces, and nothing keeps a model from choosing them
+    # NLLB's matrix has two rows more than its tokenizer has pieces, and the model may choose them.
     beyond = max(system.codec.tokenizer.get_vocab().values()) + 1
     assert system.codec.decode([20, beyond, 21]) == system.codec.decode([20, 21])
 
 
-def test_words_are_those_of_a_plain_greedy_loop(loaded):
-    """argmax over the model's own logits, with the start tokens that the model's documentation names."""
+def test_words_equal_a_plain_greedy_loop(loaded):
+    """Take the argmax over the model's own logits, with the start tokens of the model's documentation."""
     name, system = loaded
     tokenizer, network = load_tokenizer(system.folder), load_translator(system.folder)
     source, target = LANGUAGES[name]
@@ -69,7 +69,7 @@ def test_words_are_those_of_a_plain_greedy_loop(loaded):
         language = tokenizer.convert_tokens_to_ids(f"__{target}__" if name == "m2m" else target)
         start = [language] if name == "mbart" else [2, language]
     pieces, written = torch.tensor([tokenizer(text)["input_ids"]]), list(start)
-    forced = network.generation_config.forced_eos_token_id  # at the limit of the length
+    forced = network.generation_config.forced_eos_token_id  # at the length limit
     while len(written) <= NEW and (written[-1] != end or len(written) <= len(start)):
         with torch.inference_mode():
             scores = network(input_ids=pieces, decoder_input_ids=torch.tensor([written])).logits[0, -1].clone()
@@ -105,7 +105,7 @@ def copied(folders, tmp_path, *remove):
     return folder
 
 
-def test_folders_that_are_no_models_of_this_kind(folders, tmp_path):
+def test_folders_of_other_models_are_refused(folders, tmp_path):
     folder = copied(folders, tmp_path, "source.spm", "target.spm", "vocab.json")
     refused(DataError, "model: no tokenizer", check_model, folder)
     (folder / "config.json").write_text('{"model_type": "gpt2"}')
@@ -117,7 +117,7 @@ def test_folders_that_are_no_models_of_this_kind(folders, tmp_path):
 
 
 class Evil(NamedTuple):
-    """Makes a file when it is unpickled."""
+    """An object that creates a file when it is unpickled."""
 
     path: Path
 
@@ -126,7 +126,7 @@ class Evil(NamedTuple):
 
 
 def sharded(folders, tmp_path, name):
-    """The model with an index that puts every weight in the file of that name."""
+    """Save the model with an index that assigns every weight to the given file."""
     folder = copied(folders, tmp_path)
     weights = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
@@ -163,7 +163,7 @@ def test_fingerprint_covers_shards_and_nan_is_refused(folders, tmp_path):
     refused(DataError, "holds numbers that are not finite", fingerprint, lambda tensor: tensor * float("nan"))
 
 
-def test_parts_of_different_models(folders, tmp_path):
+def test_parts_of_different_models_are_refused(folders, tmp_path):
     folder = copied(folders, tmp_path)
     settings = json.loads((folder / "config.json").read_text())
     for change, message in (
@@ -178,7 +178,7 @@ def test_parts_of_different_models(folders, tmp_path):
     refused(DataError, "the two are not of one model", Pretrained, PretrainedConfig(str(folder), max_new_tokens=NEW))
 
 
-def test_nothing_is_fetched_unless_asked(tmp_path, monkeypatch):
+def test_download_needs_permission(tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     refused(ConfigError, "download: true would", find_model, "some/model", None, False, WANTED)
     refused(ConfigError, "there is no such folder", find_model, "./model", None, True, WANTED)

@@ -1,4 +1,6 @@
-"""Existing text as a translator: logs of other systems, what they mean and can be wrong; text shown at a pace."""
+"""Existing text as a translator: logs of other systems, their meaning and errors, and text revealed at a fixed
+pace.
+"""
 
 import json
 from dataclasses import replace
@@ -28,7 +30,7 @@ def row(index, prediction, delays, **more):
     return {"index": index, "prediction": prediction, "delays": delays, **more}
 
 
-ROWS = [row(0, "A B C", [1, 4, 4]), row(1, "D", [1]), row(2, "", [])]  # as SimulEval 1.1 has it
+ROWS = [row(0, "A B C", [1, 4, 4]), row(1, "D", [1]), row(2, "", [])]  # in the format of SimulEval 1.1
 RELEASE_1_0 = [
     row(0, "A B C </s>", [1, 4, 5, 5], metric={}, source="a b c d", source_length=4, prediction_length=4),
     row(1, "D </s>", [2, 3], metric={}, source="e f", source_length=2, prediction_length=2),
@@ -37,7 +39,7 @@ RELEASE_1_0 = [
 QUESTIONWIDE = [row(0, "A B C D E", [0, 4, 5, 6, 6]), row(1, "F", [3])]
 INDEXED, NAMED, BOTH = "index\ttoken\tdelay\n", "question\ttoken\tdelay\n", "question\tsentence\ttoken\tdelay\n"
 OF_SENTENCES = BOTH + "one\t0\tA\t1\none\t1\tB\t2\ntwo\t0\tC\t0\n"
-MEANINGS = {  # unit, objects of a log or a table, what was written when
+MEANINGS = {  # unit, objects of a log or a table, expected emissions
     "release 1.1: the end comes with the last word": ("sentence", ROWS, "0:A@1 0:B@4+ 0:C@4+ 1:D@1 | "),
     "release 1.0: the end is read like a word": ("sentence", RELEASE_1_0, "0:A@1 0:B@4 0:C@4+ 1:D@2 | "),
     "questions, cut at sentence ends": ("question", QUESTIONWIDE, "0:A@0 0:B@4 1:C@1 1:D@2+ 1:E@2+ | 0:F@3+"),
@@ -48,7 +50,7 @@ MEANINGS = {  # unit, objects of a log or a table, what was written when
 
 
 def recorded(tmp_path, content, unit="sentence"):
-    """The config of a log of these objects, or of a table."""
+    """Return the config of a log with these objects, or of a table."""
     path = Path(log(tmp_path, [] if isinstance(content, str) else content).file)
     if isinstance(content, str):
         path.write_text(content, encoding="utf-8")
@@ -56,12 +58,12 @@ def recorded(tmp_path, content, unit="sentence"):
 
 
 @pytest.mark.parametrize("kind", MEANINGS)
-def test_what_logs_and_tables_mean(tmp_path, kind):
+def test_emissions_of_logs_and_tables(tmp_path, kind):
     unit, content, expected = MEANINGS[kind]
     assert emissions(recorded(tmp_path, content, unit)) == expected
 
 
-def test_fingerprints_tell_words_delays_and_units_apart(tmp_path):
+def test_fingerprint_covers_words_delays_and_units(tmp_path):
     other_word, other_delay = [row(0, "A B X", [1, 4, 4]), *ROWS[1:]], [row(0, "A B C", [1, 2, 4]), *ROWS[1:]]
     variants = [ROWS, other_word, other_delay, [{**r, "metric": {}} for r in ROWS]]
     prints = {build(log(tmp_path, rows)).fingerprint() for rows in variants}
@@ -85,7 +87,7 @@ def test_declared_pieces_of_words_are_joined(tmp_path, kind):
         assert f"say `pieces: {kind}`" in problem(log(tmp_path, rows))
 
 
-WRONG = {  # objects of a log, or a table; what is said of it after its name
+WRONG = {  # objects of a log, or a table; error after the file name
     "two lines too few": (ROWS[:1], ":1: ends after 1 of 3 sentences, one sentence 1 is missing"),
     "a line too many": ([*ROWS, row(3, "E", [1])], ":4: one sentence too many; the data set has 3"),
     "out of order": ([ROWS[1], ROWS[0], ROWS[2]], ":1: expected index 0 here, got index 1"),
@@ -110,7 +112,7 @@ WRONG = {  # objects of a log, or a table; what is said of it after its name
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_log(tmp_path, what):
+def test_wrong_log_is_refused(tmp_path, what):
     content, expected = WRONG[what]
     assert expected in problem(recorded(tmp_path, content))
 
@@ -134,7 +136,7 @@ TRACES = [
 
 
 @pytest.mark.parametrize("unit", ["sentence", "question"])
-def test_an_exported_run_reads_back(tmp_path, unit):
+def test_exported_run_reads_back(tmp_path, unit):
     path = write_instances(TRACES, tmp_path, unit)
     ended = "+" if unit == "sentence" else ""
     assert emissions(RecordedConfig(str(path), unit=unit)) == f"0:A@1 0:B@4{ended} 1:C@1 1:D@2+ | 0:E@2"
@@ -155,7 +157,7 @@ def test_references_of_exported_sentences_and_retractions(tmp_path):
 UNEVEN = replace(FIRST, id="uneven", reference=("One two three.",))
 THREE = replace(FIRST, reference=("One two three.", "Four."))
 DIAGONAL = FixedConfig(reveal="diagonal")
-SOURCE = FixedConfig(text="source", reveal="diagonal")  # no translation: each source word as it is read
+SOURCE = FixedConfig(text="source", reveal="diagonal")  # without translation: each source word when it is read
 shown = partial(recorded_logs.emissions, build=fixed.build)
 
 
@@ -170,11 +172,11 @@ shown = partial(recorded_logs.emissions, build=fixed.build)
         (SOURCE, UNEVEN, "0:a@1 0:b@2 0:c@3 0:d@4 1:e@1 1:f@2"),
     ],
 )
-def test_when_words_appear(config, question, expected):
+def test_reveal_times_of_words(config, question, expected):
     assert shown(config, [question]) == expected
 
 
-def test_files(tmp_path):
+def test_text_files(tmp_path):
     path = tmp_path / "out.txt"
     config = FixedConfig(str(path))
     refused(DataError, "no such file", fixed.build, config)

@@ -1,4 +1,4 @@
-"""Logs of systems that listen: what they mean, what can be wrong with them, and what replaying them must give."""
+"""Logs of speech systems: their meaning, their errors, and the results of replaying them."""
 
 import json
 from pathlib import Path
@@ -50,8 +50,8 @@ def speech(name: str, text: str, delays: list) -> dict:
 
 
 SIMULEVAL = [speech("one", "A b", [1000.0, 4100]), speech("a/two", "E", [500.0])]
-TWICE = [wav(7, "two.wav"), out(7, 2.0, ["E"]), wav(7, "one.wav"), out(7, 0.5, [])]  # an id may come again
-LATER = Question("three", "test", "es", (("g",),), ("G.",), "Page", (3.5,), "one.wav")  # heard where ONE is
+TWICE = [wav(7, "two.wav"), out(7, 2.0, ["E"]), wav(7, "one.wav"), out(7, 0.5, [])]  # an id may occur twice
+LATER = Question("three", "test", "es", (("g",),), ("G.",), "Page", (3.5,), "one.wav")  # same recording as ONE
 MEANINGS = {
     "simulstream": (DATA, STREAM, "0:A@1 1:b@2+ 1:c@2+ | 0:E@2+"),
     "SimulStreaming": ([TWO], WHISPER, "0:E@1"),
@@ -64,7 +64,7 @@ MEANINGS = {
 
 
 @pytest.mark.parametrize("kind", MEANINGS)
-def test_what_logs_mean(kind: str, tmp_path: Path) -> None:
+def test_emissions_of_logs(kind: str, tmp_path: Path) -> None:
     data, rows, expected = MEANINGS[kind]
     assert emissions(log(tmp_path, rows), data) == expected
 
@@ -80,7 +80,7 @@ PIECES = {
 
 @pytest.mark.parametrize("kind", PIECES)
 @pytest.mark.parametrize("size", [1, 2, 9])
-def test_tokens_are_joined_and_words_written_when_whole(kind: str, size: int, tmp_path: Path) -> None:
+def test_tokens_are_joined_and_written_when_whole(kind: str, size: int, tmp_path: Path) -> None:
     tokens, words = PIECES[kind]
     chunks = [tokens[i : i + size] for i in range(0, len(tokens), size)]
     rows = [wav(1, "two.wav"), *(out(1, i * 0.25, chunk) for i, chunk in enumerate(chunks))]
@@ -89,13 +89,13 @@ def test_tokens_are_joined_and_words_written_when_whole(kind: str, size: int, tm
 
 
 @pytest.mark.parametrize(("tokens", "kind"), [(["▁a", "b"], "sentencepiece"), (["a@@", "b"], "bpe")])
-def test_pieces_are_refused_unless_named(tokens: list[str], kind: str, tmp_path: Path) -> None:
+def test_pieces_are_refused_unless_declared(tokens: list[str], kind: str, tmp_path: Path) -> None:
     rows = [wav(1, "two.wav"), out(1, 0.5, tokens)]
     assert f"say `pieces: {kind}`" in problem(log(tmp_path, rows), [TWO])
     assert emissions(log(tmp_path, rows, pieces="words"), [TWO]) == f"0:{tokens[0]}@1 0:b@1"
 
 
-def test_a_letter_does_not_make_a_vocabulary_of_bytes(tmp_path: Path) -> None:
+def test_letter_does_not_imply_a_byte_vocabulary(tmp_path: Path) -> None:
     words = "The temples of Ġgantija are on this island.".split()
     rows = [wav(1, "two.wav"), out(1, 0.5, words)]
     assert [each[2:-2] for each in emissions(log(tmp_path, rows), [TWO]).split()] == words
@@ -156,12 +156,12 @@ WRONG_WHISPER = {
 
 
 @pytest.mark.parametrize("what", [*WRONG, *WRONG_WHISPER])
-def test_a_wrong_log(what: str, tmp_path: Path) -> None:
+def test_wrong_log_is_refused(what: str, tmp_path: Path) -> None:
     rows, message = (WRONG | WRONG_WHISPER)[what]
     assert message in problem(log(tmp_path, rows), [TWO] if what in WRONG_WHISPER else DATA)
 
 
-def test_what_cannot_be_replayed(tmp_path: Path) -> None:
+def test_unreplayable_logs_are_refused(tmp_path: Path) -> None:
     assert ": expected a file NAME.jsonl for each recording" in problem(RecordedConfig(str(tmp_path)), DATA)
     text = Question("one", "test", "es", (("a",),), ("A.",), "Page")
     assert "question one has no `word_times`" in problem(log(tmp_path, SEGMENTS), [text])
@@ -175,7 +175,7 @@ TOKENS = st.lists(st.sampled_from(["▁a", "▁b", "c", "d"]), max_size=4)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), TOKENS), max_size=12))
-def test_replaying_deletes_and_inserts_gives_the_final_text(tmp_path_factory, edits) -> None:
+def test_replayed_edits_give_the_final_text(tmp_path_factory, edits) -> None:
     tokens, rows = ["▁a"], [wav(1, "two.wav"), out(1, 0.0, ["▁a"])]
     for i, (deletes, new) in enumerate(edits):
         kept = max(0, len(tokens) - deletes)
@@ -191,7 +191,7 @@ def test_replaying_deletes_and_inserts_gives_the_final_text(tmp_path_factory, ed
 
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "ab"]), max_size=4), min_size=1, max_size=8))
 def test_each_state_is_shown_whole(states) -> None:
-    """Revised states are what the reader sees after their writes, word for word."""
+    """After each write the reader sees the whole revised state, word for word."""
     seen, after = [], {}
     for wrote in words_of([Shown(float(i), i, words, revised=True) for i, words in enumerate(states)]):
         del seen[len(seen) - wrote.erase :]
@@ -212,7 +212,7 @@ def questions(folder: Path, **more) -> list[Question]:
     return load_questions(str(path))
 
 
-def test_times_keep_a_source_whole_and_change_its_key(tmp_path: Path) -> None:
+def test_times_keep_the_source_and_change_its_key(tmp_path: Path) -> None:
     [question] = questions(tmp_path, word_times=[0.5, 1, 1], recording="talk.wav")
     assert question.sentences == (("Uno", "dos.", "Tres."),) and question.word_times == (0.5, 1.0, 1.0)
     assert question.recording == "talk.wav" and questions(tmp_path, word_times=[0, 0, 0])[0].recording == "q"
@@ -220,7 +220,7 @@ def test_times_keep_a_source_whole_and_change_its_key(tmp_path: Path) -> None:
     assert cut.sentences == (("Uno", "dos."), ("Tres.",))
     timed = [questions(tmp_path, word_times=[1, 2, last]) for last in (3, 4)]
     prints = [dataset_fingerprint(each) for each in (questions(tmp_path), *timed)]
-    assert prints[0][:16] == "d3d2cab0faaba6eb" and len(set(prints)) == 3  # text: as before there were times
+    assert prints[0][:16] == "d3d2cab0faaba6eb" and len(set(prints)) == 3  # text: unchanged key
 
 
 @pytest.mark.parametrize(
@@ -233,5 +233,5 @@ def test_times_keep_a_source_whole_and_change_its_key(tmp_path: Path) -> None:
         ({"recording": "a.wav"}, "word_times: expected 3 seconds, one for each word, got None"),
     ],
 )
-def test_wrong_times(more: dict, message: str, tmp_path: Path) -> None:
+def test_wrong_times_are_refused(more: dict, message: str, tmp_path: Path) -> None:
     refused(DataError, rf"record 0\.{message}", questions, tmp_path, **more)

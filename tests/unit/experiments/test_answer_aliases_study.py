@@ -1,4 +1,4 @@
-"""What other names of answers change: the strict value and the paired difference."""
+"""The effect of answer aliases: the strict value and the paired difference."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from sqa.pipeline.config import load_run
 from sqa.pipeline.parts import Parts
 
 
-def test_both_rules_side_by_side(tmp_path: Path) -> None:
+def test_both_rules_are_compared(tmp_path: Path) -> None:
     questions = tmp_path / "questions.jsonl"
     pages = ("Spain (country)", "France", "Rome", "The Spains")
     records = (
@@ -25,6 +25,6 @@ def test_both_rules_side_by_side(tmp_path: Path) -> None:
     path.write_text(yaml.safe_dump(config))
     rows = {row.key: row for row in both_rules(("d",), load_run(path), Store(tmp_path / "runs"), Parts())}
     strict, more = rows["d", STRICT, "accuracy"], rows["d", MORE, "accuracy"]
-    assert (strict.value, more.value, more.n, more.low) == (0.25, 0.25, 4, 0.0)  # "Spain" is right of "Spain (country)"
+    assert (strict.value, more.value, more.n, more.low) == (0.25, 0.25, 4, 0.0)  # "Spain" for "Spain (country)"
     assert more.high is not None and 0.25 < more.high <= 1
     assert rows["d", MORE, "ew"].value > 0 and len(rows) == 2 * len(MEASURES)

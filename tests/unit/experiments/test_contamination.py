@@ -1,4 +1,4 @@
-"""What the study of remembered questions measures, beside the transformers package."""
+"""The measures of the study of memorised questions, compared with the transformers package."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ TEXTS = [
 
 @pytest.mark.parametrize("kind", ["gemma3_text", "llama"])
 @torch.inference_mode()
-def test_nats_and_continuations_are_those_of_transformers(kind, tmp_path):
+def test_nats_and_continuations_equal_transformers(kind, tmp_path):
     from transformers import AutoModelForCausalLM
 
     folder = make(tmp_path, kind)

@@ -1,4 +1,4 @@
-"""Names of an ablation's contestants, its robustness against odd configs, errors and workers between processes."""
+"""Contestants of an ablation: names, unusual configs, errors, and worker processes."""
 
 import pickle
 import re
@@ -42,18 +42,18 @@ GRU, ORACLE = one({"name": "gru"}, model="gru"), one(name="oracle")
         ([one(), GRU], [], ["bm25", "gru"]),
         ([one(), ORACLE, GRU], [], ["bm25+mlp", "bm25+oracle", "gru"]),
         ([one(), one({"name": "bm25", "k1": 2.0}), ORACLE], [], ["bm25+mlp-*", "bm25+mlp-*", "bm25+oracle"]),
-        ([ORACLE, one()], [one()], ["bm25+oracle", "bm25"]),  # a known name is kept, and given to no other
+        ([ORACLE, one()], [one()], ["bm25+oracle", "bm25"]),  # a known name is kept and assigned to no other contestant
         ([ORACLE], [one()], ["bm25+oracle"]),
     ],
 )
-def test_contestants_have_the_shortest_name_that_is_unique(contestants, known, names):
+def test_contestants_have_the_shortest_unique_name(contestants, known, names):
     results = names_of(contestants, names_of(known))
     assert [re.sub(r"-[0-9a-f]{8}$", "-*", name) for name in results.values()] == names
     assert len(set(results.values())) == len(names)
-    assert results == names_of(list(reversed(contestants)), names_of(known))  # whatever the order
+    assert results == names_of(list(reversed(contestants)), names_of(known))  # independent of the order
 
 
-def test_refuse_equal_contestants():
+def test_equal_contestants_are_refused():
     written_out = one({"name": "bm25", "k1": Bm25Config().k1})
     refused(ConfigError, r"contestants\[1\]: the same guesser and buzzer", names_of, [one(), written_out])
     refused(ConfigError, r"contestants\[1\].guesser.name: unknown", names_of, [one(), one({"name": "bn25"})])
@@ -82,7 +82,7 @@ def test_names_of_runs(tmp_path):
         ({"sweeps": {"es": "../evil"}}, "sweeps.es: must be a plain folder name"),
     ],
 )
-def test_what_cannot_be_run_is_refused_at_once(tmp_path, changes, problem):
+def test_invalid_contestants_are_refused_at_once(tmp_path, changes, problem):
     refused(ConfigError, re.escape(problem), ablation, tmp_path, **changes)
 
 
@@ -93,7 +93,7 @@ RAISED = re.compile(r"^class (\w+)\((?:\w*Error|\w*Exception)\):", re.MULTILINE)
 
 
 def exceptions() -> list[type[BaseException]]:
-    """Every exception class of the project."""
+    """Return every exception class of the project."""
     results = []
     for package in ("sqa", "smt", "guessers", "buzzers", "experiments", "services/sqa_services"):
         home = (ROOT / package).parent

@@ -1,4 +1,4 @@
-"""Changes of one place in a text that the study of fact metrics compares: what each may touch."""
+"""Single changes to a text in the study of fact metrics, and the words that each may change."""
 
 import random
 
@@ -21,7 +21,7 @@ CHANGES = {each.name: each for each in (*CONTRAST["minor"], *CONTRAST["critical"
         ("number", {"12"}),
     ],
 )
-def test_a_change_touches_one_place_of_its_kind(name: str, touched: set[str]) -> None:
+def test_change_affects_one_place_of_its_kind(name: str, touched: set[str]) -> None:
     before, seen = TEXT.split(), set()
     for seed in range(60):
         after = list(CHANGES[name].change(question(sentences=[TEXT]), random.Random(seed)).words)

@@ -1,4 +1,4 @@
-"""What items compute, on data whose answer is known."""
+"""The computations of items, on data with known answers."""
 
 from contextlib import nullcontext
 
@@ -12,8 +12,8 @@ from experiments.studies.which_metric import auc
 from sqa.files.store import Stage, Store
 
 
-def test_planting_adds_what_it_says():
-    """To questions that are won at a rate of their own, whatever k."""
+def test_planted_effect_has_the_stated_size():
+    """The questions have individual win rates that do not depend on k."""
     rng, parts = np.random.default_rng(7), []
     for size in (60, 150):
         rate = rng.beta(1, 2, (size, 1))
@@ -29,10 +29,10 @@ def test_auc_counts_pairs_and_ties_half():
     assert auc(score, kept) == pytest.approx((1 + 0.5 + 1 + 1) / 4)
     assert auc(score[1:], kept[1:]) == pytest.approx((0.5 + 1) / 2)  # more kept than lost
     assert np.isnan(auc(score, np.ones(4, dtype=bool)))
-    assert auc(np.append(score, np.nan), np.append(kept, True)) == auc(score, kept)  # no score: left out
+    assert auc(np.append(score, np.nan), np.append(kept, True)) == auc(score, kept)  # a missing score is excluded
 
 
-def test_a_killed_stage_goes_on_with_the_missing_block(tmp_path):
+def test_killed_stage_resumes_at_the_missing_block(tmp_path):
     asked, stage = [], Stage("made", "m:f", "f", (), "d", 2)
 
     def make(block):

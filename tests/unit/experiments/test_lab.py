@@ -1,6 +1,6 @@
-"""The lab book: a number, a picture or a page that is older than what it was made from, or edited, is named.
+"""The lab book names each number, picture or page that is edited or older than its inputs.
 
-That the project's own is up to date: `sqa results check`, executed by tests/e2e/documents.
+tests/e2e/documents runs `sqa results check`, which checks the project's own lab book.
 """
 
 import re
@@ -38,7 +38,7 @@ def _figure(ledger: Ledger):
 
 
 class Book:
-    """A repository of one item, one page, one model and one picture."""
+    """A repository with one item, one page, one model and one picture."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.model, self.values, self.signature = root, root / "model", [1.25, 2.5], "ew|v:1"
@@ -82,7 +82,7 @@ def _problems(book: Book, capsys: pytest.CaptureFixture[str]) -> str:
     return text
 
 
-def test_a_second_update_changes_nothing(book, capsys):
+def test_second_update_changes_nothing(book, capsys):
     assert "| 0 | 1.25 [0.25, 2.25] |" in (book.root / "README.md").read_text(encoding="utf-8")
     assert (book.root / "docs/toy.png").is_file()
     assert not _problems(book, capsys)
@@ -98,13 +98,13 @@ def test_a_second_update_changes_nothing(book, capsys):
         ("model/weights", b"\x01", b"\x02", r"experiments/ledger/toy\.tsv: model toy was"),
     ],
 )
-def test_a_changed_digit_or_byte_is_named(book, capsys, name, old, new, problem):
+def test_changed_digit_or_byte_is_named(book, capsys, name, old, new, problem):
     path = book.root / name
     path.write_bytes(path.read_bytes().replace(old, new))
     assert re.match(problem, _problems(book, capsys))
 
 
-def test_a_changed_drawing_is_named_and_redrawn(book, capsys):
+def test_changed_drawing_is_named_and_redrawn(book, capsys):
     def dotted(ledger: Ledger):
         figure = _figure(ledger)
         figure.axes[0].lines[0].set_linestyle(":")
@@ -116,13 +116,13 @@ def test_a_changed_drawing_is_named_and_redrawn(book, capsys):
     assert not _problems(book, capsys)
 
 
-def test_another_version_of_the_program_makes_it_stale(book, capsys, monkeypatch):
+def test_other_program_version_makes_it_stale(book, capsys, monkeypatch):
     monkeypatch.setattr(main.sqa, "__version__", "9.9.9")
     assert "now 9.9.9" in _problems(book, capsys)
 
 
 def test_missing_data_does_not_remove_ledger_rows(book):
-    """XQB away, the bundled questions would take its place; without the language model its rows would go."""
+    """Without XQB the bundled questions would replace it; without the language model its rows would disappear."""
     path = book.root / "experiments/ledger/toy.tsv"
     before, book.values = path.read_bytes(), [7.0]
     for force in (False, True):
@@ -135,12 +135,12 @@ def test_missing_data_does_not_remove_ledger_rows(book):
     assert [row.value for row in ledgers.read(path).rows] == [7.0]
 
 
-def test_a_cell_measured_twice_is_refused(book):
+def test_cell_measured_twice_is_refused(book):
     book.item = replace(book.item, measure=lambda *_: [Row((k,), "ew", 1.0) for k in "010"])
     refused(DataError, "measured twice", main.measure, book.item, book.root)
 
 
-def test_a_ledger_comes_back_as_it_was(tmp_path):
+def test_ledger_round_trips(tmp_path):
     rows = (Row(("es", "a b", "3"), "ew", 0.25, 0.125, None, 7, "0-1", "s: 1"), Row(("x", "y", "full"), "p", 0.05))
     ledger = Ledger(("dataset", "translator", "k"), rows, **ABOUT)
     ledgers.write(ledger, tmp_path / "i.tsv")
@@ -162,7 +162,7 @@ def test_kept_items_are_measured_by_name_only(book, capsys, monkeypatch):
     assert not _problems(book, capsys)
 
 
-def test_a_pivot_shows_deviations_and_omits_empty_rows():
+def test_pivot_shows_deviations_and_omits_empty_rows():
     rows = (
         Row(("a", "3"), "bleu", 8.5, unit="0-100"),
         Row(("a", "3"), "bleu sd", 0.25, unit="0-100"),
@@ -176,7 +176,7 @@ def test_a_pivot_shows_deviations_and_omits_empty_rows():
     assert pivot(("system",), across("ew", "k", "3", "k = {}"))(ledger)[0] == "| system | k = 3 |"
 
 
-def test_every_item_of_the_project_says_what_it_hangs_on():
+def test_every_item_names_its_dependencies():
     for item in items().values():
         assert item.shows and (not item.config or item.inputs(item.path()))
         assert item.config or item.kept or item.inputs(item.path())

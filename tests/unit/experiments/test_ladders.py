@@ -1,4 +1,4 @@
-"""Claims over k on made-up questions: planted effects are found, chance is not, whatever the k that is chosen."""
+"""Claims over k on generated questions: planted effects are found and chance effects are not."""
 
 from types import SimpleNamespace
 
@@ -16,12 +16,12 @@ ALPHA = 0.05
 
 
 def means(values: np.ndarray) -> np.ndarray:
-    """(n, K) values -> the statistics of their means (n, K, 2)."""
+    """Convert values (n, K) to the statistics of their means (n, K, 2)."""
     return np.stack([values, np.ones_like(values)], axis=2)
 
 
 def ladder(ew: list[float], oracle: list[float] | None = None, n: int = 300, seed: int = 1, ks=KS) -> Ladder:
-    """Questions of different difficulty with these means over k."""
+    """Return questions of different difficulty with these means over k."""
     rng = np.random.default_rng(seed)
     tables = {"ew": rng.normal(0.3, 0.2, (n, 1)) + rng.normal(ew, 0.1, (n, len(ew)))}
     tables["oracle-ew"] = tables["ew"] + rng.normal(oracle or [0.0] * len(ew), 0.1, (n, len(ew)))
@@ -40,19 +40,19 @@ def test_planted_effects_are_found_and_no_others(ew: list[float], rises: bool, f
     assert (p_of(of, "rise")[0] <= ALPHA, p_of(of, "fall")[0] <= ALPHA) == (rises, falls)
     gaps = {row.cell[3]: row for row in differences(of)}
     assert (gaps["rise"].low > 0 or not rises) and (gaps["fall"].low > 0 or not falls)
-    assert not gaps["rise"].cell[4].startswith("k = 3 ")  # the smallest k is no rise above itself
+    assert not gaps["rise"].cell[4].startswith("k = 3 ")  # the smallest k cannot be a rise
 
 
 def test_too_few_k_make_no_claim() -> None:
     short = ladder([0.0, 0.1], ks=(3, 6))
-    assert not list(differences(short))  # EW and oracle EW peak at the same k: their difference would be 0 by itself
+    assert not list(differences(short))  # EW and oracle EW have one optimal k, so the difference is 0
     refused(ValueError, "fall: the k are", p_of, short, "fall")
     assert {row.cell[3] for row in differences(ladder([0.0, 0.1, 0.0], ks=(3, 6, 9)))} == {"rise", "oracle rise"}
     apart = ladder([0.0, 0.1, 0.0], ks=(3, 6, 9), oracle=[0.3, 0.0, 0.0])
     assert LATER in {row.cell[3] for row in differences(apart)}
 
 
-def test_ladders_are_alone_and_pooled_with_equal_weight() -> None:
+def test_ladders_alone_and_pooled_with_equal_weight() -> None:
     rows = [
         SimpleNamespace(
             cell=SimpleNamespace(dataset=dataset, family=family, guesser="bm25", k=k, seed=None),
@@ -92,7 +92,7 @@ def test_holm_by_hand() -> None:
     assert holm([0.5, 0.9]) == [1.0, 1.0] and holm([]) == []
 
 
-def test_two_conditions_equal_approximate_randomisation() -> None:
+def test_two_conditions_equal_randomisation() -> None:
     rng = np.random.default_rng(0)
     values = means(rng.normal([0.0, 0.02], 0.1, (150, 2)))
     null = null_of(values, lambda sums: EW.score_many(sums[:, 0]) - EW.score_many(sums[:, 1]), 4999, 0)[:, None]

@@ -1,4 +1,4 @@
-"""Planted errors: what each kind does to a sentence, what is drawn, and how finding them is counted."""
+"""Planted errors: the change of each kind, the random choice, and the counting of detected errors."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,8 +18,8 @@ from sqa.data.datasets import load_questions
 from sqa.diagnose.signals import GROUPS, SIGNS
 
 
-def test_what_is_planted_is_as_recorded() -> None:
-    """The shipped detectors learnt from it: kinds, places and words, by seed and text alone."""
+def test_planted_errors_are_as_recorded() -> None:
+    """The shipped detectors were trained on them; kinds, places and words depend only on seed and text."""
     questions = [q for q in load_questions("mini-es") if len(q.reference) == len(q.sentences)]
     texts = [Text(q.id, q.sentences, tuple(tuple(line.split()) for line in q.reference)) for q in questions]
     sentences = (zip(each.words, each.kinds, strict=True) for each in plant(texts, RATES, tuple(KINDS), 0))
@@ -41,10 +41,10 @@ def test_handmade_errors_stand_in_the_bundled_questions(language: str) -> None:
     assert len(errors) >= 70 and min(map(errors.count, errors)) >= 7
 
 
-def test_an_error_is_marked_where_it_is_seen() -> None:
+def test_error_is_marked_where_it_is_visible() -> None:
     given = [line for _, lines in found.handmade("es") for line in lines]
     marked = {(tuple(word for word, kind in line if kind), kind) for line in given for _, kind in line if kind}
-    assert (("stopped",), "negation") in marked  # "never" was left out before it
+    assert (("stopped",), "negation") in marked  # the missing "never" stood before this word
     assert (("Rome", "Hannibal"), "swapped") in marked and (("marble",), "adjective") in marked
 
 
@@ -58,7 +58,7 @@ def test_handmade_errors_are_counted_once_each(monkeypatch: pytest.MonkeyPatch) 
     judgement = found.of_words(given, found.diagnosed("es", "words", given, None), together=True)
     every, *kinds = found.lines_of("es", "words", judgement)
     assert every[2:5] == ["all", "72", "1"] and int(every[5]) > 2
-    assert every[6:] == [f"{2 / int(every[5]):.3f}", "0.014"]  # of one error both words
+    assert every[6:] == [f"{2 / int(every[5]):.3f}", "0.014"]  # both words of one error
     assert next(line for line in kinds if line[2] == "swapped")[3:] == ["8", "1", "n/a", "n/a", "0.125"]
 
 
@@ -75,7 +75,7 @@ def test_planted_words_and_dropped_clauses_are_counted(monkeypatch):
     assert found.of_sentences([(question, lines)], errors) == [("", False, (0, 0)), ("dropped", True, (0, 1))]
 
 
-def test_a_line_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mismatched_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(found, "FILE", tmp_path / "handmade.tsv")
     for line, message in (
         ("2\tLondon", "handmade.tsv:1: 'London' must be"),
@@ -87,7 +87,7 @@ def test_a_line_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.M
 
 
 def table(kind: str, texts: int = 30) -> Signals:
-    """A wrong word per text, whose first signal is 51, and three right ones with 50."""
+    """Return one wrong word per text, whose first signal is 51, and three correct words with 50."""
     signals = np.zeros((4 * texts, len(GROUPS["words"])))
     signals[:, 0] = 50.0
     signals[::4, 0] = 51.0
@@ -102,6 +102,6 @@ def test_training_is_effective_and_deterministic() -> None:
     assert p[::4].min() > 0.9 and p[1::4].max() < 0.1
     assert fit(given).record() == network.record()
     for name, inner in zip(GROUPS["words"], np.moveaxis(network.inner, 1, 0), strict=True):
-        sign = SIGNS.get(name)  # 0: may count both ways
+        sign = SIGNS.get(name)  # 0: either sign is allowed
         assert sign == 0 or (not inner.any() if sign is None else (sign * inner >= 0).all())
     assert not set(GROUPS["words"]) <= set(SIGNS)

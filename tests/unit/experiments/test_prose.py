@@ -1,4 +1,4 @@
-"""Sentences say what numbers mean; the numbers stand in blocks that are made from ledgers."""
+"""Prose states the meaning of numbers; the numbers are in blocks generated from ledgers."""
 
 import re
 
@@ -7,11 +7,11 @@ from sqa.core.paths import ROOT
 PAGES = ("README.md", "docs/*.md", "data/models/*/README.md")
 MADE = re.compile(r"^<!-- \[\[\[cog.*?^<!-- \[\[\[end\]\]\] -->$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```.*?^```$|^(?: {4,}\S[^\n]*\n)+|`[^`]*`|\]\([^)]*\)", re.MULTILINE | re.DOTALL)
-DECIMAL = re.compile(r"(?<![\w.:/])[-+−]?\d*\.\d+(?![\w.]*[a-z/])(?!\.\d)")  # no version, no file, no address
+DECIMAL = re.compile(r"(?<![\w.:/])[-+−]?\d*\.\d+(?![\w.]*[a-z/])(?!\.\d)")  # excludes versions, files and addresses
 MOST = 200
 
 
-def test_few_decimals_stand_outside_generated_blocks() -> None:
+def test_few_decimals_are_outside_generated_blocks() -> None:
     counts = {}
     for path in (path for pattern in PAGES for path in sorted(ROOT.glob(pattern))):
         prose = CODE.sub("", MADE.sub("", path.read_text(encoding="utf-8")))

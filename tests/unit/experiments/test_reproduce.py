@@ -1,4 +1,6 @@
-"""`sqa reproduce all`: what can be made is made, what cannot is named at the end; the paper stands beside its items."""
+"""`sqa reproduce all`: possible items are made and impossible ones listed at the end; the paper's values are
+shown.
+"""
 
 from pathlib import Path
 
@@ -37,7 +39,7 @@ def code(config: Path, runs: Path) -> int:
 
 @pytest.fixture
 def items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Items of which two can be made; the current folder is an empty one."""
+    """Register items of which two can be made, in an empty current folder."""
     (tmp_path / "items.py").write_text(ITEMS, encoding="utf-8")
     names = ["bad", "good", "gone", "package", "code", "good2"]
     targets = {name: (f"{tmp_path}/items.py:{name.rstrip('2')}", "ablation.yaml") for name in names}
@@ -49,7 +51,7 @@ def items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_all_makes_what_it_can_and_says_what_it_could_not(items: Path) -> None:
+def test_all_makes_possible_items_and_lists_the_rest(items: Path) -> None:
     done = CliRunner().invoke(evidence.evidence_app, ["reproduce", "all", "--runs", "r"])
     assert done.exit_code == 1
     assert (items / "r" / "made").read_text(encoding="utf-8").splitlines() == ["ablation.yaml"] * 2
@@ -63,7 +65,7 @@ def test_all_makes_what_it_can_and_says_what_it_could_not(items: Path) -> None:
     ]
 
 
-def test_all_that_can_be_made_ends_with_0(items: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reproduce_all_exits_zero(items: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good = {name: entry for name, entry in evidence.ITEMS.items() if name.startswith("good")}
     monkeypatch.setattr(evidence, "ITEMS", good)
     done = CliRunner().invoke(evidence.evidence_app, ["reproduce", "all", "--runs", "r"])
@@ -77,7 +79,7 @@ def test_every_item_has_a_config_and_a_function() -> None:
         assert callable(registry.resolve(name)), name
 
 
-def test_the_paper_stands_beside_each_of_its_items() -> None:
+def test_paper_values_stand_beside_each_item() -> None:
     for name in evidence.PAPER:
         lines = beside(name)
         assert lines and len(lines) % 3 == 0, name

@@ -1,4 +1,6 @@
-"""The translators that a grid's config lists: every one has its rows and its curve, or a line that says why not."""
+"""The translators of a grid's config: each has its rows and its curve, or a line with the reason for their
+absence.
+"""
 
 import json
 from collections.abc import Sequence
@@ -42,7 +44,7 @@ def test_language_comes_from_questions_not_file_names(tmp_path, monkeypatch, cap
     assert capsys.readouterr().err.splitlines()[1:] == expected
 
 
-def test_a_language_has_several_codes(tmp_path, monkeypatch, capsys):
+def test_language_may_have_several_codes(tmp_path, monkeypatch, capsys):
     """spa is es, in questions and in the config; two of its codes in a file are one language."""
     monkeypatch.chdir(tmp_path)
     _write(tmp_path / "mine.jsonl", ["spa", "es"])
@@ -52,7 +54,7 @@ def test_a_language_has_several_codes(tmp_path, monkeypatch, capsys):
     assert "dog: no rows, the questions are in es and it is for pl" in capsys.readouterr().err
 
 
-def test_refuse_mixed_languages_and_equal_file_names(tmp_path):
+def test_mixed_languages_and_equal_names_are_refused(tmp_path):
     _write(tmp_path / "both.jsonl", ["es", "pl"])
     refused(DataError, "questions in es and pl", usable, config(datasets=(str(tmp_path / "both.jsonl"),)))
     refused(ConfigError, "datasets: two are called both.jsonl", config, datasets=("a/both.jsonl", "b/both.jsonl"))
@@ -67,14 +69,14 @@ def _write(path: Path, languages: Sequence[str]) -> None:
     path.write_text("\n".join(lines), encoding="utf-8")
 
 
-def test_trainings_of_a_translator_have_rows_of_their_own():
+def test_trainings_of_a_translator_have_separate_rows():
     grid = config(System("cat", "es", CAT, (3,), seed=0), System("cat", "es", CAT, (3,), seed=1))
     results = [cell for cell in cells(grid, ["mini-es"], {}) if cell.family == "cat"]
     assert [cell.translator for cell in results] == ["cat, seed 0", "cat, seed 1"]
     assert len({cell.run.name for cell in results}) == 2
 
 
-def test_one_that_cannot_be_had_is_left_out_with_a_line(capsys):
+def test_missing_translator_is_left_out_with_a_line(capsys):
     needs = Needs(package="no_such_package", hint="make lm")
     results = list(cells(config(System("far", "es", CAT, needs=needs)), ["mini-es"], {}))
     assert {cell.family for cell in results} == {"reference"}
@@ -91,7 +93,7 @@ def test_one_that_cannot_be_had_is_left_out_with_a_line(capsys):
         ((System("a b", "es", CAT), System("a-b", "es", CAT)), {}, "'a-b' is there twice"),
     ],
 )
-def test_names_that_would_mix_rows_are_refused(systems, changes, message):
+def test_ambiguous_names_are_refused(systems, changes, message):
     refused(ConfigError, message, config, *systems, **changes)
 
 
@@ -105,5 +107,5 @@ def test_names_that_would_mix_rows_are_refused(systems, changes, message):
         ({"translator": {"name": "waitkk", "model": "es-en"}}, "did you mean 'waitk'"),
     ],
 )
-def test_odd_entries_are_refused(values, message):
+def test_invalid_entries_are_refused(values, message):
     refused(ConfigError, message, System, **{"label": "a", "language": "es", "translator": CAT} | values)

@@ -28,11 +28,11 @@ SENTENCE = "In 1804 the king of Rome did not see Paris in two days.".split()
         ("function words removed", "1804 king Rome see Paris two days."),
     ],
 )
-def test_a_change_damages_only_what_it_names(group, expected):
+def test_change_damages_only_its_target(group, expected):
     assert " ".join(known_groups.EACH[group](SENTENCE, random.Random(0), WORDS)) == expected
 
 
-def test_changed_numbers_keep_their_form_and_all_else():
+def test_changed_numbers_keep_their_form():
     changed = known_groups.numbers_changed(SENTENCE, random.Random(0), WORDS)
     assert [i for i, word in enumerate(changed) if word != SENTENCE[i]] == [1, 11]
     assert changed[1].isdigit() and len(changed[1]) == 4 and changed[11] in known_groups.NUMBERS
@@ -49,7 +49,7 @@ def test_groups_keep_the_sentences_of_the_source():
     assert all(a != b for a, b in zip(groups[known_groups.OTHER], intact, strict=True))
 
 
-def test_drop_is_0_at_the_intact_text_and_1_at_the_other():
+def test_drop_is_0_for_the_intact_text_and_1_at_worst():
     [ew] = build(["ew"])
     won = np.stack([np.r_[np.ones(30), np.zeros(10)], np.ones(40)], axis=1)
     half, lost = won * [[0.5, 1]], won * [[0.25, 1]]
@@ -59,7 +59,7 @@ def test_drop_is_0_at_the_intact_text_and_1_at_the_other():
 
 @pytest.mark.parametrize(("effect", "found"), [(0, False), (0.1, True)])
 def test_pace_alone_is_no_effect_of_the_text(effect, found):
-    """A text wins less at every later pace; the last of four texts wins `effect` more at each."""
+    """A text wins less at every later pace; the last of four texts wins `effect` more at each pace."""
     drawn, table = np.random.default_rng(3).random(300), np.ones((300, 4, 4, 2))
     for text, pace in np.ndindex(4, 4):
         table[:, text, pace, 0] = (drawn < 0.5 + effect * (text == 3)) * (0.6 - 0.05 * pace)
@@ -68,14 +68,14 @@ def test_pace_alone_is_no_effect_of_the_text(effect, found):
     assert (p <= text_at_pace.ALPHA) == found
 
 
-def test_the_script_recomputes_the_headline_table():
+def test_script_recomputes_the_headline_table():
     script = ROOT / "experiments" / "ledger" / "recompute.py"
     printed = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in printed.splitlines()[1:] if " p = " not in line]
     assert len(rows) == 6 and all(float(row[-1]) < 1e-6 for row in rows)
 
 
-def test_variance_components_are_those_that_were_drawn():
+def test_variance_components_are_recovered():
     rng, shape, deviations = np.random.default_rng(0), (60, 40, 80), (0.7, 0.5, 1.0, 0.3, 0.6, 0.4, 0.8)
     x = np.zeros(shape)
     for effect, deviation in zip(generalisability.EFFECTS, deviations, strict=True):

@@ -1,4 +1,4 @@
-"""Which words of a human translation wait-k has to write before their source is read."""
+"""Words of a human translation that wait-k must write before it has read their source."""
 
 from pathlib import Path
 
@@ -12,10 +12,10 @@ from sqa.pipeline.config import load
 
 SOURCE = "nació en la ciudad peruana de Lima".split()
 TARGET = "He was born in the Peruvian city of Lima".split()
-LAST = [0, 1, 1, 2, 3, 5, 4, 6, 7]  # last linked source word of each, from 1
+LAST = [0, 1, 1, 2, 3, 5, 4, 6, 7]  # last linked source word of each target word, from 1
 
 
-def test_a_word_linked_to_several_waits_for_the_last():
+def test_word_with_several_links_waits_for_the_last():
     links = ((0, 1), (0, 2), (1, 3), (4, 5), (3, 6), (6, 8), (2, 4), (5, 7), (1, 2))
     assert last_linked(Alignment(links, (), ()), 9) == [0, 1, 2, 2, 3, 5, 4, 6, 7]
 
@@ -23,7 +23,7 @@ def test_a_word_linked_to_several_waits_for_the_last():
 @pytest.mark.parametrize(
     ("k", "rate", "ahead", "names"),
     [
-        (1, 1.0, 0, 0),  # two English words more than Spanish ones: the reader is ahead already
+        (1, 1.0, 0, 0),  # two more English than Spanish words: the reader is already ahead
         (1, 1.5, 3, 2),  # g(j) = 1 1 2 3 3 4 5 5 6: Peruvian (5) and "of" (6) at 4 and 5, Lima (7) at 6
         (3, 1.5, 0, 0),
     ],
@@ -32,7 +32,7 @@ def test_words_ahead_by_hand(k, rate, ahead, names):
     assert counts((SOURCE, TARGET), LAST, k, rate) == (ahead, 9, names, 2)
 
 
-def test_a_source_that_is_read_whole_leaves_nothing_ahead():
+def test_full_input_leaves_no_word_ahead():
     assert counts((SOURCE, TARGET), LAST, 7, 2.0)[0] == 0
 
 

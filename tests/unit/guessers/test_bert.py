@@ -1,4 +1,4 @@
-"""The BERT guesser on a real architecture of toy size and a made-up world small enough to learn in seconds."""
+"""The BERT guesser with a real architecture of toy size, on a generated world that it learns in seconds."""
 
 import dataclasses
 import json
@@ -29,7 +29,7 @@ TEXTS = [tossup.text for tossup in TOSSUPS[::5]]
 
 
 def make_encoder(folder: Path, width: int = 16, seed: int = 0) -> Path:
-    """A BERT of two layers with a WordPiece vocabulary of the clues, saved as its users find such models."""
+    """Save a two-layer BERT with a WordPiece vocabulary of the clues, in the format of its publishers."""
     from transformers import BertConfig as Architecture
     from transformers import BertModel, BertTokenizerFast
 
@@ -58,7 +58,7 @@ dropout: 0.1, label_smoothing: 0.05, batch: 8, learning_rate: 0.01, epochs: 6, s
 
 
 def training(folder: Path, encoder: Path) -> BertTraining:
-    """The shipped training, cut down to the made-up world."""
+    """Return the shipped training, reduced to the generated world."""
     shipped = configs.load(ROOT / "configs" / "train_guessers.yaml:bert", BertTraining)
     paths = {"output": folder / "out", "work": folder / "work", "encoder": str(encoder)}
     return dataclasses.replace(shipped, **paths, **yaml.safe_load(SMALL))
@@ -71,7 +71,7 @@ def config(tmp_path, encoder_folder) -> BertTraining:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, encoder_folder) -> Path:
-    """A saved model."""
+    """Return the folder of a saved model."""
     config = training(tmp_path_factory.mktemp("trained"), encoder_folder)
     train(dataclasses.replace(config, epochs=20, stop_after=20), TOSSUPS, TOSSUPS[::3]).save(config.output)
     return config.output
@@ -87,7 +87,7 @@ def assert_same(got, expected, tolerance=1e-5):
 # --- passages --------------------------------------------------------------------------------------------------------
 
 
-def test_a_rare_piece_weighs_more_and_a_mark_nothing():
+def test_rare_piece_weighs_more_and_a_mark_nothing():
     weights = rarity([[0, 5, 6], [0, 5, 7], [0, 5, 5]], 9, [0])
     assert weights[0] == 0 and 0 <= weights[5] < weights[6] == weights[7] < weights[8] == 1
 
@@ -95,7 +95,7 @@ def test_a_rare_piece_weighs_more_and_a_mark_nothing():
 # --- guessing --------------------------------------------------------------------------------------------------------
 
 
-def test_it_learns_the_clues(trained):
+def test_bert_learns_the_clues(trained):
     guesser = build(BertConfig(model=str(trained)))
     actual = guesser.guess([clues[0] for clues in CLUES.values()], 3)
     assert [guesses[0].page for guesses in actual] == ["Lima", "Oslo", "Cairo"]
@@ -105,7 +105,7 @@ def test_it_learns_the_clues(trained):
 
 def test_guesses_do_not_depend_on_the_batch(trained):
     guesser = build(BertConfig(model=str(trained), batch_tokens=100))
-    words = " ".join(TEXTS).split()  # longer than a passage, longer than a batch
+    words = " ".join(TEXTS).split()  # longer than a passage and than a batch
     prefixes = [" ".join(words[:end]) for end in range(1, len(words) + 1)]
     alone = [guesser.guess([prefix], 3)[0] for prefix in prefixes]
     assert_same(guesser.guess_prefixes(words, 3), alone)
@@ -125,7 +125,7 @@ def test_int8_names_the_same_page_in_any_batch(trained):
 # --- training --------------------------------------------------------------------------------------------------------
 
 
-def test_a_training_on_another_device_is_the_same(config, monkeypatch, tmp_path):
+def test_training_is_equal_on_another_device(config, monkeypatch, tmp_path):
     as_cuda(monkeypatch)
     config = dataclasses.replace(config, dropout=0.0, epochs=2)
     trained = [
@@ -135,7 +135,7 @@ def test_a_training_on_another_device_is_the_same(config, monkeypatch, tmp_path)
     assert_same(*(guesser.guess(TEXTS, 3) for guesser in trained), tolerance=1e-3)
 
 
-def test_a_resumed_training_ends_as_an_unbroken_one(config, tmp_path, monkeypatch):
+def test_resumed_training_equals_an_unbroken_one(config, tmp_path, monkeypatch):
     whole = train(config, TOSSUPS, TOSSUPS[::3])
     cut = dataclasses.replace(config, work=tmp_path / "cut")
 
@@ -146,7 +146,7 @@ def test_a_resumed_training_ends_as_an_unbroken_one(config, tmp_path, monkeypatc
         epoch = guessers.bert.train._epoch
         patch.setattr("guessers.bert.train._epoch", lambda *args: broken() if args[-1] == 2 else epoch(*args))
         train(cut, TOSSUPS, TOSSUPS[::3])
-    with monkeypatch.context() as patch:  # everything was read before: nothing is read again
+    with monkeypatch.context() as patch:  # all inputs were read before, so none is read again
         patch.setattr(bert_encoder.Encoder, "sums", broken)
         resumed = train(cut, TOSSUPS, TOSSUPS[::3])
     assert resumed.guess(TEXTS, 3) == whole.guess(TEXTS, 3)
@@ -156,7 +156,7 @@ def test_a_resumed_training_ends_as_an_unbroken_one(config, tmp_path, monkeypatc
     ("change", "message"),
     [({"bottleneck": 3}, "belongs to another config"), ({"broken": 0.0}, "read from other texts")],
 )
-def test_work_of_another_config_is_refused(config, change, message):
+def test_checkpoint_of_another_config_is_refused(config, change, message):
     config = dataclasses.replace(config, epochs=1)
     train(config, TOSSUPS, TOSSUPS[::3])
     refused(ConfigError, message, train, dataclasses.replace(config, **change), TOSSUPS, TOSSUPS[::3])
@@ -166,7 +166,7 @@ def test_work_of_another_config_is_refused(config, change, message):
 
 
 def rewritten(folder: Path, to: Path, change) -> Path:
-    """A copy of a model after change(tensors, config)."""
+    """Return a copy of a model after change(tensors, config)."""
     tensors, config = load_file(folder / "model.safetensors"), json.loads((folder / "config.json").read_text())
     change(tensors, config)
     to.mkdir()
@@ -185,7 +185,7 @@ def rewritten(folder: Path, to: Path, change) -> Path:
         (lambda t, c: t.update(weights=t["weights"][:-1].clone()), "the head has weights for"),
     ],
 )
-def test_a_model_whose_parts_do_not_fit_is_one_line(trained, tmp_path, change, message):
+def test_model_with_mismatched_parts_is_one_line(trained, tmp_path, change, message):
     folder = rewritten(trained, tmp_path / "changed", change)
     refused(DataError, message, build, BertConfig(model=str(folder)))
 

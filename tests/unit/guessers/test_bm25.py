@@ -1,4 +1,4 @@
-"""BM25 against its formula, worked out by hand and slowly, and its files."""
+"""BM25 compared with its formula, computed by hand and by a plain loop, and its files."""
 
 import math
 from collections import Counter
@@ -33,7 +33,7 @@ DOCS = [
 
 
 def by_hand(query: str, config: Bm25Config, min_count: int) -> dict[str, float]:
-    """The sum of the module's docstring, term by term, on texts whose words are their own stems."""
+    """Return the sum of the module's docstring, term by term, on texts whose words equal their stems."""
     pages = sorted({doc.page for doc in DOCS if doc.page})
     texts = {page: " ".join(doc.text for doc in DOCS if doc.page == page).split() for page in pages}
     pairs = {page: [pair for doc in DOCS if doc.page == page for pair in pairwise(doc.text.split())] for page in pages}
@@ -60,7 +60,7 @@ WEIGHTINGS = [*CONFIGS, *(Bm25Config(similarity=name) for name in ("lucene", "el
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("query", ["capital peru", "inca inca capital peru", "pizarro founded peru", "atlantis norway"])
 @pytest.mark.parametrize("min_count", [1, 2])
-def test_scores_are_the_formula(config, query, min_count):
+def test_scores_equal_the_formula(config, query, min_count):
     guesser = fit(DOCS, min_count, config)
     actual = {guess.page: guess.score for guess in guesser.guess([query], 10)[0]}
     assert actual == pytest.approx(by_hand(query, config, min_count))
@@ -70,7 +70,7 @@ WORDS = ["sun", "moon", "star", "dust", "ring", "comet", "the"]
 
 
 def sorted_by_hand(guesser: Bm25Guesser, line: str, n: int) -> list[tuple[str, float]]:
-    """The best pages by a plain sum over postings and a plain sort; equal scores in the order of titles."""
+    """Return the best pages by a plain sum over postings and a plain sort; ties in the order of titles."""
     index, scores = guesser.index, dict.fromkeys(guesser.index.titles, 0.0)
     for term in chain(*guesser.terms(line.split())):
         for at in range(index.starts[term], index.starts[term + 1]):
@@ -98,7 +98,7 @@ def test_pairs_do_not_cross_texts():
 
 
 @pytest.mark.parametrize(("analyzer", "known"), [("stems", "found"), ("standard", "founded"), ("english", "found")])
-def test_saved_tables_and_analyzers_come_back(tmp_path, analyzer, known):
+def test_saved_tables_and_analyzers_round_trip(tmp_path, analyzer, known):
     index = count(DOCS, 1, analyzer)
     index.save(tmp_path)
     loaded = Index.load(tmp_path)
@@ -109,8 +109,8 @@ def test_saved_tables_and_analyzers_come_back(tmp_path, analyzer, known):
     assert [guess.page for guess in Bm25Guesser(loaded, Bm25Config()).guess(["Founded,"], 5)[0]] == ["Lima"]
 
 
-def test_tfidf_is_its_formula():
-    """guessers/retrieval/tfidf.py, term by term, on texts whose words are their own stems."""
+def test_tfidf_equals_its_formula():
+    """guessers/retrieval/tfidf.py, term by term, on texts whose words equal their stems."""
     config = TfidfConfig(b=0.7, pair_boost=0.5)
     texts = {page: [doc.text.split() for doc in DOCS if doc.page == page] for page in ("Lima", "Cusco", "Oslo")}
     counts = {page: Counter(t for words in of for t in [*words, *pairwise(words)]) for page, of in texts.items()}

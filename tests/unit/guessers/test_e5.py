@@ -1,4 +1,4 @@
-"""The guesser of multilingual sentence vectors: its rules with an encoder of words, its promise with the real one."""
+"""The guesser of multilingual sentence vectors: its rules with a word-count encoder, and the real encoder."""
 
 from collections import namedtuple
 from importlib.util import find_spec
@@ -21,7 +21,7 @@ TEXTS = {"Potosí": "the silver town", "Ebro": "the river", "Philip II": "the ki
 
 
 class Bags:
-    """Counts of WORDS as unit vectors; counts what it is asked."""
+    """An encoder that returns counts of WORDS as unit vectors and counts its calls."""
 
     dimensions = len(WORDS)
 
@@ -55,14 +55,14 @@ def guesser(every: int = 2, **keys) -> E5Guesser:
     return E5Guesser(E5Config(every=every, **keys), Bags(), TEXTS)
 
 
-def test_the_nearest_pages_by_a_softmax_of_their_cosines():
+def test_nearest_pages_by_a_softmax_of_cosines():
     actual = guesser(temperature=0.1)
     [guesses] = actual.guess(["the silver town of"], 3)
     *rows, asked = vectors(*TEXTS.values(), "the silver town of")
     odds = np.exp(rows @ asked / 0.1)
     expected = dict(zip(TEXTS, odds / odds.sum(), strict=True))
     assert [guess.page for guess in guesses] == sorted(expected, key=expected.__getitem__, reverse=True)
-    assert scores(guesses) == pytest.approx(expected, abs=2e-3)  # pages are kept in 16 bits
+    assert scores(guesses) == pytest.approx(expected, abs=2e-3)  # pages are stored in 16 bits
     assert actual.guess(["the silver town of"], 1)[0] == guesses[:1] and actual.pages == set(TEXTS)
 
 
@@ -74,7 +74,7 @@ def test_prefixes_are_guessed_as_texts_are():
     assert guesser().guess(["the king"], 0) == [[]]
 
 
-def test_a_text_is_the_mean_of_its_passages_by_words(monkeypatch):
+def test_text_is_the_weighted_mean_of_its_passages(monkeypatch):
     monkeypatch.setattr(e5, "LEAST", 1)
     [one] = guesser(every=1, temperature=0.1).guess(["silver town. king"], 3)
     a, b, *rows = vectors("silver town.", "king", *TEXTS.values())
@@ -84,7 +84,7 @@ def test_a_text_is_the_mean_of_its_passages_by_words(monkeypatch):
     assert scores(one) == pytest.approx(expected, abs=2e-3)
 
 
-def test_a_killed_run_keeps_its_vectors_of_pages(cache, monkeypatch):
+def test_killed_run_keeps_its_page_vectors(cache, monkeypatch):
     texts = [f"the king {'of ' * (n % 7)}" for n in range(BLOCK + 3)]
     encoder = Bags()
     made = page_vectors(encoder, texts)
@@ -102,7 +102,7 @@ def test_a_killed_run_keeps_its_vectors_of_pages(cache, monkeypatch):
     refused(DataError, f"not the vectors of {BLOCK} texts", page_vectors, encoder, texts)
 
 
-def test_a_page_stands_for_the_end_of_its_last_tossup(monkeypatch, tmp_path):
+def test_page_vector_is_the_end_of_its_last_tossup(monkeypatch, tmp_path):
     words = [f"w{n}" for n in range(40)]
     made = [("1", "old", "Cobalt"), ("2", " ".join(words), "Cobalt"), ("3", "text", "No_such_page_here")]
     monkeypatch.setattr(e5, "mapped_tossups", lambda folds: [Tossup(i, t, p, "", p, "", None) for i, t, p in made])
@@ -111,7 +111,7 @@ def test_a_page_stands_for_the_end_of_its_last_tossup(monkeypatch, tmp_path):
 
 
 @needs_package
-def test_the_real_encoder_reads_spanish_and_polish():
+def test_real_encoder_reads_spanish_and_polish():
     pages = {
         "Photosynthesis": "Photosynthesis. Name this process by which plants turn sunlight into sugar.",
         "Gabriel García Márquez": "Gabriel García Márquez. Name this author of One Hundred Years of Solitude.",

@@ -1,4 +1,4 @@
-"""The Elasticsearch guesser over a socket: a stand-in answers with the scores that were recorded from Lucene."""
+"""The Elasticsearch guesser over a socket; a stand-in server answers with scores recorded from Lucene."""
 
 import json
 import socket
@@ -20,7 +20,7 @@ from sqa.core.types import guesses_per_word
 pytest.importorskip("elasticsearch")
 CONFIG = "kind: bm25\noutput: {0}/twin\nbonus: false\nanalyzer: {1}\npair_min_count: null\ntexts: [{0}/texts.jsonl]\n"
 EMBEDDED = "similarity: elasticsearch"  # every error names the embedded twin
-PREFIXES = QUERIES[3:27]  # the first 24 words of a question, one after the other
+PREFIXES = QUERIES[3:27]  # the first 24 words of a question, one by one
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def server():
 
 @pytest.fixture
 def twin(tmp_path):
-    """The config that makes the twin's model, and an index, of the texts that Lucene was asked about."""
+    """Return the config of the twin's model and an index, both on the texts recorded from Lucene."""
     lines = [json.dumps({"text": text, "page": page}) for page, text in DOCUMENTS.items()]
     (tmp_path / "texts.jsonl").write_text("\n".join(lines), encoding="utf-8")
     config = tmp_path / "twin.yaml"
@@ -54,7 +54,7 @@ def failing(config, server, **changed):
 
 @pytest.mark.parametrize("analyzer", ["standard", "english"])
 @pytest.mark.parametrize("k1", [2.0, 1.2])
-def test_guesses_are_lucenes_and_the_embedded_twins(server, twin, capsys, analyzer, k1):
+def test_guesses_equal_lucene_and_the_embedded_twin(server, twin, capsys, analyzer, k1):
     twin.write_text(CONFIG.format(twin.parent, analyzer), encoding="utf-8")
     assert index(twin, server, "--k1", str(k1)) == 0
     assert f"{len(DOCUMENTS)} pages in index sqa-pages of Elasticsearch {client_version()}" in capsys.readouterr().out
@@ -74,7 +74,7 @@ def test_prefixes_share_a_request_and_blanks_send_none(server, twin):
     index(twin, server)
     guesser = elastic.build(options(twin, server, batch=7))
     assert guesses_per_word(guesser, PREFIXES[-1].split(), 5) == guesser.guess(PREFIXES, 5)
-    assert server.requests.count("POST /sqa-pages/_msearch") == 8  # 24 prefixes, 7 at a time, twice
+    assert server.requests.count("POST /sqa-pages/_msearch") == 8  # 24 prefixes, 7 per request, twice
     assert guesser.guess(["", "  ", "qzxqzxv"], 5) == [[], [], []]
     assert guesser.guess(["Peru"], 0) == [[]] and guesser.guess([], 5) == []
     assert server.requests.count("POST /sqa-pages/_msearch") == 9
@@ -96,7 +96,7 @@ def test_indexing_again_spares_foreign_indices(server, twin, capsys):
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_busy_server_is_asked_again(server, twin, status, monkeypatch):
+def test_busy_server_is_asked_again(server, twin, status, monkeypatch):
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     server.fail = [["/_bulk", status, 1], ["/_msearch", status, 2]]
     assert index(twin, server) == 0
@@ -105,7 +105,7 @@ def test_a_busy_server_is_asked_again(server, twin, status, monkeypatch):
     assert guesser.guess(PREFIXES, 1)[-1][0].page == TITLES[SEARCHES["standard-2.0-0.75-elasticsearch"][26][0][0]]
 
 
-def test_a_server_that_stays_busy_is_one_clear_error(server, twin):
+def test_permanently_busy_server_is_one_clear_error(server, twin):
     index(twin, server)
     guesser = elastic.build(options(twin, server, retries=1))
     server.busy_searches = 10**6
@@ -115,7 +115,7 @@ def test_a_server_that_stays_busy_is_one_clear_error(server, twin):
     refused(DataError, busy, guesser.guess, ["Peru"], 1)
 
 
-def test_an_absent_server_names_the_embedded_guesser(twin, server, capsys, monkeypatch):
+def test_absent_server_names_the_embedded_guesser(twin, server, capsys, monkeypatch):
     index(twin, server)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -147,7 +147,7 @@ BLOCKED = "cluster_block_exception: index [sqa-pages] blocked by: [FORBIDDEN/7/i
 RED = {"type": "no_shard_available_action_exception", "reason": "shard 0 is red"}
 LOST = {"total": 1, "successful": 0, "failed": 1, "failures": [{"shard": 0, "reason": RED}]}
 SHARD = "0 of 1 shards answered (no_shard_available_action_exception: shard 0 is red)"
-SPOILT = {  # what happens to the server after the index was made, what is asked of it, what is said
+SPOILT = {  # change to the server after indexing, request, message
     "version": (lambda server: meta(server).update(sqa=0), {}, "was made with sqa 0, not 1; make it again"),
     "texts": (lambda server: meta(server).update(model="0" * 64), {}, "was made with model '000"),
     "unfinished": (lambda server: meta(server).pop("pages"), {}, "was never finished"),
@@ -167,7 +167,7 @@ SPOILT = {  # what happens to the server after the index was made, what is asked
 
 
 @pytest.mark.parametrize("what", SPOILT)
-def test_what_is_not_the_wanted_index_or_server_is_refused(server, twin, what):
+def test_wrong_index_or_server_is_refused(server, twin, what):
     index(twin, server)
     spoil, options, message = SPOILT[what]
     spoil(server)
@@ -183,7 +183,7 @@ WINDOW = {"type": "illegal_argument_exception", "reason": "Result window is too 
 ALL = {"type": "search_phase_execution_exception", "reason": "all shards failed", "phase": "query", "grouped": True}
 FOUND = {"took": 1, "timed_out": False, "hits": {"max_score": None, "hits": []}, "status": 200}
 WHOLE = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
-SEARCHED = {  # what a server answers to a search, what is said
+SEARCHED = {  # reply to a search, message
     "timed out": ({**FOUND, "timed_out": True, "_shards": WHOLE}, "the search is not complete: it timed out"),
     "failed shard": ({**FOUND, "_shards": LOST}, f"the search is not complete: {SHARD}"),
     "unassigned shard": (
@@ -210,21 +210,21 @@ SEARCHED = {  # what a server answers to a search, what is said
 
 
 @pytest.mark.parametrize("case", SEARCHED)
-def test_search_without_all_hits_is_refused_with_its_reason(server, twin, case):
+def test_search_without_all_hits_is_refused_with_reason(server, twin, case):
     index(twin, server)
     guesser = elastic.build(options(twin, server, retries=0))
     server.searched, message = SEARCHED[case]
     assert message in refused(DataError, EMBEDDED, guesser.guess, ["Peru"], 1)
 
 
-def test_missing_permission_is_told_from_a_block(server, twin, monkeypatch):
+def test_missing_permission_differs_from_a_block(server, twin, monkeypatch):
     index(twin, server)
     monkeypatch.setitem(REASONS, 403, ("security_exception", "action [indices:data/read] is unauthorized"))
     server.fail = [["/_count", 403, 10]]
     assert "rejects the credentials (403 security_exception: action [indices" in failing(twin, server)
 
 
-def test_missing_page_is_told_from_a_missing_index(server, twin, monkeypatch):
+def test_missing_page_differs_from_a_missing_index(server, twin, monkeypatch):
     index(twin, server)
     monkeypatch.setitem(REASONS, 404, ("page", "not found"))
     server.fail = [["/_count", 404, 10]]
@@ -237,7 +237,7 @@ def test_index_with_a_failed_shard_is_not_finished(server, twin, capsys):
     assert f"the count is not complete: {SHARD}" in capsys.readouterr().err
 
 
-def test_what_cannot_be_indexed(server, twin, capsys):
+def test_invalid_documents_are_refused(server, twin, capsys):
     server.refuse_page = TITLES[5]
     assert index(twin, server) == 3
     assert f"refuses page {TITLES[5]!r}: strict_dynamic_mapping_exception" in capsys.readouterr().err

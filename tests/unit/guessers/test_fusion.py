@@ -1,4 +1,4 @@
-"""The fusion guesser: reciprocal rank by hand, ties, texts shown to its parts."""
+"""The fusion guesser: reciprocal rank by hand, ties, and the texts passed to its parts."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ BM25 = ComponentConfig("bm25", Bm25Config())
 
 
 class Fixed:
-    """Names the same pages whatever it reads; nothing for a text without words."""
+    """A guesser that names the same pages for every text, and none for a text without words."""
 
     def __init__(self, *guesses: tuple[str, float]) -> None:
         self.guesses = [Guess(*guess) for guess in guesses]
@@ -51,7 +51,7 @@ def test_equal_scores_are_ordered_by_title():
     assert fusion(one, two).guess(["x"], 0) == [[]]
 
 
-def test_a_part_without_pages_leaves_the_fusion_without():
+def test_unknown_page_list_of_a_part_makes_it_unknown():
     left = Fixed(("a", 1.0))
     both = fusion(left, RIGHT)
     assert both.pages is None

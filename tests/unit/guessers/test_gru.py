@@ -1,4 +1,4 @@
-"""The GRU guesser on a made-up world small enough to learn in seconds."""
+"""The GRU guesser on a generated world that it learns in seconds."""
 
 import dataclasses
 import json
@@ -33,7 +33,7 @@ batch: 6, label_smoothing: 0.0, learning_rate: 0.03, epochs: 6, patience: 3, sto
 
 
 def small(folder: Path) -> GruTraining:
-    """The shipped training, cut down to the made-up world."""
+    """Return the shipped training, reduced to the generated world."""
     shipped = configs.load(ROOT / "configs" / "train_guessers.yaml:gru", GruTraining)
     return dataclasses.replace(shipped, output=folder / "out", work=folder / "work", **yaml.safe_load(SMALL))
 
@@ -45,7 +45,7 @@ def config(tmp_path) -> GruTraining:
 
 @pytest.fixture(scope="module")
 def learnt(material, tmp_path_factory) -> GruGuesser:
-    """One that has learnt the clues."""
+    """Return a guesser that has learnt the clues."""
     config = small(tmp_path_factory.mktemp("learnt"))
     return train(dataclasses.replace(config, epochs=25, stop_after=25), material)
 
@@ -58,7 +58,7 @@ def saved(learnt, tmp_path):
 
 @pytest.fixture
 def published(config) -> GruTraining:
-    """The same world read both ways, sentence by sentence."""
+    """Return the bidirectional training on the same world, sentence by sentence."""
     return dataclasses.replace(config, direction="bidirectional", bottleneck=None, examples="sentence")
 
 
@@ -70,7 +70,7 @@ def test_both_networks_learn_the_clues(learnt, published, material):
         assert sum(guess.score for guess in guesser.guess(["Peru"], 3)[0]) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_the_bidirectional_network_reads_one_prefix():
+def test_bidirectional_network_reads_only_the_prefix():
     torch.manual_seed(0)
     both = BidirectionalGru(Shape(20, 5, 4, 8, 0, 0.5, "bidirectional")).eval().double()
     ids = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]]).repeat(2, 40)  # 320 prefixes: several blocks
@@ -83,8 +83,8 @@ def test_the_bidirectional_network_reads_one_prefix():
             torch.testing.assert_close(actual[end - 1], expected, rtol=0, atol=1e-12)
 
 
-def test_dev_accuracy_is_that_of_the_prefixes(learnt, material):
-    """After a quarter, a half, three quarters and all of the tokens, one token at least; in any batch."""
+def test_dev_accuracy_is_over_prefixes(learnt, material):
+    """Prefixes are a quarter, a half, three quarters and all of the tokens, at least one, in any batch."""
     network, first = learnt._network, material.dev[0]
     others = [e for e in material.dev if len(e.ids) and e.page != first.page]
     examples = [dataclasses.replace(e, ids=np.concatenate([first.ids, e.ids])) for e in others]  # of two pages
@@ -123,7 +123,7 @@ def test_no_batch_has_a_single_row(config, material):
 def test_noisy_texts_replace_tossups_at_the_given_share(config):
     texts = {TOSSUPS[0].id: ("Norway skiing fjord",), TOSSUPS[1].id: ("", "!"), "of another fold": ("Peru",)}
     material = Material.of(TOSSUPS, TOSSUPS[::3], 500, texts=texts)
-    assert list(material.noisy) == [TOSSUPS[0].id]  # what holds no token is no example
+    assert list(material.noisy) == [TOSSUPS[0].id]  # a text without tokens is not an example
     clean, noisy = material.train[0], material.noisy[TOSSUPS[0].id]
     assert noisy.page == clean.page
     for share, expected in ((0.0, clean.ids), (1.0, noisy.ids)):
@@ -132,12 +132,12 @@ def test_noisy_texts_replace_tossups_at_the_given_share(config):
         assert np.array_equal(drawn, expected[-len(drawn) :])
 
 
-def test_a_training_without_material_is_an_error(config, material):
+def test_training_without_material_is_an_error(config, material):
     with pytest.raises(DataError, match="two tossups, and one to stop by, got 1 and 6"):
         train(config, dataclasses.replace(material, train=material.train[:1]))
 
 
-def test_the_svd_start_already_knows_pages_by_their_words(material):
+def test_svd_start_relates_pages_to_their_words(material):
     torch.manual_seed(0)
     started = PrefixGru(Shape(len(material.words), 3, 2, 4, 2, 0.0)).eval()
     start_from_svd(started, material.train)
@@ -147,7 +147,7 @@ def test_the_svd_start_already_knows_pages_by_their_words(material):
     assert np.mean(actual == [example.page for example in material.train]) > 0.6
 
 
-# --- models that are no models
+# --- invalid models
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_the_svd_start_already_knows_pages_by_their_words(material):
         ("shape", {"hidden": 9}),
     ],
 )
-def test_a_config_that_does_not_fit_its_weights_is_an_error(saved, key, value):
+def test_config_that_does_not_fit_its_weights_is_an_error(saved, key, value):
     config = json.loads((saved / "config.json").read_text())
     value = config["shape"] | value if key == "shape" and value else value
     (saved / "config.json").write_text(json.dumps(config | {key: value}))
@@ -181,9 +181,9 @@ def write_vectors(path: Path, rows: dict[str, list[float]] = ROWS, header: str =
 @pytest.mark.parametrize(
     ("header", "words", "stems", "rows"),
     [
-        ("", ["peru", "norway", "llama"], False, [[0.5, 0.5], [1, 0], [0, 1], [0.5, 0.5]]),  # the rest: the mean
+        ("", ["peru", "norway", "llama"], False, [[0.5, 0.5], [1, 0], [0, 1], [0.5, 0.5]]),  # other words get the mean
         ("5 2\n", ["peru", "norway", "llama"], False, [[0.5, 0.5], [1, 0], [0, 1], [0.5, 0.5]]),
-        ("", ["vike", "peru"], True, [[2, 1], [3, 1], [1, 0]]),  # a stem: the mean of its words
+        ("", ["vike", "peru"], True, [[2, 1], [3, 1], [1, 0]]),  # a stem gets the mean of its words
     ],
 )
 def test_vectors_are_found_by_word_or_stem(tmp_path, header, words, stems, rows):
@@ -191,7 +191,7 @@ def test_vectors_are_found_by_word_or_stem(tmp_path, header, words, stems, rows)
     assert known == 2 and table[1:].tolist() == rows[1:] and (stems or table[0].tolist() == rows[0])
 
 
-def test_a_training_starts_from_the_vectors(config, material, tmp_path):
+def test_training_starts_from_the_vectors(config, material, tmp_path):
     path = write_vectors(tmp_path / "v.txt")
     chosen = dataclasses.replace(config, start="random", vectors=path)
     started = PrefixGru(Shape(len(material.words), 3, 2, 4, 2, 0.0))

@@ -1,4 +1,4 @@
-"""What guessers see of a word."""
+"""Tokens, stems and passages that guessers see."""
 
 import pytest
 from hypothesis import given
@@ -29,7 +29,7 @@ def test_tokens(word, expected):
 def test_stems_join_forms_of_a_word():
     assert text.stems("nations") == text.stems("nation's") == ("nation",)
     assert [lucene.stem(word) for word in ("us", "possibly", "nations")] == ["us", "possibl", "nation"]
-    # "logi" becomes "log" where what is left has Porter's m > 0: "anal" has, "bio" and "theo" have not
+    # "logi" becomes "log" if the rest has Porter's m > 0: this holds for "anal", but not for "bio" and "theo"
     assert [lucene.stem(word) for word in ("analogy", "biology", "theology")] == ["analog", "biologi", "theologi"]
 
 
@@ -38,14 +38,14 @@ def test_stems_join_forms_of_a_word():
     cut=st.integers(0, 300),
     sizes=st.sampled_from([(8, 48), (12, 64), (1, 3)]),
 )
-def test_passages_of_a_prefix_are_those_of_the_text(words, cut, sizes):
+def test_prefix_passages_equal_those_of_the_text(words, cut, sizes):
     whole, prefix = text.spans(words, *sizes), text.spans(words[:cut], *sizes)
     assert prefix[:-1] == whole[: max(0, len(prefix) - 1)]
     assert [word for start, end in whole for word in words[start:end]] == words
     assert all(0 < end - start <= sizes[1] for start, end in whole)
 
 
-def test_a_passage_ends_with_a_sentence_or_at_its_longest():
+def test_passage_ends_with_a_sentence_or_at_its_limit():
     words = ("a b c d e f g h. " + "i " * 100 + 'j k."').split()
     assert text.spans(words, 8, 48) == [(0, 8), (8, 56), (56, 104), (104, 110)] and text.spans([], 8, 48) == []
     short = ("a b c d e f g h. " + "i j k. " + "l m n o p q.").split()  # the second sentence alone has too few words

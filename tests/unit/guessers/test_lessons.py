@@ -1,4 +1,4 @@
-"""What guessers learn from: bonus parts that repeat no question the project is judged on, texts of one's own."""
+"""Training texts of guessers: bonus parts that repeat no evaluation question, and user texts."""
 
 import json
 from pathlib import Path
@@ -39,11 +39,11 @@ def clue(text, page="Peru", opening=""):
         (clue("In Cajamarca, emperor Atahualpa of this land became a prisoner of Francisco Pizarro.", "Inca"), "kept"),
         (clue("Quechua and Aymara are spoken in this country of llamas, quinoa and Shining Path rebels."), "kept"),
         (clue("Name this country whose capital is Lima", page=None), "no page"),
-        (clue("Lima is its capital."), "kept"),  # too short to tell
+        (clue("Lima is its capital."), "kept"),  # too short to decide
         (clue(""), "kept"),
     ],
 )
-def test_a_clue_that_repeats_a_question_goes(part, verdict):
+def test_clue_that_repeats_a_question_is_removed(part, verdict):
     assert Overlap(HELD_OUT).verdict(part) == verdict
 
 
@@ -54,7 +54,7 @@ def test_half_of_a_clue_is_half_its_runs():
     assert overlap.wording("one two three four five a b c d") == 0  # two runs of four: fewer than three
 
 
-def test_a_phrase_of_many_questions_counts_for_nothing():
+def test_phrase_of_many_questions_counts_for_nothing():
     many = [HeldOut(f"this man who wrote the novel {i}", None) for i in range(bonus.PHRASE + 1)]
     assert Overlap(many).wording("this man who wrote the novel") == 0
     assert Overlap(many[:-1]).wording("this man who wrote the novel") == 1
@@ -68,10 +68,10 @@ def kept_apart():
 @pytest.mark.mirror
 @pytest.mark.slow
 def test_clean_bonus_parts_repeat_no_test_question(kept_apart):
-    """Written another way than guessers/bonus.py: runs of ten words in common with an evaluation question."""
+    """Compute it differently from guessers/bonus.py: runs of ten words in common with an evaluation question."""
     texts = {q.reference_text for name in ("xqb-es", "xqb-pl", "guessdev") for q in load_questions(name)}
     judged = [question for question in kept_apart if question.text in texts]
-    clean = sift(bonus.load_bonus()[::96], judged)["kept"]  # all of both take half a minute
+    clean = sift(bonus.load_bonus()[::96], judged)["kept"]  # the full data take half a minute
     assert (len(clean), len({part.page for part in clean})) == (678, 635)
     runs = set()
     for text in texts:
@@ -82,7 +82,7 @@ def test_clean_bonus_parts_repeat_no_test_question(kept_apart):
         for words in (part.text.lower().split() for part in clean)
         for run in runs.intersection(tuple(words[start : start + 10]) for start in range(len(words) - 9))
     }
-    assert {" ".join(run) for run in common} <= {  # a title, a quoted line, two set phrases of mathematics; no clue
+    assert {" ".join(run) for run in common} <= {  # a title, a quoted line, two phrases of mathematics; no clue
         "a sunday afternoon on the island of la grande jatte.",
         "if a prime p divides the order of a group,",
         'the line "thou hast made me endless, such is thy',
@@ -92,7 +92,7 @@ def test_clean_bonus_parts_repeat_no_test_question(kept_apart):
 
 
 @pytest.mark.mirror
-def test_the_questions_to_keep_apart_are_all_of_them(kept_apart):
+def test_all_evaluation_questions_are_kept_apart(kept_apart):
     texts = {question.text for question in kept_apart}
     judged = [q.reference_text for name in ("xqb-es", "xqb-pl", "guessdev", "mini-en") for q in load_questions(name)]
     judged += [tossup.text for tossup in load_tossups() if fold_of(tossup.id) != "guesser"]
@@ -111,7 +111,7 @@ def config(folder: Path, texts: Path, output: str | Path = "model") -> Path:
     return path
 
 
-def test_a_guesser_knows_the_pages_of_its_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_guesser_knows_the_pages_of_its_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SQA_MIRROR", raising=False)
     monkeypatch.setattr("sqa.data.texts.load_tossups", lambda: pytest.fail("the project's texts were read"))
     folder = main(config(tmp_path, ROOT / "docs/example/pages.jsonl"))
@@ -121,7 +121,7 @@ def test_a_guesser_knows_the_pages_of_its_texts(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("output", ["bm25", "new", ""])
-def test_a_bundled_model_is_never_written_over(tmp_path: Path, output: str) -> None:
+def test_bundled_model_is_never_overwritten(tmp_path: Path, output: str) -> None:
     with pytest.raises(ConfigError, match="is the folder of a bundled model; name another one"):
         main(config(tmp_path, ROOT / "docs/example/pages.jsonl", DATA / "models" / output))
 
@@ -140,7 +140,7 @@ def test_wrong_texts_are_refused_by_record(tmp_path: Path, records: list[object]
     refused(DataError, problem, own_texts, [pages(tmp_path, *records)])
 
 
-def test_a_missing_file_of_texts_is_an_error(tmp_path: Path) -> None:
+def test_missing_file_of_texts_is_an_error(tmp_path: Path) -> None:
     refused(DataError, "nowhere.jsonl", main, config(tmp_path, tmp_path / "nowhere.jsonl"))
 
 

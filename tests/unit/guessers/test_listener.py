@@ -1,4 +1,4 @@
-"""Questions to a listener: read, answered from the translation so far, scored by how early that is."""
+"""Listening questions: reading the files, answering from the partial translation, and scoring by time."""
 
 import json
 from dataclasses import replace
@@ -29,7 +29,7 @@ RECORDS = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitli
 
 
 class Finder:
-    """A reader that answers with the right answer once the text has it."""
+    """A reader that gives the correct answer once the text contains it."""
 
     def __init__(self, config: LmReaderConfig) -> None:
         self.config = config
@@ -56,14 +56,14 @@ def run(reveal: str, runs: Path, guesser: str = "listener") -> dict[str, float]:
     return {name: float(value) for name, value in sqa.run(config, runs=runs, progress=False).metrics.items()}
 
 
-def test_who_waits_longer_lets_a_listener_answer_later(tmp_path: Path) -> None:
+def test_longer_wait_delays_the_listeners_answer(tmp_path: Path) -> None:
     paced, late = (run(reveal, tmp_path) for reveal in ("diagonal", "full"))
     assert paced["accuracy"] == late["accuracy"] == 1
     assert paced["ew"] > late["ew"] and paced["oracle-ew"] > late["oracle-ew"] > 0
     assert paced["answer-lag"] == pytest.approx(1 / 3) and late["answer-lag"] > 10
 
 
-def test_answer_lag_without_a_right_answer_says_so(tmp_path: Path) -> None:
+def test_answer_lag_without_a_correct_answer(tmp_path: Path) -> None:
     (tmp_path / "nothing.txt").write_text("Nothing.\n" * len(RECORDS))
     translator = {"name": "fixed", "text": str(tmp_path / "nothing.txt"), "unit": "question"}
     config = {"name": "deaf", "dataset": {"name": str(FILE)}, "translator": translator, "guesser": "listener"}
@@ -72,11 +72,11 @@ def test_answer_lag_without_a_right_answer_says_so(tmp_path: Path) -> None:
     assert rows["ew"].signature == "not computed: no buzzer ran on harbour" and rows["ew"].value is None
 
 
-def test_a_guesser_of_pages_is_not_asked(tmp_path: Path) -> None:
+def test_page_guesser_is_not_called(tmp_path: Path) -> None:
     refused(ConfigError, "question harbour asks 'Who enlarged the harbour of the city", run, "full", tmp_path, "bm25")
 
 
-def test_a_language_model_is_asked_once_for_each_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_language_model_is_asked_once_per_text(monkeypatch: pytest.MonkeyPatch) -> None:
     def answers(asked: list[str], passages: list[list[Passage]]) -> list[str]:
         pairs = zip(asked, passages, strict=True)
         return [f"{question} {passage[0].text}" if passage else "" for question, passage in pairs]
@@ -88,7 +88,7 @@ def test_a_language_model_is_asked_once_for_each_text(monkeypatch: pytest.Monkey
     assert guesser.answer("Who?", ["Ana"], 0) == guesser.guess(["Ana"], 50) == [[]]
 
 
-def test_right_answers() -> None:
+def test_correct_answers() -> None:
     assert takes("the river", ["River"]) and takes("Éléna roca", ["Montes", "Elena Roca"])
     assert not takes("Elena", ["Elena Roca"]) and not takes("", ["the"])
 
@@ -105,7 +105,7 @@ def trace(question: Question, *answers: str) -> QuestionTrace:
 
 def test_answer_lag_by_hand() -> None:
     metric = AnswerLag()
-    assert metric.stats(trace(QUESTION, "", "Pedro", "Paul", "Peter")).tolist() == [2.0, 1.0]  # stays from word 4 on
+    assert metric.stats(trace(QUESTION, "", "Pedro", "Paul", "Peter")).tolist() == [2.0, 1.0]  # stable from word 4 on
     assert metric.stats(trace(QUESTION, "pedro", "Peter")).tolist() == [-1.0, 1.0]
     assert metric.stats(trace(QUESTION, "Peter", "Paul")).tolist() == [0.0, 0.0]
     for question in (replace(QUESTION, asked=None), replace(QUESTION, asked=Asked("Who?", ("Peter",)))):
@@ -115,7 +115,7 @@ def test_answer_lag_by_hand() -> None:
 # ---------------------------------------------------------------------------------------------------- files, schema
 
 
-def test_the_example_is_as_its_schema_says() -> None:
+def test_example_follows_its_schema() -> None:
     questions = load_questions(str(FILE))
     assert len(questions) == 6 and all(jsonschema_rs.is_valid(SCHEMA, record) for record in RECORDS)
     assert questions[0].page == "Clara Montes" and questions[0].asked is not None
@@ -131,7 +131,7 @@ WRONG = {
     "word_times": ([], "1"),
     "answer": (["Lisbon"],),
 }
-# refused by us alone: an answer without a word, control characters, counts of words
+# only the loader refuses: an answer without a word, control characters, word counts
 BEYOND = (["..."], "a\tb", 1000, [])
 
 
@@ -155,7 +155,7 @@ def test_questions_without_answers_and_answers_alone(tmp_path: Path) -> None:
     assert question.asked == Asked("", ("Peru", "Perú")) and question.page == "Peru"
 
 
-def test_the_store_keeps_and_tells_them_apart(tmp_path: Path) -> None:
+def test_store_keeps_and_distinguishes_them(tmp_path: Path) -> None:
     questions = load_questions(str(FILE))
     other = [replace(q, asked=replace(q.asked, answers=("x",))) for q in questions]
     silent = [replace(q, asked=None) for q in questions]

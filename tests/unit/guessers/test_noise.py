@@ -1,4 +1,4 @@
-"""Noise of training text: keyed by tossup, and a file of machine-translated tossups that a kill does not corrupt."""
+"""Noise of training text: keyed by tossup; a kill does not corrupt the file of machine-translated tossups."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ TOSSUPS = [
 
 
 class Marker:
-    """A translator that puts a mark before every word; knows how many questions it was given."""
+    """A translator that puts a mark before every word and counts its questions."""
 
     def __init__(self, mark: str) -> None:
         self.mark, self.seen = mark, 0
@@ -58,12 +58,12 @@ def test_swaps_move_a_word_by_one_place_at_most(ids, share, seed):
     assert np.abs(moved - place).max(initial=0) <= 1
 
 
-def test_shares_are_about_what_was_asked():
+def test_shares_are_close_to_the_requested_ones():
     ids = np.arange(1, 20_001)
     hidden = noise.hide_words(ids, 0.15, noise.rng_for(0, "x"))
     assert np.mean(hidden == 0) == pytest.approx(0.15, abs=0.01) and set(hidden) <= {0, *ids.tolist()}
     moved = noise.swap_words(ids, 0.05, noise.rng_for(0, "x")) != ids
-    assert moved.mean() == pytest.approx(0.10, abs=0.01)  # two words a swap
+    assert moved.mean() == pytest.approx(0.10, abs=0.01)  # a swap moves two words
     assert noise.hide_words(ids, 0.0, noise.rng_for(0, "x")) is ids
     assert np.array_equal(noise.swap_words(ids, 0.0, noise.rng_for(0, "x")), ids)
 
@@ -83,17 +83,17 @@ def test_tossups_are_translated_sentence_by_sentence(tmp_path):
 
 
 @pytest.mark.parametrize("cut", [0, 10, -1, -40])
-def test_a_killed_run_ends_as_one_that_was_not(tmp_path, cut):
+def test_killed_run_ends_like_an_unbroken_one(tmp_path, cut):
     whole, killed = tmp_path / "whole.jsonl", tmp_path / "killed.jsonl"
     noise.write(whole, TOSSUPS, trip(), 0)
     killed.write_bytes(whole.read_bytes()[:cut])
     again = trip()
     noise.write(killed, TOSSUPS, again, 0)
     assert killed.read_bytes() == whole.read_bytes()
-    assert (again._there.seen < 3) == (cut < 0)  # what was there is not made again
+    assert (again._there.seen < 3) == (cut < 0)  # existing translations are reused
 
 
-def test_the_text_of_a_tossup_does_not_depend_on_the_others(tmp_path):
+def test_tossup_text_is_independent_of_the_others(tmp_path):
     noise.write(tmp_path / "few.jsonl", TOSSUPS[7:9], trip(), 0)
     noise.write(tmp_path / "many.jsonl", TOSSUPS[:20], trip(), 0)
     many = (tmp_path / "many.jsonl").read_text().splitlines()
@@ -101,7 +101,7 @@ def test_the_text_of_a_tossup_does_not_depend_on_the_others(tmp_path):
 
 
 @pytest.mark.parametrize("what", ["translators", "seed", "tossups", "fewer"])
-def test_a_file_made_otherwise_is_refused(tmp_path, what):
+def test_file_of_another_config_is_refused(tmp_path, what):
     path = tmp_path / "noisy.jsonl"
     noise.write(path, TOSSUPS[:9], trip(), 0)
     before = path.read_bytes()

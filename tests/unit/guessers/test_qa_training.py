@@ -1,4 +1,4 @@
-"""Training guessers and buzzers from a config: keys, folds, and a whole training on a made-up world."""
+"""Training guessers and buzzers from a config: keys, folds, and a whole training on a generated world."""
 
 import json
 from dataclasses import fields
@@ -44,7 +44,7 @@ CONFIGS = {f"train_guessers.yaml:{name}": training for name, training in CONFIGS
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_the_configs_are_complete(name):
+def test_configs_are_complete(name):
     assert configs.load(ROOT / "configs" / name, CONFIGS[name])
     if CONFIGS[name] is GruTraining:
         assert set(read_yaml(ROOT / "configs" / name)) == {field.name for field in fields(GruTraining)}
@@ -64,7 +64,7 @@ rerank | {learnt: {model: bm25, folds: [guesser, buzzer], bonus: true}} | learnt
 
 
 @pytest.mark.parametrize("row", IMPOSSIBLE.strip().splitlines())
-def test_a_training_that_cannot_be_is_refused(tmp_path, row):
+def test_impossible_training_is_refused(tmp_path, row):
     name, change, says = map(str.strip, row.split("|"))
     mapping = read_yaml(ROOT / "configs" / f"train_guessers.yaml:{name}") | parse_yaml(change)
     path = write(tmp_path / "g.yaml", yaml.safe_dump(mapping))
@@ -72,7 +72,7 @@ def test_a_training_that_cannot_be_is_refused(tmp_path, row):
         refused(ConfigError, said, configs.load, path, CONFIGS[f"train_guessers.yaml:{name}"])
 
 
-def test_folds_do_not_move_and_have_their_sizes():
+def test_folds_are_stable_and_have_their_sizes():
     ids = [f"tossup-{i}" for i in range(4000)]
     folds = [fold_of(id) for id in ids]
     assert [place for place, fold in enumerate(folds[:60]) if fold != "guesser"] == [1, 9, 11, 19, 20, 29, 57]
@@ -81,7 +81,7 @@ def test_folds_do_not_move_and_have_their_sizes():
 
 
 def world(n: int = 400) -> list[Tossup]:
-    """Tossups on twelve pages: words of no page first, the page's own words last; every fourth has no page."""
+    """Return tossups on twelve pages: general words first, the page's words last; every fourth has no page."""
     rng = np.random.default_rng(0)
     tossups = []
     for i in range(n):
@@ -123,7 +123,7 @@ NETWORKS = {
 
 @pytest.fixture
 def guesser(made_up, tmp_path):
-    """The folder of a BM25 guesser of the made-up world."""
+    """Return the folder of a BM25 guesser of the generated world."""
     folder = tmp_path / "guesser"
     text = yaml.safe_dump(
         read_yaml(ROOT / "configs" / "train_guessers.yaml:bm25-85") | {"output": str(folder), "bonus": False}
@@ -138,7 +138,7 @@ def buzzer_config(tmp_path, guesser, kind: str, rest: str):
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
-def test_a_buzzer_trains_from_a_config(kind, guesser, tmp_path, capsys):
+def test_buzzer_trains_from_a_config(kind, guesser, tmp_path, capsys):
     network, rest = NETWORKS[kind]
     config = buzzer_config(tmp_path, guesser, kind, rest)
     buzzer = learnt.load(network, buzzers.train.main(config))
@@ -151,7 +151,7 @@ def test_a_buzzer_trains_from_a_config(kind, guesser, tmp_path, capsys):
     assert 0 < buzzer.threshold <= 1 and buzzer.card.guesser == "bm25"
 
 
-def test_a_buzzer_learns_from_translations(guesser, tmp_path, monkeypatch, capsys):
+def test_buzzer_trains_on_translations(guesser, tmp_path, monkeypatch, capsys):
     whole = [tossup for tossup in world() if fold_of(tossup.id) == "buzzer"]
     lines = [{"id": tossup.id, "sentences": tossup.text.split()[::2]} for tossup in whole[:20]]
     file = write(tmp_path / "translated.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
@@ -176,7 +176,7 @@ def test_a_buzzer_learns_from_translations(guesser, tmp_path, monkeypatch, capsy
     assert all(tossup.text == texts[tossup.id] for tossup in made)
 
 
-def test_what_is_kept_back_is_not_learnt_from(guesser, tmp_path):
+def test_held_out_data_is_not_trained_on(guesser, tmp_path):
     data = buzzers.train.load_config(buzzer_config(tmp_path, guesser, "threshold", "")).data
     learnt, kept, tuning, dev = buzzers.train.material(data)
     n = sum(fold_of(tossup.id) == "buzzer" for tossup in world())
@@ -192,7 +192,7 @@ def test_what_is_kept_back_is_not_learnt_from(guesser, tmp_path):
         ("recurrent", "{cell: gru, hidden: 8}", "hidden, cell, dropout, skip, got hidden, cell"),
     ],
 )
-def test_a_buzzer_refuses_keys_of_other_networks(kind, network, takes, tmp_path):
+def test_buzzer_refuses_keys_of_other_networks(kind, network, takes, tmp_path):
     path = buzzer_config(tmp_path, "bm25", kind, f"network: {network}\n{TRAINING}")
     refused(ConfigError, f"network: {kind} takes {takes}", buzzers.train.load_config, path)
 
@@ -226,7 +226,7 @@ def test_corruption_is_repeatable_and_keeps_lengths():
     tossups = world(60)
 
     def shares(corrupted):
-        """Of each tossup's words that were changed."""
+        """Return the share of changed words of each tossup."""
         words = [(a.text.split(), b.text.split()) for a, b in zip(tossups, corrupted, strict=True)]
         return [np.mean([x != y for x, y in zip(*pair, strict=True)]) for pair in words]
 

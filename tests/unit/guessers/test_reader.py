@@ -1,4 +1,4 @@
-"""Passages, short answers by rule, an extractive reader and a language model as one, both tiny ones made here."""
+"""Passages, short answers by rule, and two tiny readers: an extractive model and a language model."""
 
 import shutil
 from dataclasses import replace
@@ -51,7 +51,7 @@ def test_equal_scores_keep_the_order_of_passages(index):
         ("[1]", "expected a JSON object"),
     ],
 )
-def test_damaged_passages(tmp_path, lines, message):
+def test_damaged_passages_are_refused(tmp_path, lines, message):
     (tmp_path / "p.jsonl").write_text(lines, encoding="utf-8")
     refused(DataError, message, read_passages, tmp_path / "p.jsonl")
     refused(DataError, "no such file of passages", fingerprint, tmp_path / "other.jsonl")
@@ -63,14 +63,14 @@ def test_damaged_passages(tmp_path, lines, message):
 SENTENCES = "In 1700 it rained. The treaty was signed on March 3, 1878. In 1900 it snowed."
 ANSWERS = [  # question, answer, passages
     ("When did War and Peace appear?", "1869", PASSAGES),
-    ("When was the emperor born?", "1869", PASSAGES),  # the best passage with a date decides, not the reader's wits
-    ("How many characters has War and Peace?", "1869", PASSAGES),  # a year is a number too
+    ("When was the emperor born?", "1869", PASSAGES),  # the best passage with a date decides
+    ("How many characters has War and Peace?", "1869", PASSAGES),  # a year counts as a number
     ("Was it long?", "yes", PASSAGES),
     ("Who wrote War and Peace?", "Leo Tolstoy", PASSAGES),
-    ("Which novel did Leo Tolstoy write?", "War and Peace", PASSAGES),  # "(novel)" is no part of it
+    ("Which novel did Leo Tolstoy write?", "War and Peace", PASSAGES),  # "(novel)" is not part of the answer
     ("Leo Tolstoy?", "", PASSAGES[:1]),
     ("who", "", []),
-    ("When was the treaty signed?", "March 3, 1878", [Passage("x", "t", SENTENCES)]),  # the sentence closest to it
+    ("When was the treaty signed?", "March 3, 1878", [Passage("x", "t", SENTENCES)]),  # the closest sentence
     ("When was it?", "Rome", [Passage("x", "Rome", "No date here.")]),
 ]
 DATES = ("15 August 1769", "August 1769", "19th century", "300 BC", "1960s")
@@ -92,7 +92,7 @@ SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "in
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A small BERT with a question-answering head and random weights; windows begin with [CLS]."""
+    """Return a small BERT with a question-answering head and random weights; windows begin with [CLS]."""
     from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast
 
     path = tmp_path_factory.mktemp("reader")
@@ -114,7 +114,7 @@ def config(folder, **changes):
 
 
 def plain(reader, question, passages, longest):
-    """The best span of passages that fit one window, by plain loops over the model's logits."""
+    """Return the best span of passages that fit one window, by plain loops over the model's logits."""
     best = (float("-inf"), "")
     for passage in passages:
         text = f"{passage.title}. {passage.text}"
@@ -131,7 +131,7 @@ def plain(reader, question, passages, longest):
     return best[1]
 
 
-def test_answers_are_those_of_plain_loops(folder):
+def test_answers_equal_those_of_plain_loops(folder):
     reader = Reader(config(folder, max_answer=7, batch=2))
     questions = ("who wrote war and peace", "when?", "Napoleon", "Кто")
     answers = [reader.answer(question, PASSAGES) for question in questions]
@@ -144,13 +144,13 @@ def test_windows_do_not_depend_on_the_batch(folder):
     long = [Passage("x", "t", "the novel of corsica " * 40 + "a tolstoy in war " * 40)]
     answers = {Reader(config(folder, batch=batch)).answer("who wrote the novel", long) for batch in (1, 3, 16)}
     assert len(answers) == 1 and answers.pop()
-    assert Reader(config(folder)).answer("who " * 300, PASSAGES)  # a question too long for a window is cut
+    assert Reader(config(folder)).answer("who " * 300, PASSAGES)  # a question longer than a window is cut
     same, again, other = (Reader(config(folder, max_answer=n)).fingerprint() for n in (30, 30, 5))
     assert same == again != other
 
 
 @given(st.integers(0, 2**32), st.integers(3, 12), st.integers(1, 6))
-def test_the_best_span_is_the_best_of_all(seed, length, longest):
+def test_best_span_is_the_best_of_all(seed, length, longest):
     rng = np.random.default_rng(seed)
     start, end = rng.integers(-3, 4, (2, length)).astype(np.float32)
     inside = rng.random(length) < 0.7
@@ -159,7 +159,7 @@ def test_the_best_span_is_the_best_of_all(seed, length, longest):
     assert best_span(start, end, inside, longest) == max(spans, key=lambda span: span[0], default=None)
 
 
-def test_what_is_no_reader(folder, tmp_path):
+def test_invalid_readers_are_refused(folder, tmp_path):
     refused(ConfigError, "not found", LmReader, LmReaderConfig(base=str(tmp_path / "nowhere.gguf")))
     refused(ConfigError, r"model models/nowhere not found: .*download: true", Reader, config("models/nowhere"))
     refused(DataError, "no config.json", Reader, config(tmp_path))
@@ -181,10 +181,10 @@ SHOWN = [
 
 @pytest.fixture(scope="module")
 def language_model(tmp_path_factory):
-    return make(tmp_path_factory.mktemp("base"), "llama", seed=3)  # its answers depend on the piece that begins a text
+    return make(tmp_path_factory.mktemp("base"), "llama", seed=3)  # its answers depend on the first piece of a text
 
 
-def test_the_closest_sentence_is_shown():
+def test_closest_sentence_is_shown():
     lines = evidence("Who founded the city of Rome?", SHOWN)
     assert lines[0] == "Old Rome: Romulus founded the city of Rome."
     assert lines[1].split() == ["Lima:", *["word"] * LONGEST]
@@ -192,7 +192,7 @@ def test_the_closest_sentence_is_shown():
 
 
 def likeliest(folder, text, most):
-    """The line after a prompt by a forward pass over all of it for every piece, no memory."""
+    """Return the line after a prompt, with a full forward pass per piece and no cache."""
     base = load_base(folder, torch.float32)
     tokens = base.tokens
     pieces = [tokens.bos, *tokens.text(SOLVED), *tokens.text(text)]
@@ -210,7 +210,7 @@ def likeliest(folder, text, most):
     return tokens.decode(written).partition("\n")[0].strip()
 
 
-def test_an_answer_is_the_likeliest_line_alone_or_batched(language_model):
+def test_answer_is_the_likeliest_line_alone_or_batched(language_model):
     reader = LmReader(LmReaderConfig(base=str(language_model), passages=2, max_tokens=4, dtype="float32"))
     questions = ["is the house big ?", " ", "  the   dog", "el perro grande la casa mañana ?"]
     passages = [SHOWN, SHOWN, SHOWN[2:], []]

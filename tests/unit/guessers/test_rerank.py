@@ -1,4 +1,4 @@
-"""The rerank guesser: what questions call their answers, evidence by hand, weights that learn to use it."""
+"""The rerank guesser: answer types in questions, evidence computed by hand, and weights that learn to use it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,7 +28,7 @@ class Doc(NamedTuple):
     text: str
 
 
-# An author and a novel whose clues are the same names: only what they are called tells them apart.
+# An author and a novel have clues with the same names; only their answer type differs.
 DOCS = [
     Doc("Anna Author", "this author made Ivan and Vera quarrel"),
     Doc("Anna Author", "this author made Ivan and Oleg meet"),
@@ -52,19 +52,19 @@ def known(docs: Sequence[Doc] = DOCS, least: int = 1) -> Knowledge:
     [
         ("in this novel", ["novel"]),
         ("This German author of Faust", ["german", "author"]),
-        ("these four great rivers rise", ["four", "great", "river"]),  # three words at most
-        ("this battle, Napoleon", ["battl"]),  # to a comma
-        ("this is a king", []),  # to a stop word
+        ("these four great rivers rise", ["four", "great", "river"]),  # at most three words
+        ("this battle, Napoleon", ["battl"]),  # up to a comma
+        ("this is a king", []),  # up to a stop word
         ("He lost this; it", ["#he", "#it"]),
         ("this", []),
     ],
 )
-def test_a_question_says_what_kind_of_thing_it_is_about(text, kinds):
+def test_question_states_its_answer_type(text, kinds):
     reader = KindReader()
     assert [kind for word in text.split() for kind in reader.read(word)] == kinds
 
 
-def test_a_kind_counts_once_per_lesson():
+def test_answer_type_counts_once_per_lesson():
     titles = ("a", "b", "c")
     docs = [Doc("a", "this king and this king"), Doc("a", "this king"), Doc("b", "this river"), Doc(None, "this king")]
     kinds = Kinds.of(docs, titles, 1)
@@ -87,7 +87,7 @@ def config() -> training.RerankTraining:
     return replace(given, hidden=8, epochs=30, batch=8, learning_rate=0.02, points=2)
 
 
-def test_a_fit_on_another_device_is_the_same(config, monkeypatch):
+def test_rerank_fit_is_equal_on_another_device(config, monkeypatch):
     as_cuda(monkeypatch)
     rng = np.random.default_rng(0)
     lessons = [training.lesson_of(rng.random((5, 5)), np.array([0, 0, 1]), rng.random(3) > 0.7) for _ in range(9)]
@@ -98,7 +98,7 @@ def test_a_fit_on_another_device_is_the_same(config, monkeypatch):
 
 
 def lesson_texts(n: int) -> list[Tossup]:
-    """All name Ivan and Vera; what is asked for is the author or the novel."""
+    """Return lessons that all name Ivan and Vera and ask for the author or the novel."""
     kinds = (("author", "Anna Author"), ("novel", "The Quarrel (novel)"), ("duke", None))
     return [
         Tossup(f"t{i}", f"this {kinds[i % 3][0]} with Ivan and Vera", kinds[i % 3][1], "", "", "made", None)
@@ -114,7 +114,7 @@ def learnt(config) -> RerankGuesser:
     return RerankGuesser(knowledge, training.fitted(config, read), "bm25")
 
 
-def test_the_weights_learn_what_kind_is_asked_for(learnt):
+def test_weights_learn_the_answer_type(learnt):
     for kind, page in (("author", "Anna Author"), ("novel", "The Quarrel (novel)")):
         [actual] = learnt.guess([f"this {kind} has Vera and Ivan"], 3)
         assert actual[0].page == page and actual[0].score > 0.6
@@ -122,7 +122,7 @@ def test_the_weights_learn_what_kind_is_asked_for(learnt):
     assert sum(guess.score for guess in unsure) < 0.5
 
 
-def test_a_training_keeps_half_of_the_fold_for_the_buzzers(config, monkeypatch, tmp_path):
+def test_training_leaves_half_of_the_fold_to_buzzers(config, monkeypatch, tmp_path):
     docs = [Tossup(f"d{i}", doc.text, doc.page, "", "", "made", None) for i, doc in enumerate(DOCS) if doc.page]
     for name in ("learnt", "published"):
         fit(docs, 1).save(tmp_path / name)
@@ -150,7 +150,7 @@ def test_a_training_keeps_half_of_the_fold_for_the_buzzers(config, monkeypatch, 
     refused(DataError, "lacks 2 pages of its folds", training.knowledge_of, counts["published"], 1)
 
 
-def test_a_damaged_folder_is_refused_by_name(learnt, tmp_path):
+def test_damaged_folder_is_refused_by_name(learnt, tmp_path):
     learnt.save(tmp_path)
     tensors, about = read_tensors(tmp_path, "rerank", VERSION)
     write_tensors(tmp_path, tensors, about | {"retrieval": 7})

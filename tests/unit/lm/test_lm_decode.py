@@ -1,4 +1,6 @@
-"""Decoding with a language model: streaming as batched, g as equation 1 has it, odd input, scores of given words."""
+"""Decoding with a language model: streaming equals batched, g follows equation 1, unusual input, scores of given
+words.
+"""
 
 from dataclasses import replace
 
@@ -58,7 +60,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def built(folder, tmp_path):
-    """A translator of an adapter with random numbers, which can read in both directions, or of its base."""
+    """Return a translator with a random bidirectional adapter, or with its base."""
     path = adapter(folder, tmp_path / "adapter", 7, bidirectional=True)
 
     def of(of_base=False, **options):
@@ -68,7 +70,7 @@ def built(folder, tmp_path):
     return of
 
 
-def test_a_source_read_in_both_directions(built):
+def test_bidirectional_source(built):
     plain, bidirectional = built(), built(bidirectional=True)
     together = decode_batch(bidirectional.writer, SENTENCES, Schedule(FULL))
     assert together != decode_batch(plain.writer, SENTENCES, Schedule(FULL))
@@ -78,7 +80,7 @@ def test_a_source_read_in_both_directions(built):
 
 
 class Numbers:
-    """The same writer, but a word is spelt as the numbers of its pieces."""
+    """A writer that spells a word as the numbers of its pieces."""
 
     def __init__(self, writer):
         self.writer = writer
@@ -91,7 +93,7 @@ class Numbers:
 
 
 def searched(writer, sentences, n):
-    """The pieces of each sentence's best hypothesis."""
+    """Return the pieces of each sentence's best hypothesis."""
     results = decode_batch(Numbers(writer), sentences, Schedule(FULL), Beam(n))
     return [[int(piece) for word in written for piece in word.token.split(".")] for written in results]
 
@@ -103,7 +105,7 @@ def begun(writer, sentence):
 
 
 def log_probability(writer, sentence, pieces):
-    """Of a piece at a time, as decoding sees it: mean over the pieces and the end."""
+    """Return the mean log probability of the pieces and the end, one piece at a time as in decoding."""
     stepper, rules, total = begun(writer, sentence), writer.rules, 0.0
     for piece in [*pieces, rules.end]:
         scores = stepper.score()[0].log_softmax(-1)
@@ -113,7 +115,7 @@ def log_probability(writer, sentence, pieces):
 
 
 @torch.inference_mode()
-def test_a_wider_beam_finds_what_is_more_probable(writer):
+def test_wider_beam_finds_more_probable_text(writer):
     assert decode_batch(writer, SENTENCES, Schedule(2), Beam(1, 1)) == decode_batch(writer, SENTENCES, Schedule(2))
     sentences = [s for s in SENTENCES if s]
     greedy, wide = (searched(writer, sentences, n) for n in (1, 5))
@@ -124,11 +126,11 @@ def test_a_wider_beam_finds_what_is_more_probable(writer):
     limits = [int(piece_limit(begun(writer, s).state.visible().sum(1))) for s in sentences]
     ended = [i for i, limit in enumerate(limits) if len(greedy[i]) < limit and len(wide[i]) < limit]
     assert sum(means[1][i] >= means[0][i] - 1e-4 for i in ended) >= len(ended) - 1
-    assert [searched(writer, [s], 5)[0] for s in sentences] == wide  # whatever its neighbours
+    assert [searched(writer, [s], 5)[0] for s in sentences] == wide  # independent of the other sentences
 
 
 @torch.inference_mode()
-def test_an_untrained_model_reads_its_prompt_as_one_text(writer):
+def test_untrained_model_reads_its_prompt_as_one_text(writer):
     prompted = replace(writer, offset=None)
     source, _ = writer.layout.source(writer.tokens, SENTENCES[1])
     pieces = torch.tensor([[*source, *writer.layout.asking]])
@@ -154,7 +156,7 @@ def test_an_untrained_model_reads_its_prompt_as_one_text(writer):
         ({"model": "{folder}", "emission_rate": 1.2, "source_language": "es"}, "emission_rate: .* is no adapter"),
     ],
 )
-def test_what_is_not_available_is_an_error_of_one_line(folder, tmp_path, config, message):
+def test_unavailable_options_give_a_one_line_error(folder, tmp_path, config, message):
     path = adapter(folder, tmp_path / "adapter", 1)
     filled = {key: v.format(folder=folder, adapter=path) if isinstance(v, str) else v for key, v in config.items()}
     refused(ConfigError, message, lambda: build(CausalLmConfig(**filled)))
@@ -174,8 +176,9 @@ def scorer(tmp_path_factory):
 
 
 def plain(scorer, source, target):
-    """ln p of every word, and how much it falls short of the likeliest pieces, from the definition: one forward pass
-    for each piece, softmax over the choice and the piece itself.
+    """Return ln p of every word and its shortfall from the likeliest pieces, from the definition.
+
+    Each piece takes one forward pass, with a softmax over the candidates and the piece itself.
     """
     w = scorer.writer
     before, _ = w.layout.source(w.tokens, source)
@@ -197,25 +200,23 @@ def plain(scorer, source, target):
     return given, short
 
 
-def test_scores_are_those_of_one_pass_for_each_piece(scorer):
+def test_scores_equal_one_pass_per_piece(scorer):
     [scores] = scorer.score([(SOURCE, TARGET)])
     given, short = plain(scorer, SOURCE, TARGET)
     assert scores.given == pytest.approx(given, abs=2e-3)
     assert scores.short == pytest.approx(short, abs=2e-3)
     assert scores.alone == pytest.approx(plain(scorer, (), TARGET)[0], abs=2e-3)
     assert scores.given != pytest.approx(scores.alone, abs=0.01)
-    assert not torch.isin(
-        torch.tensor(scorer.writer.tokens.word("big")), scorer.writer.pieces
-    ).any()  # not of the choice
+    assert not torch.isin(torch.tensor(scorer.writer.tokens.word("big")), scorer.writer.pieces).any()  # no candidate
 
 
-def test_one_number_per_word_whatever_is_scored_along(scorer):
+def test_word_scores_do_not_depend_on_the_batch(scorer):
     pairs = [(SOURCE, TARGET), ((), TARGET[:1]), (SOURCE, ()), (SOURCE[:1], TARGET[:2])]
     together = scorer.score(pairs)
     assert together == [scorer.score([pair])[0] for pair in pairs]
     assert [len(scores.given) for scores in together] == [4, 1, 0, 2]
 
 
-def test_a_pair_without_an_adapter_is_refused(monkeypatch, tmp_path):
+def test_pair_without_an_adapter_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(word_scores, "DATA", tmp_path)
     refused(ConfigError, "no language model was trained to translate de-en", word_scores.build, "de-en")

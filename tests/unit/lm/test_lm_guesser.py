@@ -1,4 +1,4 @@
-"""A base model as contestant: real networks and a real BM25 index, both made here."""
+"""A base model as contestant, with real networks and a real BM25 index built here."""
 
 import json
 import math
@@ -70,8 +70,10 @@ def pieces_of(folder: Path, *texts: str) -> list[int]:
 
 
 @torch.inference_mode()
-def test_likelihoods_are_those_of_the_original_network(folder, guesser_of):
-    """The whole prompt read at once by transformers' own Gemma 3, its output cut to the pieces of titles."""
+def test_likelihoods_equal_the_original_network(folder, guesser_of):
+    """transformers' own Gemma 3 reads the whole prompt at once, with its output restricted to the pieces of
+    titles.
+    """
     titles = [page.replace("_", " ") for page, _ in LESSONS]
     allowed = sorted({piece for title in titles for piece in pieces_of(folder, f" {title}\n")[1:]})
     model, text = original(folder), " ".join(TEXT[:6])
@@ -87,7 +89,7 @@ def test_likelihoods_are_those_of_the_original_network(folder, guesser_of):
 
 
 @torch.inference_mode()
-def test_a_free_answer_is_the_likeliest_line(folder, guesser_of):
+def test_free_answer_is_the_likeliest_line(folder, guesser_of):
     chat = guesser_of(answers="free", max_tokens=5).chat.chat
     reply = json.loads(chat.complete(PROMPT.replace("{text}", "the big dog")).text)
     pieces = pieces_of(folder, "the dog is big\nAnswer: perro\n\nQuestion:", " the big dog", "\nAnswer:")
@@ -106,8 +108,8 @@ def test_a_free_answer_is_the_likeliest_line(folder, guesser_of):
     assert reply["guesses"] == found
 
 
-def test_a_shared_prefix_of_prompts_is_read_once(guesser_of):
-    """And a reply is bit by bit the one that a fresh model gives."""
+def test_shared_prefix_of_prompts_is_read_once(guesser_of):
+    """A reply equals that of a fresh model bit for bit."""
     chat = guesser_of().chat.chat
     grown = [chat.candidates(" ".join(TEXT[:n])) for n in (2, 4, 6, 8)]
     before = chat._reader.pieces_run
@@ -132,7 +134,7 @@ def test_prefixes_are_guessed_like_texts_and_cached(guesser_of):
     assert resumed.estimate([[" ".join(TEXT)]]).requests == 0
 
 
-def test_confidences_leave_room_for_none() -> None:
+def test_confidences_leave_probability_for_no_page() -> None:
     candidates = [Candidate("A", 2.0, -1.0, -3.0), Candidate("B", 1.0, -2.0, -2.0)]
     weights = Weights(1.0, 0.5, -0.25, 1.0)
     logits = [2.0 - 0.5 + 0.75, 1.0 - 1.0 + 0.5, 1.0]
@@ -142,7 +144,7 @@ def test_confidences_leave_room_for_none() -> None:
     assert weighed("[]", weights).problem == weighed("no", weights).problem == "no candidates"
 
 
-def test_the_fit_finds_the_weights_that_made_the_data() -> None:
+def test_fit_recovers_the_weights_of_the_data() -> None:
     rng, true = np.random.default_rng(3), Weights(0.5, 0.8, -0.6, 1.0)
     steps = []
     for number in range(1500):
@@ -155,7 +157,7 @@ def test_the_fit_finds_the_weights_that_made_the_data() -> None:
     refused(DataError, "nothing to fit", fitted, [Step(0, np.ones((2, 3)), np.zeros(2, bool))])
 
 
-def test_a_reply_of_one_title_and_the_steps_of_questions(guesser_of) -> None:
+def test_reply_of_one_title_and_the_steps_of_questions(guesser_of) -> None:
     titles = Titles(["Lima", "Peru"])
     assert parse_title(" Peru\n\nQuestion: it", titles).guesses == (Guess("Peru", 1.0),)
     assert parse_title("Cusco", titles) == ((), 1, "")
@@ -164,7 +166,7 @@ def test_a_reply_of_one_title_and_the_steps_of_questions(guesser_of) -> None:
     assert len(steps) == 4 and all(step.features.shape[1] == 3 and step.right.sum() == 1 for step in steps)
 
 
-def test_what_is_refused(guesser_of) -> None:
+def test_invalid_configs_are_refused(guesser_of) -> None:
     refused(ConfigError, "max_requests: 5 more are needed", guesses_per_word, guesser_of(max_requests=4), TEXT, 5)
     refused(ConfigError, "candidates: ", BaseConfig, candidates=0)
     refused(ConfigError, "max_tokens: ", BaseConfig, max_tokens=601)

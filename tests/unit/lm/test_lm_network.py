@@ -1,4 +1,4 @@
-"""The language model's network beside the transformers package, its adapters beside peft, matrices of 8-bit numbers."""
+"""The language model's network compared with transformers, its adapters with peft, and its 8-bit matrices."""
 
 import json
 import shutil
@@ -34,7 +34,7 @@ def folder(request, tmp_path_factory):
 
 
 def scores(network, pieces, first=0):
-    """Logits (N, V) of one causal reading."""
+    """Return logits (N, V) of one causal pass."""
     n = len(pieces)
     own = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), network.dtype)
     states, _ = network(torch.tensor([pieces]), first + torch.arange(n)[None], own)
@@ -50,7 +50,7 @@ def test_logits_equal_those_of_transformers(folder):
     expected = theirs(torch.tensor([pieces])).logits[0]
     ours = scores(load_network(folder, torch.float32), pieces)
     assert torch.allclose(ours, expected, atol=2e-4, rtol=1e-4)
-    assert float(expected.std()) > 0.1  # there is something to agree on
+    assert float(expected.std()) > 0.1  # the logits are not constant
 
 
 @torch.inference_mode()
@@ -80,7 +80,7 @@ def saved(folder, target):
 
 
 @torch.inference_mode()
-def test_an_adapter_computes_the_same_apart_and_merged(folder, tmp_path):
+def test_adapter_computes_the_same_apart_and_merged(folder, tmp_path):
     pieces, base = [2, 50, 60, 70, 80], adapted(folder)
     path, kept = saved(folder, tmp_path / "adapter")
     apart = scores(base.network, pieces)
@@ -108,8 +108,8 @@ def test_peft_reads_an_adapter(folder, tmp_path):
     assert torch.allclose(theirs(torch.tensor([pieces])).logits[0], scores(base.network, pieces), atol=2e-3)
 
 
-def test_which_base_an_adapter_is_of(tmp_path):
-    """Quantising the matrices does not make another base, other norms do."""
+def test_adapter_identifies_its_base(tmp_path):
+    """Quantising the matrices keeps the identity of the base; other norms change it."""
     folder = make(tmp_path / "one", "gemma3_text")
     path, _ = saved(folder, tmp_path / "adapter")
     base = load_base(folder, torch.float32)
@@ -131,7 +131,7 @@ def test_which_base_an_adapter_is_of(tmp_path):
         ({}, "pickled weights are never read"),
     ],
 )
-def test_folders_that_do_not_fit_are_refused(tmp_path, values, message):
+def test_mismatched_folders_are_refused(tmp_path, values, message):
     folder = make(tmp_path, "llama")
     change(folder, **values)
     if not values:
@@ -140,7 +140,7 @@ def test_folders_that_do_not_fit_are_refused(tmp_path, values, message):
 
 
 @needs_vnni
-def test_a_product_of_whole_numbers_is_exact():
+def test_integer_product_is_exact():
     generator = torch.Generator().manual_seed(1)
     weight = torch.randint(-TOP, TOP + 1, (24, 40), generator=generator).float()
     x = torch.randint(-TOP, TOP + 1, (3, 5, 40), generator=generator).float()
@@ -153,7 +153,7 @@ def test_a_product_of_whole_numbers_is_exact():
 def test_rows_are_rounded_independently():
     generator = torch.Generator().manual_seed(2)
     weight, x = torch.randn(64, 128, generator=generator), torch.randn(7, 128, generator=generator)
-    weight[3] *= 1000  # a scale of its own, which leaves the other rows alone
+    weight[3] *= 1000  # a separate scale that does not affect the other rows
     x[2], x[4] = x[2] * 1e4, 0
     half, matrix = 0.5 / TOP, quantised(weight)
     tops = x.abs().amax(1)[:, None], weight.abs().amax(1)
@@ -166,7 +166,7 @@ def test_rows_are_rounded_independently():
 
 
 @needs_vnni
-def test_the_translator_with_it(tmp_path):
+def test_int8_translator(tmp_path):
     folder = make(tmp_path / "base", "gemma3_text", seed=3)
     path = adapter(folder, tmp_path / "adapter", 7)
     plain, fast = (build(CausalLmConfig(model=str(path), k=2, dtype=p)) for p in ("float32", "int8"))
@@ -176,12 +176,12 @@ def test_the_translator_with_it(tmp_path):
     states = [translator.writer.model(pieces, positions, mask)[0] for translator in (plain, fast)]
     assert not torch.equal(*states)
     assert float((states[0] - states[1]).abs().mean()) < 0.03 * float(states[0].abs().mean())
-    assert all(p.weight.numel() == 0 for p in fast.writer.model.projections())  # the memory is given back
+    assert all(p.weight.numel() == 0 for p in fast.writer.model.projections())  # the memory is released
     assert isinstance(fast.writer.rows, Matrix8) and not isinstance(plain.writer.rows, Matrix8)
 
 
-def test_a_bias_is_added(tmp_path):
-    """Qwen 2 has one."""
+def test_bias_is_added(tmp_path):
+    """Qwen 2 has a bias."""
     network = load_base(make(tmp_path / "base", "qwen2", seed=3), torch.float32).network
     x = torch.randn(2, 3, network.shape.width, generator=torch.Generator().manual_seed(4))
     projection = network.layers[0].qkv

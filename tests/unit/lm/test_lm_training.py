@@ -1,4 +1,4 @@
-"""What a fine-tuning sees is what decoding shows, and a training that was killed goes on as if it had not been."""
+"""Fine-tuning sees the same input as decoding, and a killed training resumes with the same result."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -55,7 +55,7 @@ def parts(folder, runs, texts=TEXTS * 4, **settings):
     return base, layout, pairs, LmTraining(base, pairs, layout, pieces, config, runs, never)
 
 
-def test_a_training_on_another_device_is_the_same(folder, tmp_path, monkeypatch):
+def test_training_is_equal_on_another_device(folder, tmp_path, monkeypatch):
     as_cuda(monkeypatch)
     trainings = [parts(folder, tmp_path / device, device=device, copy_weight=2.0)[3] for device in ("cpu", "cuda")]
     losses = [[training.step(number)[0] for number in range(3)] for training in trainings]
@@ -68,7 +68,7 @@ def never() -> float:
 
 @torch.inference_mode()
 @pytest.mark.parametrize(("k", "ahead"), [(1, False), (2, False), (3, False), (FULL, False), (FULL, True)])
-def test_training_sees_what_decoding_shows(folder, tmp_path, k, ahead):
+def test_training_sees_the_input_of_decoding(folder, tmp_path, k, ahead):
     base, layout, pairs, trainer = parts(folder, tmp_path)
     batch = Batches(pairs, layout, 10_000, 0).make(np.arange(4), np.random.default_rng(0))
     s = batch.source_needs.shape[1]
@@ -86,7 +86,7 @@ def test_training_sees_what_decoding_shows(folder, tmp_path, k, ahead):
             stepper.state.commit((writer.pieces == piece).nonzero()[0], torch.tensor([True]))
 
 
-def test_a_translation_may_use_words_unseen_in_training(folder, tmp_path):
+def test_translation_may_use_words_unseen_in_training(folder, tmp_path):
     base, _, _, trainer = parts(folder, tmp_path)
     learnt, written = set(trainer.choice.tolist()), set(writable(trainer.choice, base.tokens).tolist())
     assert learnt < written and set(base.tokens.word("Polish")) <= written
@@ -103,7 +103,7 @@ def test_only_full_reads_are_bidirectional(folder, tmp_path):
     assert none is None
 
 
-def test_padding_teaches_nothing(folder, tmp_path):
+def test_padding_has_no_effect_on_training(folder, tmp_path):
     *_, trainer = parts(folder, tmp_path)
     together = trainer.batches.make(np.arange(4), np.random.default_rng(0))
     loss, pieces = trainer.loss(together, torch.full((4,), FULL))
@@ -115,7 +115,7 @@ def test_padding_teaches_nothing(folder, tmp_path):
     assert loss.item() == pytest.approx(sum(x.item() * n for x, n in alone) / pieces, abs=1e-5)
 
 
-def test_a_resumed_training_equals_an_undisturbed_one(folder, tmp_path):
+def test_resumed_training_equals_an_unbroken_one(folder, tmp_path):
     *_, whole = parts(folder, tmp_path / "whole")
     run_steps(whole, tmp_path / "stop")
     *_, first = parts(folder, tmp_path / "cut")
@@ -133,20 +133,20 @@ def test_a_resumed_training_equals_an_undisturbed_one(folder, tmp_path):
     assert (tmp_path / "whole" / "steps.tsv").read_text().count("\n") == 7
 
 
-def test_it_learns(folder, tmp_path):
+def test_training_lowers_the_loss(folder, tmp_path):
     *_, trainer = parts(folder, tmp_path, steps=60, cooldown=10)
     run_steps(trainer, tmp_path / "stop")
     losses = [float(line.split("\t")[1]) for line in (tmp_path / "steps.tsv").read_text().splitlines()[1:]]
     assert np.mean(losses[-5:]) < 0.5 * np.mean(losses[:3])
 
 
-def test_another_config_is_not_gone_on_with(tmp_path):
+def test_another_config_cannot_resume(tmp_path):
     take(tmp_path, {"base": "a", "train": {"rank": 4}})
     problem = "trained with another base, train.rank;"
     refused(ConfigError, problem, take, tmp_path, {"base": "b", "train": {"rank": 8}})
 
 
-def test_it_can_begin_with_an_adapter(folder, tmp_path):
+def test_training_can_start_from_an_adapter(folder, tmp_path):
     base, _, _, trainer = parts(folder, tmp_path)
     trainer.step(0)
     config = LmConfig("a", "tiny", CorpusConfig("es-en"), train=trainer.settings)
@@ -178,7 +178,7 @@ def test_glosses_stand_beside_the_source_words_of_the_pairs(folder, tmp_path, mo
 
 @pytest.fixture
 def config(folder, tmp_path, monkeypatch):
-    """A config for `sqa train smt`, its pairs those above."""
+    """Return a config for `sqa train smt` with the pairs above."""
 
     def few(config, base, layout, data):
         pairs = Pairs.of(TEXTS * 4, base.tokens, layout, 50)
@@ -191,7 +191,7 @@ def config(folder, tmp_path, monkeypatch):
     return path
 
 
-def test_the_command_fine_tunes_one_adapter_per_seed(config, tmp_path):
+def test_command_fine_tunes_one_adapter_per_seed(config, tmp_path):
     def folders(*arguments):
         done = CliRunner().invoke(app, ["train", "smt", str(config), "--runs", str(tmp_path), *arguments])
         assert done.exit_code == 0, done.output
@@ -216,7 +216,7 @@ def test_the_command_fine_tunes_one_adapter_per_seed(config, tmp_path):
         ({"seeds": 2}, "--scheduler: fine-tunings are not spread"),
     ],
 )
-def test_what_a_fine_tuning_cannot_do_is_one_line(config, tmp_path, monkeypatch, options, message):
+def test_impossible_fine_tuning_is_one_line(config, tmp_path, monkeypatch, options, message):
     if message.startswith("--scheduler"):
         monkeypatch.setattr("smt.train.current", object)
     refused(ConfigError, message, smt.train.main, config, tmp_path, **options)

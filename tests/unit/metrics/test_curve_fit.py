@@ -1,4 +1,6 @@
-"""Expected-wins curves from human buzzes: the published formula, the monotone one, files, filters, bad input."""
+"""Expected-wins curves from human buzzes: the published formula, the monotone curve, files, filters and bad
+input.
+"""
 
 import json
 import re
@@ -26,7 +28,7 @@ STEPS = {**PUBLISHED, "method": "monotone", "knots": {"t": [0, 0.5, 1], "ew": [1
 
 
 def records(n: int = 400, seed: int = 0, **columns: Any) -> list[dict[str, Any]]:
-    """Buzzes on 20 questions, mostly late, with ties."""
+    """Return buzzes on 20 questions, mostly late, with ties."""
     rng = np.random.default_rng(seed)
     positions = np.round(rng.beta(3, 1.5, n), 2)
     return [
@@ -47,7 +49,7 @@ def sorted_arrays(rows: list[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def as_published(rows: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
-    """The points of Pinafore/qb, qanta/reporting/curve_score.py, step by step as it is described there."""
+    """Return the points of Pinafore/qb, qanta/reporting/curve_score.py, computed step by step."""
     count, ratios = 0, {}
     for row in sorted(rows, key=lambda row: row["rel_pos"]):
         ratios[int(row["rel_pos"] * 1000)] = count  # a later record of the same thousandth replaces an earlier one
@@ -59,7 +61,8 @@ def as_published(rows: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
 
 
 def test_points_by_hand() -> None:
-    # positions are cut to thousandths, not rounded; the two buzzes at .9 are one point, of the last of them
+    # Positions are cut to thousandths, not rounded. The two buzzes at .9 give one point, with the values of the
+    # last.
     position, correct = np.array([0.25, 0.5699, 0.5701, 0.9, 0.9005]), np.array([True, False, True, True, True])
     x, y = curve_fit.points(position, correct)
     assert x.tolist() == [0.25, 0.569, 0.57, 0.9]
@@ -74,17 +77,17 @@ def test_weights_count_like_repeated_records() -> None:
     assert np.stack(weighted) == pytest.approx(np.stack(curve_fit.points(position[again], correct[again])), abs=1e-12)
 
 
-# --- the monotone one ------------------------------------------------------------------------------------------------
+# --- the monotone curve
 
 
 def test_survival_by_hand() -> None:
     position, correct = np.array([0.2, 0.4, 0.4, 1.0]), np.array([True, False, True, True])
     ew = curve_fit.survival(np.array([0.0, 0.2, 0.4, 0.41, 1.0, 2.0]), position, correct)
-    assert ew.tolist() == [1.0, 1.0, 0.75, 0.5, 0.5, 0.25]  # "before t": a buzz at t itself does not count
+    assert ew.tolist() == [1.0, 1.0, 0.75, 0.5, 0.5, 0.25]  # "before t" excludes a buzz at t itself
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60))
-def test_monotone_curve_never_rises_and_meets_the_data(buzzes: list[tuple[float, bool]]) -> None:
+def test_monotone_curve_never_rises_and_fits_the_data(buzzes: list[tuple[float, bool]]) -> None:
     buzzes.sort(key=lambda buzz: buzz[0])
     position, correct = (np.array(column) for column in zip(*buzzes, strict=True))
     ew = curve_fit.survival(KNOTS, position, correct)
@@ -119,7 +122,7 @@ def test_fit_writes_a_curve_that_is_read_back(tmp_path: Path, method: str, capsy
     refused(ConfigError, r"ends in \.json", curve_commands.main, source, tmp_path / "curve.yaml", FitConfig())
 
 
-def test_fit_is_the_formula_and_the_same_every_time(tmp_path: Path) -> None:
+def test_fit_equals_the_formula_and_is_deterministic(tmp_path: Path) -> None:
     source = write(tmp_path / "buzzes.jsonl", rows := records())
     fitted = curve_fit.fit(source, FitConfig(resamples=20))
     x, y = as_published(rows)
@@ -133,7 +136,7 @@ def loaded(path: Path, rows: list[dict[str, Any]], beyond_end: human_buzzes.Beyo
     return human_buzzes.load_buzzes(write(path / "b.jsonl", rows), beyond_end)
 
 
-def test_prompts_are_wrong(tmp_path: Path) -> None:
+def test_prompts_count_as_wrong(tmp_path: Path) -> None:
     rows = [{"qid": "q", "rel_pos": 0.5, "correct": value} for value in ("prompt", True, False)]
     assert loaded(tmp_path, rows).correct.tolist() == [False, True, False]
 
@@ -198,7 +201,7 @@ def test_bad_files_get_one_clear_line(tmp_path: Path, rows: list[dict[str, Any]]
 # --- curve files as metrics ------------------------------------------------------------------------------------------
 
 
-def test_a_curve_in_a_file_scores_as_the_published_one(tmp_path: Path) -> None:
+def test_curve_file_scores_as_the_published_curve(tmp_path: Path) -> None:
     path, copy = tmp_path / "published.json", tmp_path / "copy.json"
     path.write_text(json.dumps(PUBLISHED))
     curve = curve_named(str(path))
@@ -237,14 +240,14 @@ def test_a_curve_in_a_file_scores_as_the_published_one(tmp_path: Path) -> None:
         ({**STEPS, "knots": {"t": [0, 1], "ew": [1.5, 0.6]}}, r"Expected `float` <= 1\.0 - at `\$\.knots\.ew\[0\]`"),
     ],
 )
-def test_damaged_curve_files(tmp_path: Path, document: Any, message: str) -> None:
+def test_damaged_curve_files_are_refused(tmp_path: Path, document: Any, message: str) -> None:
     path = tmp_path / "curve.json"
     path.write_text(json.dumps(document))
     refused(DataError, message, curve_in, path)
     assert any(re.search(message, line) for line in metrics.problems(["accuracy", f"ew@{path}"]))
 
 
-def test_unknown_curves_and_files_too_large(tmp_path: Path) -> None:
+def test_unknown_curves_and_too_large_files_are_refused(tmp_path: Path) -> None:
     refused(ConfigError, "curve: must be one of qanta2018, xqb-interface or a curve file", curve_named, "qanta2019")
     assert "there is no such curve" in metrics.problems(["ew@none.json@aliases"])[0]
     (tmp_path / "large.json").write_bytes(b" " * ((1 << 20) + 1))

@@ -1,4 +1,4 @@
-"""Facts: what the rules take for one, which of them another text has, what is invented, and how late they come."""
+"""Facts: extraction, arrival in another text, invention, and lag."""
 
 import json
 from dataclasses import replace
@@ -27,7 +27,7 @@ REFERENCE = "In November 1830 General Bolívar visited London with two brothers 
 
 @pytest.mark.parametrize(
     ("links", "seen", "index"),
-    [(1, 1, None), (2, 2, 1), (2, 19, 1), (2, 20, None), (3, 30, None)],  # twice, and in more than a tenth
+    [(1, 1, None), (2, 2, 1), (2, 19, 1), (2, 20, None), (3, 30, None)],  # twice, and above one tenth
 )
 def test_linking_needs_two_links_above_a_tenth(links, seen, index, monkeypatch):
     link = (form("Moscú", "es"), form("Moscow", "en"))
@@ -58,13 +58,13 @@ def test_facts_of_a_text(text, facts):
     assert texts_of(text) == facts
 
 
-def test_numbers_by_value():
+def test_numbers_compare_by_value():
     assert readings("4.700") == {4700, 4.7} and readings("1,234,567") == {1234567} and readings("90's") == {90}
     assert readings("C4") == frozenset() and roman("xviii") == 18 and roman("mil") is None
     assert values("mil novecientos ochenta y cuatro".split(), "es") == [({"1984"}, 0, 4)]
     assert values("dwudziestego listopada".split(), "pl") == [({"20"}, 0, 0), ({"month-11"}, 1, 1)]
     assert values("two hundred and six thousand".split(), "en") == [({"206000"}, 0, 4)]
-    assert values("20 five".split(), "en") == [({"20"}, 0, 0), ({"5"}, 1, 1)]  # digits are whole
+    assert values("20 five".split(), "en") == [({"20"}, 0, 0), ({"5"}, 1, 1)]  # digits are whole numbers
 
 
 def test_inflected_forms_are_one_name():
@@ -85,20 +85,20 @@ def arrived(hypothesis: str) -> list[str]:
 def test_arrived_and_invented_facts():
     assert arrived(REFERENCE) == ["November", "1830", "Bolívar", "London", "two", "United States"]
     assert arrived("In november of 1830 Bolivar saw the USA and 2 Londons.") == arrived(REFERENCE)
-    assert judged("He gave it to us", "He gave it to the US").expected[0].target is None  # a pronoun is no country
+    assert judged("He gave it to us", "He gave it to the US").expected[0].target is None  # a pronoun is not a country
     assert arrived("In 1831 he visited Londres") == []
     result = judged("In December 1831 the Bolívar of Londres visited Paris and then the whole United Kingdom")
     assert [fact.text for fact in result.invented] == ["December", "1831", "Paris", "United Kingdom"]
     assert not judged("He saw London.", "He saw the capital.").invented  # Londres is in the source
-    assert not judged(REFERENCE).invented and not judged(SOURCE).invented  # what stays untranslated is not invented
+    assert not judged(REFERENCE).invented and not judged(SOURCE).invented  # untranslated words are not invented
     assert judged("HRW saw it", "Human Rights Watch saw it").expected[0].target == 0  # initials
     assert judged("Human Rights Watch saw it", "HRW saw it").expected[0].target == 2
     assert judged("The ZQ saw it", "Zora Quist saw it").expected[0].target == 1
     [located] = judged("He saw nobody", "He saw Karenina Bolívar Smith there.").expected
-    assert (located.fact.words[1], located.source) == ("bolivar", None)  # one word of three is not half
+    assert (located.fact.words[1], located.source) == ("bolivar", None)  # one word of three is below half
 
 
-def test_a_repeated_fact_counts_once():
+def test_repeated_fact_counts_once():
     result = judged("London, and London again", "He left London. In London he saw London's bridges.")
     assert [(located.target, located.source) for located in result.expected] == [(0, 8)] and len(result.written) == 1
 
@@ -117,11 +117,11 @@ def trace_of(emissions: list[Emission], reference: str = REFERENCE) -> QuestionT
 
 
 def test_metrics_of_a_trace():
-    # 1830 is the source's 4th word and is written after 6, Paris is invented, Londres is the 9th and comes after 8
+    # 1830 is source word 4 and is written after 6. Paris is invented. Londres is word 9 and comes after 8.
     emissions = [Emission(0, "1830", 6, False), Emission(0, "Paris", 7, False), Emission(0, "London", 8, False)]
     metrics = {metric.name: metric for metric in build(["facts", "facts@invented", "facts-lag", "facts@timed"])}
     stats = {name: metric.stats(trace_of(emissions)).tolist() for name, metric in metrics.items()}
-    # Paris begins no sentence; 1830, Paris and London are the translation's own facts
+    # Paris does not begin a sentence; 1830, Paris and London are the translation's own facts.
     assert stats == {"facts": [2, 6], "facts@invented": [1, 2], "facts-lag": [1, 2], "facts@timed": [2, 2]}
     assert metrics["facts-lag"].score(np.array([1.0, 2.0])) == 0.5
     refused(NotComputable, "", metrics["facts"].stats, trace_of(emissions, ""))
@@ -134,18 +134,20 @@ def test_seconds_of_questions_with_word_times():
     times = tuple(0.5 * number for number in range(1, len(trace.question.words) + 1))
     heard = QuestionTrace(replace(trace.question, word_times=times), trace.emissions)
     assert metric.stats(heard).tolist() == [0.5 * 2 + 0.5 * 1, 2]
-    guessed = replace(heard, emissions=(Emission(0, "1830", 0, False),))  # two seconds before it is said
+    guessed = replace(heard, emissions=(Emission(0, "1830", 0, False),))  # two seconds before it is spoken
     assert metric.stats(guessed).tolist() == [-0.5 * 4, 1]
 
 
-def test_a_word_counts_when_written_for_good():
+def test_word_counts_at_its_final_writing():
     emissions = [Emission(0, "London", 2, False), Emission(0, "London", 9, False, erase=1)]
     assert written(trace_of(emissions)) == (("London",), (9,))
 
 
 @pytest.mark.parametrize(("marks", "least"), [("mini", 40), ("xqb", 200)])
-def test_precision_and_recall_on_sentences_marked_by_hand(marks, least):
-    """Marked before the rules were written (XQB), or at least before they saw the sentences."""
+def test_precision_and_recall_on_hand_marked_sentences(marks, least):
+    """XQB was marked before the rules were written; all sentences were marked before the rules were applied to
+    them.
+    """
     if marks == "xqb" and not available("xqb-es"):
         pytest.skip("the XQB questions are not here (SQA_MIRROR)")
     rows = {row.metric: row.value for row in reading(GOLD / f"facts-{marks}.tsv")}
@@ -166,7 +168,7 @@ def log(folder: Path, **changed: object) -> str:
     return str(path)
 
 
-def test_a_log(tmp_path, capsys):
+def test_facts_of_a_log(tmp_path, capsys):
     main(log(tmp_path), FactOptions("es-en"), as_json=False)
     rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert [(row[0], row[1], *row[4:]) for row in rows[1:]] == [

@@ -1,4 +1,4 @@
-"""What the conventions of latency do to a trace, and what they refuse; normalized erasure.  Formulas: tests/golden."""
+"""Latency conventions on a trace and their refusals; normalized erasure. The formulas are in tests/golden."""
 
 import numpy as np
 import pytest
@@ -16,27 +16,27 @@ from sqa.metrics.latency import CONVENTIONS, Latency, trace_delays
 
 
 def trace_of(*sentences, reference=("a b c d",)):
-    """sentences: (source length, [(g, ended), ...])."""
+    """Return a trace of sentences (source length, [(g, ended), ...])."""
     question = Question("q", "made", "es", tuple(("w",) * size for size, _ in sentences), reference, "P")
     emissions = tuple(Emission(s, "t", g, ended) for s, (_, rows) in enumerate(sentences) for g, ended in rows)
     return QuestionTrace(question, emissions)
 
 
 def test_some_conventions_count_the_end_of_a_sentence():
-    """wait-3 on six words, the last three written after the end was read: 3 in both ways of counting."""
+    """wait-3 on six words, with the last three written after the end was read: AL is 3 under both conventions."""
     trace = trace_of((6, [(3, False), (4, False), (5, False), (6, False), (6, True), (6, True)]))
     plain = trace_delays(trace, CONVENTIONS["simuleval-1.1"], "none")
     assert plain.flat.tolist() == [3, 4, 5, 6, 6, 6] and plain.source.tolist() == [6]
     counted = trace_delays(trace, CONVENTIONS["iwslt-2020-final"], "none")
     assert counted.flat.tolist() == [3, 4, 5, 6, 7, 7, 7] and counted.source.tolist() == [7]
-    # the first release is one too late
+    # the first release counts one too many
     values = {"al": 3, "dal": 3, "al@iwslt-2020-final": 3, "al@iwslt-2020-first": 4}
     for name, expected in values.items():
         [metric] = build([name])
         assert metric.name == name and metric.score(metric.stats(trace)) == pytest.approx(expected)
 
 
-def test_question_reference_gives_each_sentence_its_share():
+def test_question_reference_is_shared_among_sentences():
     trace = trace_of((3, [(1, False)]), (1, [(1, True)]), reference=("a b c d e f", "g h"))
     assert trace_delays(trace, CONVENTIONS["simuleval-1.1"], "question").reference.tolist() == [6, 2]
 
@@ -55,8 +55,10 @@ def test_each_sentence_has_its_own_reference_length():
     refused(ConfigError, "no metric 'dal@reference'", build, ["dal@reference"])
 
 
-def test_a_recorded_log_has_the_latency_of_simuleval(tmp_path):
-    """SimulEval 1.1.4's ALScorer, LAALScorer and APScorer on docs/example/instances.log, with their default options."""
+def test_recorded_log_has_the_latency_of_simuleval(tmp_path):
+    """SimulEval 1.1.4's ALScorer, LAALScorer and APScorer on docs/example/instances.log, with their default
+    options.
+    """
     translator = {"name": "recorded", "file": str(ROOT / "docs" / "example" / "instances.log")}
     names = ["al@reference", "laal@reference", "ap@reference", "al"]
     config = {"name": "log", "dataset": {"name": "mini-es", "limit": 5}, "translator": translator, "metrics": names}
@@ -108,12 +110,12 @@ def test_bad_input_is_named(arguments, message):
     refused(DataError, message, pack, *arguments)
 
 
-def test_a_formula_of_other_conventions_is_refused():
+def test_formula_of_other_conventions_is_refused():
     refused(ConfigError, "laal is not defined by iwslt-2020-final", Latency, "laal", "iwslt-2020-final")
 
 
 def test_characters_and_whole_questions():
-    """Two sentences; the second has g counted on from the first's end (equation 1)."""
+    """Two sentences; g of the second continues from the end of the first (equation 1)."""
     trace = trace_of((3, [(1, False), (3, True)]), (2, [(2, True)]), reference=("one two", "three"))
     modern = CONVENTIONS["simuleval-1.1"]
     by_char = trace_delays(trace, modern, "question", unit="char")  # every token is "t"
@@ -132,7 +134,7 @@ Q = question()
 [NE] = build(["ne"])
 
 
-def test_words_retracted_per_word_that_stays():
+def test_erasure_is_retracted_words_per_final_word():
     writes = (
         Emission(0, "a", 1, False),
         Emission(0, "b", 1, False),

@@ -1,4 +1,4 @@
-"""`sqa latency`: a log in, the latencies of every sentence out; what is wrong with a log is named by line."""
+"""`sqa latency`: the latencies of every sentence of a log; errors in the log are named by line."""
 
 import io
 import json
@@ -23,7 +23,7 @@ def row(delays, source, length=None, **more):
     return {"delays": delays, "source_length": source, "reference_length": length} | more
 
 
-def test_a_counted_sentence_end_is_added_to_a_log(tmp_path):
+def test_counted_sentence_end_is_added_to_a_log(tmp_path):
     """The published guide's wait-3 example: AL 3, AP .795918, DAL 3 with seven delays on seven source units."""
     added = log(tmp_path, row([3, 4, 5, 6, 7, 7], 6, prediction="Alice and Bob are good friends."))
     [values] = score(added, LogOptions("iwslt-2020-final")).rows()
@@ -63,7 +63,7 @@ def test_undefined_stays_undefined_and_is_counted(tmp_path, capsys):
     assert math.isnan(score(log(tmp_path, row([], 3, 2)), LogOptions("omnisteval")).whole["SWF"])
 
 
-def test_degeneracy_as_omnisteval_has_it(tmp_path):
+def test_degeneracy_equals_omnisteval(tmp_path):
     """'long_jump' of the recorded cases: SWF 50, EFSW 115, DSPTV 65."""
     path = log(tmp_path, row([1, 1, 1, 1, 1, 20, 20, 20, 20, 20], 20, 10))
     assert score(path, LogOptions("omnisteval")).whole == pytest.approx({"SWF": 50, "EFSW": 115, "DSPTV": 65})
@@ -81,7 +81,7 @@ def spoken(delays, source, length=None, **more):
     return row(delays, source, length) | {"source": ["a.wav", "samplerate: 16000 Hz"]} | more
 
 
-def test_computing_time_counts_when_asked(tmp_path):
+def test_computing_time_is_optional(tmp_path):
     """ATD keeps the chunks of the delays and adds the computing time of each word."""
     path = log(tmp_path, spoken([1000.0, 2000.0], 2000.0, 2, elapsed=[1100.0, 2300.0]))
     [values] = score(path, LogOptions(computation_aware=True)).rows()
@@ -116,7 +116,7 @@ def test_invalid_lines_are_named(tmp_path, rows, message):
 
 
 @pytest.mark.parametrize("piped", [False, True])
-def test_a_log_longer_than_the_limit_is_refused(tmp_path, monkeypatch, piped):
+def test_log_longer_than_the_limit_is_refused(tmp_path, monkeypatch, piped):
     path = log(tmp_path, row([1, 2], 3, 2))
     text = Path(path).read_bytes()
     for size, longer in ((len(text), False), (len(text) - 1, True)):
@@ -129,7 +129,7 @@ def test_a_log_longer_than_the_limit_is_refused(tmp_path, monkeypatch, piped):
             assert score(where, LogOptions()).index == (0,)
 
 
-ODD = [  # a line, and how it is marked
+ODD = [  # a line and its mark
     (row([3, 2, 4, 1, 6], 6, prediction_length=5), r"delays[1]: 2 after 3: a delay falls"),
     (row([1, 7], 6, prediction_length=2), r"delays[1]: 7 of 6 words: past the end"),
     (row([1, 2.5], 6, prediction_length=2), r"delays[1]: 2.5 is no whole number of words"),
@@ -138,7 +138,7 @@ ODD = [  # a line, and how it is marked
 
 
 @pytest.mark.parametrize("line,reason", ODD, ids=[reason for _, reason in ODD])
-def test_odd_lines_are_computed_and_marked_or_refused(tmp_path, capsys, line, reason):
+def test_odd_lines_are_marked_or_refused(tmp_path, capsys, line, reason):
     good = row([1, 2], 6, prediction_length=2)
     path = log(tmp_path, good, line, good)
     scored = score(path, LogOptions(source="text"))
@@ -153,8 +153,8 @@ def test_odd_lines_are_computed_and_marked_or_refused(tmp_path, capsys, line, re
     )
 
 
-def test_plain_lines_are_not_odd(tmp_path):
-    """Among them delays at the end of a sentence that counts, and of OmniSTEval after the end of a segment."""
+def test_plain_lines_are_not_marked(tmp_path):
+    """This includes delays at a sentence end that counts, and OmniSTEval's delays after the end of a segment."""
     end = row([1, 4], 3, prediction="a </s>", prediction_length=1)
     assert not score(log(tmp_path, end), LogOptions("simuleval-1.0.2", strict=True)).odd
     assert not score(log(tmp_path, spoken([0.5, 3000.5], 3000.5)), LogOptions(strict=True)).odd
@@ -189,7 +189,7 @@ def test_long_yaal_ends_with_the_recording(tmp_path, end, value):
 
 
 @pytest.mark.parametrize("delay,name", [(2000, "0-2 s"), (2001, "2-4 s"), (4001, "slower")])
-def test_the_regime_of_iwslt_2026_is_a_column(tmp_path, capsys, delay, name):
+def test_iwslt_2026_regime_is_a_column(tmp_path, capsys, delay, name):
     path = log(tmp_path, spoken([delay], 9000, 1))
     main(path, LogOptions("omnisteval"), as_json=False)
     header, *lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
@@ -209,6 +209,6 @@ def test_segments_of_omnisteval_are_read(tmp_path):
     assert values["LongYAAL_CA"] == pytest.approx((-100 + 700 - 500) / 2)
 
 
-def test_conventions_by_the_beginning_of_their_names():
+def test_conventions_match_by_prefix():
     assert convention_named("omni").name == "omnisteval-0.1.10"
     refused(ConfigError, "--convention: expected one of .*, got 'iwslt-2020'", convention_named, "iwslt-2020")

@@ -1,4 +1,4 @@
-"""Names and numbers in translations: what counts as one, what is lost, what is invented."""
+"""Names and numbers in translations: detection, loss and invention."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_names_and_numbers_of_a_text(text, names):
     assert names_in(text) == names
 
 
-def test_words_compare_without_case_accents_genitive():
+def test_words_ignore_case_accents_and_genitive():
     assert spelled("Bolívar’s,") == spelled("BOLIVAR") == "bolivar"
 
 
@@ -51,8 +51,8 @@ def trace_of(hypothesis: str, reference: str = REFERENCE) -> QuestionTrace:
 @pytest.mark.parametrize(
     ("name", "expected"), [("names", [3, 6]), ("names@copied", [1, 4]), ("names@invented", [2, 5])]
 )
-def test_scores(name, expected):
-    # the reference names Ecuador, Eugenio, Espejo, Prize, 2003 and London; London is no copy, nor is Prize
+def test_name_scores(name, expected):
+    # the reference names Ecuador, Eugenio, Espejo, Prize, 2003 and London; London and Prize are not copies
     [metric] = build([name])
     stats = metric.stats(trace_of(WRONG))
     assert stats.tolist() == expected

@@ -1,4 +1,4 @@
-"""Negations that a translation has as the human translation has them."""
+"""Negations of a translation compared with those of the human translation."""
 
 import pytest
 from refusals import refused
@@ -15,7 +15,7 @@ from sqa.metrics.quality.negations import negations
     [
         ("He did not come, nor did she.", 2),
         ("You can't and won’t, they dont.", 3),
-        ("don t try, he did n't", 2),  # without punctuation, and in tokens
+        ("don t try, he did n't", 2),  # without punctuation, tokenised
         ("Nobody said nothing without cause; no one cannot.", 5),
         ("Not only he but also she, no doubt, in No. 5 and no 7; nothing but rain.", 0),
         ("Few were unable to refuse it; a note, a knot, Norway.", 0),
@@ -31,12 +31,12 @@ def trace(written: list[str], reference: tuple[str, ...]) -> QuestionTrace:
     return QuestionTrace(question, words)
 
 
-def test_by_hand() -> None:
+def test_negation_score_by_hand() -> None:
     [metric] = build(["negations"])
     human = ("He did not come.", "She never left.")
     assert metric.stats(trace(["He did not come.", "She left."], human)).tolist() == [2, 3]
     moved = ["He came.", "She has never not left."]
-    assert metric.stats(trace(moved, human)).tolist() == [2, 4]  # sentence by sentence
+    assert metric.stats(trace(moved, human)).tolist() == [2, 4]  # computed per sentence
     assert metric.stats(trace(moved, (" ".join(human),))).tolist() == [4, 4]
     assert metric.score(metric.stats(trace(["He did not come.", "She never left."], human))) == 1
     refused(NotComputable, "", metric.score, metric.stats(trace(["He came.", "She left."], ("Yes.", "Yes."))))

@@ -1,4 +1,4 @@
-"""Expected wins, accuracy and reciprocal rank on hand-made questions."""
+"""Expected wins, accuracy and reciprocal rank on handmade questions."""
 
 import pytest
 from refusals import refused
@@ -13,7 +13,7 @@ EW = qa.CURVES["qanta2018"]
 
 
 def trace_of(tops, buzzes, sentences=(WORDS[:2], WORDS[2:])):
-    """One target word per source word; `tops` holds the rank of the answer at each step (0: absent)."""
+    """Return a trace with one target word per source word; `tops` holds the answer's rank per step (0: absent)."""
     question = Question("q", "made", "es", sentences, ("a",), "Right")
     steps = [(s, g) for s, words in enumerate(sentences) for g in range(1, len(words) + 1)][: len(tops)]
     emissions = tuple(Emission(s, "t", g, False) for s, g in steps)
@@ -38,8 +38,8 @@ CASES = [  # metric, rank of the answer at each step (0: absent), buzzes, EW, ac
     ("ew@answer-at-end", [2, 2, 2, 1], NEVER, EW(1.0)),
     ("ew@answer-at-end", [1, 1, 1, 2], NEVER, 0),
     ("ew@answer-at-end", [2, 1, 1, 1], [0, 1, 0, 0], EW(9 / 19)),
-    ("ew@answer-at-end", [1, 1, 1], [0, 0, 0], 0),  # no word follows the last source word: the end was not known
-    ("ew@answer-at-end", [1, 1], [0, 0], 0),  # nor is the end of another sentence that of the question
+    ("ew@answer-at-end", [1, 1, 1], [0, 0, 0], 0),  # no word follows the last source word, so the end is unknown
+    ("ew@answer-at-end", [1, 1], [0, 0], 0),  # the end of another sentence is not the end of the question
     ("oracle-ew", [0, 1, 2, 1], NEVER, EW(9 / 19)),
     ("stable-ew", [0, 1, 2, 1], NEVER, EW(1.0)),
     ("stable-ew@last-wrong", [0, 1, 2, 1], NEVER, EW(14 / 19)),
@@ -56,14 +56,14 @@ CASES = [  # metric, rank of the answer at each step (0: absent), buzzes, EW, ac
         ]
         for name, value in zip(("accuracy", "accuracy@10", "mrr"), values, strict=True)
     ),
-    # without target words the question is answered wrongly
+    # without target words the answer is wrong
     *((name, [], [], 0) for name in ("ew", "ew@answer-at-end", "oracle-ew", "stable-ew", "accuracy", "mrr")),
     ("oracle-ew@curve-end", [], [], EW(1.0)),
 ]
 
 
 @pytest.mark.parametrize(("name", "ranks", "buzzes", "expected"), CASES, ids=str)
-def test_by_hand(name, ranks, buzzes, expected):
+def test_scores_by_hand(name, ranks, buzzes, expected):
     assert score(name, trace_of(ranks, buzzes)) == pytest.approx(expected)
 
 

@@ -1,4 +1,4 @@
-"""What the tests of language models behind a server share."""
+"""Fixtures for the tests of language models behind a server."""
 
 from functools import partial
 
@@ -8,6 +8,6 @@ from stand_ins.chat_server import quick_guesser
 
 @pytest.fixture
 def guesser_of(tmp_path, monkeypatch):
-    """`quick_guesser` with a cache of the test's own."""
+    """Return `quick_guesser` with a separate cache."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     return partial(quick_guesser, tmp_path / "replies.sqlite")

@@ -1,4 +1,4 @@
-"""The language model as contestant: the guesser's contract, kept replies, the budget and the estimate."""
+"""The language model as contestant: guesser contract, stored replies, budget and estimate."""
 
 import itertools
 import json
@@ -44,10 +44,10 @@ def test_prefixes_are_guessed_as_texts_are(guesser_of, every):
         assert steps == guesser.guess(PREFIXES, 5) == [guesser.guess([text], 5)[0] for text in PREFIXES]
         assert guesser.guess(PREFIXES, 1) == [step[:1] for step in steps]
         assert guesser.guess([], 5) == [] and guesser.guess(PREFIXES, 0) == [[] for _ in PREFIXES]
-        assert guesses_per_word(guesser, WORDS[:9] + ["other"] * 8, 5)[:9] == steps[:9]  # it cannot look ahead
+        assert guesses_per_word(guesser, WORDS[:9] + ["other"] * 8, 5)[:9] == steps[:9]  # later words have no effect
 
 
-def test_every_fifth_word_is_asked_and_shared_forwards_only(guesser_of):
+def test_every_fifth_word_is_asked_and_reused_later(guesser_of):
     with ChatServer() as server:
         steps = guesses_per_word(guesser_of(server, every=5), WORDS, 5)
     shown = sorted(len(prompt.rpartition("far: ")[2].split()) for prompt in server.prompts)
@@ -55,10 +55,10 @@ def test_every_fifth_word_is_asked_and_shared_forwards_only(guesser_of):
     assert steps[:4] == [[], [], [], []] and pages(steps[4]) == ["Potosí"]
     assert steps[4:9] == [steps[4]] * 5 and pages(steps[9]) == ["Bolivia", "Potosí"]
     steps[4].clear()
-    assert steps[5]  # the lists are the caller's own
+    assert steps[5]  # the caller owns the lists
 
 
-def test_odd_words(guesser_of, monkeypatch):
+def test_unusual_words(guesser_of, monkeypatch):
     monkeypatch.setattr(llm, "MAX_TEXT", 100)
     with ChatServer() as server:
         assert pages(guesser_of(server).guess(["\ud800 {guesses} {text} Łódź " + "x" * 500], 5)[0]) == ["Łódź"]
@@ -78,7 +78,7 @@ def test_lists_of_pages(guesser_of, tmp_path):
         refused(DataError, message, Titles.of, str(tmp_path / "wrong.txt"))
 
 
-# --------------------------------------------------------------------------------------------------------- kept replies
+# ------------------------------------------------------------------------------------------------------- stored replies
 
 
 def test_equal_texts_are_asked_once(guesser_of, tmp_path):
@@ -88,7 +88,7 @@ def test_equal_texts_are_asked_once(guesser_of, tmp_path):
         assert [pages(row) for row in guesses] == [["Spain"], ["Peru"], ["Spain"], ["Spain"], [], []]
         assert guesser_of(server).guess(texts, 5) == guesses and len(server.prompts) == 2
         assert guesser_of(server, endpoint={"seed": 7}).guess(["Spain"], 5) != [[]]
-        assert len(server.prompts) == 3  # another seed is another question
+        assert len(server.prompts) == 3  # another seed is another request
     assert [path.name for path in tmp_path.iterdir()] == ["replies.sqlite"]
 
 
@@ -100,7 +100,7 @@ def questions_config(folder: Path, url: str, n: int = 6, **keys) -> dict:
     return {"name": "t", "dataset": {"name": str(path)}, **parts, "metrics": ["accuracy"]}
 
 
-def test_an_endpoint_that_dies_half_way_loses_nothing(tmp_path):
+def test_failing_endpoint_loses_no_reply(tmp_path):
     with ChatServer(dying(after=10)) as server:
         config = run_from_mapping(questions_config(tmp_path, server.base_url))
         with pytest.raises(EndpointError, match=r"HTTP 500 .* finished replies are kept: run again to go on"):
@@ -118,7 +118,7 @@ def test_an_endpoint_that_dies_half_way_loses_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_a_failure_keeps_replies_and_stops_requests(guesser_of, workers):
+def test_failure_keeps_replies_and_stops_requests(guesser_of, workers):
     def behaviour(prompt: str, number: int) -> Answer:
         return error(401) if "Atlantis" in prompt else Answer(normal(prompt, number).body, wait=0.1)
 
@@ -130,7 +130,7 @@ def test_a_failure_keeps_replies_and_stops_requests(guesser_of, workers):
     assert len(server.prompts) <= workers + 1
 
 
-def test_a_killed_run_asks_no_finished_request_again(tmp_path):
+def test_killed_run_repeats_no_finished_request(tmp_path):
     ten = threading.Event()
 
     def behaviour(prompt: str, number: int) -> Answer:
@@ -152,13 +152,13 @@ def test_a_killed_run_asks_no_finished_request_again(tmp_path):
         guesser = build(load_run(config).guesser.options)
         asked = set(server.prompts)
         kept = asked - set(guesser.chat.missing(sorted(asked)))
-        assert len(kept) >= 6  # of ten, four were under way
+        assert len(kept) >= 6  # of ten requests, four were in flight
         result = run(load_run(config), Store(tmp_path / "runs"), progress=False)
         assert {count for prompt, count in Counter(server.prompts).items() if prompt in kept} == {1}
         assert len(result.traces) == 6 and len(set(server.prompts)) > len(kept)
 
 
-def test_the_kept_replies_are_bounded_and_a_runs_own_stay(tmp_path):
+def test_reply_store_is_bounded_and_keeps_own_replies(tmp_path):
     cache = Cache(tmp_path / "kept", limit=200_000)
     reply = Reply("x" * 10_000, None, None)
     for i in range(40):
@@ -196,7 +196,7 @@ def test_damaged_and_foreign_files(tmp_path):
 # ----------------------------------------------------------------------------------------------- pace, budget, estimate
 
 
-def test_requests_are_bounded_in_number_at_a_time(guesser_of):
+def test_concurrent_requests_are_bounded(guesser_of):
     def behaviour(prompt: str, number: int) -> Answer:
         return Answer(normal(prompt, number).body, wait=0.2)
 
@@ -212,7 +212,7 @@ def test_requests_are_evenly_spaced(guesser_of):
         assert time.monotonic() - started >= 0.4
 
 
-def test_a_budget_refuses_before_anything_is_sent(guesser_of):
+def test_budget_refuses_before_sending(guesser_of):
     with ChatServer() as server:
         guesser = guesser_of(server, max_requests=10)
         refused(ConfigError, "17 more are needed here, 0 of 10 are spent", guesses_per_word, guesser, WORDS, 5)
@@ -222,17 +222,17 @@ def test_a_budget_refuses_before_anything_is_sent(guesser_of):
         refused(ConfigError, "7 more are needed here, 10 of 10 are spent", guesses_per_word, guesser, WORDS, 5)
         again = guesser_of(server, max_requests=10)
         again.check_texts([PREFIXES])
-        assert len(guesses_per_word(again, WORDS, 5)) == 17  # the first ten are kept
+        assert len(guesses_per_word(again, WORDS, 5)) == 17  # the first ten are stored
 
 
-def test_retries_count(guesser_of):
+def test_retries_count_towards_the_budget(guesser_of):
     with ChatServer(lambda prompt, number: error(500)) as server:
         with pytest.raises(ConfigError, match="all 3 are spent, retries included"):
             guesser_of(server, max_requests=3).guess(["Spain"], 1)
     assert len(server.prompts) == 3
 
 
-def test_the_estimate_counts_requests_and_tokens(guesser_of):
+def test_estimate_counts_requests_and_tokens(guesser_of):
     with ChatServer() as server:
         guesser = guesser_of(server, every=5, prices=(1.0, 2.0))
         before = guesser.estimate([PREFIXES])
@@ -251,7 +251,7 @@ def test_the_estimate_counts_requests_and_tokens(guesser_of):
         assert len(server.prompts) == 3 and guesser.estimate([PREFIXES]).requests == 0
 
 
-def test_the_command_that_estimates(tmp_path, capsys):
+def test_estimate_command(tmp_path, capsys):
     config = tmp_path / "t.yaml"
     arguments = [str(config), "--runs", str(tmp_path / "runs"), "--limit", "2"]
     with ChatServer() as server:
@@ -275,7 +275,7 @@ def test_the_command_that_estimates(tmp_path, capsys):
     "url",
     ["localhost:8000", "ftp://x/v1", "http:///v1", "http://x:99999/v1", "http://u:p@h/v1", "http://h/v1?key=s", ""],
 )
-def test_urls_that_are_none(url):
+def test_invalid_urls_are_refused(url):
     with pytest.raises(ConfigError, match="base_url: expected something like https://api.example.org/v1") as caught:
         EndpointConfig(base_url=url, model="m")
     assert "u:p" not in str(caught.value) and "key=s" not in str(caught.value)

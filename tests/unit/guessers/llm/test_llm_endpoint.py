@@ -1,4 +1,4 @@
-"""A chat model behind an endpoint: a real server on loopback that speaks the protocol, or does not."""
+"""A chat model behind an endpoint: a loopback server that follows or violates the protocol."""
 
 import gzip
 import socket
@@ -20,7 +20,7 @@ KEY = "sk-secret-0123456789"
 # --------------------------------------------------------------------------------------------------------- the protocol
 
 
-def test_it_asks_as_the_protocol_says(guesser_of, monkeypatch):
+def test_requests_follow_the_protocol(guesser_of, monkeypatch):
     monkeypatch.setenv("SOME_KEY", KEY)
     other = {"temperature": None, "seed": None, "json_mode": True, "token_limit": "max_completion_tokens"}
     with ChatServer(key=KEY) as server:
@@ -36,7 +36,7 @@ def test_it_asks_as_the_protocol_says(guesser_of, monkeypatch):
     assert set(bare) == {"model", "messages", "max_completion_tokens", "response_format"}
 
 
-def test_nonsense_is_an_empty_list_counted_and_told_once(guesser_of, capsys):
+def test_invalid_reply_is_empty_and_reported_once(guesser_of, capsys):
     with ChatServer(chat.nonsense) as server:
         guesser = guesser_of(server)
         assert guesses_per_word(guesser, WORDS[:4], 5) == [[], [], [], []]
@@ -51,13 +51,13 @@ SILENT = [*map(completion, (None, "", [{"type": "text", "text": "x"}])), error(4
 
 
 @pytest.mark.parametrize("answer", SILENT)
-def test_a_model_that_says_nothing(guesser_of, answer):
+def test_empty_replies(guesser_of, answer):
     with ChatServer(lambda prompt, number: answer) as server:
         guesser = guesser_of(server)
         assert guesser.guess(["Spain"], 5) == [[]] and guesser.unusable == 1
 
 
-# --------------------------------------------------------------------------------------------------- failures that pass
+# --------------------------------------------------------------------------------------------------- transient failures
 
 
 FAILURES = {
@@ -72,18 +72,18 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
-def test_failures_that_pass(guesser_of, failure):
+def test_transient_failures_are_retried(guesser_of, failure):
     with ChatServer(failing(1, failure)) as server:
         assert pages(guesser_of(server).guess(["Spain"], 5)[0]) == ["Spain"]
     assert len(server.prompts) == 2
 
 
-# --------------------------------------------------------------------------------------------------- failures that last
+# --------------------------------------------------------------------------------------------------- permanent failures
 
 
 HTML, MOVED = Answer(b"<html>welcome</html>"), Answer(b"", 307, {"Location": "http://elsewhere.invalid/"})
 BUSY = error(429, "quota", headers={"Retry-After": "3600"})
-LASTING: dict[str, tuple[Behaviour | Answer, str, int, dict]] = {  # what it does, what is said, requests, options
+LASTING: dict[str, tuple[Behaviour | Answer, str, int, dict]] = {  # behaviour, message, requests, options
     "500 for ever": (
         error(500),
         r"^http://127.0.0.1:.*500 \(no luck\).* 2 retries.*run again to go on$",
@@ -116,7 +116,7 @@ LASTING: dict[str, tuple[Behaviour | Answer, str, int, dict]] = {  # what it doe
 
 
 @pytest.mark.parametrize("what", LASTING)
-def test_failures_that_last(guesser_of, what):
+def test_permanent_failures_are_reported(guesser_of, what):
     answer, says, requests, options = LASTING[what]
     kind = ConfigError if what in ("a wrong model", "moved, not followed") else EndpointError
     with ChatServer(answer if callable(answer) else lambda prompt, number: answer) as server:
@@ -125,7 +125,7 @@ def test_failures_that_last(guesser_of, what):
     assert len(server.prompts) == requests
 
 
-def test_nobody_listens(guesser_of):
+def test_unreachable_endpoint(guesser_of):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     guesser = guesser_of(f"http://127.0.0.1:{port}/v1", endpoint={"backoff": 60.0})
@@ -136,7 +136,7 @@ def test_nobody_listens(guesser_of):
 
 
 @pytest.mark.parametrize("key", [None, "two words", "line\nbreak", "clé"])
-def test_what_cannot_be_a_key_is_neither_sent_nor_shown(guesser_of, monkeypatch, key):
+def test_invalid_key_is_neither_sent_nor_shown(guesser_of, monkeypatch, key):
     monkeypatch.delenv("SOME_KEY", raising=False)
     if key:
         monkeypatch.setenv("SOME_KEY", key)
@@ -147,7 +147,7 @@ def test_what_cannot_be_a_key_is_neither_sent_nor_shown(guesser_of, monkeypatch,
     assert server.prompts == [] and (key is None or key not in said)
 
 
-def test_a_wrong_key_is_one_clear_error_without_the_key(guesser_of, monkeypatch):
+def test_wrong_key_is_one_clear_error_without_the_key(guesser_of, monkeypatch):
     monkeypatch.setenv("SOME_KEY", KEY)
     with ChatServer(key="another") as server:
         guesser = guesser_of(server, endpoint={"api_key_env": "SOME_KEY"})
@@ -157,7 +157,7 @@ def test_a_wrong_key_is_one_clear_error_without_the_key(guesser_of, monkeypatch)
     assert len(server.prompts) == 2
 
 
-def test_the_key_is_in_no_file_even_if_the_model_repeats_it(guesser_of, monkeypatch, tmp_path, capfd):
+def test_key_is_in_no_file_even_if_a_reply_repeats_it(guesser_of, monkeypatch, tmp_path, capfd):
     monkeypatch.setenv("SOME_KEY", KEY)
     with ChatServer(lambda prompt, number: completion(f"your key is {KEY}")) as server:
         guesser = guesser_of(server, endpoint={"api_key_env": "SOME_KEY"})
@@ -178,13 +178,13 @@ def test_only_the_configured_key_is_sent(guesser_of, monkeypatch, tmp_path):
     assert not any("another-secret" in value for headers in server.headers for value in headers.values())
 
 
-def test_a_bomb_of_compressed_bytes_is_not_unpacked(guesser_of):
+def test_compression_bomb_is_not_unpacked(guesser_of):
     bomb = Answer(gzip.compress(b"x" * (64 << 20)), headers={"Content-Encoding": "gzip"})
     with ChatServer(lambda prompt, number: bomb) as server:
         refused(EndpointError, "not a chat-completions answer", guesser_of(server).guess, ["Spain"], 1)
 
 
-def test_a_title_reply_continues_solved_questions(tmp_path, monkeypatch):
+def test_title_reply_continues_solved_questions(tmp_path, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with ChatServer(lambda prompt, number: completion(" Bolivia\n\nQuestion: It", prompt)) as server:
         endpoint = EndpointConfig(base_url=server.base_url, model="tiny", max_tokens=12)

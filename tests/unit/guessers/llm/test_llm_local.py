@@ -1,4 +1,4 @@
-"""A causal language model in a folder: a real one, made here, beside a plain loop over its logits."""
+"""A causal language model in a folder, built here and compared with a plain loop over its logits."""
 
 import shutil
 from pathlib import Path
@@ -17,7 +17,7 @@ pytest.importorskip("transformers")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """A small Llama with a chat template, whose own settings are to draw at random."""
+    """Return a small Llama with a chat template whose default settings are to sample."""
     from transformers import PreTrainedTokenizerFast
 
     folder = make(tmp_path_factory.mktemp("llama"), "llama", seed=4)
@@ -36,7 +36,7 @@ def local(folder: Path, tmp_path: Path, max_tokens: int = 12) -> LlmGuesser:
 
 @torch.inference_mode()
 def likeliest(folder: Path, prompt: str, most: int) -> tuple[str, int, int]:
-    """The reply, and how many pieces were read and written."""
+    """Return the reply and the numbers of pieces read and written."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
@@ -48,7 +48,7 @@ def likeliest(folder: Path, prompt: str, most: int) -> tuple[str, int, int]:
 
 
 @pytest.mark.parametrize(("template", "prompt"), [(True, "the big house is"), (False, "big house\n")])
-def test_a_reply_is_the_likeliest_text(folder, tmp_path, template, prompt):
+def test_reply_is_the_likeliest_text(folder, tmp_path, template, prompt):
     if not template:
         folder = shutil.copytree(folder, tmp_path / "plain")
         (folder / "chat_template.jinja").unlink()
@@ -56,7 +56,7 @@ def test_a_reply_is_the_likeliest_text(folder, tmp_path, template, prompt):
     assert (reply.text, reply.prompt_tokens, reply.reply_tokens) == likeliest(folder, prompt, 12)
 
 
-def test_a_reply_is_kept_and_the_model_not_loaded_again(folder, tmp_path):
+def test_stored_reply_needs_no_model(folder, tmp_path):
     guesser, again = local(folder, tmp_path), local(folder, tmp_path)
     assert guesser.guess(["big house"], 5) == again.guess(["big house"], 5) == [[]] and guesser.unusable == 1
     assert again.chat.chat.budget.spent == 0 and "_loaded" not in vars(again.chat.chat)
@@ -73,13 +73,13 @@ def test_a_reply_is_kept_and_the_model_not_loaded_again(folder, tmp_path):
         ("chat_template.jinja", b"{{ raise_exception('nobody') }}", "its chat template cannot be used: nobody"),
     ],
 )
-def test_folders_that_hold_no_model(folder, tmp_path, name, content, message):
+def test_folders_without_a_model_are_refused(folder, tmp_path, name, content, message):
     damaged = shutil.copytree(folder, tmp_path / "model")
     (damaged / name).write_bytes(content)
     refused(DataError, message, lambda: local(damaged, tmp_path / "kept").guess(["big"], 5))
 
 
-def test_what_the_folder_or_the_machine_has_not(folder, tmp_path, monkeypatch):
+def test_missing_device_or_template_is_named(folder, tmp_path, monkeypatch):
     refused(ConfigError, "local.folder: no folder", local, tmp_path / "none", tmp_path)
     message = "room for 512, so at most 50. may be written, got 510"
     refused(ConfigError, message, local(folder, tmp_path, max_tokens=510).guess, ["big"], 5)

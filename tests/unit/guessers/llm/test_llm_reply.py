@@ -1,4 +1,4 @@
-"""What a language model's reply says."""
+"""Parsing of a language model's reply."""
 
 import json
 
@@ -28,7 +28,7 @@ GOOD = '{"guesses": [{"page": "Peru", "confidence": 0.7}, {"page": "New_Spain", 
         GOOD[len('{"guesses": ') : -1],
     ],
 )
-def test_replies_that_are_read(text):
+def test_readable_replies(text):
     assert parse(text, 10) == ((Guess("Peru", 0.7), Guess("New Spain", 0.0)), 0, "")
 
 
@@ -48,7 +48,7 @@ BARE = 'no guess with a "page" and a "confidence" in 0..1'
         ('{"guesses": {"page": "Peru"}}', 'JSON without a list "guesses"'),
         ('["Peru"]', BARE),
         ('[{"page": "Peru", "confidence": 85}]', BARE),
-        ("[]", ""),  # a model may know nothing
+        ("[]", ""),  # a model may have no guess
         ('{"guesses": []}', ""),
     ],
 )
@@ -71,7 +71,7 @@ MALFORMED = (
 
 
 @pytest.mark.parametrize("item", MALFORMED)
-def test_a_malformed_guess_is_left_out_and_counted(item):
+def test_malformed_guess_is_left_out_and_counted(item):
     actual = parse(f'[{item}, {{"page": "Chile", "confidence": 0.5}}]', 10)
     assert pages(actual.guesses) == ["Chile"] and (actual.left_out, actual.problem) == (1, "")
 
@@ -80,18 +80,18 @@ def test_guesses_are_sorted_distinct_and_limited():
     rows = [("Peru", 0.1), ("Bolivia", 0.3), ("Zaire", 0.3), ("Chad", 0.3), ("PERU", 0.9), ("Cuba", 0), ("Asia", 0)]
     text = json.dumps([{"page": page, "confidence": confidence} for page, confidence in rows])
     actual = parse(text, 10)
-    assert pages(actual.guesses) == ["Bolivia", "Zaire", "Chad", "Peru", "Asia", "Cuba"]  # equals as the model has them
+    assert pages(actual.guesses) == ["Bolivia", "Zaire", "Chad", "Peru", "Asia", "Cuba"]  # ties in the model's order
     assert all(0 <= guess.score <= 1 for guess in actual.guesses)
     assert [guess.score for guess in actual.guesses] == pytest.approx([0.3, 0.3, 0.3, 0.1, 0, 0], abs=1e-5)
     assert pages(parse(text, 2).guesses) == ["Bolivia", "Peru"]
 
 
-def test_titles_are_those_of_the_list():
+def test_titles_match_the_list():
     titles = Titles(["Frédéric_Chopin", "Łódź", "C", "Müller (A)", "Muller (A)", ""])
     assert titles.pages == {"Frédéric Chopin", "Łódź", "C", "Müller (A)", "Muller (A)"}
     assert titles.find("frédéric  chopin") == titles.find("Frederic Chopin") == "Frédéric Chopin"
     assert titles.find("lodz") == "Łódź"
-    assert titles.find("MÜLLER (A)") == "Müller (A)" and titles.find("Mûller (A)") is None  # which of the two?
+    assert titles.find("MÜLLER (A)") == "Müller (A)" and titles.find("Mûller (A)") is None  # ambiguous
     assert titles.find("C++") is None and titles.find("Chopin") is None
     text = json.dumps([{"page": page, "confidence": 0.2} for page in ("Chopin", "Frederic Chopin", "Lodz")])
     actual = parse(text, 10, titles)
@@ -99,7 +99,7 @@ def test_titles_are_those_of_the_list():
 
 
 @given(st.data())
-def test_damaged_replies_never_escape_as_anything_else(data):
+def test_damaged_replies_raise_no_other_error(data):
     text = list(GOOD)
     for _ in range(data.draw(st.integers(1, 5))):
         at = data.draw(st.integers(0, len(text)))
