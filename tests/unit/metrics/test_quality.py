@@ -1,4 +1,4 @@
-"""`quality:` in a run's config: what it takes, what is kept, what the report says of what could not be had."""
+"""`quality:` in a run's config: valid values, stored scores, and missing metrics in the report."""
 
 import re
 import sys
@@ -62,11 +62,11 @@ def nothing_asked() -> None:
         ([], []),
     ],
 )
-def test_forms(tmp_path: Path, written: object, kinds: list[tuple[str, str]]) -> None:
+def test_config_forms(tmp_path: Path, written: object, kinds: list[tuple[str, str]]) -> None:
     config = config_of(tmp_path, quality=written)
     assert [(entry.kind, entry.name) for entry in config.quality] == kinds
     assert run_from_mapping(to_mapping(config)) == config
-    assert ("quality" in to_mapping(config)) == bool(kinds)  # configs without it are written as ever
+    assert ("quality" in to_mapping(config)) == bool(kinds)  # configs without the key are unchanged
     if ("external", "external:cat") in kinds:
         assert config.quality == (QualityConfig("external", ExternalConfig(("cat", "-u"))),)
 
@@ -85,14 +85,14 @@ def test_forms(tmp_path: Path, written: object, kinds: list[tuple[str, str]]) ->
         ),
     ],
 )
-def test_wrong_configs(tmp_path: Path, written: object, problem: str) -> None:
+def test_wrong_configs_are_refused(tmp_path: Path, written: object, problem: str) -> None:
     refused(ConfigError, f"^{re.escape(problem)}", config_of, tmp_path, quality=written)
 
 
 # ----------------------------------------------------------------------------------------------------------- runs
 
 
-def test_a_score_stands_beside_bleu_with_its_interval(tmp_path: Path) -> None:
+def test_score_stands_beside_bleu_with_its_interval(tmp_path: Path) -> None:
     result = done(tmp_path, quality=[{OVERLAP: {}}])
     row = rows_of(result)["overlap"]
     assert (row.value, row.low, row.high, row.n, row.unit) == (1.0, 1.0, 1.0, 6, "mean score")
@@ -108,19 +108,19 @@ def test_a_score_stands_beside_bleu_with_its_interval(tmp_path: Path) -> None:
     assert list(rows_of(plain))[:3] == ["ew", "ter", "bleu"] and rows_of(plain)["ter"].value == 0.0
 
 
-def test_a_text_is_scored_once(tmp_path: Path) -> None:
+def test_text_is_scored_once(tmp_path: Path) -> None:
     done(tmp_path, quality=[{OVERLAP: {}}])
     assert sorted(quality_doubles.asked) == [f"q{i}" for i in range(6)]
     done(tmp_path, name="again", quality=[{OVERLAP: {}}])
     done(tmp_path, name="other-k", translator={"name": "doubles:build_translator", "k": 3}, quality=[{OVERLAP: {}}])
-    assert len(quality_doubles.asked) == 6  # the same final texts, whatever the system
+    assert len(quality_doubles.asked) == 6  # the final texts are equal for every system
     done(tmp_path, name="more", n=8, quality=[{OVERLAP: {}}])
     assert quality_doubles.asked[6:] == ["q6", "q7"]
     done(tmp_path, name="newer", quality=[{OVERLAP: {"version": 2}}])
     assert len(quality_doubles.asked) == 14
 
 
-def test_equal_texts_are_measured_once_and_both_count(tmp_path: Path) -> None:
+def test_equal_texts_are_scored_once_and_both_count(tmp_path: Path) -> None:
     lines = write_questions(tmp_path / "x.jsonl", 1).read_text().splitlines()
     again = [line.replace('"q0"', f'"{id}"') + "\n" for id in "ab" for line in lines]
     (tmp_path / "questions9.jsonl").write_text("".join(again))
@@ -159,7 +159,7 @@ def test_stored_scores_have_stable_bytes_and_show_damage(tmp_path: Path) -> None
     ],
     ids=str,
 )
-def test_a_failed_metric_reports_its_reason(tmp_path: Path, quality: Any, reason: str) -> None:
+def test_failed_metric_reports_its_reason(tmp_path: Path, quality: Any, reason: str) -> None:
     result = done(tmp_path, quality=quality)
     [name] = [entry.name for entry in result.config.quality]
     row = rows_of(result)[name]
@@ -170,10 +170,10 @@ def test_a_failed_metric_reports_its_reason(tmp_path: Path, quality: Any, reason
     [line] = [line for line in (folder / "report.tsv").read_text().splitlines() if line.startswith(f"{name}\t")]
     assert line.split("\t")[1:4] == ["n/a"] * 3 and line.split("\t")[-1].startswith(f"not computed: {reason}")
     assert name not in runs.read(folder).stats
-    assert rows_of(result)["bleu"].value == pytest.approx(100)  # the others stand
+    assert rows_of(result)["bleu"].value == pytest.approx(100)  # the other metrics are computed
 
 
-def test_a_question_without_human_translation_has_no_number(tmp_path: Path) -> None:
+def test_question_without_reference_has_no_score(tmp_path: Path) -> None:
     without = replace(question("q1"), reference=())
     traces = [QuestionTrace(q, echo(q)) for q in (question("q0"), without)]
     metrics = [*metric_names.build(["ter"]), quality_doubles.build(quality_doubles.OverlapConfig())]
@@ -186,7 +186,7 @@ def test_a_question_without_human_translation_has_no_number(tmp_path: Path) -> N
 # ------------------------------------------------------------------------------------------------ external programs
 
 
-def test_an_external_program_scores_a_run(tmp_path: Path) -> None:
+def test_external_program_scores_a_run(tmp_path: Path) -> None:
     parts = Parts()
     changes = {"quality": {"external": [*BLEU]}, "metrics": ["bleu"]}
     translators = [{"name": "doubles:build_translator", "k": k} for k in (1, 3)]
@@ -201,12 +201,12 @@ def test_an_external_program_scores_a_run(tmp_path: Path) -> None:
 
 
 def program(script: Path, text: str) -> dict[str, object]:
-    """The metric "mine", which a Python program computes."""
+    """Return the metric "mine", computed by a Python program."""
     script.write_text(f"import pathlib, sys\n{text}")
     return {"external": {"command": [sys.executable, str(script)], "name": "mine"}}
 
 
-def test_a_dead_program_is_restarted_for_the_next_run(tmp_path: Path) -> None:
+def test_dead_program_is_restarted_for_the_next_run(tmp_path: Path) -> None:
     quality = program(
         tmp_path / "metric.py",
         "mark, asked = pathlib.Path(sys.argv[0]).with_name('died'), 0\nfor line in sys.stdin:\n    asked += 1\n"
@@ -218,7 +218,7 @@ def test_a_dead_program_is_restarted_for_the_next_run(tmp_path: Path) -> None:
     assert rows_of(done(tmp_path, parts, name="next", quality=quality))["mine"].value == 3.0
 
 
-def test_a_program_that_changes_is_asked_again(tmp_path: Path) -> None:
+def test_changed_program_is_called_again(tmp_path: Path) -> None:
     def stats(number: int) -> Any:
         text = f"for line in sys.stdin: print(3 if line[0] == 'E' else {number}, flush=True)\n"
         return done(tmp_path, quality=program(tmp_path / "metric.py", text)).stats["mine"][0].tolist()
@@ -244,7 +244,7 @@ def test_files_of_scores(tmp_path: Path, text: str, scores: list[float]) -> None
     path.write_text(text, encoding="utf-8", newline="")
     assert read(path, SEGMENTS) == scores
     metric = build(ScoreFileConfig(str(path), "yisi1", "YiSi-1 on roberta-large"))
-    assert isinstance(metric, TextMetric) and metric.fingerprint() is None  # never kept: the file may change
+    assert isinstance(metric, TextMetric) and metric.fingerprint() is None  # never stored, because the file may change
     assert metric.signature() == "yisi1|segment:question|aggregate:mean|from:file|by:YiSi-1 on roberta-large"
     assert metric.measure(SEGMENTS) == [(score, 1.0) for score in scores]
 
@@ -262,7 +262,7 @@ def test_files_of_scores(tmp_path: Path, text: str, scores: list[float]) -> None
         ("\udcff", ":1: not UTF-8"),
     ],
 )
-def test_wrong_files_of_scores(tmp_path: Path, text: str, message: str) -> None:
+def test_wrong_files_of_scores_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "x.tsv"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     assert refused(DataError, re.escape(message), read, path, SEGMENTS).startswith(str(path))

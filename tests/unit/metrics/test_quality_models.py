@@ -1,4 +1,6 @@
-"""COMET, BERTScore and BLEURT on tiny models of the real architectures: the packages' own numbers, and bad models."""
+"""COMET, BERTScore and BLEURT with tiny models of the real architectures: the packages' values, and invalid
+models.
+"""
 
 import pickle
 import shutil
@@ -43,7 +45,7 @@ SEGMENTS = [Segment(f"q{i}", *texts) for i, texts in enumerate(TEXTS)]
 
 
 def problem(module: ModuleType, config: object) -> str:
-    """The one line with which a metric of this config is refused."""
+    """Return the one-line error for a metric of this config."""
     return refused(SqaError, "^.*$", lambda: module.build(config).measure(SEGMENTS))
 
 
@@ -72,7 +74,7 @@ def comets(tmp_path_factory: pytest.TempPathFactory, bert: Path, xlmr: Path) -> 
 
 @needs_comet
 @pytest.mark.parametrize("name", ["regression-bert", "regression-xlmr", "unified-xlmr", "kiwi-xlmr"])
-def test_comet_gives_what_the_package_predicts(comets: dict[str, Path], name: str) -> None:
+def test_comet_equals_the_package(comets: dict[str, Path], name: str) -> None:
     metric = comet.build(CometConfig(str(comets[name]), batch_size=3))
     scores = metric.measure(SEGMENTS)
     assert len({score for score, _ in scores}) == 4 and {count for _, count in scores} == {1.0}
@@ -87,7 +89,7 @@ def test_comet_gives_what_the_package_predicts(comets: dict[str, Path], name: st
 
 
 @needs_comet
-def test_comet_in_bfloat16_says_so(comets: dict[str, Path]) -> None:
+def test_bfloat16_is_in_comets_signature(comets: dict[str, Path]) -> None:
     metrics = [comet.build(CometConfig(str(comets["unified-xlmr"]), dtype=d)) for d in ("float32", "bfloat16")]
     exact, rough = ([score for score, _ in metric.measure(SEGMENTS)] for metric in metrics)
     assert rough == pytest.approx(exact, abs=0.1) and rough != exact
@@ -96,7 +98,7 @@ def test_comet_in_bfloat16_says_so(comets: dict[str, Path]) -> None:
 
 
 @needs_comet
-def test_comet_says_which_model_it_was(comets: dict[str, Path], bert: Path, tmp_path: Path) -> None:
+def test_comet_names_its_model(comets: dict[str, Path], bert: Path, tmp_path: Path) -> None:
     names = ("regression-bert", "regression-xlmr")
     bert_metric, xlmr_metric = (comet.build(CometConfig(str(comets[name]))) for name in names)
     start = "comet|segment:sentence|unpaired:question|aggregate:mean|model:regression-bert|weights:"
@@ -106,8 +108,8 @@ def test_comet_says_which_model_it_was(comets: dict[str, Path], bert: Path, tmp_
     [(of_other_source, _)] = bert_metric.measure([Segment("q", "otro texto", *TEXTS[0][1:])])
     assert of_other_source != bert_metric.measure(SEGMENTS[:1])[0][0]
     other = comet.build(CometConfig(str(rewritten(comets["regression-bert"], tmp_path / "other", comment="x"))))
-    assert other.fingerprint() != bert_metric.fingerprint()  # of hparams.yaml too
-    # the encoder given in the config takes the place of what hparams.yaml names
+    assert other.fingerprint() != bert_metric.fingerprint()  # hparams.yaml counts, too
+    # The encoder of the config replaces the one that hparams.yaml names.
     moved = tmp_path / "moved"
     quality_models.save_comet(moved, bert, named="nobody/encoder")
     refused(ConfigError, "model nobody/encoder not found: neither a folder nor", comet.build, CometConfig(str(moved)))
@@ -120,7 +122,7 @@ def test_comet_says_which_model_it_was(comets: dict[str, Path], bert: Path, tmp_
 
 
 def rewritten(source: Path, folder: Path, **hparams: object) -> Path:
-    """A copy of a COMET model with other entries in its hparams.yaml."""
+    """Return a copy of a COMET model with other entries in its hparams.yaml."""
     (folder / "checkpoints").mkdir(parents=True)
     (folder / "checkpoints" / "model.ckpt").write_bytes((source / "checkpoints" / "model.ckpt").read_bytes())
     entries = yaml.safe_load((source / "hparams.yaml").read_text(encoding="utf-8"))
@@ -129,7 +131,7 @@ def rewritten(source: Path, folder: Path, **hparams: object) -> Path:
 
 
 @needs_comet
-def test_folders_that_are_no_comet_model(comets: dict[str, Path], bert: Path, xlmr: Path, tmp_path: Path) -> None:
+def test_invalid_comet_folders_are_refused(comets: dict[str, Path], bert: Path, xlmr: Path, tmp_path: Path) -> None:
     def wrong(folder: Path | str, encoder: Path | None = None) -> str:
         return problem(comet, CometConfig(str(folder), encoder=encoder and str(encoder)))
 
@@ -142,14 +144,14 @@ def test_folders_that_are_no_comet_model(comets: dict[str, Path], bert: Path, xl
     assert "names no class_identifier and no pretrained_model" in wrong(tmp_path / "b")
     (tmp_path / "b" / "hparams.yaml").write_text((good / "hparams.yaml").read_text())
     assert "one checkpoints/*.ckpt was expected, there are 0" in wrong(tmp_path / "b")
-    # weights of one class under the name of another; the encoder of another model
+    # weights of one class under another's name; the encoder of another model
     assert "COMET cannot load it as" in wrong(good, xlmr)
     renamed = rewritten(comets["unified-xlmr"], tmp_path / "c", class_identifier="regression_metric")
     assert "regression_metric" in wrong(renamed)
 
 
 @needs_comet
-def test_a_checkpoint_with_code_in_it_is_not_read(comets: dict[str, Path], tmp_path: Path) -> None:
+def test_checkpoint_with_code_is_not_read(comets: dict[str, Path], tmp_path: Path) -> None:
     folder = rewritten(comets["regression-bert"], tmp_path / "bad")
     touched = tmp_path / "touched"
 
@@ -169,7 +171,7 @@ def test_a_checkpoint_with_code_in_it_is_not_read(comets: dict[str, Path], tmp_p
 
 
 @needs_bertscore
-def test_bertscore_gives_the_package_s_f1(bert: Path, xlmr: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bertscore_equals_the_packages_f1(bert: Path, xlmr: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import bert_score
 
     for folder, layer in ((bert, 2), (xlmr, 3)):
@@ -177,7 +179,7 @@ def test_bertscore_gives_the_package_s_f1(bert: Path, xlmr: Path, capsys: pytest
         scores = [score for score, _ in metric.measure(SEGMENTS)]
         pairs = [(s.hypothesis, s.reference) for s in SEGMENTS if s.hypothesis]
         _, _, expected = bert_score.score(*map(list, zip(*pairs, strict=True)), str(folder), num_layers=layer)
-        assert scores.pop(2) == 0.0  # nothing was written
+        assert scores.pop(2) == 0.0  # empty translation
         assert scores == pytest.approx(expected.tolist(), abs=1e-5) and len(set(scores)) == 3
         [(same, _)] = metric.measure([Segment("q", "x", TEXTS[0][2], TEXTS[0][2])])
         assert same == pytest.approx(1.0, abs=1e-5)
@@ -189,7 +191,7 @@ def test_bertscore_gives_the_package_s_f1(bert: Path, xlmr: Path, capsys: pytest
 
 
 @needs_bertscore
-def test_folders_that_bertscore_cannot_use(bert: Path, tmp_path: Path) -> None:
+def test_invalid_bertscore_folders_are_refused(bert: Path, tmp_path: Path) -> None:
     def wrong(folder: Path | str, **options: object) -> str:
         return problem(bertscore, BertScoreConfig(str(folder), **options))
 
@@ -209,7 +211,7 @@ def test_folders_that_bertscore_cannot_use(bert: Path, tmp_path: Path) -> None:
 
 
 def translated(*references: str) -> QuestionTrace:
-    """Two sentences, the second without a translation."""
+    """Return a trace of two sentences, the second without a translation."""
     question = Question("q", "made", "es", (("esta", "ciudad"), ("el", "autor")), references, "P")
     return QuestionTrace(question, (Emission(0, "this", 1, False), Emission(0, "city", 2, True)))
 
@@ -240,7 +242,7 @@ def test_paired_sentences_are_scored_alone(comets: dict[str, Path], bert: Path, 
 
 
 @needs_bleurt
-def test_bleurt_gives_the_model_s_logits(bert: Path, tmp_path: Path) -> None:
+def test_bleurt_equals_the_models_logits(bert: Path, tmp_path: Path) -> None:
     from bleurt_pytorch import BleurtForSequenceClassification, BleurtTokenizer
 
     folder = quality_models.save_bleurt(tmp_path / "bleurt", bert)
@@ -257,7 +259,7 @@ def test_bleurt_gives_the_model_s_logits(bert: Path, tmp_path: Path) -> None:
 
 
 @needs_bleurt
-def test_bleurt_with_sentencepiece_as_in_bleurt_20(tmp_path: Path) -> None:
+def test_bleurt_20_uses_sentencepiece(tmp_path: Path) -> None:
     folder = quality_models.save_bleurt_20(tmp_path / "bleurt20")
     built = bleurt.build(BleurtConfig(str(folder)))
     assert len({score for score, _ in built.measure(SEGMENTS)}) == 4
@@ -265,7 +267,7 @@ def test_bleurt_with_sentencepiece_as_in_bleurt_20(tmp_path: Path) -> None:
 
 
 @needs_bleurt
-def test_folders_that_are_no_bleurt_model(bert: Path, tmp_path: Path) -> None:
+def test_invalid_bleurt_folders_are_refused(bert: Path, tmp_path: Path) -> None:
     for folder, message in ((bert, "says 'bert'"), (tmp_path, "no config.json"), ("./no", "no such folder")):
         assert message in problem(bleurt, BleurtConfig(str(folder)))
     folder = quality_models.save_bleurt(tmp_path / "bleurt", bert)
@@ -279,7 +281,7 @@ def test_folders_that_are_no_bleurt_model(bert: Path, tmp_path: Path) -> None:
 
 @needs_comet
 @needs_bertscore
-def test_a_second_run_loads_no_model(comets, bert, tmp_path, monkeypatch):
+def test_second_run_loads_no_model(comets, bert, tmp_path, monkeypatch):
     def connect(*_: object) -> None:
         raise AssertionError("nothing is to be fetched")
 
@@ -301,6 +303,6 @@ def test_a_second_run_loads_no_model(comets, bert, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("config", [CometConfig, BertScoreConfig, BleurtConfig])
-def test_wrong_options(config: type) -> None:
+def test_wrong_options_are_refused(config: type) -> None:
     refused(ConfigError, "model: a folder or a name.*\n.*name: must not be empty", config, model="", name="")
     refused(ConfigError, "batch_size: must be >= 1, got 0", config, model="m", batch_size=0)

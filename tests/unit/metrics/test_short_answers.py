@@ -1,4 +1,4 @@
-"""Exact match and F1: worked by hand from the official rule, and against the copies that transformers has."""
+"""Exact match and F1, computed by hand from the official rule and compared with transformers' implementation."""
 
 import numpy as np
 import pytest
@@ -10,19 +10,20 @@ from sqa.core.errors import DataError, NotComputable
 from sqa.core.significance import bootstrap
 from sqa.metrics.short_answers import LanguageMean, by_language, exact_match, f1, normalise, says
 
-# Worked by hand from evals/eval_xor_engspan.py of github.com/AkariAsai/XORQA at 7ad88d92: (answer, right, EM, F1)
+# Computed by hand from evals/eval_xor_engspan.py of github.com/AkariAsai/XORQA at 7ad88d92: (answer, correct, EM,
+# F1)
 GOLDEN = [
     ("Denville Hall", ["Denville Hall", "London"], 1, 1.0),
     ("the Denville  hall.", ["Denville Hall"], 1, 1.0),  # case, article, punctuation, white space
-    ("London", ["Denville Hall", "London"], 1, 1.0),  # any right answer
+    ("London", ["Denville Hall", "London"], 1, 1.0),  # any correct answer
     ("November 2004", ["November 2, 2004"], 0, 0.8),  # P 2/2, R 2/3
     ("in November of 2004", ["November 2, 2004", "November 2004"], 0, 2 / 3),  # P 2/4, R 2/2, against the second
-    ("20-year", ["20 year"], 0, 0.0),  # a hyphen joins: "20year"
+    ("20-year", ["20 year"], 0, 0.0),  # a hyphen joins words: "20year"
     ("1,500", ["1500"], 1, 1.0),
     ("U.S.", ["us"], 1, 1.0),
     ("the the cat", ["cat cat"], 0, 2 / 3),  # words are a multiset: P 1/1, R 1/2
     ("", ["yes"], 0, 0.0),
-    ("The", ["A."], 1, 0.0),  # both empty once normalised: equal, but no word in common (SQuAD 2.0 says F1 1)
+    ("The", ["A."], 1, 0.0),  # both are empty once normalised: equal, but without a common word (SQuAD 2.0 gives F1 1)
     ("theatre", ["the atre"], 0, 0.0),  # articles are whole words
     ("«Pravda»", ["Pravda"], 0, 0.0),  # only ASCII punctuation is deleted
     ("Ҫ", ["ҫ"], 1, 1.0),
@@ -33,14 +34,14 @@ TEXTS = st.lists(
 
 
 @pytest.mark.parametrize(("answer", "right", "em", "score"), GOLDEN)
-def test_hand_worked_values(answer, right, em, score):
+def test_values_computed_by_hand(answer, right, em, score):
     assert exact_match(answer, right) == em
     assert f1(answer, right) == pytest.approx(score, abs=1e-12)
 
 
 @given(TEXTS, st.lists(TEXTS, min_size=1, max_size=3))
-def test_equal_to_the_copies_in_transformers(answer, right):
-    """Theirs is SQuAD 2.0's, which differs only where both texts are empty once normalised."""
+def test_equals_transformers(answer, right):
+    """Their rule is SQuAD 2.0's, which differs only if both texts are empty once normalised."""
     squad = pytest.importorskip("transformers.data.metrics.squad_metrics")
     assert exact_match(answer, right) == max(squad.compute_exact(gold, answer) for gold in right)
     with_words = [gold for gold in right if normalise(gold) or normalise(answer)]
@@ -49,15 +50,15 @@ def test_equal_to_the_copies_in_transformers(answer, right):
         assert f1(answer, with_words) == pytest.approx(theirs, abs=1e-12)
 
 
-def test_an_answer_stands_in_a_text_as_whole_words():
+def test_answer_occurs_in_a_text_as_whole_words():
     assert says("He died in London, at the Denville Hall.", ["Denville hall"])
     assert not says("Londoners", ["London"])
-    assert not says("anything", ["the"])  # nothing is left of it
+    assert not says("anything", ["the"])  # the normalised answer is empty
     assert says("one two three", ["x", "two three"])
 
 
 @pytest.mark.parametrize("rule", [exact_match, f1, says])
-def test_no_right_answer_is_refused(rule):
+def test_empty_correct_answers_are_refused(rule):
     refused(DataError, "at least one right answer", rule, "x", [])
 
 
@@ -71,7 +72,7 @@ def test_each_language_counts_once():
     refused(NotComputable, "a language has no questions", rule.score, sums[1])
 
 
-def test_the_interval_of_one_language_is_that_of_a_mean():
+def test_interval_of_one_language_is_that_of_a_mean():
     values = np.random.default_rng(0).random(40)
     interval = bootstrap(by_language(values.tolist(), ["fi"] * 40), LanguageMean("f1"), 500)
     assert interval.value == pytest.approx(values.mean())

@@ -1,4 +1,4 @@
-"""The bounded client: no redirects elsewhere, no endless answers, each thread its own connections."""
+"""The bounded HTTP client: redirects, response size and time, one connection pool per thread."""
 
 import pytest
 from stand_ins.http_server import anything, serving_app
@@ -20,12 +20,12 @@ async def answer(request: Request) -> Response:
     return Response(request.method + (await request.body()).decode() + request.headers.get("Authorization", ""))
 
 
-def test_requests_within_limits_and_how_a_connection_failed() -> None:
+def test_requests_within_limits_and_failures() -> None:
     http = Http(10.0, 5000, "secret")
     with serving_app(anything(answer)) as url:
         reply = http.ask("PUT", url, b" body ")
         assert reply.text == "PUT body Bearer secret" and reply.headers["content-length"] == "22"
-        assert http.ask("GET", f"{url}/hop1").status == 307  # told, not followed
+        assert http.ask("GET", f"{url}/hop1").status == 307  # reported, not followed
         with pytest.raises(Failed, match="more than 5000 bytes") as large:
             http.ask("GET", f"{url}/long")
         with pytest.raises(Failed) as insecure:
@@ -36,7 +36,7 @@ def test_requests_within_limits_and_how_a_connection_failed() -> None:
     assert absent.value.again
 
 
-def test_an_answer_that_drips_ends_in_time() -> None:
+def test_slow_response_ends_in_time() -> None:
     import asyncio
 
     async def drip(request: Request) -> Response:
@@ -51,7 +51,7 @@ def test_an_answer_that_drips_ends_in_time() -> None:
         Http(0.5).ask("GET", url)
 
 
-def test_streams_follow_so_many_redirects_and_none_to_another_scheme() -> None:
+def test_streams_follow_limited_redirects_of_one_scheme() -> None:
     http = Http(10.0)
     with serving_app(anything(answer)) as url:
         with http.stream(f"{url}/hop3", {}, redirects=3) as reply:
@@ -62,7 +62,7 @@ def test_streams_follow_so_many_redirects_and_none_to_another_scheme() -> None:
             pass
 
 
-def test_a_netrc_is_read_only_where_it_is_wanted(monkeypatch, tmp_path) -> None:
+def test_netrc_is_read_only_on_request(monkeypatch, tmp_path) -> None:
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password other\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")

@@ -1,4 +1,4 @@
-"""Blocks made one by one, and stores without locks: the same files as a run in one process writes."""
+"""Blocks computed one by one, and stores without locks, give the files of a run in one process."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ from sqa.pipeline.scheduler import SlurmConfig, parse, scheduled
 
 
 def files(root):
-    """Of all stages."""
+    """Return the files of all stages."""
     paths = (path for path in root.glob("store/*/*/*") if path.parts[-3] != "questions")
     return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
@@ -36,21 +36,21 @@ def made_in_blocks(workshop, config):
 
 
 @pytest.mark.parametrize("without", [(), ("guesser", "buzzer")])
-def test_blocks_are_those_of_a_run(tmp_path, without):
+def test_blocks_equal_those_of_a_run(tmp_path, without):
     metrics = ["bleu", "dal"] if without else ["ew", "bleu", "dal"]
     config = small_config(tmp_path, 70, metrics=metrics, **dict.fromkeys(without))
     run(config, Store(tmp_path / "a"), progress=False)
     workshop = Workshop(Store(tmp_path / "b", SharedFolder()))
     assert all(made_in_blocks(workshop, config))
     assert files(tmp_path / "b") == files(tmp_path / "a")
-    assert not any(made_in_blocks(workshop, config))  # nothing is made twice
+    assert not any(made_in_blocks(workshop, config))  # no block is computed twice
     assert sum(run(config, Store(tmp_path / "b"), progress=False).made.values()) == 0
-    shutil.rmtree(tmp_path / "b")  # a worker outlives what is deleted
+    shutil.rmtree(tmp_path / "b")  # a worker outlives deleted data
     assert all(made_in_blocks(workshop, config))
     assert files(tmp_path / "b") == files(tmp_path / "a")
 
 
-def test_a_run_is_finished_where_its_folder_is_what_it_would_be_now(tmp_path):
+def test_finished_run_is_reused_only_if_unchanged(tmp_path):
     config, store = small_config(tmp_path, 70), Store(tmp_path / "runs")
     workshop, folder = Workshop(store), tmp_path / "runs" / config.name
     assert workshop.finished(config, folder) is None
@@ -67,7 +67,7 @@ def test_a_run_is_finished_where_its_folder_is_what_it_would_be_now(tmp_path):
     changes = [(buzzes, buzzes.read_bytes().replace(key, b"0" * 64)), (buzzes, b"damaged")]
     whole = report.read_bytes()
     changes += [(report, data) for data in (whole[:60], whole.replace(b"empty-sentences", b"empty"), b"\xff" + whole)]
-    for path, data in changes:  # a component of other results, or a file to be written anew
+    for path, data in changes:  # a component with other results, or a file to rewrite
         before = path.read_bytes()
         path.write_bytes(data)
         assert workshop.finished(config, folder) is None
@@ -76,7 +76,7 @@ def test_a_run_is_finished_where_its_folder_is_what_it_would_be_now(tmp_path):
     texts = small_config(tmp_path, 70, quality=[{"scores": {"file": "no.txt", "name": "own", "made_by": "us"}}])
     own = (folder / "config.yaml").read_text(encoding="utf-8")
     (folder / "config.yaml").write_text(yaml.safe_dump(to_mapping(texts)), encoding="utf-8")
-    assert workshop.finished(texts, folder) is None  # the keys do not say which model scored its texts
+    assert workshop.finished(texts, folder) is None  # the keys do not identify the model that scored the texts
     (folder / "config.yaml").write_text(own, encoding="utf-8")
     store.block(result.stages["guess"], 1).unlink()
     assert workshop.finished(config, folder) is None  # the store lacks a block
@@ -99,7 +99,7 @@ def test_blocks_in_object_storage(tmp_path):
     refused(DataError, "is missing", store.read, stage, 7, GUESSES)
 
 
-def test_a_worker_with_another_model_is_refused(tmp_path):
+def test_worker_with_another_model_is_refused(tmp_path):
     workshop, config = Workshop(Store(tmp_path / "a")), small_config(tmp_path)
     generous = workshop.plan(small_config(tmp_path, answers={"matching": "aliases"})).stages
     assert workshop.plan(config).stages[:-1] == generous[:-1] and workshop.plan(config).stages[-1] != generous[-1]
@@ -108,7 +108,7 @@ def test_a_worker_with_another_model_is_refused(tmp_path):
     assert not (tmp_path / "a").exists()
 
 
-def test_a_plan_is_made_anew_after_code_of_ones_own_was_edited(tmp_path):
+def test_plan_is_recomputed_after_own_code_changed(tmp_path):
     part, workshop = tmp_path / "mine.py", Workshop(Store(tmp_path / "a"))
     plans = []
     for note in ("one", "one", "two"):
@@ -128,14 +128,14 @@ shared_stores.SharedFolder().write(Path(sys.argv[1]), b"the bytes")
 """
 
 
-def test_writers_of_one_shared_file_and_what_a_killed_one_left(tmp_path, monkeypatch):
+def test_shared_file_writers_and_leftovers_of_a_kill(tmp_path, monkeypatch):
     path, sync = tmp_path / "0123" / "block-0000.npz", os.fsync
     killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
     assert killed.returncode == -signal.SIGKILL and [p for p in path.parent.rglob("*") if p.is_file()] != []
 
     def overtaken(handle):
         monkeypatch.setattr(shared_stores.os, "fsync", sync)
-        SharedFolder().write(path, b"the bytes")  # another is done before this one
+        SharedFolder().write(path, b"the bytes")  # another writer finishes first
         sync(handle)
 
     monkeypatch.setattr(shared_stores.os, "fsync", overtaken)
@@ -157,7 +157,7 @@ def test_schedulers():
     refused(ConfigError, r"jobs: must be >= 1, got 0", SlurmConfig, jobs=0)
 
 
-def test_a_wrong_store_of_a_scheduler_is_refused(tmp_path):
+def test_wrong_store_of_a_scheduler_is_refused(tmp_path):
     for spec, store, says in ((None, "s3://b/x", "is for --scheduler"), ("local", "nowhere://b/x", "nowhere://b/x")):
         with pytest.raises(ConfigError, match=f"--store: {says}"), scheduled(spec, tmp_path, store):
             pass

@@ -1,4 +1,4 @@
-"""Configs are strict, and every problem of a file is named at once."""
+"""Configs are strict, and all problems of a file are reported at once."""
 
 import math
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def problems(path: Path, read: Callable[[Path], object] = load_run) -> list[str]
     return [problem.removeprefix(f"{path} ") for problem in caught.value.problems]
 
 
-def test_a_good_file(tmp_path: Path) -> None:
+def test_valid_file(tmp_path: Path) -> None:
     config = load_run(write(tmp_path, GOOD))
     assert (config.name, config.seed, config.metrics) == ("x", 3, ("ew", "bleu"))
     assert asdict(config.translator.options) == asdict(EchoConfig(k=2))
@@ -54,7 +54,7 @@ def test_a_good_file(tmp_path: Path) -> None:
     assert plain.guesser is plain.buzzer is plain.dataset.limit is None and "ew" in plain.metrics
 
 
-def test_all_problems_at_once_with_their_places(tmp_path: Path) -> None:
+def test_all_problems_are_named_with_their_places(tmp_path: Path) -> None:
     text = """
 datset: {name: mini-es}
 translator: {name: "doubles:build_translator", kk: 2}
@@ -92,7 +92,7 @@ seed: many
         *((("seed: 3", f"seed: 3\nname: {name}"), "name: must be a plain folder name") for name in ("a/b", ".hidden")),
     ],
 )
-def test_one_problem(tmp_path: Path, change: tuple[str, str], expected: str) -> None:
+def test_single_problem(tmp_path: Path, change: tuple[str, str], expected: str) -> None:
     [problem] = problems(write(tmp_path, GOOD.replace(*change)))
     assert expected in problem
 
@@ -106,7 +106,7 @@ def test_one_problem(tmp_path: Path, change: tuple[str, str], expected: str) -> 
         (None, "cannot be read"),
     ],
 )
-def test_files_that_are_no_config(tmp_path: Path, content: bytes | None, expected: str) -> None:
+def test_files_without_a_config_are_refused(tmp_path: Path, content: bytes | None, expected: str) -> None:
     path = tmp_path / "x.yaml"
     if content is not None:
         path.write_bytes(content)
@@ -116,7 +116,7 @@ def test_files_that_are_no_config(tmp_path: Path, content: bytes | None, expecte
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """Nested."""
+    """A nested config."""
 
     rate: float = 0.1
 
@@ -127,7 +127,7 @@ class Inner:
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """Every kind of field."""
+    """A config with every kind of field."""
 
     k: int | str
     mode: Literal["a", "b"] = "a"
@@ -138,7 +138,7 @@ class Outer:
     inner: Inner = Inner()
 
 
-def test_any_dataclass_can_be_loaded_and_its_problems_named(tmp_path: Path) -> None:
+def test_any_dataclass_loads_and_names_its_problems(tmp_path: Path) -> None:
     text = "k: full\nmode: b\nfolder: a/b\nweights: {x: 1, y: 1e-3}\npair: [2, z]\nks: [3, full]\ninner: {rate: 1}\n"
     config = load(write(tmp_path, text), Outer)
     assert config == Outer("full", "b", Path("a/b"), {"x": 1.0, "y": 0.001}, (2, "z"), (3, "full"), Inner(1.0))
@@ -204,7 +204,7 @@ class Numbers:
         ("optional", (None, 1), (0,), ">= 1 or null"),
     ],
 )
-def test_a_number_outside_is_refused_in_one_line(key, valid, wrong, bound):
+def test_number_out_of_bounds_is_refused_in_one_line(key, valid, wrong, bound):
     assert [getattr(Numbers(**{key: value}), key) for value in valid] == list(valid)
     for value in wrong:
         with pytest.raises(ConfigError) as caught:
@@ -234,7 +234,7 @@ entries:
 """
 
 
-def test_an_entry_like_another_has_its_keys_but_for_those_it_gives(tmp_path: Path) -> None:
+def test_entry_inherits_and_overrides_keys(tmp_path: Path) -> None:
     file = write(tmp_path, ENTRIES)
     small, other = (load_run(Path(f"{file}:{name}")) for name in ("small", "other"))
     assert (small.name, small.dataset.limit, small.translator.options.k) == ("small", 3, 6)
@@ -257,11 +257,11 @@ def test_an_entry_like_another_has_its_keys_but_for_those_it_gives(tmp_path: Pat
         ("entries: {x: {}}\nseed: 0\n", ":x", "seed: unknown; a file of entries has no other key"),
     ],
 )
-def test_what_is_no_entry_is_said(tmp_path: Path, text: str, entry: str, message: str) -> None:
+def test_invalid_entries_are_named(tmp_path: Path, text: str, entry: str, message: str) -> None:
     refused(ConfigError, message, read_yaml, Path(f"{write(tmp_path, text)}{entry}"))
 
 
-def test_a_key_of_the_policy_is_found_without_its_name(tmp_path: Path) -> None:
+def test_policy_key_needs_no_prefix(tmp_path: Path) -> None:
     text = "dataset: {name: mini-es}\ntranslator: {name: command, command: [cat], policy: {name: wait-k, k: 6}}\n"
     config = load_with(write(tmp_path, text), parsed(["k=3"]))
     assert to_mapping(config)["translator"]["k"] == 3
@@ -275,7 +275,7 @@ def test_a_key_of_the_policy_is_found_without_its_name(tmp_path: Path) -> None:
         ("{name: fixed, k: 3}", "k: unknown; a fixed text has no k"),
     ],
 )
-def test_a_k_that_cannot_be_is_explained(tmp_path: Path, translator: str, reason: str) -> None:
+def test_impossible_k_is_explained(tmp_path: Path, translator: str, reason: str) -> None:
     path = write(tmp_path, GOOD.replace(OWN, translator))
     assert reason in "\n".join(problems(path))
     path = write(tmp_path, GOOD.replace(OWN, translator.replace(", k: 3", "")))

@@ -1,4 +1,4 @@
-"""A run folder stays whole when the disk is full, when the writer is killed, and while it is read."""
+"""A run folder stays consistent with a full disk, a killed writer, and concurrent readers."""
 
 import errno
 import io
@@ -53,14 +53,14 @@ def full_disk(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[list[str]
 
 
 def seen(folder: Path) -> Any:
-    """All that readers see of a run."""
+    """Return everything that readers see of a run."""
     run = runs.read(folder)
     stats = {name: rows.tolist() for name, rows in run.stats.items()}
     return run.config, run.dataset, run.stages, stats, run.times, run.report
 
 
 def seen_or_refused(folder: Path) -> Any:
-    """All that readers see of a run; None if they refuse it in one line."""
+    """Return everything that readers see of a run, or None if they refuse it in one line."""
     try:
         return seen(folder)
     except SqaError as error:
@@ -109,8 +109,8 @@ def test_full_disk_at_any_write_leaves_no_mixture(tmp_path, monkeypatch, old_and
     assert outcomes == {"old", "refused", "new"} and after > 20
 
 
-def test_a_killed_writer_leaves_no_mixture(tmp_path, old_and_new) -> None:
-    """Readers see no mixture while it writes either."""
+def test_killed_writer_leaves_no_mixture(tmp_path, old_and_new) -> None:
+    """Readers see no mixture during the write, either."""
     expected = [None]
     for number, files in enumerate(old_and_new):
         saving.unpack(files, tmp_path / str(number))
@@ -138,7 +138,7 @@ def test_a_killed_writer_leaves_no_mixture(tmp_path, old_and_new) -> None:
 
 
 @pytest.mark.parametrize("name", [saving.CONFIG, saving.STATS, saving.REPORT])
-def test_a_file_of_another_run_is_refused(tmp_path, old_and_new, name) -> None:
+def test_file_of_another_run_is_refused(tmp_path, old_and_new, name) -> None:
     old, new = old_and_new
     saving.unpack(old, tmp_path / "t")
     (tmp_path / "t" / name).write_bytes(new[name])
@@ -155,7 +155,7 @@ def test_times_of_another_run_are_refused(tmp_path, old_and_new) -> None:
     refused(DataError, r"times\.json: of another run; run the config again", lambda: opened.times)
 
 
-def test_a_run_that_was_written_again_is_refused(tmp_path, old_and_new) -> None:
+def test_rewritten_run_is_refused(tmp_path, old_and_new) -> None:
     old, new = old_and_new
     saving.unpack(old, tmp_path / "t")
     opened = runs.read(tmp_path / "t")
@@ -164,7 +164,7 @@ def test_a_run_that_was_written_again_is_refused(tmp_path, old_and_new) -> None:
     refused(DataError, r"report\.tsv: damaged, changed", lambda: opened.report)
 
 
-def test_an_unchanged_run_is_not_written_again(tmp_path, old_and_new) -> None:
+def test_unchanged_run_is_not_written_again(tmp_path, old_and_new) -> None:
     saving.unpack(old_and_new[0], tmp_path / "t")
     before = {path: path.stat().st_ino for path in (tmp_path / "t").iterdir()}
     saving.unpack(old_and_new[0], tmp_path / "t")
@@ -172,7 +172,7 @@ def test_an_unchanged_run_is_not_written_again(tmp_path, old_and_new) -> None:
 
 
 def without_digests(folder: Path) -> None:
-    """Make the folder one of an earlier version."""
+    """Convert the folder to the format of an earlier version."""
     summary = json.loads((folder / saving.SUMMARY).read_text())
     del summary["files"]
     (folder / saving.SUMMARY).write_text(json.dumps(summary))

@@ -1,4 +1,6 @@
-"""What makes a stage's key beside its part's config (tests/conformance/test_keys.py): sources, constants, inputs."""
+"""Inputs of a stage's key besides its part's config: sources, constants and inputs (see
+tests/conformance/test_keys.py).
+"""
 
 import json
 
@@ -10,12 +12,12 @@ from sqa.pipeline.engine import STAGES
 
 
 def keys(tmp_path, **changes):
-    """The keys of a small run."""
+    """Return the keys of a small run."""
     return small_run(tmp_path, 3, **changes).keys
 
 
 @pytest.mark.parametrize("constant", ["N_GUESSES", "VERSION", "BLOCK_SIZE"])
-def test_a_constant_of_the_stages_is_in_their_keys(tmp_path, monkeypatch, constant):
+def test_stage_constants_are_in_their_keys(tmp_path, monkeypatch, constant):
     before = keys(tmp_path)
     monkeypatch.setattr(engine, constant, getattr(engine, constant) - 1)
     after = keys(tmp_path)
@@ -25,7 +27,7 @@ def test_a_constant_of_the_stages_is_in_their_keys(tmp_path, monkeypatch, consta
 @pytest.mark.parametrize(
     ("change", "stages"),
     [
-        ({"name": "u", "seed": 1}, ()),  # of the resampling, which no stage does
+        ({"name": "u", "seed": 1}, ()),  # used only for resampling
         ({"dataset": {"name": "DIR/questions3.jsonl", "limit": 2}}, STAGES),
         ({"translator": {"name": "doubles:build_translator", "k": 2}}, STAGES),
         ({"translator": "doubles:build_dropper"}, STAGES),
@@ -35,10 +37,10 @@ def test_a_constant_of_the_stages_is_in_their_keys(tmp_path, monkeypatch, consta
         ({"metrics": ["bleu", "ew"]}, ("score",)),
         ({"answers": {"matching": "aliases"}}, ("score",)),
         ({"answers": {"matching": "strict"}}, ()),
-        ({"quality": [{"scores": {"file": "DIR/scores"}}]}, ()),  # kept by metric and text
+        ({"quality": [{"scores": {"file": "DIR/scores"}}]}, ()),  # stored by metric and text
     ],
 )
-def test_a_key_of_a_run_changes_the_stages_that_it_reaches(tmp_path, change, stages):
+def test_run_key_changes_the_stages_that_it_affects(tmp_path, change, stages):
     (tmp_path / "scores").write_text("1\n2\n3\n", encoding="utf-8")
     change = json.loads(json.dumps(change).replace("DIR", str(tmp_path)))
     before, after = keys(tmp_path), keys(tmp_path, **change)

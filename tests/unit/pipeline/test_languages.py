@@ -1,4 +1,4 @@
-"""A translator that knows its pair is not given questions of another one, unless that is meant."""
+"""A translator with a known language pair refuses questions of another pair unless the config allows it."""
 
 import json
 
@@ -30,7 +30,7 @@ def planned(translator, tmp_path, dataset="mini-es"):
 
 
 def refused(translator, tmp_path, dataset="mini-es"):
-    """What a run is refused with, here and by what plans it on a worker; nothing was written."""
+    """Return the error for a run, equal here and for a worker's plan, and check that nothing was written."""
     with pytest.raises(ConfigError) as here:
         engine.run(run_of(translator, dataset), Store(tmp_path / "runs"), progress=False)
     with pytest.raises(ConfigError) as on_worker:
@@ -41,10 +41,10 @@ def refused(translator, tmp_path, dataset="mini-es"):
 
 @pytest.mark.parametrize("language", ["es", "spa", "pl", "zz"])
 @pytest.mark.parametrize("case", KNOWN)
-def test_questions_of_another_language_are_refused_by_name(case, language, tmp_path, monkeypatch):
+def test_questions_of_another_language_are_refused(case, language, tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: name)
     translator, source = KNOWN[case]
-    path = tmp_path / "mine_es.jsonl"  # whose name says nothing
+    path = tmp_path / "mine_es.jsonl"  # a name without a language code
     record = {"source": ["Nació en Lima ."], "reference": "Born in Lima.", "page": "Lima", "language": language}
     path.write_text("".join(json.dumps({**record, "id": i}) + "\n" for i in range(2)))
     if code_of(language) != source:
@@ -61,13 +61,13 @@ def test_questions_of_another_language_are_refused_by_name(case, language, tmp_p
     [(("en", "pl"), "writes 'pl', and answers are looked for in English")]
     + [(odd, "`languages` must be None or a pair of codes") for odd in ("es-en", ("es",), (1, 2), True, {})],
 )
-def test_a_pair_of_ones_own_is_checked(languages, says, tmp_path):
+def test_own_language_pair_is_checked(languages, says, tmp_path):
     translator = f"class Mine:\n    languages = {languages!r}\n    def translate(self, source): yield from source\n"
     (tmp_path / "mine.py").write_text(translator)
     assert says in refused({"name": f"{tmp_path / 'mine.py'}:Mine"}, tmp_path)
 
 
-def test_the_key_is_written_only_where_it_is_given_and_in_no_stages_key(tmp_path):
+def test_language_key_is_optional_and_in_no_stage_key(tmp_path):
     assert "other_languages" not in to_mapping(run_of(WAITK))["translator"]
     meant = {**WAITK, "other_languages": True}
     config = run_of(meant)
@@ -79,7 +79,7 @@ def test_the_key_is_written_only_where_it_is_given_and_in_no_stages_key(tmp_path
     assert planned(WAITK, tmp_path).stages == planned(meant, tmp_path).stages
 
 
-def test_codes():
+def test_language_codes():
     names = "spa_Latn spa es_XX es-ES Spanish ES pol_Latn ja jpn zho_Hans ace_Latn zz".split()
     assert [code_of(name) for name in names] == "es es es es es es pl ja ja zh ace zz".split()
     assert certain_pair("ROMANCE", "en") == (None, "en") and certain_pair("roa", None) is None

@@ -1,4 +1,4 @@
-"""Readers of logs x oddities of files and of values: all readers treat an oddity alike."""
+"""All log readers treat unusual files and values alike."""
 
 import gzip
 import json
@@ -88,7 +88,7 @@ ODDITIES: dict[str, Callable[[Sequence[Any]], bytes]] = {
 
 @pytest.mark.parametrize("oddity", ODDITIES)
 @pytest.mark.parametrize(("kind", "reader"), CASES)
-def test_an_odd_file_reads_like_the_plain_one(kind: str, reader: Reader, oddity: str, tmp_path: Path) -> None:
+def test_odd_file_reads_like_the_plain_one(kind: str, reader: Reader, oddity: str, tmp_path: Path) -> None:
     plain_path, path = tmp_path / "plain.log", tmp_path / "odd.log"
     plain_path.write_bytes(plain(KINDS[kind]))
     path.write_bytes(ODDITIES[oddity](KINDS[kind]))
@@ -96,14 +96,14 @@ def test_an_odd_file_reads_like_the_plain_one(kind: str, reader: Reader, oddity:
 
 
 @pytest.mark.parametrize(("kind", "reader"), CASES)
-def test_a_gzipped_log_reads_like_the_plain_one(kind: str, reader: Reader, tmp_path: Path) -> None:
+def test_gzipped_log_reads_like_the_plain_one(kind: str, reader: Reader, tmp_path: Path) -> None:
     plain_path, path = tmp_path / "plain.log", tmp_path / "odd.log.gz"
     plain_path.write_bytes(plain(KINDS[kind]))
     path.write_bytes(gzip.compress(plain(KINDS[kind])))
     assert reader(path) == reader(plain_path)
 
 
-def test_line_separators_of_unicode_are_blanks(tmp_path: Path) -> None:
+def test_unicode_line_separators_are_blanks(tmp_path: Path) -> None:
     rows = [{**TEXT[0], "prediction": "In\u20281830\u0085London"}, TEXT[1]]
     path, plain_path = tmp_path / "odd.log", tmp_path / "plain.log"
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
@@ -135,7 +135,7 @@ REFUSED: dict[str, tuple[list[Any], tuple[Reader, ...]]] = {  # the second line 
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_impossible_or_contradictory_lines_are_refused(case: str, tmp_path: Path) -> None:
+def test_impossible_lines_are_refused(case: str, tmp_path: Path) -> None:
     rows, readers = REFUSED[case]
     path = tmp_path / "instances.log"
     path.write_bytes(plain(rows))
@@ -143,7 +143,7 @@ def test_impossible_or_contradictory_lines_are_refused(case: str, tmp_path: Path
         refused(DataError, r"instances\.log:2: ", reader, path)
 
 
-def test_a_decimal_point_says_nothing_of_speech(tmp_path: Path) -> None:
+def test_decimal_point_does_not_imply_speech(tmp_path: Path) -> None:
     """ATD of milliseconds pairs words with 300 ms of speech."""
     path = tmp_path / "instances.log"
     delays = {"delays": [1000, 5000, 5000, 5000], "reference": "a b c"}
@@ -174,7 +174,7 @@ def test_source_and_its_option_must_agree(tmp_path: Path) -> None:
     refused(DataError, ":1: the delay 0.5 .* say --source text or --source speech", score, str(path), LogOptions())
 
 
-def test_a_start_index_without_sources_is_refused(tmp_path: Path) -> None:
+def test_start_index_without_sources_is_refused(tmp_path: Path) -> None:
     kept = ("prediction", "delays")
     rows = [{"index": 7 + row["index"], **{key: row[key] for key in kept}} for row in TEXT]
     path = tmp_path / "instances.log"

@@ -1,4 +1,4 @@
-"""YAML and JSON that nobody means well: one line that says what and where, and never a traceback."""
+"""Malformed and hostile YAML and JSON: a one-line error with the place, never a traceback."""
 
 import json
 
@@ -45,7 +45,7 @@ def test_odd_yaml_is_one_line(tmp_path, text):
 
 
 @pytest.mark.parametrize("text", ["1: x", "null: x", "1.5: {}", "kind: [bm25]", "name: 5", "name: {a: 1}"])
-def test_odd_keys_and_kinds_are_problems_of_the_config(tmp_path, monkeypatch, capsys, text):
+def test_odd_keys_and_types_are_config_problems(tmp_path, monkeypatch, capsys, text):
     path = tmp_path / "c.yaml"
     path.write_text(text, encoding="utf-8")
     for words in (["run"], ["train", "guesser"], ["train", "buzzer"], ["train", "smt"], ["ablation"], ["translations"]):
@@ -65,8 +65,8 @@ def test_plain_yaml_with_aliases_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["x" * 5_000_000, "- x\n" * 20_000, "[" * 1_000_000])
-def test_a_yaml_document_too_large_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Values are counted before the list that holds them has ended."""
+def test_too_large_yaml_document_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reader counts values before it has read the whole list."""
     monkeypatch.setattr(yaml_reader, "MAX_NODES", 10_000)
     refused(ValueError, "not valid YAML: .*(more than|deep)", parse_yaml, text)
 
@@ -99,7 +99,7 @@ def test_odd_json_is_one_line(tmp_path, text):
 
 
 def test_plain_json_is_read():
-    """The limits do not touch what is within them; bytes may have a byte order mark, and no other encoding."""
+    """Values within the limits are unchanged; bytes may have a byte order mark but no other encoding."""
     text = json.dumps({"a": [1 << 62, -(1 << 63) + 1, 1.5e300, "\U0001f600 é", None], "b": {}})
     assert parse_json(text) == parse_json("\ufeff".encode() + text.encode()) == json.loads(text)
     deep = "[" * 100 + "]" * 100
@@ -111,7 +111,7 @@ def test_plain_json_is_read():
 
 
 @pytest.mark.parametrize("odd", [{"delays": [1, 1e308]}, {"source_length": 1e308}, {"reference_length": 5e-324}])
-def test_numbers_that_overflow_a_latency_are_refused_by_line(tmp_path, odd):
+def test_numbers_that_overflow_a_latency_are_refused(tmp_path, odd):
     path, good = tmp_path / "instances.log", {"delays": [1, 2], "source_length": 2, "reference_length": 2}
     path.write_text(f"{json.dumps(good)}\n{json.dumps(good | odd)}\n")
     refused(DataError, r"instances\.log:2: ", score, str(path), LogOptions())
@@ -135,20 +135,20 @@ def test_numbers_that_yaml_reads_otherwise_are_refused(value, problem):
     assert parse_yaml(f"a: '{value}'") == {"a": value}
 
 
-def test_whole_numbers_of_a_config_have_64_bits():
-    """Also from Python, where YAML is not asked."""
+def test_integers_of_a_config_have_64_bits():
+    """Configs from Python, without YAML, are checked, too."""
     plain = {"name": "x", "dataset": "mini-es", "translator": "fixed"}
     refused(ConfigError, "^seed: expected a whole number of 64 bits", run_from_mapping, {**plain, "seed": 2**63})
     assert run_from_mapping({**plain, "seed": 2**63 - 1}).seed == 2**63 - 1
 
 
-def test_no_run_is_called_as_the_store():
+def test_run_may_not_have_the_name_of_the_store():
     plain = {"name": "store", "dataset": "mini-es", "translator": "fixed"}
     refused(ConfigError, "^name: 'store' is the folder of stored results", run_from_mapping, plain)
 
 
 @pytest.mark.parametrize("words", [["questions", "mini-es"], ["curve", "show"], ["results", "page"]])
-def test_a_folder_as_an_output_file_is_refused(tmp_path, monkeypatch, capsys, words):
+def test_folder_as_an_output_file_is_refused(tmp_path, monkeypatch, capsys, words):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["sqa", *words, "--output", "."])
     with pytest.raises(SystemExit) as ended:
@@ -156,7 +156,7 @@ def test_a_folder_as_an_output_file_is_refused(tmp_path, monkeypatch, capsys, wo
     assert ended.value.code == 2 and ".: is a folder; give the name of a file in it" in capsys.readouterr().err
 
 
-def test_a_threshold_that_is_never_reached_is_said(tmp_path, monkeypatch, capsys):
+def test_unreachable_threshold_gives_a_warning(tmp_path, monkeypatch, capsys):
     config = "dataset: {name: mini-es, limit: 1}\ntranslator: fixed\nguesser: bm25\nmetrics: [ew]\n"
     for threshold, said in (("1.0e+18", True), ("0.01", False)):
         buzzer = f"buzzer: {{name: threshold, signal: score, threshold: {threshold}}}\n"

@@ -1,4 +1,4 @@
-"""Answers of own parts are checked where they are called; a wrong one is one line, not a traceback."""
+"""Return values of user parts are checked at the call; a wrong one gives one line and no traceback."""
 
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ POLICY = {"translator": {"name": "command", "command": ["cat"], "policy": {"name
 TRANSLATOR, METRIC = {"translator": MINE}, {"metrics": [MINE]}
 QUALITY: dict[str, Any] = {"quality": [{MINE: {}}]}
 GUESS = "guess=lambda self, texts, n: [[] for _ in texts]"
-PARTS: dict[str, tuple[dict[str, Any], str]] = {  # what is checked -> keys of a run, members
+PARTS: dict[str, tuple[dict[str, Any], str]] = {  # checked value -> keys of a run, members
     "guess": (GUESSER, "guess=lambda self, texts, n: X"),
     "guess_prefixes": (GUESSER, f"{GUESS}, guess_prefixes=lambda self, texts, n: X"),
     "pages": (GUESSER, f"{GUESS}, pages=property(lambda self: X)"),
@@ -56,7 +56,7 @@ PARTS: dict[str, tuple[dict[str, Any], str]] = {  # what is checked -> keys of a
     "stats": (METRIC, "**METRIC | dict(stats=lambda self, t: X)"),
     "score": (METRIC, "**METRIC | dict(score=lambda self, s: X)"),
 }
-OTHERS: dict[str, tuple[dict[str, Any], str]] = {  # the same of what is no class
+OTHERS: dict[str, tuple[dict[str, Any], str]] = {  # the same for parts that are not classes
     "compute": (METRIC, "Formula('mine', 'Mine', lambda d, c: X)"),
     "cut": ({"metrics": [f"al@{MINE}"]}, "replace(SIMULEVAL_1_1, name='c', cut=X)"),
     "texts": (QUALITY, "MeanOfSegments('mine', 'mine', None, lambda segments: X)"),
@@ -66,7 +66,7 @@ ODD = "None | b'x' | 'a b' | [Odd()] | np.zeros((3, 3))"
 
 
 def run_with(folder: Path, checked: str, value: str) -> None:
-    """Everything that a run does with the part, its report included."""
+    """Use the part in every way that a run and its report do."""
     keys, members = (PARTS | OTHERS)[checked]
     made = members if checked in OTHERS else f"type('Mine', (), dict({members}))()"
     write(folder, mine=f"{HEAD}def mine():\n    return {made.replace('X', value)}\n")
@@ -81,7 +81,7 @@ def change_with(folder: Path, value: str) -> None:
 
 
 def said(error: SqaError) -> str:
-    """An error's text, if it is one line."""
+    """Return an error's text, which must be one line."""
     assert error.exit_code in (2, 3) and "\n" not in str(error)
     return str(error)
 
@@ -123,7 +123,7 @@ def test_wrong_answer_is_one_line(tmp_path: Path, checked: str, value: str, line
 
 @pytest.mark.parametrize("checked", [*PARTS, *OTHERS])
 def test_odd_answer_is_no_traceback(tmp_path: Path, checked: str) -> None:
-    """Each run is whole, or one line with an exit code."""
+    """Each run succeeds or ends with one line and an exit code."""
     for value in ODD.split(" | "):
         try:
             run_with(tmp_path, checked, value)
@@ -140,11 +140,11 @@ def test_perturbation_returns_a_question(tmp_path: Path, value: str) -> None:
     assert "change() must return a Question" in said(raised.value)
 
 
-def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+def test_numpy_numbers_are_accepted(tmp_path: Path) -> None:
     run_with(tmp_path, "guess", "[[('Laser', np.float32(2)), ('Maser', np.int64(1))] for _ in texts]")
 
 
-def test_failed_metric_of_texts_says_where(tmp_path: Path) -> None:
+def test_failed_text_metric_names_the_place(tmp_path: Path) -> None:
     run_with(tmp_path, "texts", "[1.0]")
     report = (tmp_path / "runs" / "mine" / "report.tsv").read_text(encoding="utf-8")
     assert "mine\tn/a\tn/a\tn/a\t2\tmean score\tnot computed: 1 scores for 2 segments" in report

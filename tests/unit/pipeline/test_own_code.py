@@ -1,4 +1,4 @@
-"""Results of a part of one's own are stored under its code: an edit is never answered from the store."""
+"""Stored results of a user part depend on its code, so an edited part is computed again."""
 
 import importlib
 import pickle
@@ -30,7 +30,7 @@ class Mine:
     def fingerprint(self):
         return "always the same"
 """
-WAYS = {  # how the page of a guesser is imported: at the top, while it guesses, the page
+WAYS = {  # how the guesser imports its page: at the top, while guessing, as the page itself
     "name": ("from {0} import PAGE", "pass", "PAGE"),
     "module": ("import {0} as it", "pass", "it.PAGE"),
     "computed": ("import importlib; it = importlib.import_module('{0}')", "pass", "it.PAGE"),
@@ -47,7 +47,7 @@ HOMES = {  # way -> module, its file
 
 
 def guessed(folder: Path, **keys: object) -> tuple[str, int]:
-    """The page that is guessed, and how many blocks were made for it."""
+    """Return the guessed page and the number of blocks computed."""
     result = played(folder, guesser={"name": "mine.py:Mine", **keys})
     return result.traces[0].guesses[-1][0].page, result.made["guess"]  # type: ignore[index]
 
@@ -74,7 +74,7 @@ def test_importable_module_is_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_stale_import_of_the_process_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A notebook has imported the helper before it was edited."""
+    """As in a notebook that imported the helper before the edit."""
     monkeypatch.syspath_prepend(str(tmp_path))
     write(
         tmp_path, once="PAGE = 'Iran'\n", mine=GUESSER.format(early="from once import PAGE", late="pass", page="PAGE")
@@ -112,7 +112,7 @@ class Mine:
 """
 
 
-def test_late_import_by_computed_name_is_warned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_late_import_by_computed_name_gives_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, mine=CHOOSES, chosen="PAGE = 'one'\n")
     assert guessed(tmp_path, page="chosen") == ("one", 1)
     assert "'chosen' was imported by a computed name, and no store key holds its code" in capsys.readouterr().err
@@ -156,7 +156,7 @@ class Policy:
 
 
 def test_metrics_and_policies_follow_their_code(tmp_path: Path) -> None:
-    """Values of edited code are computed anew, and not compared with those before."""
+    """Values of edited code are recomputed and not compared with earlier values."""
     keys = {
         "translator": {"name": "command", "command": ["cat"], "policy": {"name": "mine.py:Policy"}},
         "metrics": ["mine.py:Mine"],
@@ -199,7 +199,7 @@ class Mine:
 
 
 @pytest.mark.parametrize(("before", "during"), [("edited()", "pass"), ("'x'", "edited()")])
-def test_edit_during_the_work_is_refused(tmp_path: Path, before: str, during: str) -> None:
+def test_edit_during_the_run_is_refused(tmp_path: Path, before: str, during: str) -> None:
     code = EDITS.replace("BEFORE", before).replace("DURING", during)
     write(tmp_path, mine=code, edited_helper="PAGE = 'old'\n")
     refused(DataError, r"edited_helper.py was edited while it was at work", guessed, tmp_path)

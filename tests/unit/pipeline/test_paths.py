@@ -1,4 +1,4 @@
-"""Relative paths in a config are sought beside it, then in the current folder."""
+"""Relative paths in a config are searched beside the config, then in the current folder."""
 
 from pathlib import Path
 
@@ -29,14 +29,14 @@ PARTS = {  # config -> keys that name files, as `translator.file`
 
 
 def value_of(config, key):
-    """The plain text of a key's value."""
+    """Return the value of a key in plain text."""
     for name in key.split("."):
         config = getattr(getattr(config, "options", config), name)
     return str(config)
 
 
 @pytest.mark.parametrize("text", PARTS, ids=lambda text: f"{PARTS[text]}-{text[9:20]}")
-def test_a_path_beside_the_config_is_found(tmp_path, monkeypatch, text):
+def test_path_beside_the_config_is_found(tmp_path, monkeypatch, text):
     home = tmp_path / "home"
     (home / "in" / "model").mkdir(parents=True)
     for name in ("q.jsonl", "in/q.jsonl", "in/curve.json"):
@@ -47,7 +47,7 @@ def test_a_path_beside_the_config_is_found(tmp_path, monkeypatch, text):
     assert "home/" in value_of(load_run(Path("home/c.yaml")), PARTS[text]).replace("./", "")
 
 
-def test_a_path_of_the_current_folder_is_found_second(tmp_path, monkeypatch):
+def test_path_in_the_current_folder_is_found_second(tmp_path, monkeypatch):
     for folder in ("", "home/"):
         (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / folder / "both.txt").write_text("")
@@ -59,7 +59,7 @@ def test_a_path_of_the_current_folder_is_found_second(tmp_path, monkeypatch):
     assert beside("both.txt", None) == "both.txt"
 
 
-def test_a_bundled_name_is_no_path(tmp_path, monkeypatch):
+def test_bundled_name_is_not_a_path(tmp_path, monkeypatch):
     """`./bm25` is the path of a folder with that name."""
     for name in ("bm25", "mini-es", "reference"):
         (tmp_path / name).mkdir()
@@ -77,7 +77,7 @@ def test_a_bundled_name_is_no_path(tmp_path, monkeypatch):
         ("{name: waitk, model: no/model, k: 1}", ConfigError),
     ],
 )
-def test_a_missing_file_says_where_it_was_sought(tmp_path, translator, error):
+def test_missing_file_error_lists_searched_places(tmp_path, translator, error):
     from sqa.core.registry import TRANSLATORS
 
     (tmp_path / "c.yaml").write_text(f"dataset: mini-es\ntranslator: {translator}")

@@ -1,4 +1,6 @@
-"""The stages: what a translator pulls is its delay, blocks are made once, bad output is refused."""
+"""The pipeline stages: a translator's pulls define its delay, blocks are computed once, invalid output is
+refused.
+"""
 
 import json
 
@@ -29,11 +31,11 @@ Q = question()
 
 
 def ignore(_):
-    """No progress."""
+    """Ignore progress reports."""
 
 
 class Revising:
-    """Shows the last source word only."""
+    """A translator that shows only the last source word."""
 
     def translate(self, source):
         yield next(source)
@@ -42,7 +44,7 @@ class Revising:
         yield Write("", erase=1)
 
 
-def test_streaming_records_the_words_pulled_and_what_is_retracted():
+def test_streaming_records_pulled_and_retracted_words():
     assert [(e.sentence, e.token, e.g, e.ended) for e in stream(EchoTranslator(EchoConfig(k=2)), Q)] == [
         (0, "uno", 2, False),
         (0, "dos", 2, True),
@@ -58,7 +60,7 @@ def test_streaming_records_the_words_pulled_and_what_is_retracted():
 
 
 class Batched:
-    """A translator with the fast path only, giving what it is told."""
+    """A translator with only the batched path, which returns given emissions."""
 
     def __init__(self, answers):
         self.answers = answers
@@ -67,14 +69,14 @@ class Batched:
         return self.answers
 
 
-def test_the_batched_path_is_taken_and_checked():
+def test_batched_path_is_used_and_checked():
     assert emissions_rows(engine.translate(Batched([list(echo(Q))]), [Q], ignore)) == {Q.id: echo(Q)}
     for answers, says in (([], "answered 0 of 1 questions"), ([[Emission(0, "a", 9, False)]], "q step 0: g must be")):
         refused(TraceError, says, engine.translate, Batched(answers), [Q], ignore)
 
 
 class Counting(KeywordGuesser):
-    """Has the incremental path; remembers which path was taken."""
+    """A guesser with the incremental path that records which path was used."""
 
     calls = ()
 
@@ -87,7 +89,7 @@ class Counting(KeywordGuesser):
         return super().guess([" ".join(words[: i + 1]) for i in range(len(words))], n)
 
 
-def test_append_only_text_takes_the_incremental_path_and_revised_text_does_not():
+def test_only_append_only_text_uses_incremental_guesses():
     guesser = Counting(GuesserConfig(pages=("Tres",)))
     revised = (Emission(1, "tres", 1, False), Emission(1, "dos", 2, False, erase=1))
     for emissions, counts in ((echo(Q), [0, 0, 1, 1, 1]), (revised, [1, 0]), ((), [])):
@@ -96,7 +98,7 @@ def test_append_only_text_takes_the_incremental_path_and_revised_text_does_not()
     assert guesser.calls == ("guess_prefixes", "guess")
 
 
-def test_only_an_oracle_is_told_the_answer():
+def test_only_an_oracle_receives_the_answer():
     history = {Q.id: ((), (Guess("Spain", 0.1),))}
     table = engine.buzz(OracleBuzzer(BuzzerConfig()), [Q], history, ignore)
     assert buzzes_rows(table) == {Q.id: (Buzz(1.0, False), Buzz(1.0, True))}
@@ -115,7 +117,7 @@ class Refusing:
     ("emissions", "questions", "sentences"),
     [(echo(Q)[:2], 0, 1), ((Emission(0, "a", 1, False), Emission(0, "", 2, False, erase=1)), 1, 2)],
 )
-def test_a_refusal_is_kept_as_such_and_empty_output_is_counted(emissions, questions, sentences):
+def test_refusals_are_kept_and_empty_output_counted(emissions, questions, sentences):
     scores = scores_rows(engine.score([Refusing()], [QuestionTrace(Q, emissions)], ignore))[Q.id]
     assert (scores["refusing"].stats, scores["refusing"].refusal) == (None, "not here")
     assert scores["empty-questions"].stats == (questions, 1) and scores["empty-sentences"].stats == (sentences, 2)
@@ -132,7 +134,7 @@ def test_more_questions_than_a_block_holds(tmp_path, monkeypatch):
         np.testing.assert_array_equal(parts.stats[name], values)
     Store(tmp_path / "b").block(parts.stages["guess"], 1).unlink()
     again = run(small_config(tmp_path), Store(tmp_path / "b"), progress=False)
-    assert again.made == dict.fromkeys(engine.STAGES, 0) | {"guess": 1} and not again.seconds  # of a part of it
+    assert again.made == dict.fromkeys(engine.STAGES, 0) | {"guess": 1} and not again.seconds  # part of a block
 
 
 CHECKS = """
@@ -147,20 +149,20 @@ class Mine:
 """
 
 
-def test_a_guesser_sees_all_missing_texts_first(tmp_path):
+def test_guesser_sees_all_missing_texts_first(tmp_path):
     (tmp_path / "mine.py").write_text(CHECKS, encoding="utf-8")
     says = r"it was shown \[10, 10\] texts"
     refused(DataError, says, played, tmp_path, guesser="mine.py:Mine")
 
 
 @pytest.mark.parametrize(("part", "stage"), [("guesser", "guess"), ("buzzer", "buzz")])
-def test_a_stage_that_the_config_lacks(tmp_path, part, stage):
+def test_missing_stage_in_the_config(tmp_path, part, stage):
     config = small_config(tmp_path, **{"buzzer": None, part: None})
     with pytest.raises(ConfigError, match=f"t: names no {part} to run"):
         run(config, Store(tmp_path / "runs"), until=stage, progress=False)
 
 
-def test_answers_by_aliases_stand_beside_the_strict_ones(tmp_path):
+def test_alias_answers_stand_beside_the_strict_ones(tmp_path):
     rows = (("Spain (country)", "la respuesta es spain"), ("France", "la respuesta es france"), ("Rome", "nada"))
     record = {"language": "es", "reference": ["x"]}
     lines = [json.dumps(record | {"id": page, "source": [text], "page": page}) + "\n" for page, text in rows]
@@ -175,7 +177,7 @@ def test_answers_by_aliases_stand_beside_the_strict_ones(tmp_path):
     assert both.stats["ew@aliases"][1, 0] == both.stats["ew"][1, 0] > 0
 
 
-def test_without_a_guesser_only_what_needs_none_is_scored(tmp_path):
+def test_without_a_guesser_other_metrics_are_computed(tmp_path):
     without = {"guesser": None, "buzzer": None, "answers": {"matching": "aliases"}, "metrics": ["accuracy", "al"]}
     result = small_run(tmp_path, **without)
     assert set(result.refusals) == {"accuracy", "accuracy@aliases"} and "al" in result.stats

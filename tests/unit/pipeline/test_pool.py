@@ -1,4 +1,4 @@
-"""Worker processes: results of any number of them, deaths, errors, memory, and their end with the parent."""
+"""Worker processes: equal results for any number, crashes, errors, memory, and their end with the parent."""
 
 import heapq
 import os
@@ -29,7 +29,7 @@ def square(number: int) -> int:
 
 
 def die_once(number: int, mark: Path) -> int:
-    """Kill this worker, unless the mark says that one was killed already."""
+    """Kill this worker, unless the mark shows that a worker was already killed."""
     if number == 1 and not mark.exists():
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -50,7 +50,7 @@ def calls(function, numbers=range(4)):
 
 
 def chain(done):
-    """A call whose value decides the calls that follow."""
+    """Return a call whose value decides the calls that follow."""
     return [Call(square, (3,), then=lambda value: [Call(square, (value + i,), i) for i in range(3) if i not in done])]
 
 
@@ -63,7 +63,7 @@ def test_pool_gives_the_results_of_one_process(workers):
 
 def test_dead_worker_is_replaced(tmp_path, capsys):
     wanted = calls(partial(die_once, mark=tmp_path / "dead"))
-    assert sorted(in_pool(2, 4, wanted)) == [(0, 0), (1, 1), (2, 4), (3, 9)]  # none of them twice
+    assert sorted(in_pool(2, 4, wanted)) == [(0, 0), (1, 1), (2, 4), (3, 9)]  # no result occurs twice
     assert capsys.readouterr().err.count("a worker died") == 1
 
 
@@ -88,7 +88,7 @@ def test_workers_fit_the_memory(tmp_path):
 
 
 def made_with(workers, folder):
-    """The files of two runs that are made together and of a third one, by name; times are left out."""
+    """Return the files, without times, of two runs made together and of a third run."""
     translators = [{"name": "doubles:build_dying", "k": k} for k in (1, 2, 3)]
     one, two, three = (small_config(folder, 9, name=f"k{t['k']}", translator=t) for t in translators)
     runs = folder / str(workers)
@@ -103,14 +103,14 @@ def made_with(workers, folder):
 
 @pytest.fixture
 def pooled(tmp_path, monkeypatch):
-    """Worker processes even for few questions."""
+    """Use worker processes even for few questions."""
     for module in (spread, engine):
         monkeypatch.setattr(module, "FEW", 0)
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.usefixtures("pooled")
-def test_any_workers_make_the_same_bytes(tmp_path):
+def test_any_number_of_workers_writes_equal_bytes(tmp_path):
     alone, *others = [made_with(workers, tmp_path) for workers in (1, 2, 3, 8)]
     assert others == [alone] * 3 and len(alone) > 20
 
@@ -144,13 +144,13 @@ def say_and_sleep(number):
     print(os.getpid(), flush=True)
     time.sleep(100)
 """
-PACES = (0.8, 1.4, 1.4, 1.3, 1.5, 1.7, 2.2, 2.6)  # recorded ms of one source word, by translator and k, two runs each
+PACES = (0.8, 1.4, 1.4, 1.3, 1.5, 1.7, 2.2, 2.6)  # recorded ms per source word, by translator and k, two runs each
 BLOCKS = ((5600, 5700, 1700), (3600,) * 7 + (3400,))  # words of XQB Spanish and Polish
 PLAN, END = 0.4, 0.2  # recorded seconds of a group's plan and of a run's end
 
 
 def recorded_calls(copies):
-    """The calls of an ablation, as often as wanted, which sleep; and the seconds of each."""
+    """Return `copies` copies of an ablation's calls, which sleep, and the seconds of each."""
     seconds, planning, ends = [], [], count()
 
     def call(value, **more):
@@ -170,7 +170,7 @@ def recorded_calls(copies):
 
 
 class Clock(Pools):
-    """Workers whose calls take their seconds on a clock that nobody waits for."""
+    """Workers whose calls take their seconds on a simulated clock."""
 
     now, running, order = 0.0, [], count()
 
@@ -187,7 +187,7 @@ class Clock(Pools):
 
 
 @pytest.mark.parametrize("workers", [4, 16, 64])
-def test_schedule_takes_nine_tenths_of_the_ideal(workers, monkeypatch):
+def test_schedule_reaches_90_percent_of_the_ideal(workers, monkeypatch):
     monkeypatch.setattr(pool, "Pools", Clock)
     monkeypatch.setattr(pool, "wait", Clock.wait)
     monkeypatch.setattr(Clock, "now", 0.0)

@@ -1,4 +1,4 @@
-"""A run's folder: the same bytes each time, read back whole, compared only with its like."""
+"""A run's folder: reproducible bytes, a lossless round trip, and comparison only with compatible runs."""
 
 import json
 import math
@@ -29,14 +29,14 @@ def values(stats):
     return {name: rows.tolist() for name, rows in stats.items()}
 
 
-def test_saving_twice_gives_the_same_bytes_and_it_reads_back(tmp_path):
-    """Taken to another process (`pack`) too."""
+def test_saved_run_has_stable_bytes_and_round_trips(tmp_path):
+    """This includes a transfer to another process (`pack`)."""
     done = result(tmp_path)
     folder = saving.save(done, tmp_path / "runs")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert set(before) == {"report.tsv", "config.yaml", "run.json", "stats.npz", "times.json"}
     saving.save(result(tmp_path), tmp_path / "runs")
-    saving.unpack(saving.pack(result(tmp_path)), folder)  # the times of the same stages stay
+    saving.unpack(saving.pack(result(tmp_path)), folder)  # the times of equal stages are kept
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     saving.unpack(saving.pack(done), tmp_path / "there")
     assert {path.name: path.read_bytes() for path in (tmp_path / "there").iterdir()} == before
@@ -49,7 +49,7 @@ def test_saving_twice_gives_the_same_bytes_and_it_reads_back(tmp_path):
     refused(ConfigError, r"finished run \(no stats.npz\)", runs.read, folder)
 
 
-def test_a_run_says_which_commit_of_a_hub_model_it_had(tmp_path, monkeypatch):
+def test_run_records_the_commit_of_a_hub_model(tmp_path, monkeypatch):
     monkeypatch.setattr("sqa.files.hub.commit_of", lambda name, revision: f"{name} at {revision}")
     done = result(tmp_path)
     assert "models" not in json.loads((saving.save(done, tmp_path / "runs") / "run.json").read_text())
@@ -59,7 +59,7 @@ def test_a_run_says_which_commit_of_a_hub_model_it_had(tmp_path, monkeypatch):
     assert models == {"some/model": "some/model at v1"}
 
 
-def test_comparing_gives_paired_differences(tmp_path):
+def test_comparison_gives_paired_differences(tmp_path):
     a, b = (saved(tmp_path, name, k=k) for name, k in (("a", 1), ("b", 3)))
     rows, notes = paired.compare(a, b)
     by_name = {row.metric: row for row in rows}
@@ -69,7 +69,7 @@ def test_comparing_gives_paired_differences(tmp_path):
     assert all(math.isfinite(x) for row in rows for x in (row.low, row.high, row.p_bootstrap, row.p_randomization))
 
 
-def test_what_cannot_be_compared_is_left_out_and_said_so(tmp_path):
+def test_incomparable_values_are_left_out_with_a_note(tmp_path):
     a, b = saved(tmp_path, "a"), saved(tmp_path, "b", metrics=["ew", "dal"])
     rows, notes = paired.compare(a, b)
     assert [row.metric for row in rows] == ["ew"]
@@ -81,7 +81,7 @@ def test_what_cannot_be_compared_is_left_out_and_said_so(tmp_path):
     refused(ConfigError, "not on the same questions", paired.compare, a, saved(tmp_path, "c", n=5))
 
 
-def test_what_is_no_run_folder(tmp_path):
+def test_other_folders_are_refused(tmp_path):
     refused(ConfigError, r"is not the folder of a finished run \(no config.yaml\)", runs.read, tmp_path)
     folder = saving.save(result(tmp_path), tmp_path / "runs")
     summary = json.loads((folder / "run.json").read_text())

@@ -1,4 +1,6 @@
-"""`sqa config schema` and `sqa config keys`: every bundled run fits, a wrong key nowhere; what a part takes."""
+"""`sqa config schema` and `sqa config keys`: bundled runs are valid, wrong keys are not, and every key is
+described.
+"""
 
 import functools
 from pathlib import Path
@@ -19,7 +21,7 @@ RUN: dict[str, Any] = {"dataset": {"name": "mini-es"}, "translator": {"name": "w
 
 
 def bundled_runs() -> dict[str, dict[str, Any]]:
-    """Every bundled run by its place."""
+    """Map every bundled run's place to the run."""
     runs = {}
     for path in sorted([*CONFIGS.glob("*.yaml"), *(ROOT / "docs" / "example").glob("*.yaml")]):
         entries = yaml_reader.mapping_in(path.read_bytes(), str(path)).get("entries")
@@ -30,13 +32,13 @@ def bundled_runs() -> dict[str, dict[str, Any]]:
     return runs
 
 
-def test_every_bundled_run_fits_and_a_wrong_key_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yaml_reader, "mapping_in", functools.cache(yaml_reader.mapping_in))  # a file is parsed once
+def test_bundled_runs_fit_and_wrong_keys_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_reader, "mapping_in", functools.cache(yaml_reader.mapping_in))  # parse each file once
     runs = bundled_runs()
     assert len(runs) > 20 and [name for name in runs if not VALIDATOR.is_valid(runs[name])] == []
     for name, mapping in runs.items():
         mappings = [key for key in ("dataset", "translator", "guesser", "buzzer") if isinstance(mapping.get(key), dict)]
-        parts = [key for key in mappings if ":" not in mapping[key]["name"]]  # of one's own, any keys may be
+        parts = [key for key in mappings if ":" not in mapping[key]["name"]]  # user parts may have any keys
         for wrong in ({**mapping, "limitt": 3}, *({**mapping, key: {**mapping[key], "modell": "x"}} for key in parts)):
             assert not VALIDATOR.is_valid(wrong), (name, wrong)
 
@@ -65,7 +67,7 @@ DOES_NOT = [
 
 
 @pytest.mark.parametrize(("change", "fits"), [(c, True) for c in FITS] + [(c, False) for c in DOES_NOT])
-def test_what_the_loader_takes_fits_and_nothing_else(change: dict[str, Any], fits: bool) -> None:
+def test_schema_accepts_what_the_loader_accepts(change: dict[str, Any], fits: bool) -> None:
     assert VALIDATOR.is_valid({**RUN, **change}) == fits
     if not fits:
         with pytest.raises(ConfigError):

@@ -1,4 +1,4 @@
-"""KEY=VALUE words beside the config of a study."""
+"""KEY=VALUE arguments after the config of a study."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ class Study:
     limit: int | None = None
 
 
-def test_words_replace_keys_of_a_study(tmp_path: Path) -> None:
+def test_arguments_replace_keys_of_a_study(tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
     path.write_text("name: study\nk: [1, 2]\n", encoding="utf-8")
     assert load_study(path, Study, ()) == Study("study", (1, 2))

@@ -1,4 +1,4 @@
-"""The matrix of many runs, against results worked out here one by one: every swap counted, Holm step by step."""
+"""The matrix of many runs, compared with exact results: every swap enumerated, Holm step by step."""
 
 from itertools import combinations, product
 
@@ -15,7 +15,9 @@ NAMES = ("a", "b_2", "c")
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> list[runs.RunFolder]:
-    """Three runs on eight questions: copying 0, 2 and 3 words behind, the last one deaf to one of two answers."""
+    """Return three runs on eight questions with lags of 0, 2 and 3 words; the last never guesses one of two
+    answers.
+    """
     folder = tmp_path_factory.mktemp("runs")
     saved = []
     for name, k, pages in zip(NAMES, (1, 3, 4), (("France", "Spain"),) * 2 + (("France",),), strict=True):
@@ -34,7 +36,7 @@ def compared(opened: list[runs.RunFolder]) -> list[comparison.Pair]:
 
 
 def exact(a: np.ndarray, b: np.ndarray) -> float:
-    """Two-sided p of the difference of two ratios of sums, over all 2^n ways in which questions change places."""
+    """Return the two-sided p of the difference of two ratios of sums, over all 2^n swaps of questions."""
     observed = abs(a.sum(0)[0] / a.sum(0)[1] - b.sum(0)[0] / b.sum(0)[1])
     as_large = 0
     for swaps in product((False, True), repeat=len(a)):
@@ -56,14 +58,14 @@ def test_matrix_equals_exact_tests(opened, compared):
         for pair in of_metric:
             x, y = stats[pair.a][metric].sum(0), stats[pair.b][metric].sum(0)
             assert pair.row.diff == pytest.approx(x[0] / x[1] - y[0] / y[1])
-        # Holm: the smallest of three p-values times 3, the next times 2, the last times 1, never falling
+        # Holm: the smallest of three p-values times 3, the next times 2, the last times 1, made monotone
         first, second, third = sorted(of_metric, key=lambda pair: pair.row.p_randomization)
         least = min(1.0, 3 * first.row.p_randomization)
         middle = max(least, min(1.0, 2 * second.row.p_randomization))
         adjusted = [least, middle, max(middle, third.row.p_randomization)]
         assert [pair.p_holm for pair in (first, second, third)] == pytest.approx(adjusted)
     assert all(pair.p_holm < 0.05 for pair in compared[:3])  # every question waits longer
-    assert compared[3].row.p_randomization == compared[3].p_holm == 1.0  # the same answers
+    assert compared[3].row.p_randomization == compared[3].p_holm == 1.0  # equal answers
 
 
 def test_latex_matrix_is_row_minus_column(opened, compared, tmp_path):

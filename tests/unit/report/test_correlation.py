@@ -1,4 +1,4 @@
-"""Kendall's tau over systems: scipy's values, joint resamples, what is refused, and how long it takes."""
+"""Kendall's tau over systems: scipy's values, joint resamples, refusals and running time."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,25 +18,25 @@ from sqa.report.correlation import correlate, correlate_runs, table
 
 
 class Mean(significance.Mean):
-    """Mean of a value over questions."""
+    """The mean of a value over questions."""
 
     higher_is_better = True
 
 
 class Lag(significance.Mean):
-    """The same, less is better."""
+    """A mean for which less is better."""
 
     higher_is_better = False
 
 
 def systems(seed: int, count: int, n: int, names: str) -> dict[str, dict[str, np.ndarray]]:
-    """Systems with a few distinct values, so that there are ties."""
+    """Return systems with a few distinct values, so that there are ties."""
     rng = np.random.default_rng(seed)
     return {f"s{i}": {name: means(rng.integers(0, 2, n).astype(float)) for name in names} for i in range(count)}
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_tau_is_scipys_tau_b(seed):
+def test_tau_equals_scipys_tau_b(seed):
     stats = systems(seed, 7, 3, "abc")
     metrics = [Mean("a"), Lag("b"), Mean("c")]
     pairs = [("a", "b"), ("b", "c"), ("a", "c")]
@@ -48,7 +48,7 @@ def test_tau_is_scipys_tau_b(seed):
 
 
 def test_all_metrics_are_resampled_together():
-    """The interval is what one gets by drawing questions and ranking all systems again, draw by draw."""
+    """The interval equals drawing questions and ranking all systems again for each draw."""
     stats = systems(1, 3, 6, "ab")
     metrics = [Mean("a"), Mean("b")]
     [row] = correlate(stats, metrics, [("a", "b")], 300, seed=3)
@@ -67,7 +67,7 @@ def test_all_metrics_are_resampled_together():
     assert row.spa == pytest.approx(1 - np.mean(gaps)) and table([row]).rows[0][-1] == row.spa
 
 
-def test_what_has_no_tau_says_why():
+def test_undefined_tau_has_a_reason():
     by_system = systems(2, 3, 6, "ab")
     for stats in by_system.values():
         stats["tied"] = means(np.ones(6))
@@ -95,7 +95,7 @@ def saved(name: str, seed: int, names: tuple[str, ...] = ("ew", "accuracy", "mrr
     return RunFolder(Path(name), config, "d", signatures, stats, tuple(f"q{i}" for i in range(n)))
 
 
-def test_runs():
+def test_correlation_of_runs():
     runs = [saved(f"r{i}", i) for i in range(4)]
     rows, notes = correlate_runs(runs, n_resamples=100)
     assert [(row.a, row.b) for row in rows] == [("ew", "accuracy"), ("ew", "mrr"), ("accuracy", "mrr")] and not notes
@@ -108,7 +108,7 @@ def test_runs():
     assert [(row.a, row.b) for row in rows] == [("mrr", "ew"), ("mrr", "accuracy")]
 
 
-def test_runs_that_cannot_be_compared():
+def test_incomparable_runs_are_refused():
     runs = [saved(f"r{i}", i) for i in range(3)]
     refused(ConfigError, "at least 3 runs, got 2", correlate_runs, runs[:2])
     refused(ConfigError, "r1: the same run is named twice", correlate_runs, [*runs, runs[1]])

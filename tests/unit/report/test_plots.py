@@ -1,4 +1,4 @@
-"""Lines over k, over a lag or over a share read: the points in their order, the same colours in every panel."""
+"""Line plots over k, lag or source share: points in order and equal colours in every panel."""
 
 import subprocess
 import sys
@@ -44,7 +44,7 @@ matplotlib.interactive(True)
 
 
 def test_plot_leaves_jupyter_interactive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jupyter's backend turns interactive mode on while it loads; later cells show their figures only with it."""
+    """Jupyter's backend turns interactive mode on while it loads; later cells need it to show their figures."""
     (tmp_path / "like_jupyter.py").write_text(JUPYTER, encoding="utf-8")
     monkeypatch.setenv("MPLBACKEND", "module://like_jupyter")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")

@@ -1,4 +1,4 @@
-"""The report of finished runs: its numbers are theirs, its gaps are said, and nothing of a run becomes markup."""
+"""The report of finished runs: correct numbers, explained gaps, and escaped text."""
 
 import hashlib
 import html
@@ -32,14 +32,14 @@ METRICS = {"metrics": ["ew", "oracle-ew", "accuracy", "bleu", "al", "dal"]}
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Three runs that differ in k."""
+    """Return three runs that differ in k."""
     folder = tmp_path_factory.mktemp("sweep")
     return [make(folder, f"wait{k}", k=k, **METRICS) for k in (1, 3, 6)]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def keep() -> Iterator[Keep]:
-    """Figures are compared with what was recorded, and texts by `keep`."""
+    """Yield a function that compares texts with their records; figures are compared automatically."""
     with recorded(Path(__file__)) as keep:
         yield keep
 
@@ -59,7 +59,7 @@ def test_texts_and_tables_equal_the_records(report: Path, keep: Keep) -> None:
 
 
 def section(text: str, heading: str) -> str:
-    """The part of a Markdown text under a heading, up to the next of its level or above."""
+    """Return the part of a Markdown text under a heading, up to the next heading of its level or above."""
     level = len(heading) - len(heading.lstrip("#"))
     _, heading_line, below = text.partition(f"{heading}\n")
     assert heading_line, heading
@@ -67,14 +67,14 @@ def section(text: str, heading: str) -> str:
 
 
 def cells(text: str) -> list[list[str]]:
-    """The rows of the first Markdown table in a text, header first."""
+    """Return the rows of the first Markdown table in a text, header first."""
     lines = [line for line in text.splitlines() if line.startswith("|")]
     rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
     return [rows[0], *rows[2:]]
 
 
 class Elements(HTMLParser):
-    """Every element of a page with its attributes, and its text."""
+    """A parser that collects a page's elements with their attributes, and its text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ def test_report_names_runs_and_origins(report: Path, sweep: list[Path]) -> None:
 def test_missing_values_have_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     quality = [{"comet": {"model": "nowhere/such-a-model"}}]
     run = make(tmp_path, "nobody", guesser=None, buzzer=None, metrics=["ew", "bleu", "al"], quality=quality)
-    (run / saving.TIMES).write_text("{}")  # as where all stages were in the store already
+    (run / saving.TIMES).write_text("{}")  # as if all stages were stored already
     main([run], tmp_path / "report")
     text = (tmp_path / "report" / "report.md").read_text()
     gaps = section(text, "## Not computed, and why")
@@ -183,7 +183,7 @@ def test_page_has_no_script_and_no_request(report: Path) -> None:
     assert policy is not None and policy.startswith("default-src 'none'; img-src data:; style-src 'sha256-")
 
 
-def test_texts_of_runs_never_become_markup(tmp_path: Path) -> None:
+def test_texts_of_runs_are_escaped(tmp_path: Path) -> None:
     name = "_a|b`<img src=x onerror=alert(1)> $x$ **c** &amp; [d](e)"
     run = make(tmp_path, name, **METRICS)
     second = make(tmp_path, f"{name}2", k=2, **METRICS)
@@ -234,10 +234,10 @@ def test_wrong_folders_are_refused(sweep: list[Path], tmp_path: Path) -> None:
         ("HEADER\new\tnan\tn/a\tn/a\t3\t0-1\tew\n", r"report\.tsv: damaged .*no finite number"),
     ],
 )
-def test_a_damaged_run(tmp_path: Path, broken: str | None, message: str) -> None:
+def test_damaged_run_is_refused(tmp_path: Path, broken: str | None, message: str) -> None:
     path = make(tmp_path, "broken") / saving.REPORT
     summary = json.loads((path.parent / saving.SUMMARY).read_text())
-    del summary["files"]  # as an earlier version wrote it
+    del summary["files"]  # the format of an earlier version
     (path.parent / saving.SUMMARY).write_text(json.dumps(summary))
     if broken is None:
         path.unlink()
@@ -261,7 +261,7 @@ def test_damaged_manifest_is_a_gap(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------------ names
 
 
-def test_a_changed_part_is_given_whole(sweep: list[Path], tmp_path: Path) -> None:
+def test_changed_part_is_shown_in_full(sweep: list[Path], tmp_path: Path) -> None:
     first = runs.read(sweep[0]).config
     changed = runs.read(make(tmp_path, "x", translator={"name": "fixed", "text": "reference"}, buzzer=None)).config
     differences = dict(changes(first, changed))

@@ -1,4 +1,4 @@
-"""The store of a folder of runs: who uses what, what nobody uses, and why a stage was made again."""
+"""The store of a folder of runs: used and unused stages, and the reason why a stage was computed again."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ from sqa.report import store_explain as stored
 
 
 def toy(runs: Path, name: str = "bm25", **options: object) -> dict[str, object]:
-    """A guesser of two pages: how many a bundled one names is nothing to its keys."""
+    """Return the config of a guesser of two pages; the number of pages does not affect its keys."""
     model = runs / "toy"
     if not model.exists():
         counting.fit(LESSONS, 1).save(model)
@@ -39,7 +39,7 @@ def parts(folder: Path) -> dict[str, set[str]]:
     return by_stage
 
 
-def test_holdings_name_their_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stored_stages_name_their_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make(tmp_path, "a")
     make(tmp_path, "b", metrics=["ew", "accuracy"])
     held = {(stage.stage, stage.runs) for stage in stored.holdings(tmp_path)}
@@ -57,7 +57,7 @@ def test_prune_removes_unused_stages(tmp_path: Path) -> None:
     shutil.rmtree(make(tmp_path, "b", toy(tmp_path, "tfidf"), dataset={"name": "mini-es", "limit": 1}))
     assert sorted(stage.stage for stage in stored.prune(tmp_path)) == sorted(["questions", *STAGES])
     assert not list(stored.prune(tmp_path)) and {stage.runs for stage in stored.holdings(tmp_path)} == {("a",)}
-    folders.read(tmp_path / "a").open()  # still has all it needs
+    folders.read(tmp_path / "a").open()  # the run still has all that it needs
 
 
 def test_changed_key_has_both_values(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_changed_data_weights_and_code_differ(tmp_path: Path, monkeypatch: pytes
     file.write_text(json.dumps(json.loads(file.read_text()), indent=2))
     assert parts(make(tmp_path, "a", guesser))["guess"] == {"weights of guesser.model"}
     monkeypatch.setattr(counting, "VERSION", 6, raising=False)
-    monkeypatch.setattr(bm25, "counting", counting, raising=False)  # as if it imported it
+    monkeypatch.setattr(bm25, "counting", counting, raising=False)  # simulates an import
     monkeypatch.setattr(bm25.Bm25Guesser, "fingerprint", lambda self: "edited")
     assert parts(make(tmp_path, "a", guesser))["guess"] == {"its code"}
     monkeypatch.setattr(bm25.Bm25Guesser, "fingerprint", lambda self: "edited again")

@@ -1,4 +1,4 @@
-"""The viewer's page: its data, what it refuses, and that no text of the data can become part of its code."""
+"""The viewer's page: its data, its refusals, and escaping of all texts."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def data_in(page: str) -> dict:
 
 
 @pytest.mark.usefixtures("aligned")
-def test_the_data_are_those_of_the_traces(tmp_path: Path) -> None:
+def test_page_data_equal_the_traces(tmp_path: Path) -> None:
     run = open_run(make(tmp_path, "wait2", k=2))
     data = page_data([run], [0, 2], ViewConfig())
     assert [question["id"] for question in data["questions"]] == ["q0", "q2"]
@@ -48,7 +48,7 @@ def test_the_data_are_those_of_the_traces(tmp_path: Path) -> None:
     assert first["z"] == 3
     assert (first["o"], shown["threshold"]) == ([], 0.5)
     assert [data["pages"][i] for i in first["g"][-1][::2]] == ["France", "Spain"]
-    assert first["g"][-1][1::2] == [9, 4]  # scores, whole ones without a point
+    assert first["g"][-1][1::2] == [9, 4]  # scores; integers without a decimal point
     assert first["b"][-1] == 9
     drop = first["f"][0]
     assert (drop["kind"], drop["words"], drop["before"], drop["after"]) == ("drop", "France", 1, 2)
@@ -62,12 +62,12 @@ def test_the_data_are_those_of_the_traces(tmp_path: Path) -> None:
     ("buzzer", "expected"),
     [
         ({"name": "doubles:build_buzzer", "threshold": 4.5}, 4.5),
-        ({"name": "threshold"}, 0.17),  # not in the config: the buzzer's own
+        ({"name": "threshold"}, 0.17),  # the buzzer's default
         ({"name": "doubles:build_oracle"}, None),  # buzzes at some scores of 1.0 and not at others
         (None, None),
     ],
 )
-def test_threshold_explains_every_buzz_or_is_none(tmp_path: Path, buzzer: object, expected: float | None) -> None:
+def test_threshold_explains_every_buzz_or_is_null(tmp_path: Path, buzzer: object, expected: float | None) -> None:
     [shown] = page_data([open_run(make(tmp_path, "one", buzzer=buzzer))], [0], ViewConfig())["runs"]
     assert shown["threshold"] == expected
 
@@ -84,7 +84,7 @@ def test_retractions_and_silent_questions_are_kept(tmp_path: Path) -> None:
     assert {"no guesser ran", "no buzzer ran"} <= set(data["runs"][0]["notes"])
 
 
-def test_no_text_of_the_data_can_end_the_script(tmp_path: Path) -> None:
+def test_no_text_can_end_the_script(tmp_path: Path) -> None:
     assert as_script({"a": "</script><!--&\u2028\u2029"}) == (r'{"a":"\u003c/script\u003e\u003c!--\u0026\u2028\u2029"}')
     refused(ValueError, "not JSON compliant", as_script, {"a": float("nan")})
     data = page_data([open_run(make(tmp_path, "one"))], [0, 1, 2], ViewConfig())
@@ -92,10 +92,10 @@ def test_no_text_of_the_data_can_end_the_script(tmp_path: Path) -> None:
     assert EVIL not in page
     assert page.count("</script>") == 2
     assert data_in(page)["questions"][1]["answer"] == EVIL
-    assert data_in(render({"text": "{{policy}}"})) == {"text": "{{policy}}"}  # slots are filled once
+    assert data_in(render({"text": "{{policy}}"})) == {"text": "{{policy}}"}  # placeholders are filled once
 
 
-def test_the_page_asks_for_nothing_from_outside() -> None:
+def test_page_makes_no_external_request() -> None:
     page = render({})
     assert "default-src 'none'; script-src 'sha256-" in page
     assert not re.findall(r"(?:src|href)=.(?:https?:)?//", page)
@@ -111,7 +111,7 @@ def test_our_scripts_never_set_html() -> None:
             assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|fetch\(", script), path
 
 
-def test_without_an_aligner_the_page_says_so(tmp_path, monkeypatch, capsys):
+def test_missing_aligner_is_stated_on_the_page(tmp_path, monkeypatch, capsys):
     def missing(*_: object) -> None:
         raise ConfigError("no stemmer for the language")
 
@@ -125,7 +125,7 @@ def test_without_an_aligner_the_page_says_so(tmp_path, monkeypatch, capsys):
     [shown] = data_in((folder / "view.html").read_text(encoding="utf-8"))["runs"]
     assert shown["notes"] == [note]
     assert not shown["aligned"] and "u" not in shown["traces"][0]
-    # priors that were asked for are not passed over
+    # requested priors must exist
     refused(ConfigError, "stemmer", main, [folder], config=ViewConfig(priors=tmp_path))
 
 

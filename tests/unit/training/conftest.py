@@ -1,4 +1,4 @@
-"""What the tests of trainings share."""
+"""Fixtures for the tests of trainings."""
 
 from pathlib import Path
 
@@ -10,7 +10,9 @@ from tests.sweep_process import prepared, sentence_pairs
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A --runs folder with training data under the name "mini", and BLEU on the bundled questions."""
+    """Return a --runs folder with training data under the name "mini", and compute BLEU on the bundled
+    questions.
+    """
     monkeypatch.setattr(sqa.data.texts, "load_parallel", sentence_pairs)
     prepared(tmp_path)
     return tmp_path

@@ -1,4 +1,4 @@
-"""Cleaning parallel text: each step drops what it is for and nothing else, and counts it; aligning its words."""
+"""Cleaning parallel text: each step drops and counts only its own pairs; word alignment."""
 
 from itertools import repeat
 
@@ -24,18 +24,18 @@ BAD = {
 
 
 def mini(n: int | None = None) -> list[tuple[str, str]]:
-    """Sentence pairs of the bundled questions."""
+    """Return sentence pairs of the bundled questions."""
     questions = load_questions("mini-es", limit=n)
     return [(" ".join(x), y) for q in questions for x, y in zip(q.sentences, q.reference, strict=True)]
 
 
 @pytest.mark.parametrize("step", BAD)
-def test_each_useless_pair_falls_to_its_step(step):
+def test_each_useless_pair_is_dropped_by_its_step(step):
     assert refused_by(*BAD[step], CleanConfig()) == step
     assert refused_by(*GOOD[:2], CleanConfig()) is None
 
 
-def test_clean_counts_what_each_step_dropped():
+def test_clean_counts_the_dropped_pairs_per_step():
     held_out = ["Hola, mundo entero y verdadero."]
     overlap = ("Hola, mundo entero y verdadero!", "Hello, whole and true world!", "b")
     report = Report()
@@ -65,7 +65,7 @@ def test_duplicates_ignore_case_and_punctuation():
     assert next(clean(repeat(GOOD), [], CleanConfig(), Report())) == GOOD
 
 
-def test_swapped_untranslated_and_foreign_sides_are_told():
+def test_swapped_untranslated_and_foreign_pairs_are_found():
     pairs = mini()
     languages = Languages(pairs[::2])
     new = [pair for pair in pairs[1::2] if min(map(len, pair)) > 60]
@@ -76,9 +76,9 @@ def test_swapped_untranslated_and_foreign_sides_are_told():
     assert not languages.fit(czech, new[0][1]) and not languages.fit(new[0][0], czech)
 
 
-def test_the_step_of_languages():
+def test_language_step():
     languages = Languages(mini(10))
-    assert len(codes("Xqz wvk jj")) < MIN_LETTERS and languages.fit("Xqz wvk jj", "Xqz wvk jj")  # too short to say
+    assert len(codes("Xqz wvk jj")) < MIN_LETTERS and languages.fit("Xqz wvk jj", "Xqz wvk jj")  # too short to decide
     assert without_names("La reina Xochitl fundó Tlaxcala") == "reina fundó"
     refused(DataError, "learn a language", Languages, [("a", "b")])
     refused(ConfigError, r"clean\.language", next, clean([GOOD], [], CleanConfig(language=True), Report()))
@@ -89,13 +89,13 @@ def test_the_step_of_languages():
 
 
 def drawn(words: dict[str, str], n: int, length: int) -> list[tuple[str, str, str]]:
-    """Sentence pairs of so many words, each with its translation."""
+    """Return `n` sentence pairs of `length` words, each word with its translation."""
     rng = np.random.default_rng(0)
     chosen = [rng.choice(sorted(words), length) for _ in range(n)]
     return [(" ".join(x), " ".join(words[word] for word in x), "-") for x in chosen]
 
 
-def test_alignment_drops_pairs_that_are_no_translations():
+def test_alignment_drops_pairs_without_a_translation():
     pytest.importorskip("eflomal", reason="the extra 'train' is not installed")
     pairs = drawn({f"{i}palabra": f"{i}word" for i in "abcdefghijklmnop"}, 400, 6)
     wrong = [(pairs[i][0], pairs[i + 1][1], "-") for i in range(0, 20, 2)]

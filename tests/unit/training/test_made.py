@@ -1,4 +1,4 @@
-"""Made pairs: the sides, the cache that a killed making goes on from, and is refused; names in rough Polish."""
+"""Synthetic pairs: the translated side, the cache from which a killed run resumes, refusals, and Polish names."""
 
 import json
 import textwrap
@@ -28,19 +28,19 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
 
 
-def test_the_made_side_is_the_one_asked_for() -> None:
+def test_the_requested_side_is_translated() -> None:
     spoken = translated(ECHO, TEXTS)
     assert list(made_pairs(BACK, TEXTS)) == [(s, t, "round-trip") for s, t in zip(spoken, TEXTS, strict=True)]
     distilled = MadeConfig("distilled", "parallel", "target", ECHO, every=3)
     assert list(made_pairs(distilled, TEXTS)) == [(TEXTS[i], spoken[i], "distilled") for i in (0, 3, 6)]
 
 
-def test_texts_of_odd_length_are_left_out() -> None:
+def test_texts_of_extreme_length_are_left_out() -> None:
     config, texts = replace(BACK, shortest=3, longest=4), ["one two", "one two three", "a b c d", "a b c d e"]
     assert [pair[1] for pair in made_pairs(config, texts)] == texts[1:3]
 
 
-def test_a_killed_making_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_translation_resumes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(made, "BLOCK", 2)
     whole = translated(ECHO, TEXTS)
     (file,) = (cache_dir() / "made").glob("*/blocks.jsonl")
@@ -48,7 +48,7 @@ def test_a_killed_making_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_text(json.dumps(["kept", "kept"]) + "\n" + lines[1] + lines[2][:9], encoding="utf-8")
     assert translated(ECHO, TEXTS) == ["kept", "kept", *whole[2:]]
     assert file.read_text(encoding="utf-8").splitlines(keepends=True)[1:] == lines[1:]
-    translated({**ECHO, "k": 2}, TEXTS)  # another translator is not answered from there
+    translated({**ECHO, "k": 2}, TEXTS)  # the cache does not serve another translator
     assert len(list((cache_dir() / "made").iterdir())) == 2
 
 
@@ -60,17 +60,17 @@ def test_a_killed_making_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"translator": {"name": "doubles:build_translator", "kk": 1}}, "kk"),
     ],
 )
-def test_odd_entries_are_refused(change: dict, message: str) -> None:
+def test_invalid_entries_are_refused(change: dict, message: str) -> None:
     refused(ConfigError, message, replace, BACK, **change)
 
 
-def test_what_earlier_entries_made_can_be_the_text() -> None:
+def test_output_of_earlier_entries_can_be_the_text() -> None:
     entry = MadeConfig("distilled", "made", "target", ECHO, of=("round-trip",))
     assert texts_for(entry, "es-en", {"round-trip": [("s", "t", "round-trip")], "x": [("u", "v", "x")]}) == ["s"]
     refused(ConfigError, "round-trip is not among the entries before distilled", texts_for, entry, "es-en", {})
 
 
-def test_documented_made_pairs_load(tmp_path: Path) -> None:
+def test_documented_entries_load(tmp_path: Path) -> None:
     shown = (ROOT / "docs" / "training.md").read_text("utf-8").split("## Synthetic pairs")[1]
     block = shown.strip("\n").split("\n\n")[0]
     file = tmp_path / "mine.yaml"
@@ -86,7 +86,7 @@ LEMMAS = "zamek stary czytać kobieta miasto wojna król pisać duży rzeka dzie
 
 
 def test_rough_polish_of_questions_is_as_recorded() -> None:
-    """Every word but the third has one of a dozen lemmas, in turn; a pair of words, too, now and then."""
+    """Every word except the third has one of a dozen lemmas in turn, and sometimes a pair of words does."""
     english = [sentence for question in load_questions("mini-es", 12) for sentence in question.reference]
     words = sorted({word.strip(".,").lower() for sentence in english for word in sentence.split()})
     lexicon = [(LEMMAS[i % 12], word, "made") for i, word in enumerate(words) if i % 9]

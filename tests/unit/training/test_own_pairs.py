@@ -1,4 +1,4 @@
-"""Parallel text of one's own, in any language pair, all the way to a model."""
+"""The user's own parallel text in any language pair, from the files to a model."""
 
 import json
 from dataclasses import fields
@@ -26,7 +26,7 @@ from sqa.pipeline.config import load
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """pairs.tsv and dev.tsv, and no data of the project within reach."""
+    """Return a folder with pairs.tsv and dev.tsv, without access to the project's data."""
     monkeypatch.delenv("SQA_MIRROR", raising=False)
     monkeypatch.setattr("sqa.data.download.path_of", lambda name: pytest.fail(f"{name} of the project was read"))
     rows = [
@@ -56,7 +56,7 @@ def config(folder: Path, **corpus: object) -> Path:
     return path
 
 
-def test_a_translator_of_ones_own_pairs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_translator_from_own_pairs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(config(folder), folder / "runs")
     model = Path(capsys.readouterr().out.strip())
     log = (folder / "runs/smt/own/log.jsonl").read_text("utf-8")
@@ -66,7 +66,7 @@ def test_a_translator_of_ones_own_pairs(folder: Path, capsys: pytest.CaptureFixt
 
 
 def test_prepared_data_are_as_recorded(folder: Path) -> None:
-    """What the cleaner drops, the vocabulary, the pairs in pieces; and a lexicon of links as they might be."""
+    """The dropped pairs, the vocabulary, the pairs in pieces, and a lexicon from given links."""
     weights = {"weights": {"own": 1.5}, "clean": {"max_words": 30}}
     prepare(load(config(folder, **weights), SmtConfig).corpus, folder / "data")
     packed = load_arrays(Packed, folder / "data" / "packed")
@@ -82,7 +82,7 @@ def test_prepared_data_are_as_recorded(folder: Path) -> None:
         keep("lexicon", "\n".join(str(values.round(4).tolist()) for values in lexicon(linked, vocabulary.size, 3)))
 
 
-def test_an_edited_file_is_prepared_anew(folder: Path) -> None:
+def test_edited_file_is_prepared_again(folder: Path) -> None:
     corpus = load(config(folder), SmtConfig).corpus
     prepare(corpus, folder / "data")
     assert is_prepared(corpus, folder / "data")
@@ -107,7 +107,7 @@ def test_an_edited_file_is_prepared_anew(folder: Path) -> None:
         ({"weights": {"news": -1.0}}, "corpus.weights.news: must be >= 0, got -1.0"),
     ],
 )
-def test_what_does_not_go_together_is_refused(folder: Path, corpus: dict[str, object], problem: str) -> None:
+def test_incompatible_settings_are_refused(folder: Path, corpus: dict[str, object], problem: str) -> None:
     refused(ConfigError, problem, load, config(folder, **corpus), SmtConfig)
     refused(DataError, "nowhere.tsv", main, config(folder, train=str(folder / "nowhere.tsv")), folder / "runs")
 
@@ -125,7 +125,7 @@ def test_own_pairs_are_read_line_by_line(tmp_path: Path) -> None:
 
 
 def written(path: Path, text: str) -> Path:
-    """The file, with this text."""
+    """Write the text to the file and return its path."""
     path.write_text(text, encoding="utf-8")
     return path
 

@@ -1,4 +1,4 @@
-"""Tokens, phrase pairs, n-gram counts and weights of the phrase-based system, without its engine."""
+"""Tokens, phrase pairs, n-gram counts and weights of the phrase-based system, without its decoder."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_capitals():
 
 
 def consistent(links: np.ndarray, longest: int) -> set[tuple[int, int, int, int]]:
-    """The definition, tried on every pair of spans."""
+    """Return the consistent pairs by definition, from every pair of spans."""
     size, width = links.shape
     pairs = set()
     for i in range(size):
@@ -75,14 +75,14 @@ def consistent(links: np.ndarray, longest: int) -> set[tuple[int, int, int, int]
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 6), st.data())
-def test_phrase_pairs_are_those_of_the_definition(size, width, longest, data):
+def test_phrase_pairs_follow_the_definition(size, width, longest, data):
     links = np.array(data.draw(st.lists(st.booleans(), min_size=size * width, max_size=size * width)))
     links = links.reshape(size, width)
     pairs = list(spans(links, longest))
     assert len(pairs) == len(set(pairs)) and set(pairs) == consistent(links, longest)
 
 
-def test_a_word_inside_longer_phrases_only_keeps_its_link():
+def test_word_only_inside_longer_phrases_keeps_its_link():
     counts = PhraseCounts(longest=3)
     counts.add(["sin", "embargo"], ["however"], np.ones((2, 1), dtype=bool))
     rows = list(counts.rows(best=5, once=3))
@@ -92,7 +92,7 @@ def test_a_word_inside_longer_phrases_only_keeps_its_link():
 # -------------------------------------------------------------------------------------------------------- weights
 
 
-def test_bleu_of_summed_statistics_is_that_of_sacrebleu():
+def test_bleu_of_summed_statistics_equals_sacrebleu():
     hypotheses = ["the big house is very red , he said .", "a small dog eats bread", "no"]
     references = ["the big house is red , he says .", "the small dog eats some bread", "no no"]
     stats = np.sum([statistics(h.split(), r) for h, r in zip(hypotheses, references, strict=True)], axis=0)
@@ -100,7 +100,7 @@ def test_bleu_of_summed_statistics_is_that_of_sacrebleu():
 
 
 def lists(seed: int) -> list:
-    """Candidates whose second component says how good they are; the first misleads."""
+    """Return candidates whose second feature states their quality; the first is misleading."""
     rng = np.random.default_rng(seed)
     n_best = []
     for _ in range(20):
@@ -113,7 +113,7 @@ def lists(seed: int) -> list:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_search_finds_weights_that_rank_well(seed):
+def test_search_finds_weights_that_rank_well(seed):
     candidates = Candidates.of(lists(seed))
     best = bleu(np.sum([max(stats for _, stats in rows) for rows in lists(seed)], axis=0))
     before = candidates.bleu(np.array([1.0, 0.1]))
@@ -122,4 +122,4 @@ def test_the_search_finds_weights_that_rank_well(seed):
     assert candidates.bleu(np.array(weights)) == value  # the scale changes no rank
     assert np.abs(weights).mean() == pytest.approx(1.0)
     assert search(candidates, [1.0, 0.1], [0, 1], seed) == (weights, value)
-    assert search(candidates, [1.0, 0.0], [0], seed)[0][1] == 0.0  # a weight that is not free stays
+    assert search(candidates, [1.0, 0.0], [0], seed)[0][1] == 0.0  # a fixed weight stays

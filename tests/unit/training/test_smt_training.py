@@ -1,4 +1,6 @@
-"""Training: the loss falls, a saved model translates the same, trainings are not mixed and stay in their folder."""
+"""Training: the loss falls, a saved model translates identically, and trainings stay separate and in their
+folder.
+"""
 
 import os
 import subprocess
@@ -42,7 +44,7 @@ SMALL = SmtConfig(
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A prepared training folder made of the bundled questions."""
+    """Return a prepared training folder of the bundled questions."""
     return prepared(tmp_path).parent
 
 
@@ -53,8 +55,8 @@ def test_loss_falls(folder):
     assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 1.0
 
 
-def test_accumulation_is_one_large_batch(folder, monkeypatch):
-    """Two accumulated batches give the gradient of their pieces taken together, not a mean of means."""
+def test_accumulation_equals_one_large_batch(folder, monkeypatch):
+    """Two accumulated batches give the gradient over all their pieces, not a mean of means."""
     one_k = replace(SMALL.train, accumulate=2, k=(3,), alignment_weight=0.0, clip=1e9)
     training = SmtTraining(
         replace(SMALL, model=replace(SMALL.model, dropout=0.0), train=one_k), folder, folder / "data"
@@ -73,7 +75,7 @@ def test_accumulation_is_one_large_batch(folder, monkeypatch):
     torch.testing.assert_close(seen[0], expected, rtol=1e-4, atol=1e-6)
 
 
-def test_a_training_on_another_device_is_the_same(folder, monkeypatch):
+def test_training_is_equal_on_another_device(folder, monkeypatch):
     as_cuda(monkeypatch)
     config = replace(SMALL, model=replace(SMALL.model, dropout=0.0))
     losses = []
@@ -84,7 +86,7 @@ def test_a_training_on_another_device_is_the_same(folder, monkeypatch):
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
-def test_the_mean_of_finished_checkpoints(folder):
+def test_mean_of_finished_checkpoints(folder):
     training = SmtTraining(SMALL, folder, folder / "data")
     for number in training.trainer.rounds(2):
         training.step(number)
@@ -101,7 +103,7 @@ def test_schedule_rises_falls_and_ends_near_zero():
     assert rates[80:] == sorted(rates[80:], reverse=True)
 
 
-def test_a_model_saved_twice_translates_the_same(tmp_path):
+def test_model_saved_twice_translates_identically(tmp_path):
     model, words = random_model(), [list(load_questions("mini-es", limit=1)[0].sentences[0])]
     save_model(model, vocabulary(), tmp_path / "a", {})
     once, spm, _ = load_model(tmp_path / "a")
@@ -121,7 +123,7 @@ def test_shipped_configs_are_valid():
     refused(ConfigError, "reads ahead", replace, SMALL, model=replace(SMALL.model, encoder="bidirectional"))
 
 
-def test_a_failed_save_keeps_the_old_model(tmp_path, monkeypatch):
+def test_failed_save_keeps_the_old_model(tmp_path, monkeypatch):
     save_model(random_model(), vocabulary(), tmp_path, {})
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
@@ -151,7 +153,7 @@ def test_a_failed_save_keeps_the_old_model(tmp_path, monkeypatch):
         ({"emission_rate": 1.2}, "emission_rate: must be"),
     ],
 )
-def test_settings_that_no_training_can_use_are_refused(changed, problem):
+def test_impossible_settings_are_refused(changed, problem):
     whole = config()
     part = whole.model if set(changed) & {"heads", "source_vocabulary"} else whole.train
     refused(ConfigError, problem, replace, part, **changed)
@@ -164,7 +166,7 @@ def test_checkpoints_of_another_config_are_refused(runs, capsys):
     other = config(learning_rate=3e-3, clip=2.0)
     refused(ConfigError, r"tiny: trained with another train.clip, train.learning_rate; .*--fresh", train, other, runs)
     assert (folder / "model" / "model.safetensors").read_bytes() == weights and len(Checkpoints(folder).complete()) == 2
-    train(config(threads=2), runs)  # does not matter
+    train(config(threads=2), runs)  # has no effect on the result
     train(other, runs, fresh=True)
     assert load_model(folder / "model")[2]["training"]["train"]["clip"] == 2.0
     (folder / "run.json").unlink()
@@ -173,7 +175,7 @@ def test_checkpoints_of_another_config_are_refused(runs, capsys):
 
 
 @pytest.mark.parametrize("name", ["../../../evil", "/tmp/evil", "..", "new\nline"])
-def test_no_name_leads_out_of_the_runs(tmp_path, name):
+def test_names_cannot_leave_the_runs_folder(tmp_path, name):
     path = tmp_path / "c.yaml"
     path.write_text(yaml.safe_dump({**to_mapping(config()), "name": name}), encoding="utf-8")
     for command in (train_main, sweep_main, clean):
@@ -193,7 +195,7 @@ with claimed(Path(sys.argv[1])):
 """
 
 
-def test_one_training_at_a_time_works_in_a_folder(runs):
+def test_training_folder_is_locked(runs):
     folder = runs / "smt" / "tiny"
     command = [sys.executable, "-c", HOLDER, str(folder)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -206,7 +208,7 @@ def test_one_training_at_a_time_works_in_a_folder(runs):
     assert train(config(), runs) == folder / "model"
 
 
-def test_a_model_with_nan_is_refused(tmp_path):
+def test_model_with_nan_is_refused(tmp_path):
     folder = save_model(random_model(), vocabulary(), tmp_path / "model", {})
     tensors = load_file(folder / "model.safetensors")
     name = next(key for key, tensor in tensors.items() if tensor.is_floating_point())

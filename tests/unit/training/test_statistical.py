@@ -1,4 +1,4 @@
-"""Phrase-based SMT on a tiny language: training in stages, tuning, translating, packed models, broken folders."""
+"""Phrase-based SMT on a tiny language: training stages, tuning, translation, packed models, damaged folders."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ from tests.tiny_language import CONFIG, pairs, train_tiny, use_tiny_language
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """The runs folder of a finished training."""
+    """Return the runs folder of a finished training."""
     pytest.importorskip("thot")
     runs = tmp_path_factory.mktemp("runs")
     train_tiny(runs)
@@ -42,7 +42,7 @@ def system(trained):
 
 
 def test_tables_are_as_recorded(trained):
-    """Corpus, tokens, usual case, n-grams, phrases and what of them is packed; the weights hang on the processor."""
+    """Corpus, tokens, usual case, n-grams, phrases and the packed model; the weights depend on the processor."""
     with recorded(Path(__file__)) as keep:
         for path in sorted((trained / "smt" / "tiny").rglob("*")):
             if path.name in ("train.source", "train.target", "language.txt", "forms.json", LANGUAGE, f"{TABLE}.ttable"):
@@ -51,7 +51,7 @@ def test_tables_are_as_recorded(trained):
         keep("kept", "\n".join(map(str, phrases_of(table, PackingConfig()))))
 
 
-def test_words(system):
+def test_translated_words(system):
     texts = ["El rey viejo busca el barco.", "el gato rojo", "", "Qwertz tiene España"]
     words = ["The old king seeks the ship.", "the red cat", "", "Qwertz has Spain"]  # copied; from the list of names
     assert [" ".join(row) for row in system.words(texts)] == words
@@ -59,7 +59,7 @@ def test_words(system):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:machine")
 def test_sil_machine_reads_the_folder(trained, system):
-    """The tables are in the format of sil-machine, and its model gives the same words."""
+    """The tables have sil-machine's format, and its model gives equal words."""
     pytest.importorskip("machine")
     from machine.translation.thot import ThotSmtModel, ThotSmtParameters
 
@@ -79,7 +79,7 @@ def test_sil_machine_reads_the_folder(trained, system):
 
 
 def stages_run(config: PbmtConfig, runs: Path, patch: pytest.MonkeyPatch, fresh: bool = False) -> list[str]:
-    """Which stages `train` ran."""
+    """Run `train` and return the stages that it ran."""
     ran: list[str] = []
 
     def noted(name, stage):
@@ -98,7 +98,7 @@ def copied(trained, tmp_path):
     return tmp_path / "runs"
 
 
-def test_what_is_finished_is_made_again_only_after_a_change(copied, monkeypatch):
+def test_finished_stages_run_again_only_after_a_change(copied, monkeypatch):
     assert stages_run(CONFIG, copied, monkeypatch) == []
     changed = replace(CONFIG, tuning=replace(CONFIG.tuning, sentences=0))
     assert stages_run(changed, copied, monkeypatch) == ["tuning", "packing"]
@@ -106,9 +106,9 @@ def test_what_is_finished_is_made_again_only_after_a_change(copied, monkeypatch)
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_a_killed_training_ends_like_a_whole_one(copied, trained, monkeypatch, fresh):
+def test_killed_training_ends_like_an_unbroken_one(copied, trained, monkeypatch, fresh):
     folder = copied / "smt" / "tiny"
-    for name in ("phrases", "tuning", "packing"):  # as if killed while it wrote the phrase table
+    for name in ("phrases", "tuning", "packing"):  # as if killed while writing the phrase table
         (folder / f"{name}.done.json").unlink()
     (folder / "model" / "table.ttable").write_text("half a li")
     (folder / "model" / "config.json").unlink()
@@ -121,7 +121,7 @@ def test_a_killed_training_ends_like_a_whole_one(copied, trained, monkeypatch, f
     assert again["weights"] == max(rounds, key=lambda row: row["bleu"])["weights"]
 
 
-def test_best_suited_pairs_come_first():
+def test_best_matching_pairs_come_first():
     rows = [("a", "the Duke of York", "c"), ("b", "a line without any name", "c"), ("d", "Dogs", "c")]
     assert choose(rows, {"c": 2}, 50) == [rows[0], rows[1]]
     assert choose(rows, {"c": 2}, 4) == [rows[0], rows[2]]
@@ -130,7 +130,7 @@ def test_best_suited_pairs_come_first():
 # --------------------------------------------------------------------------------------------------------- errors
 
 
-def test_invalid_settings(tmp_path, monkeypatch):
+def test_invalid_settings_are_refused(tmp_path, monkeypatch):
     refused(ConfigError, "newstest2014' is not kept out", replace, CONFIG, tuning=TuningConfig(("newstest2014",)))
     refused(ConfigError, "pairs: at least one corpus", replace, CONFIG.corpus, pairs={"made": 0})
     pytest.importorskip("thot")
@@ -154,12 +154,12 @@ def test_damaged_models_are_refused(copied):
 
 @pytest.fixture
 def model(trained):
-    """The packed model of the tiny language."""
+    """Return the packed model of the tiny language."""
     return trained / "smt" / "tiny" / "packed"
 
 
-def test_the_decoder_writes_the_same_words(model, tmp_path, monkeypatch):
-    """Of the tiny language everything is kept but what is put together, so nothing is lost; it is unpacked once."""
+def test_decoder_writes_equal_words(model, tmp_path, monkeypatch):
+    """The packed tiny language loses only combined phrases, so the words are equal; it is unpacked once."""
     monkeypatch.setenv("SQA_CACHE", str(tmp_path))
     whole, small = Statistical(model.parent / "model"), Statistical(unpacked(model))
     texts = [source for source, _, _ in list(pairs())[::7]]
@@ -169,7 +169,7 @@ def test_the_decoder_writes_the_same_words(model, tmp_path, monkeypatch):
     assert [unpacked(model)] == list((tmp_path / "pbmt").iterdir())
 
 
-def test_counts_come_back_as_they_were(model, tmp_path):
+def test_counts_round_trip(model, tmp_path):
     whole, small, again = (tmp_path / name for name in ("whole", "small", "again"))
     shutil.copytree(model.parent / "model", whole)
     rows = "king ||| rey ||| 7.0 3.0\nqueen ||| rey ||| 2.0 2.0\n"
@@ -187,7 +187,7 @@ def test_counts_come_back_as_they_were(model, tmp_path):
 
 PHRASES, NGRAMS, SETTINGS = packed.PHRASES, packed.NGRAMS, packed.CONFIG
 COUNTS = "phrases.tsv.zst:1: expected source, target and two counts"
-DAMAGED = {  # file, its content (lines of a table, or a text), what is said
+DAMAGED = {  # file, its content (lines of a table, or a text), message
     "a count too few": (PHRASES, ["a\tx\t1"], COUNTS),
     "no count": (PHRASES, ["a\tx\t1\tmany"], COUNTS),
     "an n-gram without count": (NGRAMS, ["a\t1", "b c"], "language.tsv.zst:2: expected an n-gram and its"),
@@ -198,16 +198,16 @@ DAMAGED = {  # file, its content (lines of a table, or a text), what is said
 
 
 @pytest.mark.parametrize(("name", "content", "message"), DAMAGED.values(), ids=DAMAGED)
-def test_damaged_folders(model, tmp_path, name, content, message):
+def test_damaged_folders_are_refused(model, tmp_path, name, content, message):
     folder = shutil.copytree(model, tmp_path / "damaged")
     (folder / name).write_text(content) if name == SETTINGS else packed.write_zst(folder / name, iter(content))
     (tmp_path / "whole").mkdir()
     refused(DataError, message, unpack, folder, tmp_path / "whole")
 
 
-def test_the_bundled_model_translates_polish():
-    """Spanish: tests/golden/test_recorded_runs.py."""
-    pytest.importorskip("thot")  # unpacked once on a machine: ten seconds
+def test_bundled_model_translates_polish():
+    """tests/golden/test_recorded_runs.py covers Spanish."""
+    pytest.importorskip("thot")  # unpacking takes ten seconds once per machine
     question = Question("q", "d", "pl", (tuple("Ten autor napisał powieść o wojnie.".split()),), ("-",), "Page")
     trace = build(StatisticalConfig("pbmt-pl-en")).translate_batch([question])[0]
     assert " ".join(word.token for word in trace) == "This author wrote a novel about the war."

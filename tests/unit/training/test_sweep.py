@@ -1,4 +1,4 @@
-"""Many trainings from one config: nothing is trained twice, nothing is lost by a kill, nothing is mixed up."""
+"""Many trainings from one config: nothing is trained twice, lost by a kill, or mixed up."""
 
 import json
 from dataclasses import replace
@@ -53,7 +53,7 @@ def test_table_has_mean_and_deviation_over_seeds():
     ]
 
 
-def test_finished_trainings_are_not_done_again(runs, monkeypatch, capsys):
+def test_finished_trainings_are_not_repeated(runs, monkeypatch, capsys):
     path = runs / "tiny.yaml"
     import yaml
 
@@ -72,19 +72,19 @@ def test_finished_trainings_are_not_done_again(runs, monkeypatch, capsys):
     assert capsys.readouterr().out == printed
 
 
-def test_another_config_data_or_start_model_is_refused(runs):
+def test_other_config_data_or_start_model_is_refused(runs):
     sweep(config(), (2,), 1, runs)
     changed = config(learning_rate=3e-3)
     with pytest.raises(ConfigError, match=r"k2-seed0: trained with another train.learning_rate; change `name`"):
         sweep(changed, (2,), 1, runs)
-    assert len(sweep(config(threads=2), (2,), 1, runs)) == 1  # does not matter
+    assert len(sweep(config(threads=2), (2,), 1, runs)) == 1  # has no effect on the result
     assert len(sweep(changed, (2,), 1, runs, fresh=True)) == 1
     data = runs / "smt" / "mini" / "data"
     (data / "lexicon_probabilities.npy").write_bytes((data / "lexicon_probabilities.npy").read_bytes()[:-1] + b"x")
     refused(ConfigError, "trained with another data", sweep, changed, (2,), 1, runs)
 
 
-def test_fresh_spares_what_another_process_trains(runs):
+def test_fresh_spares_trainings_of_other_processes(runs):
     folder = runs / "smt" / "tiny" / "k2-seed0"
     with held(folder, wait=False) as is_free:
         assert is_free
@@ -93,7 +93,7 @@ def test_fresh_spares_what_another_process_trains(runs):
         refused(ConfigError, "--fresh", sweep, config(), (2,), 1, runs, fresh=True)
 
 
-def test_a_stop_file_ends_a_sweep_with_a_checkpoint(runs, monkeypatch, capsys):
+def test_stop_file_ends_a_sweep_with_a_checkpoint(runs, monkeypatch, capsys):
     stop = runs / "smt" / "tiny" / "stop"
     kept = smt.training.transformer_training.SmtTraining.step
 
@@ -112,7 +112,7 @@ def test_a_stop_file_ends_a_sweep_with_a_checkpoint(runs, monkeypatch, capsys):
     assert [run.k for run in sweep(config(), (2, "full"), 1, runs)] == [2, "full"]
 
 
-def test_a_run_begins_with_the_start_model(runs):
+def test_run_starts_from_the_start_model(runs):
     model = random_model()
     folder = save_model(model, vocabulary(), runs / "start", {})
     start = replace(config(2, learning_rate=0.0), start=str(folder), model=model.config, full_encoder="bidirectional")
@@ -124,7 +124,7 @@ def test_a_run_begins_with_the_start_model(runs):
             assert (trained.state_dict()[key] - theirs).abs().max() <= 1e-6, key
 
 
-def test_a_start_model_that_does_not_fit_is_named(runs, tmp_path):
+def test_mismatched_start_model_is_named(runs, tmp_path):
     narrow = replace(config(), start=str(save_model(random_model(), vocabulary(), runs / "start", {})))
     data = prepared_data(narrow, runs)
     refused(ConfigError, r"model.heads: .* has 4, got 2", train_in, tmp_path / "a", narrow, data)

@@ -1,4 +1,4 @@
-"""The loop that all trainings share: checkpoints when they are due, the best round, the same end after a kill."""
+"""The shared training loop: checkpoints on schedule, the best round, and equal results after a kill."""
 
 import math
 
@@ -27,7 +27,7 @@ def loss(network: nn.Linear, number: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(("every", "stopped"), [(1, False), (3, False), (3, True)])
-def test_a_training_that_was_cut_ends_as_one_that_was_not(tmp_path, every, stopped):
+def test_interrupted_training_equals_an_unbroken_one(tmp_path, every, stopped):
     whole, first = trainer()
     for number in first.rounds(10, every):
         first.descend([loss(whole, number)])
@@ -51,7 +51,7 @@ def test_a_training_that_was_cut_ends_as_one_that_was_not(tmp_path, every, stopp
     assert torch.equal(first.best["network"]["weight"], second.best["network"]["weight"])
 
 
-def test_the_best_round_is_the_first_of_equals_or_the_last(tmp_path):
+def test_best_round_is_the_first_of_equals_or_the_last(tmp_path):
     for later, expected in ((False, 1), (True, 3)):
         network, first = trainer()
         for number, score in enumerate([0.1, 0.5, 0.2, 0.5]):
@@ -61,14 +61,14 @@ def test_the_best_round_is_the_first_of_equals_or_the_last(tmp_path):
         assert network.weight[0, 0] == expected and first.stale == 2
 
 
-def test_the_step_is_down_the_sum_of_the_losses():
+def test_step_follows_the_gradient_of_the_summed_losses():
     (whole, first), (parts, two) = trainer(clip=None), trainer(clip=None)
     total = first.descend([loss(whole, 0)])
     assert two.descend(loss(parts, 0) * share for share in (0.25, 0.75)) == pytest.approx(total)
     torch.testing.assert_close(whole.weight, parts.weight)
 
 
-def test_no_step_is_made_with_numbers_that_are_not_finite():
+def test_no_step_with_non_finite_gradients():
     network, first = trainer()
     before = network.weight.detach().clone()
     refused(NotComputable, "made: epoch 1: the loss is nan", first.descend, [loss(network, 0) * math.nan])
@@ -77,14 +77,14 @@ def test_no_step_is_made_with_numbers_that_are_not_finite():
     assert torch.equal(network.weight, before)
 
 
-def test_no_checkpoint_holds_weights_that_are_not_finite(tmp_path):
+def test_no_checkpoint_has_non_finite_weights(tmp_path):
     network, first = trainer(Checkpoints(tmp_path / "c.pt"))
     network.weight.data.fill_(math.inf)
     refused(DataError, "made: epoch 0: weight holds numbers", first.save)
     assert not (tmp_path / "c.pt").exists()
 
 
-def test_a_checkpoint_of_another_config_is_refused(tmp_path):
+def test_checkpoint_of_another_config_is_refused(tmp_path):
     _, first = trainer(Checkpoints(tmp_path, identity={"a": 1, "b": 2}))
     first.save()
     _, other = trainer(Checkpoints(tmp_path, identity={"a": 1, "b": 3}))

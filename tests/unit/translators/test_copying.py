@@ -1,4 +1,4 @@
-"""The bonus for names: what it falls on, that streaming and batched agree, what it does to a real model."""
+"""The bonus for names: the affected pieces, streaming and batched decoding, and the effect on a real model."""
 
 import numpy as np
 import pytest
@@ -22,24 +22,24 @@ SENTENCE = "El general Mussó, y «Mussa» con Kalaallisut 1234 Ud".split()
 
 
 def favoured(begun, read, names=SENTENCE, bonus=2.0, language=""):
-    """The pieces whose score changed, and by how much."""
+    """Return the pieces whose score changed, and the changes."""
     copier = Copier(TEXTS, STARTS, bonus, language)
     scores = copier.favour(torch.zeros(1, len(TEXTS)), Begun([begun], [copier.names(names)], [read]))
     return {TEXTS[i]: value for i, value in enumerate(scores[0].tolist()) if value}
 
 
-def test_what_spells_a_name_that_was_read_is_favoured():
+def test_pieces_of_a_name_that_was_read_get_the_bonus():
     assert favoured([1], 3) == {"s": 2.0, "só": 2.0}
     assert favoured([1], 2) == {}  # not read yet
-    assert favoured([1], 5) == {"s": 2.0, "só": 2.0}  # "sa" is no piece, "s" spells both
+    assert favoured([1], 5) == {"s": 2.0, "só": 2.0}  # "sa" is not a piece, "s" starts both
 
 
-def test_a_name_may_lose_its_accents():
+def test_name_may_lose_its_accents():
     assert spellings("Mussó") == {"Mussó", "Musso"} and spellings("Wałęsa") == {"Wałęsa", "Walesa"}
     assert Names(SENTENCE).rests("Muss", 3) == {"ó", "o"}
 
 
-def test_a_polish_name_may_stand_in_another_case():
+def test_polish_name_may_have_another_case_ending():
     assert spellings("Napoleona", "pl") == {"Napoleona", "Napoleon"}
     assert spellings("Warszawy", "pl") == {"Warszawy", "Warszawa"}
     assert spellings("Łódź", "pl") == {"Łódź", "Lodz"} and spellings("Ela", "pl") == {"Ela"}  # too short without it
@@ -48,26 +48,26 @@ def test_a_polish_name_may_stand_in_another_case():
     assert names.rests("Kalaal", 9) == {"a", ""} and names.rests("Lim", 9) == {"ą", "a"}
 
 
-def test_where_two_spellings_part_the_model_chooses():
+def test_model_chooses_where_two_spellings_differ():
     letters = dict.fromkeys(("s", "só", "ed", "sóf"), -2.0)
-    assert favoured([1], 9, "o Mus".split()) == letters  # it ends here, so letters lose
-    assert favoured([1], 9, "o Musó".split(), language="es") == {}  # "ó" and "o" are no pieces
-    assert favoured([1], 9, "o Musem".split(), language="pl") == letters  # may end here, and "em" is no piece
+    assert favoured([1], 9, "o Mus".split()) == letters  # the name ends here, so letters lose
+    assert favoured([1], 9, "o Musó".split(), language="es") == {}  # "ó" and "o" are not pieces
+    assert favoured([1], 9, "o Musem".split(), language="pl") == letters  # may end here, and "em" is not a piece
 
 
-def test_where_a_name_ends_letters_lose_and_marks_do_not():
+def test_at_the_end_of_a_name_only_letters_lose():
     assert favoured([1, 3], 9) == {"s": -2.0, "só": -2.0, "ed": -2.0, "sóf": -2.0}
-    assert favoured([], 9) == favoured([4], 9) == favoured([1, 5], 9) == {}  # no name is begun
+    assert favoured([], 9) == favoured([4], 9) == favoured([1, 5], 9) == {}  # no name has begun
 
 
-def test_what_counts_as_a_name():
+def test_words_that_count_as_names():
     names = Names()
     source = reading(names, iter(SENTENCE))
     for n, word in enumerate(SENTENCE, 1):
         assert next(source) == word and names.words == n
     assert names.rests("Mus", 99) == names.rests('"Mus', 99) == {"só", "so", "sa"} and names.rests("Mussó", 99) == {""}
     assert not any(names.rests(word, 99) for word in ("M", "mus", "12", "El", "Ud"))
-    first = Names("Lima Cusco".split())  # the first word of a sentence is none
+    first = Names("Lima Cusco".split())  # the first word of a sentence is not a name
     assert first.rests("Lim", 9) == set() and first.rests("Cu", 9) == {"sco"} and first.rests("Cus", 1) == set()
 
 
@@ -81,13 +81,13 @@ def test_streaming_equals_batched(k):
     assert streamed(lambda source: decode_stream(copying, source, Schedule(k)), sentences) == batched
 
 
-def test_a_name_that_is_lost_without_it_arrives():
+def test_name_lost_without_the_bonus_is_copied():
     source = "Ronald Reagan se reunió aquí con Mijaíl Gorbachov en 1986".split()
     for bonus, arrives in ((0.0, False), (4.0, True)):
         assert ("Gorbachov" in list(build(WaitKConfig("es-en", copy_bonus=bonus)).translate(iter(source)))) == arrives
 
 
-def test_refusals():
+def test_invalid_settings_are_refused():
     foreign = BpeVocabulary([*SPECIAL, "a"], [*SPECIAL, "a"], Cutting())
     refused(ConfigError, "copy_bonus: for models trained here", Copier.of, foreign, 2.0)
     for bonus in (-1.0, MOST + 1, float("nan")):

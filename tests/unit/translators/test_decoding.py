@@ -1,4 +1,4 @@
-"""Decoding, greedy and by beam: the schedule and its mask, plain searches without caches, streaming against batched."""
+"""Greedy and beam decoding: the schedule and its mask, plain searches without caches, streaming and batched."""
 
 import functools
 import math
@@ -39,12 +39,12 @@ def writer(model):
 
 
 def searched(model, texts, schedule, beam=None):
-    """(word, g, whether the source had ended) of each text, all at once; greedy without a beam."""
+    """Return (word, g, whether the source had ended) of each text, decoded in one batch; greedy without a beam."""
     return decode_batch(writer(model), texts, schedule, beam)
 
 
 def stream(model, schedule, beam=None):
-    """The same search of a source that comes word by word."""
+    """Return the same search for a source that arrives word by word."""
     return lambda source: decode_stream(writer(model), source, schedule, beam)
 
 
@@ -65,7 +65,7 @@ def test_streaming_equals_batched_in_every_dtype(dtype):
     assert error < 1e-5 if dtype == "float32" else 1e-5 < error < 0.03
 
 
-def test_a_batch_that_exceeds_the_memory_is_halved():
+def test_batch_that_exceeds_the_memory_is_halved():
     class Small(TransformerWriter):
         def begin(self, sentences, schedule, n=1):
             if len(sentences) > 1:
@@ -103,7 +103,7 @@ rates = st.sampled_from([0.6, 0.97, 1.0, 1.4])
 
 @given(texts, st.sampled_from([1, 2, 4, FULL]), rates, st.booleans())
 @settings(max_examples=8)
-def test_one_hypothesis_and_one_word_ahead_is_greedy(texts, k, rate, lexicon):
+def test_beam_of_one_hypothesis_and_word_is_greedy(texts, k, rate, lexicon):
     model, schedule = model_of(lexicon_width=4 * lexicon), Schedule(k, rate)
     assert searched(model, texts, schedule, Beam(1, 1)) == searched(model, texts, schedule)
 
@@ -128,15 +128,15 @@ def test_mask_shows_k_plus_j_minus_1_words():
 
 
 @pytest.mark.parametrize("k", [3, 15])
-def test_an_emission_rate_of_97_percent_reads_ahead(k):
+def test_emission_rate_of_97_percent_reads_ahead(k):
     source, target = torch.arange(301)[None], torch.arange(201)[None]
     plain, slower = (Schedule(k, rate).visible(source, target)[0].sum(1) for rate in (1.0, 0.97))
     extra = (slower - plain).tolist()
     assert extra[:33] == [0] * 33 and extra[33] == 1 and extra[97] == 3 and extra[194] == 6  # 194 / 0.97 = 200
 
 
-def test_training_mask_equals_what_streaming_sees():
-    """Teacher-forced logits under the mask are those of a model that was given only the visible source pieces."""
+def test_training_mask_equals_the_streaming_view():
+    """Teacher-forced logits under the mask equal those of a model that receives only the visible source pieces."""
     model, k = random_model(), 2
     pair = (" ".join(SENTENCES[1]), "This is the second sentence of a test .", "-")
     batch = Batches(pack([pair], vocabulary(), None), vocabulary().starts_word, 1000, 0).make(np.array([0]))
@@ -157,7 +157,7 @@ def test_multi_path_draws_by_weight():
     assert 9 not in drawn and 60 < drawn.count(3) < 140
 
 
-def test_nothing_is_written_twice_in_a_row():
+def test_no_word_or_phrase_is_written_twice_in_a_row():
     rules = writer(random_model()).rules
     start = int(np.flatnonzero(vocabulary().starts_word)[5])
     inside = int(np.flatnonzero(~vocabulary().starts_word & ~vocabulary().has_digit)[-5])
@@ -195,7 +195,7 @@ def test_sentence_with_more_pieces_than_positions(encoder, beam, k):
     model, schedule = random_model(encoder, max_pieces=24), Schedule(k)
     pieces = vocabulary().words(SENTENCES[0])[1]
     fits = pieces[22] if pieces[23] > pieces[22] else pieces[22] - 1  # words whose pieces, with the end, are 24 or less
-    for n in range(1, fits + 1):  # the target may ask for more positions than there are
+    for n in range(1, fits + 1):  # the target may need more positions than exist
         text = SENTENCES[0][:n]
         assert streamed(stream(model, schedule, beam), [text]) == searched(model, [text], schedule, beam)
     sizes = f"has {len(pieces) + 1} pieces, the model has 24 positions: divide it"

@@ -1,4 +1,4 @@
-"""Word translations in a search: which there are, where the bonus falls, that streaming and batched agree."""
+"""Word translations in a search: the available ones, the affected pieces, streaming and batched decoding."""
 
 import math
 import shutil
@@ -31,14 +31,16 @@ PHRASES = [Phrase(*pair.split(), *counts) for pair, counts in ROWS.items()]
 PHRASES.append(Phrase("stare miasto", "old town", 4, 4))
 
 
-def test_the_table_joins_the_forms_of_a_word():
-    """6 + 2 of the 33 that the forms of miasto were seen with; town is rarer than LEAST, said goes with anything."""
+def test_table_joins_the_forms_of_a_word():
+    """6 + 2 of the 33 occurrences of miasto's forms; town is rarer than LEAST, and said occurs with any word."""
     table = table_of(PHRASES, "pl")
     assert list(table.values()) == [[("city", pytest.approx(8 / 33))]]
 
 
 def favour(scores, begun, words, read, wrote=(), rules=RULES, spellings=SPELLINGS):
-    """The scores with the bonus of 2 nats, after `begun` pieces of a word, `read` words and those `wrote`."""
+    """Return the scores with the bonus of 2 nats after `begun` pieces of a word, `read` words and the words
+    `wrote`.
+    """
     lexicon = Lexicon(TABLE, "pl", 2.0, rules, spellings.get)
     uncovered = lexicon.names(words)
     for word in wrote:
@@ -63,29 +65,29 @@ BONUSES = {
 
 
 @pytest.mark.parametrize(("source", "options", "bonus"), BONUSES.values(), ids=BONUSES)
-def test_translations_of_uncovered_words_are_favoured(source, options, bonus):
-    """The bonus on each piece when the model is in doubt about all six (ln 6 of DOUBT nats)."""
+def test_translations_of_uncovered_words_get_the_bonus(source, options, bonus):
+    """The bonus on each piece if the model is uncertain about all six (ln 6 of DOUBT nats)."""
     scores = favour(torch.zeros(1, 6), (), source.split(), **{"read": 9, **options})[0] / (2.0 * math.log(6) / DOUBT)
     favoured = {TEXTS[i]: value for i, value in enumerate(scores.tolist()) if abs(value) > 1e-6}
     assert favoured == pytest.approx(bonus, abs=1e-5)
 
 
-def test_within_a_word_another_one_begins_no_sooner():
+def test_bonus_does_not_end_a_word_early():
     after = favour(torch.zeros(1, 6), [0], ["zaraza", "miasta"], 2)
     assert after[0, STARTS].logsumexp(0).item() == pytest.approx(math.log(3))
     assert after[0, 1] > 0 and after[0, 2] > after[0, 3]
 
 
-def test_a_likely_function_word_goes_first():
-    """Of the three pieces that begin a word, "zoo" is an article here and has half of their probability."""
+def test_likely_function_word_comes_first():
+    """Of the three pieces that start a word, "zoo" is an article here with half of their probability."""
     before = torch.tensor([[0.0, 0.0, 0.0, math.log(2), 0.0, 0.0]])
     bonus = favour(before, [], ["miasta"], 1, spellings=SPELLINGS | {"the": [3]}) - before
     doubt = math.log(7) - 2 / 7 * math.log(2)
     assert bonus[0].tolist() == pytest.approx([0, 0, 0.9 * 2.0 * doubt / DOUBT / 2, 0, 0, 0], abs=1e-5)
 
 
-def test_the_bonus_grows_with_doubt_up_to_a_bound():
-    """All of 20 pieces are as likely: ln 20 is more than DOUBT; and a model that is sure is left alone."""
+def test_bonus_grows_with_uncertainty_up_to_a_bound():
+    """All of 20 pieces are equally likely, and ln 20 exceeds DOUBT; a certain model gets no bonus."""
     starts = torch.tensor([True, False] * 10)
     rules = Rules(starts, *(torch.zeros(20, dtype=torch.bool) for _ in range(3)), end=5, nothing=5)
     bonus = favour(torch.zeros(1, 20), [], ["miasta"], 1, rules=rules)
@@ -99,13 +101,13 @@ SENTENCES = [text.split() for text in ("el perro grande la casa", "casa perro pe
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """An adapter with random numbers."""
+    """Return an adapter with random numbers."""
     folder = tmp_path_factory.mktemp("lm")
     return adapter(make(folder / "base", "gemma3_text", seed=3), folder / "adapter", 7)
 
 
 def streamed_as_batched(writer, schedule):
-    """What a writer makes of SENTENCES, either way."""
+    """Return a writer's output for SENTENCES, streamed and batched."""
     together = decode_batch(writer, SENTENCES, schedule)
     assert streamed(lambda source: decode_stream(writer, source, schedule), SENTENCES) == together
     return together
@@ -132,7 +134,7 @@ def test_bonus_and_glosses_stream_as_in_batches(model, k):
         ({"lexicon": "pbmt-es-en", "lexicon_bonus": 0.0}, "lexicon_bonus: must be above 0"),
     ],
 )
-def test_a_lexicon_that_does_not_fit(model, options, message):
+def test_mismatched_lexicon_is_refused(model, options, message):
     refused(ConfigError, message, lambda: build(CausalLmConfig(str(model), dtype="float32", **options)))
 
 
@@ -141,9 +143,9 @@ OTHERS = {"miast": [("city", 0.9)], "zus": [("ZUS", 0.9)], "przez": [("by", 0.19
 GLOSSES = Glosses(RARE | OTHERS, {"zaraz": COMMON, "miast": COMMON + 1, "zus": 1, "przez": 1}, "pl")
 
 
-def test_a_rare_word_has_its_likeliest_gloss():
+def test_rare_word_has_its_likeliest_gloss():
     glossed = {"zarazą": "zarazą[plague]", "„Zarazy”,": "„Zarazy[plague]”,"}
-    bare = ("miasta", "Zus", "przez", "nieznane", "–")  # common, same in English, improbable, unknown, no letters
+    bare = ("miasta", "Zus", "przez", "nieznane", "–")  # common, equal in English, improbable, unknown, without letters
     assert {word: GLOSSES.word(word) for word in (*glossed, *bare)} == glossed | {word: word for word in bare}
 
 

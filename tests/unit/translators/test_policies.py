@@ -1,4 +1,4 @@
-"""Policies on translations short enough to follow by hand, and around a system that changes its mind."""
+"""Policies on translations short enough to follow by hand, and around a system that revises its output."""
 
 import subprocess
 import sys
@@ -28,12 +28,12 @@ from sqa.pipeline.engine import CountedSource, stream
 
 POLICIES = [*map(WaitK, (1, 3, FULL)), *map(LocalAgreement, (2, 3)), *map(Hold, (0, 2)), Retranslate(), Retranslate(2)]
 APPENDING = [policy for policy in POLICIES if not isinstance(policy, Retranslate)]
-# what a system makes of the first 1, 2, 3, 4 words of a sentence
+# translations of the first 1, 2, 3, 4 words of a sentence
 GROWING = ["the", "the house", "the white house", "the white house falls"]
 
 
 def emissions(policy, translations):
-    """The emissions of a sentence whose first 1, 2, ... words are translated so."""
+    """Return the emissions of a sentence with these translations of its first 1, 2, ... words."""
     source = [f"w{i}" for i in range(len(translations))]
     of = {" ".join(source[: i + 1]): tuple(text.split()) for i, text in enumerate(translations)}
     writes = written(policy, source, of.__getitem__)
@@ -41,7 +41,7 @@ def emissions(policy, translations):
 
 
 def shown(policy, translations):
-    """The text shown after all writes of each moment that has one."""
+    """Return the text shown after all writes of each moment that has a write."""
     writes = emissions(policy, translations)
     steps = prefixes(question(sentences=["w " * len(translations)]), writes).texts
     return " | ".join(
@@ -50,7 +50,7 @@ def shown(policy, translations):
 
 
 WAITING = "3 the | 4 the white | 4+ the white house falls"
-SHOWN = [  # policy, translations of the prefixes, the text shown after that many source words; + = after the end
+SHOWN = [  # policy, translations of the prefixes, the text after that many source words; + = after the end
     (WaitK(3), GROWING, WAITING),
     (WaitK(1), GROWING, "1 the | 2 the house | 3 the house house | 4 the house house falls"),
     (WaitK(FULL), GROWING, "4+ the white house falls"),
@@ -58,7 +58,7 @@ SHOWN = [  # policy, translations of the prefixes, the text shown after that man
     (WaitK(1), ["the", "the", "the house"], "1 the | 3 the house"),  # no more words yet
     (LocalAgreement(2), GROWING, "2 the | 4 the white house | 4+ the white house falls"),
     (LocalAgreement(3), GROWING, "3 the | 4+ the white house falls"),
-    # what was written stays, and goes on at the same place
+    # written text stays, and writing resumes at the same place
     (LocalAgreement(2), ["a b", "a b c", "x y c d", "x y c d e"], "2 a b | 4 a b c d | 4+ a b c d e"),
     (Hold(2), GROWING, WAITING),
     (Hold(0), ["a", "a b"], "1 a | 2 a b"),
@@ -68,11 +68,11 @@ SHOWN = [  # policy, translations of the prefixes, the text shown after that man
 
 
 @pytest.mark.parametrize(("policy", "translations", "expected"), SHOWN)
-def test_what_a_policy_shows(policy, translations, expected):
+def test_text_shown_by_a_policy(policy, translations, expected):
     assert shown(policy, translations) == expected
 
 
-def test_a_shrinking_translation_retracts_without_a_word():
+def test_shrinking_translation_retracts_without_a_word():
     assert writes(("a", "b", "c"), ("a",)) == [Write("", 2)]
     retracted = emissions(Retranslate(), ["a b", ""])
     assert retracted == [Emission(0, "a", 1, False), Emission(0, "b", 1, False), Emission(0, "", 2, False, erase=2)]
@@ -85,7 +85,7 @@ WORDS = st.lists(st.sampled_from("abc"), max_size=6).map(tuple)
 
 
 @given(WORDS, WORDS)
-def test_writes_change_a_text_with_the_least_erasure(before, after):
+def test_writes_change_a_text_with_minimal_erasure(before, after):
     text = list(before)
     for write in writes(before, after):
         del text[len(text) - write.erase :]
@@ -98,7 +98,7 @@ def test_writes_change_a_text_with_the_least_erasure(before, after):
 
 
 class Fickle:
-    """Translates every text into some words or none, nothing to do with those of the text's beginning."""
+    """A system that translates every text into some words or none, unrelated to those of its prefixes."""
 
     def __init__(self) -> None:
         self.calls: list[list[str]] = []
@@ -137,17 +137,17 @@ def test_streaming_equals_batched(sentences, policy):
         assert hypotheses(q, batched) == [" ".join(words) for words in complete]
 
 
-def test_streaming_reads_no_further_than_it_writes():
+def test_streaming_reads_only_what_it_needs():
     source = CountedSource("uno dos tres cuatro cinco".split())
     read = [source.read for _ in PolicyTranslator(Fickle(), Retranslate()).translate(source)]
     assert read[0] < 5 and read == sorted(read)
     assert list(PolicyTranslator(Fickle(), WaitK(1)).translate(iter(()))) == []
 
 
-def test_a_remembered_system_forgets_the_oldest_text():
+def test_cached_system_drops_the_oldest_text():
     fickle = Fickle()
     remembered = Remembered(fickle, limit=2)
-    first = remembered.words(["uno", "dos", "uno", "tres"])  # more than it can keep: all are answered all the same
+    first = remembered.words(["uno", "dos", "uno", "tres"])  # more texts than the cache holds: all are still translated
     assert first == fickle.words(["uno", "dos", "uno", "tres"])
     fickle.calls.clear()
     assert remembered.words(["tres", "dos"]) == [first[3], first[1]] and fickle.calls == []
@@ -155,7 +155,7 @@ def test_a_remembered_system_forgets_the_oldest_text():
     assert fickle.calls == [["uno"]]
 
 
-def test_a_system_with_too_few_answers_is_refused(monkeypatch):
+def test_system_with_too_few_answers_is_refused(monkeypatch):
     monkeypatch.setattr(Fickle, "words", lambda self, texts: [])
     refused(
         DataError, "0 translations for 1 texts", list, PolicyTranslator(Fickle(), WaitK(1)).translate(iter(["uno"]))
@@ -201,8 +201,8 @@ def configured(**keys):
     return run_from_mapping({"name": "r", "dataset": {"name": "mini-es"}, "translator": translator})
 
 
-def test_a_nested_policy_is_the_short_spelling():
-    """So its config, its fingerprint and its store keys are the same."""
+def test_nested_policy_equals_the_short_spelling():
+    """So its config, its fingerprint and its store keys are equal."""
     for name, number in (("wait-k", {"k": 6}), ("hold", {"n": 2}), ("retranslate", {})):
         assert configured(policy={"name": name, **number}) == configured(policy=name, **number)
 

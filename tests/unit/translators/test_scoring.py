@@ -1,4 +1,4 @@
-"""What the bundled Transformer says of words that it did not write."""
+"""Scores of the bundled Transformer for words of other translations."""
 
 import math
 
@@ -18,7 +18,7 @@ def scorer() -> TransformerScorer:
     return build("es-en")
 
 
-def test_one_number_per_word_whatever_is_scored_along(scorer: TransformerScorer) -> None:
+def test_word_scores_do_not_depend_on_the_batch(scorer: TransformerScorer) -> None:
     pairs = [(SOURCE, GOOD), (SOURCE[:3], GOOD[:2]), ((), GOOD[:1]), (SOURCE, ())]
     together, alone = scorer.score(pairs), [scorer.score([pair])[0] for pair in pairs]
     for (_, target), a, b in zip(pairs, together, alone, strict=True):
@@ -28,9 +28,9 @@ def test_one_number_per_word_whatever_is_scored_along(scorer: TransformerScorer)
     assert scorer.score([]) == []
 
 
-def test_a_source_raises_the_score_of_its_translation(scorer: TransformerScorer) -> None:
+def test_source_raises_the_score_of_its_translation(scorer: TransformerScorer) -> None:
     good, bad = scorer.score([(SOURCE, GOOD), (SOURCE, BAD)])
-    assert good.given[:5] == pytest.approx(bad.given[:5], abs=2e-3)  # only words before a word count
+    assert good.given[:5] == pytest.approx(bad.given[:5], abs=2e-3)  # only earlier words count
     assert good.given[5] > bad.given[5] + math.log(100)
     assert all(p == round(p, 3) for p in good.given) and any(p != round(p, 2) for p in good.given)
     assert good.given[5] - good.alone[5] > 1
@@ -39,7 +39,7 @@ def test_a_source_raises_the_score_of_its_translation(scorer: TransformerScorer)
 
 
 def test_greedy_words_are_scored_as_likeliest(scorer: TransformerScorer) -> None:
-    """Words that greedy decoding writes fall short of the likeliest pieces by nothing."""
+    """Words of greedy decoding have no shortfall from the likeliest pieces."""
     from smt.models.decode import decode_batch
     from smt.policies.waitk import FULL, Schedule
 
