@@ -25,7 +25,7 @@ def buzzer(request):
 
 @pytest.fixture(scope="module")
 def histories():
-    """Guesses for two questions, and made-up ones: no guess, one guess, many, ties."""
+    """Return guesses for two questions, and generated ones: no guess, one guess, many, ties."""
     guesser = GUESSERS.build("bm25", GUESSERS.config_class("bm25")())
     real = [guesser.guess_prefixes(q.reference_text.split(), 50) for q in load_questions("mini-en", limit=2)]
     one = [Guess(PAGE, 3.0)]
@@ -41,7 +41,7 @@ def test_one_finite_buzz_per_step(buzzer, histories):
     assert decide(buzzer, []) == []
 
 
-def test_a_buzz_depends_on_the_guesses_so_far_only(buzzer, histories):
+def test_buzz_depends_only_on_the_guesses_so_far(buzzer, histories):
     for history in histories:
         whole = decide(buzzer, history)
         for end in range(1, len(history) + 1, 7):

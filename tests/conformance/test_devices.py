@@ -1,6 +1,6 @@
-"""Every registered part with weights computes on the device that its config names, and gives the same results there.
+"""Every registered part with weights computes on the device of its config and gives the same results there.
 
-The device is tests/stand_ins/second_device.py, which refuses tensors that were made elsewhere.
+The device is tests/stand_ins/second_device.py, which refuses tensors that were created elsewhere.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ WITHOUT_WEIGHTS = set(
     "external scores".split()
 )
 WEIGHED = [part for part in PARTS if part[0] != "policy" and part[1] not in WITHOUT_WEIGHTS]
-ELSEWHERE = {"ctranslate2", "pretrained"}  # their packages make the tensors
+ELSEWHERE = {"ctranslate2", "pretrained"}  # their packages create the tensors
 CASES = [(*part, {}) for part in WEIGHED if part[1] not in ELSEWHERE | {"llm"}]
 CASES += [
     ("translator", "causal-lm", {"policy": "hold", "n": 1, "bidirectional": True}),
@@ -44,7 +44,7 @@ TEXTS = ["this capital of Peru lies at the coast", "this fjord of Norway lies at
 
 
 def results(kind: str, part: Any) -> Any:
-    """What a part makes of a question: words with g, guesses, buzzes, or a score."""
+    """Return a part's output for a question: words with g, guesses, buzzes, or a score."""
     if kind == "translator":
         batched = part.translate_batch([QUESTION]) if hasattr(part, "translate_batch") else None
         return [stream(part, QUESTION), batched]
@@ -58,20 +58,20 @@ def results(kind: str, part: Any) -> Any:
 
 
 def quality_model(name: str, encoder: Path) -> Path:
-    """A model of toy size for a quality metric."""
+    """Return a model of toy size for a quality metric."""
     folder = encoder.with_name(f"scoring-{name}")
     makers = {"comet": quality_models.save_comet, "bleurt": quality_models.save_bleurt}
     return makers[name](folder, encoder) if name in makers else encoder
 
 
 def on(options: Mapping[str, Any], device: str) -> dict[str, Any]:
-    """The options with a device, inside `local` or `base` where a guesser has these."""
+    """Return the options with a device, inside `local` or `base` for guessers with these keys."""
     inner = [key for key in ("local", "base") if isinstance(options.get(key), Mapping)]
     return {**options, inner[0]: {**options[inner[0]], "device": device}} if inner else {**options, "device": device}
 
 
 @pytest.mark.parametrize(("kind", "name", "options"), CASES)
-def test_a_part_computes_on_its_device(kind, name, options, places, monkeypatch):
+def test_part_computes_on_its_device(kind, name, options, places, monkeypatch):
     as_cuda(monkeypatch)
     options = {**TABLE[kind, name].made, **options}
     if not hasattr(class_of(kind, name), "ARITHMETIC") and name != "llm":  # numpy

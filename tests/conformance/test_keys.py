@@ -1,7 +1,7 @@
-"""Every field of every registered part's config: another value gives another store key, or cannot change an output.
+"""Every field of every registered part's config changes the store key or cannot change an output.
 
-A field that is not in keys.yaml fails, so does a part that has no entry.  The parts are real ones of toy size (made by
-tests/stand_ins/keyed_parts.py); what they need beside files (packages, servers) is named there.
+A field or part without an entry in keys.yaml fails. The parts are real ones of toy size
+(tests/stand_ins/keyed_parts.py), which also names their requirements besides files (packages, servers).
 """
 
 import typing
@@ -61,12 +61,12 @@ HARMLESS = [
 
 
 def class_of(kind: str, name: str) -> type:
-    """A policy is its own config."""
+    """Return the config class of a part; a policy is its own config."""
     return REGISTRIES[kind].resolve(name) if kind == "policy" else REGISTRIES[kind].config_class(name)
 
 
 def flat(cls: type, prefix: str = "") -> Iterator[str]:
-    """The fields of a config class, those of dataclasses in it by dotted names."""
+    """Yield the fields of a config class; fields of nested dataclasses have dotted names."""
     hints = typing.get_type_hints(cls)
     for field in fields(cls):
         hint = hints[field.name]
@@ -87,7 +87,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
 
 @pytest.fixture(autouse=True)
 def surroundings(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is neither made nor installed: a decoder, a server, the texts of pages, a model by the name of a hub's."""
+    """Replace requirements that are neither created nor installed: decoder, server, page texts, hub model."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("SQA_TEST_TOKEN", "secret")
     monkeypatch.setenv("SQA_CACHE", str(places.root / "cache"))
@@ -104,7 +104,7 @@ def surroundings(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def filled(value: Any, places: Places) -> Any:
-    """The same with the places' paths."""
+    """Return the value with the paths of the places filled in."""
     if isinstance(value, Mapping):
         return {key: filled(item, places) for key, item in value.items()}
     if isinstance(value, list):
@@ -116,7 +116,7 @@ def filled(value: Any, places: Places) -> Any:
 
 
 class System:
-    """Stands for any full-input system."""
+    """A replacement for any full-input system."""
 
     def fingerprint(self) -> str:
         return "system"
@@ -130,7 +130,7 @@ def config_of(kind: str, name: str, options: Options, places: Places) -> Any:
 
 
 def part_of(kind: str, name: str, config: Any) -> Any:
-    """The part, or the policy around a system; skips where its package is missing."""
+    """Return the part, or the policy around a system; skip if its package is missing."""
     try:
         return PolicyTranslator(System(), config) if kind == "policy" else REGISTRIES[kind].build(name, config)
     except ConfigError as error:
@@ -140,7 +140,7 @@ def part_of(kind: str, name: str, config: Any) -> Any:
 
 
 def key_of(kind: str, name: str, options: Options, places: Places) -> str:
-    """The key of the stage that a part makes; of a metric of texts all that says which number it gives."""
+    """Return the key of a part's stage; for a text metric, all values that identify its number."""
     config = config_of(kind, name, options, places)
     built = part_of(kind, name, config)
     if kind == "policy":
@@ -150,14 +150,14 @@ def key_of(kind: str, name: str, options: Options, places: Places) -> str:
     return stage_of("stage", REGISTRIES[kind], ComponentConfig(name, config), built, (), "questions").key
 
 
-def test_every_field_of_every_registered_part_is_here():
+def test_every_field_of_every_registered_part_is_listed():
     assert set(TABLE) == set(PARTS)
     for part, row in TABLE.items():
         assert (part, sorted([*row.fields, *row.same])) == (part, sorted(flat(class_of(*part))))
 
 
 @pytest.mark.parametrize(("kind", "name"), PARTS)
-def test_a_part_that_is_built_again_has_the_same_key(kind, name, places):
+def test_rebuilt_part_has_the_same_key(kind, name, places):
     first, second = (key_of(kind, name, TABLE[kind, name].made, places) for _ in range(2))
     assert first == second
 
@@ -170,14 +170,14 @@ def test_another_value_gives_another_key(kind, name, field, places):
 
 
 @pytest.mark.parametrize(("kind", "name", "field"), HARMLESS)
-def test_what_cannot_change_an_output_changes_no_key(kind, name, field, places):
+def test_fields_without_effect_change_no_key(kind, name, field, places):
     row = TABLE[kind, name]
     other = with_field(row.made, field, row.same[field][0])
     assert key_of(kind, name, row.made, places) == key_of(kind, name, other, places)
 
 
 @pytest.mark.parametrize("name", QUALITY.names())
-def test_a_metric_of_texts_is_called_as_its_config_says(name, places):
+def test_text_metric_is_named_as_in_its_config(name, places):
     config = config_of("quality metric", name, {**TABLE["quality metric", name].made, "name": "mine"}, places)
     built = part_of("quality metric", name, config)
     assert built.name == "mine" and built.signature().startswith(

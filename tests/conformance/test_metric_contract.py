@@ -1,4 +1,4 @@
-"""Every registered metric keeps the contract of `sqa.core.types.Metric`; every wrong name is caught."""
+"""Every registered metric fulfils the contract of `sqa.core.types.Metric`; every wrong name is reported."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from sqa.metrics import ALL, DEFAULT, FAMILIES, KEPT, PRINTED, build, parse, pro
 from sqa.metrics.measure import NEEDS, Measure
 
 
-def test_names_signatures_and_how_metrics_are_shown():
+def test_names_signatures_and_display_of_metrics():
     metrics = build(ALL)
     assert len({metric.signature() for metric in metrics}) == len(ALL)
     for name, metric, again in zip(ALL, metrics, build(ALL), strict=True):
@@ -58,7 +58,7 @@ def test_every_wrong_name_is_reported_with_the_nearest():
         *((name, ": every run prints it without being asked; leave it out") for name in PRINTED),
     ],
 )
-def test_a_wrong_name_is_told_what_to_write(name, said):
+def test_wrong_name_error_gives_the_correct_form(name, said):
     assert problems([name]) == [f"metrics[0]: no metric {name!r}{said}"]
 
 
@@ -75,7 +75,7 @@ WITHOUT = {
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("need", NEEDS)
-def test_a_metric_refuses_a_trace_without_what_it_needs_and_no_other(name, need):
+def test_metric_refuses_only_traces_without_its_inputs(name, need):
     [metric] = build([name])
     metric.stats(QuestionTrace(QUESTION, EMISSIONS, GUESSES, BUZZES))
     if need in parse(name).needs:
@@ -86,7 +86,7 @@ def test_a_metric_refuses_a_trace_without_what_it_needs_and_no_other(name, need)
 
 
 @pytest.mark.parametrize("name", ["al", "atd", "yaal@char", "long-yaal", "start-offset", "end-offset@question"])
-def test_lags_are_words(name):
+def test_unit_of_lags_is_words(name):
     [metric] = build([name])
     assert (metric.unit, metric.digits, metric.kind) == ("words", 2, "lag")
 
@@ -98,7 +98,7 @@ NUMBERS = st.integers(1, KEPT).map(str)
 
 @st.composite
 def names(draw: st.DrawFn) -> str:
-    """A base, for each of its parameters nothing or one of its texts, and perhaps other names of answers."""
+    """Draw a base, for each parameter nothing or one of its texts, and perhaps answer aliases."""
     family = draw(st.sampled_from([*FAMILIES.values()]))
     parts = [family.base]
     for parameter in family.parameters:
@@ -112,8 +112,8 @@ def names(draw: st.DrawFn) -> str:
 
 
 @given(names())
-def test_a_name_is_parsed_and_printed(name):
-    usual = {"accuracy@1", "accuracy@1@aliases", "mrr@50", "mrr@50@aliases"}  # which nothing is written for
+def test_name_round_trips(name):
+    usual = {"accuracy@1", "accuracy@1@aliases", "mrr@50", "mrr@50@aliases"}  # defaults, which names omit
     if name in usual:
         assert problems([name])
     else:
@@ -138,13 +138,13 @@ def test_any_parameters_are_built(tmp_path: Path, name):
         "accuracy@0 accuracy@01 accuracy@1 mrr@50 mrr@none.json laal@iwslt-2020-final facts-lag@timed"
     ).split(" "),
 )
-def test_what_is_written_otherwise_is_no_name(name):
+def test_other_spellings_are_not_names(name):
     assert problems([name])[0].startswith(f"metrics[0]: no metric {name!r}; nearest is ")
     with pytest.raises(ConfigError):
         parse(name)
 
 
-def test_a_value_says_what_its_number_means():
+def test_value_states_the_meaning_of_its_number():
     seconds = parse("facts-lag@seconds")
     assert (seconds.base, seconds.parameters) == ("facts-lag", {"side": "seconds"})
     assert (seconds.unit, seconds.label) == ("seconds", "Lag of facts, s")

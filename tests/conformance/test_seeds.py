@@ -1,6 +1,6 @@
-"""A seed decides all that is drawn: the same gives the same, another something else.
+"""A seed decides all random choices: equal seeds give equal results, other seeds give others.
 
-One row for everything that takes a seed in place of the resampling, whose own tests pin its numbers.
+Each row is a component with a seed. The tests of resampling pin its numbers separately.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def p_of(seed: int) -> Any:
 
 
 def trained_reranker(seed: int) -> Any:
-    """Fit the weights of a reranker on made-up lessons of four candidates."""
+    """Fit the weights of a reranker on generated lessons of four candidates."""
     rng = np.random.default_rng(0)
     texts = [(rng.normal(size=(5, 3)), np.zeros(4, np.int64), np.arange(4) == rng.integers(4)) for _ in range(24)]
     config: Any = SimpleNamespace(seed=seed, hidden=3, learning_rate=0.01, weight_decay=0.0, epochs=2, batch=8)
@@ -81,13 +81,13 @@ def same(a: Any, b: Any) -> bool:
 
 
 @pytest.mark.parametrize("what", DRAWN)
-def test_the_seed_decides(what: str) -> None:
+def test_seed_decides_the_result(what: str) -> None:
     first, again, *others = (DRAWN[what](seed) for seed in (3, 3, 4, 5, 6))
     assert same(first, again)
     assert any(not same(first, other) for other in others)
 
 
-def test_the_command_of_noise_hands_its_seed_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_noise_command_passes_its_seed_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     seeds: list[int] = []
     monkeypatch.setattr(noise.RoundTrip, "of", lambda *_: None)
     monkeypatch.setattr(noise, "mapped_tossups", lambda folds: TOSSUPS)

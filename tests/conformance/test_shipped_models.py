@@ -1,6 +1,7 @@
-"""What the shipped translators write for one sentence, word by word with its delay: no change may go unseen.
+"""The shipped translators' words and delays for one sentence, so that no change goes unnoticed.
 
-A change that is meant raises the VERSION of its module (CONTRIBUTING.md, "When a number changes") and pins it anew.
+An intended change raises the VERSION of its module (CONTRIBUTING.md, "When a number changes") and updates the
+record.
 """
 
 from importlib.util import find_spec
@@ -24,7 +25,7 @@ ADAPTERS = sorted(path.name for path in (DATA / "models").glob("lm-*"))
 
 
 def written(translator, sentence: str) -> str:
-    """Each word with the source words read before it; "+" where the end was told."""
+    """Return each word with the number of source words read before it; "+" marks the end of the source."""
     source = CountedSource(sentence.split())
     return " ".join(f"{word}/{source.read}{'+' * source.ended}" for word in translator.translate(source))
 
@@ -49,7 +50,7 @@ def written(translator, sentence: str) -> str:
         ),
     ],
 )
-def test_the_words_of_a_transformer(model, sentence, search, words):
+def test_words_of_a_transformer(model, sentence, search, words):
     assert written(build(WaitKConfig(model, **{"k": 3} | search)), sentence) == words
 
 
@@ -75,7 +76,7 @@ def test_the_words_of_a_transformer(model, sentence, search, words):
     ids=["es", "pl with glosses"],
 )
 def test_words_and_scores_of_a_language_model(model, options, sentence, words, given):
-    """In float32; the positions of its pieces show in the second decimal of ln p."""
+    """Computed in float32; the positions of its pieces affect the second decimal of ln p."""
     translator = lm.build(lm.CausalLmConfig(model, k=2, dtype="float32", **options))
     assert written(translator, sentence) == words
     target = [word.rpartition("/")[0] for word in words.split()]
@@ -84,12 +85,12 @@ def test_words_and_scores_of_a_language_model(model, options, sentence, words, g
 
 
 @pytest.mark.parametrize("name", ADAPTERS)
-def test_shipped_adapters_are_of_this_programs_layout(name):
+def test_shipped_adapters_have_the_current_layout(name):
     config = load_adapter(DATA / "models" / name).config
     assert f"lm-{config['source']}-{config['target']}" == name
 
 
-def test_their_numbers_are_finite():
+def test_adapter_weights_are_finite():
     for path in model_files(DATA / "models"):
         for name, array in load(content(path)).items() if path.suffix == ".safetensors" else ():
             assert array.dtype.kind != "f" or np.isfinite(array).all(), (path, name)
@@ -97,7 +98,7 @@ def test_their_numbers_are_finite():
 
 @pytest.mark.parametrize(("model", "digest"), [("es-en", "9a9f67540dbd"), ("gru", "075b2457ac1d")])
 def test_packing_a_model_keeps_its_digest(model, digest, tmp_path):
-    """The digest is that of the plain files, which ledgers and stores name."""
+    """Ledgers and stores name the digest of the plain files."""
     assert files_digest(DATA / "models" / model).startswith(digest)
     for path in model_files(DATA / "models" / model):
         (tmp_path / path.name).write_bytes(content(path))

@@ -17,7 +17,7 @@ from sqa.data.datasets import load_questions
 from sqa.net.endpoint import EndpointConfig
 from sqa.pipeline.engine import stream
 
-QUESTIONS = [  # short ones: every case decodes them some five times
+QUESTIONS = [  # short, because every case decodes them about five times
     replace(q, sentences=q.sentences[:2], reference=q.reference[:2]) for q in load_questions("mini-es", limit=2)
 ]
 UPPER = [sys.executable, "-c", "import sys\nfor line in sys.stdin: print(line.rstrip().upper())"]
@@ -38,11 +38,11 @@ class OneBehind(TextToTextAgent):
 
 
 class Case(NamedTuple):
-    """A config of a registered translator, made in a folder where it needs files."""
+    """A config of a registered translator, with its files in a folder if it needs some."""
 
     name: str
     options: Callable[[Path], dict]
-    streams: bool = True  # False: knows whole questions only, or its `translate` learns of the end one step later
+    streams: bool = True  # False: needs whole questions, or its `translate` sees the end one step later
     needs: str = ""  # optional package
 
     def __str__(self) -> str:
@@ -100,7 +100,7 @@ def statistical(folder):
     return {"model": str(train_tiny(folder)), "k": 3}
 
 
-SERVING = ExitStack()  # servers of the cases, until the module is done
+SERVING = ExitStack()  # servers of the cases, closed after the module
 
 
 def served(folder):
@@ -151,7 +151,7 @@ CASES = [
 
 
 class Outputs(NamedTuple):
-    """How to build a case's translator, again and again."""
+    """A factory of a case's translator."""
 
     case: Case
     config: object
@@ -174,11 +174,11 @@ def make(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def batch(make):
-    """What a translator writes that has written nothing before."""
+    """Return the output of a translator without earlier calls."""
     return make().translate_batch(QUESTIONS)
 
 
-def test_every_registered_translator_is_here():
+def test_every_registered_translator_is_tested():
     assert {case.name for case in CASES} == set(TRANSLATORS.names())
 
 
@@ -189,7 +189,7 @@ def test_emissions_are_valid_in_order_and_repeatable(make, batch):
     assert make().translate_batch(QUESTIONS) == batch
 
 
-def test_a_question_is_translated_alike_alone_or_in_a_batch(make, batch):
+def test_question_alone_equals_question_in_a_batch(make, batch):
     alone = make()
     assert [alone.translate_batch([question])[0] for question in QUESTIONS] == batch
 
@@ -197,4 +197,4 @@ def test_a_question_is_translated_alike_alone_or_in_a_batch(make, batch):
 def test_streaming_equals_batched(make, batch):
     if not make.case.streams:
         pytest.skip("knows whole QUESTIONS only")
-    assert stream(make(), QUESTIONS[0]) == batch[0]  # a new one, which cannot serve another's remembered answers
+    assert stream(make(), QUESTIONS[0]) == batch[0]  # a new translator without stored answers

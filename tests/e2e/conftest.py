@@ -1,4 +1,4 @@
-"""The `sqa` command in the process of a test."""
+"""Fixture: the `sqa` command in the test's process."""
 
 import sys
 
@@ -10,7 +10,7 @@ from sqa import cli
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs `sqa` with some words; no traceback is ever printed."""
+    """Return a function that runs `sqa` with given words and fails on a traceback."""
 
     def run(*words: str) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["sqa", *words])

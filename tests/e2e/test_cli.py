@@ -1,4 +1,4 @@
-"""The `sqa` command as a user types it: what it prints where, and one clear line for every bad input."""
+"""The `sqa` command line: output on stdout and stderr, and a one-line error for every invalid input."""
 
 import csv
 import json
@@ -36,18 +36,18 @@ class Shell:
         return self.command(*words)
 
     def lines(self, *words: str) -> list[list[str]]:
-        """The cells of each line that it prints."""
+        """Return the cells of each printed line."""
         return [line.split("\t") for line in self(*words).out.splitlines()]
 
     def config(self, name: str = "t", **changes: object) -> str:
-        """Write NAME.yaml and give its name; a value None removes the key."""
+        """Write NAME.yaml and return its name; a value None removes the key."""
         base = {"dataset": {"name": "questions.jsonl"}, **PARTS, "metrics": ["ew", "accuracy", "bleu", "al"]}
         mapping = {key: value for key, value in (base | changes).items() if value is not None}
         (self.folder / f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
         return f"{name}.yaml"
 
     def refused(self, code: int, *words: str) -> str:
-        """The one line that `sqa` complains with; nothing goes to stdout."""
+        """Return the one-line error of `sqa`; nothing goes to stdout."""
         outcome = self(*words)
         assert (outcome.code, outcome.out) == (code, "")
         [line] = outcome.complaints
@@ -63,7 +63,7 @@ def sqa(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> Sh
     return Shell(tmp_path, command)
 
 
-# ----------------------------------------------------------------------------------------------- what it does
+# ----------------------------------------------------------------------------------------------------- output
 
 
 def test_version_and_help(sqa: Shell) -> None:
@@ -89,7 +89,7 @@ def test_run_prints_the_report_it_writes(sqa: Shell) -> None:
     assert outcome.out == (sqa.folder / "runs/t/report.tsv").read_text(encoding="utf-8")
     header, *rows = (line.split("\t") for line in outcome.out.splitlines())
     assert header[:4] == ["metric", "value", "low", "high"]
-    cells = {row[0]: row[1:5] for row in rows}  # two answers are unknown to the guesser, and count as wrong
+    cells = {row[0]: row[1:5] for row in rows}  # the guesser does not know two answers, which count as wrong
     assert cells["unknown-pages"] == ["2", "n/a", "n/a", "6"] and cells["accuracy"][0] == "0.666667"
     again = sqa("run", "runs/t/config.yaml", "--runs", "elsewhere")
     assert again.out == outcome.out
@@ -110,8 +110,8 @@ def test_each_stage_by_itself(sqa: Shell) -> None:
     assert scored == sqa("run", sqa.config()).out == (sqa.folder / "runs/t/report.tsv").read_text(encoding="utf-8")
 
 
-def test_compare_more_than_two(sqa: Shell) -> None:
-    """Every two by the metrics that were asked for (their numbers: tests/unit/report/test_comparison.py)."""
+def test_comparison_of_more_than_two_runs(sqa: Shell) -> None:
+    """Compare all pairs by the requested metrics (values: tests/unit/report/test_comparison.py)."""
     for name, k in (("a", 1), ("b_2", 3), ("c", 5)):
         sqa("run", sqa.config(name, translator={"name": "doubles:build_translator", "k": k}))
     requested = ("--metric", "al", "--metric", "bleu", "--resamples", "200")
@@ -128,7 +128,7 @@ def test_compare_more_than_two(sqa: Shell) -> None:
     assert "a: the same run is named twice" in sqa.refused(2, "compare", "runs/a", "runs/a", "runs/c")
 
 
-# ----------------------------------------------------------------------------------------------- what it refuses
+# ------------------------------------------------------------------------------------------------------ refusals
 
 
 RUN = ["run", "t.yaml"]
@@ -170,7 +170,7 @@ def test_empty_translations_count_as_wrong(sqa: Shell) -> None:
     (sqa.folder / "system.txt").write_text("\n\n" + "spain france\n" * 10, encoding="utf-8")
     rows = {row[0]: row for row in sqa.lines("run", sqa.config(translator={"name": "fixed", "text": "system.txt"}))}
     assert rows["empty-questions"][1] == "1" and rows["empty-sentences"][1] == "2"
-    assert rows["accuracy"][4] == "6"  # the empty question is one of them
+    assert rows["accuracy"][4] == "6"  # including the empty question
 
 
 # ------------------------------------------------------------------------------- keys on the command line, and sweeps
@@ -206,21 +206,21 @@ def test_wrong_key_is_refused(sqa, words):
 
 def test_sweep_runs_every_combination(sqa: Shell) -> None:
     axes = ["k=1,3", "metrics=[al],[al, bleu]"]
-    lines = sqa.lines("sweep", sqa.config(), *axes, "limit=6")  # which has no column
+    lines = sqa.lines("sweep", sqa.config(), *axes, "limit=6")  # an axis without a column
     assert lines[0][:4] == ["run", "k", "metrics", "al"]
     folders = [sqa.folder / line[0] for line in lines[1:]]
     assert len(set(folders)) == 4 and all((folder / "report.tsv").is_file() for folder in folders)
     assert [line[lines[0].index("bleu")] for line in lines[1:]] == ["n/a", "100.000000", "n/a", "100.000000"]
     again = sqa("sweep", sqa.config(seed=1), *axes, "--json")
     rows = json.loads(again.out)
-    assert not {row["run"] for row in rows} & {line[0] for line in lines}  # another config, other names
+    assert not {row["run"] for row in rows} & {line[0] for line in lines}  # another config gives other names
     assert rows[2]["keys"] == {"k": 3, "metrics": ["al"]}
     assert sqa.refused(2, "sweep", sqa.config(), "k=3,3") == "k=3: is there twice"
     assert sqa.refused(2, "sweep", sqa.config(), "k=1,3", "name=x").startswith("name: two runs would be called 'x'")
-    assert sqa("sweep", sqa.config(), "k=0,-1").err.count("sqa: k=") == 2  # all problems before the first run
+    assert sqa("sweep", sqa.config(), "k=0,-1").err.count("sqa: k=") == 2  # all problems come before the first run
 
 
-# ------------------------------------------------------------------------------------------------ what it looks like
+# -------------------------------------------------------------------------------------------------------- formatting
 
 
 def test_terminal_gets_aligned_tables(sqa: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +230,7 @@ def test_terminal_gets_aligned_tables(sqa: Shell, monkeypatch: pytest.MonkeyPatc
     lines = sqa("run", sqa.config(metrics=["bleu", "al"])).out.splitlines()
     assert "\t" not in "".join(lines) and len({line.index(" n ") for line in lines[:1]}) == 1
     cells = zip(lines[:3], ["value", "100.000000", "1.000000"], strict=True)
-    assert len({line.index(cell) + len(cell) for line, cell in cells}) == 1  # a column of numbers stands to the right
+    assert len({line.index(cell) + len(cell) for line, cell in cells}) == 1  # columns of numbers are right-aligned
 
 
 def test_tables_as_json_and_latex(sqa: Shell) -> None:
@@ -246,10 +246,10 @@ def test_completion_knows_the_commands(sqa: Shell, monkeypatch: pytest.MonkeyPat
     assert sqa().out.split() == ["sweep"]
 
 
-# ------------------------------------------------------------------------------------------- out to other programs
+# --------------------------------------------------------------------------------------------------------- exports
 
 
-def test_export_gives_what_other_programs_read(sqa: Shell) -> None:
+def test_export_writes_formats_of_other_programs(sqa: Shell) -> None:
     sqa("run", sqa.config())
 
     def export(*words: str) -> list[str]:
@@ -294,15 +294,15 @@ def test_question_sets_as_lines(sqa: Shell) -> None:
     assert len(lines) == 12 and lines[0] == "pista número 0 sobre algo"
     assert sqa("questions", "questions.jsonl", "--questions").out.splitlines()[0] == " ".join(lines[:2])
     assert sqa("questions", "questions.jsonl", "--references", "--output", "t.txt").out == "t.txt\n"
-    assert (sqa.folder / "t.txt").read_text("utf-8").splitlines() == lines  # they are their own translations
+    assert (sqa.folder / "t.txt").read_text("utf-8").splitlines() == lines  # the questions are their own translations
     assert "did you mean 'xqb-es'" in sqa.refused(2, "questions", "xqb-ess")
 
 
-# ------------------------------------------------------------------------------------------------------- to start with
+# --------------------------------------------------------------------------------------------------------- first steps
 
 
 def test_init_writes_a_folder(sqa: Shell) -> None:
-    """That each of it runs: tests/e2e/test_own_page.py."""
+    """tests/e2e/test_own_page.py runs each of the written files."""
     made = sqa("init", "start")
     assert {"mine.yaml", "own.yaml", "parts.py", "pages.jsonl"} <= {Path(line).name for line in made.out.splitlines()}
     assert "\n    sqa run mine.yaml\n" in made.err and "\n    sqa run own.yaml buzzer=parts.py:Buzzer\n" in made.err

@@ -1,4 +1,4 @@
-"""`sqa diagnose RUN` from a finished run to its table, and one clear line for every run it cannot read."""
+"""`sqa diagnose RUN` from a finished run to its table, and a one-line error for every unreadable run."""
 
 import errno
 import json
@@ -27,11 +27,11 @@ QUESTION = RECORDS[0]
 
 @pytest.fixture
 def finished(tmp_path: Path) -> Path:
-    """A run that copies the source; the guesser names Spain once it read that, and France above it later."""
+    """Return a run that copies the source; its guesser names Spain once read, and later ranks France above it."""
     return make(tmp_path, "r", records=[QUESTION])
 
 
-def test_the_drop_is_at_the_word_that_caused_it(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_drop_is_at_the_word_that_caused_it(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(finished, kinds=["drop"])
     captured = capsys.readouterr()
     header, line = captured.out.splitlines()
@@ -48,13 +48,13 @@ def test_the_drop_is_at_the_word_that_caused_it(finished: Path, capsys: pytest.C
     assert result["loss"] == pytest.approx(math.log(2))
 
 
-def test_runs_that_cannot_be_diagnosed(finished: Path, tmp_path: Path) -> None:
+def test_runs_that_cannot_be_diagnosed_are_refused(finished: Path, tmp_path: Path) -> None:
     refused(ConfigError, "is not the folder of a finished run", main, tmp_path)
     refused(ConfigError, "'q' is not a question of .*, did you mean 'q0'", main, finished, questions=["q"])
     refused(ConfigError, "no guesser ran", main, make(tmp_path, "unguessed", guesser=None, buzzer=None))
 
 
-def test_languages_without_priors_and_several_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_priors_and_mixed_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     german = {**QUESTION, "language": "de"}
     main(make(tmp_path, "german", records=[german]))
     assert "sqa: no priors for de-en; aligned from these texts alone" in capsys.readouterr().err
@@ -62,7 +62,7 @@ def test_languages_without_priors_and_several_languages(tmp_path: Path, capsys: 
     refused(ConfigError, "one language at a time", main, mixed)
 
 
-def test_a_store_of_another_schema_or_none(finished: Path) -> None:
+def test_store_of_another_schema_or_none_is_refused(finished: Path) -> None:
     [manifest] = (finished.parent / "store" / "translate").glob("*/manifest.json")
     text = manifest.read_text()
     manifest.write_text(json.dumps({**json.loads(text), "schema_version": 0}))
@@ -75,7 +75,7 @@ def test_a_store_of_another_schema_or_none(finished: Path) -> None:
     refused(DataError, "is missing; run the config again with --runs", open_run, finished)
 
 
-def test_a_finished_run_needs_its_data_set_no_more(finished: Path) -> None:
+def test_finished_run_no_longer_needs_its_dataset(finished: Path) -> None:
     before = open_run(finished)
     path = Path(before.config.dataset.name)
     path.write_text(path.read_text().replace("grande", "enorme"))
@@ -93,14 +93,14 @@ def test_a_finished_run_needs_its_data_set_no_more(finished: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "rate", "probability"), [("inserted", "0.1", "0.1"), ("dropped", "2", "0.5")])
 def test_planted_errors_are_found(kind: str, rate: str, probability: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """One word in ten is wrong, or two clauses of a question are gone; judged by alignment and spelling alone."""
+    """One word in ten is wrong, or two clauses are missing; alignment and spelling alone are the judges."""
     planted.main(["es", "--detector", "words", "--plant", kind, rate, "--limit", "40", "--probability", probability])
     [_, line, *_] = (line.split("\t") for line in capsys.readouterr().out.splitlines())
     assert float(line[6]) >= 0.6 and float(line[7]) >= 0.8
 
 
 class Scorer:
-    """Every word is as likely as its length says; counts how often it is asked."""
+    """A scorer with a probability per word length that counts its calls."""
 
     group = "lm"
     asked = 0
@@ -121,11 +121,11 @@ def absent(pair: str) -> Scorer:
 
 
 def registry(build: Callable[[str], Scorer]) -> SimpleNamespace:
-    """One in which every scorer is built by one function."""
+    """Return a registry in which one function builds every scorer."""
     return SimpleNamespace(names=lambda: ("language-model", "transformer"), resolve=lambda name: build)
 
 
-def test_a_model_is_asked_once_and_named(finished, capsys, monkeypatch):
+def test_model_is_called_once_and_named(finished, capsys, monkeypatch):
     monkeypatch.setattr(findings, "SCORERS", registry(lambda pair: Scorer()))
     Scorer.asked = 0
     outputs = []
@@ -143,7 +143,7 @@ def test_a_model_is_asked_once_and_named(finished, capsys, monkeypatch):
     refused(DataError, "the kept scores are damaged .*; delete the file", main, finished, detector="language-model")
 
 
-def test_without_a_language_model_the_words_are_judged_all_the_same(finished, capsys, monkeypatch):
+def test_without_a_language_model_words_are_judged(finished, capsys, monkeypatch):
     monkeypatch.setattr(findings, "SCORERS", registry(absent))
     main(finished, detector="words")
     plain = capsys.readouterr().out
@@ -155,7 +155,7 @@ def test_without_a_language_model_the_words_are_judged_all_the_same(finished, ca
     refused(ConfigError, "--detector: 'langage-model'.*did you mean", main, finished, detector="langage-model")
 
 
-def test_a_read_only_run_can_be_seen_and_diagnosed(
+def test_read_only_run_can_be_viewed_and_diagnosed(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = {path: path.read_bytes() for path in finished.parent.rglob("*") if path.is_file()}

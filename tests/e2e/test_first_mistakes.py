@@ -1,4 +1,4 @@
-"""What a newcomer gets wrong, and the one line that says so."""
+"""Common mistakes of new users, and their one-line errors."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ FILES = {
 A_RUN = "expected the config of a run, with dataset and translator, got"
 BUZZER = "sqa: buzzer {}: its model {} was trained on guesses of {}, not of doubles:build_guesser; it may buzz"
 
-# command -> exit code, line on stderr ("": none that begins with `sqa: `, but for the last)
+# command -> exit code, line on stderr (empty: only the last line may begin with `sqa: `)
 MISTAKES = {
     "run nam.yaml": (2, "simuleval_service, waitk, got nam"),
     "run none.yaml": (2, "simuleval_service, waitk, got number '3'"),
@@ -67,7 +67,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("line", MISTAKES)
 @pytest.mark.usefixtures("folder")
-def test_a_mistake_is_named_in_one_line(line: str, command: Command) -> None:
+def test_mistake_is_named_in_one_line(line: str, command: Command) -> None:
     code, expected = MISTAKES[line]
     outcome = command(*line.split())
     complaints = [line for line in outcome.complaints if "report in" not in line]
@@ -76,11 +76,11 @@ def test_a_mistake_is_named_in_one_line(line: str, command: Command) -> None:
 
 
 @pytest.mark.parametrize(("name", "keys"), [("hold", ["n"]), ("wait-k", ["k"]), ("local-agreement", ["n"])])
-def test_the_keys_of_a_policy(name: str, keys: list[str], command: Command) -> None:
+def test_keys_of_a_policy(name: str, keys: list[str], command: Command) -> None:
     assert [line.split("\t")[0] for line in command("config", "keys", "policy", name).out.splitlines()[1:]] == keys
 
 
-def test_an_exception_in_an_own_part_is_its_file_and_line(folder: Path) -> None:
+def test_exception_in_an_own_part_names_file_and_line(folder: Path) -> None:
     def said(*more: str) -> str:
         outcome = process("run", "own.yaml", *more, cwd=folder)
         assert outcome.code == 1
@@ -92,7 +92,7 @@ def test_an_exception_in_an_own_part_is_its_file_and_line(folder: Path) -> None:
     assert "Traceback" in said("-v") and "sqa/pipeline/engine.py" in said("-v")
 
 
-def test_a_run_with_an_edited_part_says_that_it_replaces_another(folder: Path, command: Command) -> None:
+def test_edited_part_replaces_a_run_with_a_message(folder: Path, command: Command) -> None:
     (folder / "mine.py").write_text(OWN.replace('[""]', "texts").replace("1 / len(text)", "1.0"))
     for edit, replaced in (("", False), ("", False), ("# edited\n", True)):
         with (folder / "mine.py").open("a") as file:

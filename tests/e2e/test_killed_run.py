@@ -1,4 +1,4 @@
-"""A run that is killed or interrupted: run again, it gives the bytes of one that was not."""
+"""A killed or interrupted run, started again, gives the bytes of an uninterrupted run."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def kill_after(process: subprocess.Popen[bytes], folder: Path, blocks: int) -> bool:
-    """kill -9 as soon as there are `blocks` blocks; False if the run ended before."""
+    """Send kill -9 once `blocks` blocks exist; return False if the run ended before."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         if len(list(folder.glob("runs/store/*/*/block-*.npz"))) >= blocks:
@@ -48,17 +48,17 @@ def kill_after(process: subprocess.Popen[bytes], folder: Path, blocks: int) -> b
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file but the wall times."""
+    """Return every file except the wall times."""
     files = [path for path in sorted(folder.glob("runs/**/*")) if path.is_file() and path.name != "times.json"]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def test_a_killed_run_ends_with_the_same_bytes(tmp_path: Path) -> None:
+def test_killed_run_ends_with_the_same_bytes(tmp_path: Path) -> None:
     alone, killed = tmp_path / "alone", tmp_path / "killed"
     for folder in (alone, killed):
         prepare(folder)
     kills = sum(kill_after(start(killed), killed, blocks) for blocks in (1, 3, 6))
-    assert kills >= 2  # the last may have come too late
+    assert kills >= 2  # the last kill may come too late
     assert start(alone).wait() == 0
     assert start(killed).wait() == 0
     expected = contents(alone)
@@ -66,14 +66,14 @@ def test_a_killed_run_ends_with_the_same_bytes(tmp_path: Path) -> None:
     assert contents(killed) == expected
 
 
-def test_ctrl_c_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
-    """Sent while the run translates: nothing of ours is printed but that line."""
+def test_ctrl_c_names_the_command_that_resumes(tmp_path: Path) -> None:
+    """The interrupt arrives during translation; the program prints only that line."""
     command = [sys.executable, "-m", "sqa", "run", "mini_es_wait6_bm25", "--runs", str(tmp_path)]
-    # a test run in the background has it ignored
+    # a test run in the background ignores SIGINT
     interruptible = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(command, cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True, preexec_fn=interruptible) as running:
         assert running.stderr is not None and running.stderr.readline().startswith("translate")
-        time.sleep(0.5)  # the line is drawn before tqdm's object is whole, and it cannot be interrupted there
+        time.sleep(0.5)  # tqdm draws the line before its object is complete, and must not be interrupted there
         running.send_signal(signal.SIGINT)
         text = running.stderr.read()
     assert running.returncode == 130 and "Traceback" not in text

@@ -1,4 +1,4 @@
-"""A training killed with SIGKILL at any moment goes on to the very losses and weights of one that was not."""
+"""A training killed with SIGKILL at any moment resumes to the exact losses and weights of an uninterrupted one."""
 
 import os
 import random
@@ -20,20 +20,20 @@ STEPS = 16
 
 
 def start(runs: Path, ks: str, seeds: int) -> subprocess.Popen:
-    """The sweep in a process of its own."""
+    """Start the sweep in a separate process."""
     command = [sys.executable, "-m", "tests.sweep_process", str(runs), ks, str(seeds), str(STEPS)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
 
 def steps(folder: Path) -> list[list[str]]:
-    """Step, loss, pieces, rate of every logged step: all that is no time."""
+    """Return step, loss, pieces and rate of every logged step, without times."""
     file = folder / "steps.tsv"
     return [line.split("\t")[:4] for line in file.read_text().splitlines()[1:]] if file.exists() else []
 
 
 def kill_after(process: subprocess.Popen, folder: Path, step: int) -> None:
-    """SIGKILL once `step` steps are logged, at a random moment within the next."""
+    """Send SIGKILL at a random moment within the step after `step` logged steps."""
     deadline = time.monotonic() + 120
     while len(steps(folder)) < step and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.002)
@@ -44,7 +44,7 @@ def kill_after(process: subprocess.Popen, folder: Path, step: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_training_gives_the_same_losses_and_weights(tmp_path):
+def test_killed_training_gives_equal_losses_and_weights(tmp_path):
     data = prepared(tmp_path)
     whole = tmp_path / "whole"
     one = config(STEPS, k=(2,))
@@ -62,7 +62,7 @@ def test_a_killed_training_gives_the_same_losses_and_weights(tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_share_a_sweep_and_one_outlives_the_other(tmp_path):
+def test_sweep_survives_the_death_of_one_of_two_processes(tmp_path):
     prepared(tmp_path)
     folder = tmp_path / "smt" / "tiny"
     first = start(tmp_path, "k=2,full", 2)

@@ -1,4 +1,4 @@
-"""The core alone (no torch, numba, scipy) prints the same numbers, to the last digit."""
+"""The core without torch, numba and scipy gives exactly the same numbers."""
 
 import json
 import os
@@ -14,21 +14,21 @@ from outcome import Command, process
 from sqa.core.paths import ROOT
 
 HEAVY = "torch numba scipy sentencepiece matplotlib transformers starlette uvicorn pandas pyarrow".split()
-UNPACKS = "zstandard"  # what the phrase-based translator needs, too
+UNPACKS = "zstandard"  # also required by the phrase-based translator
 WITHOUT = "import sys; sys.modules.update(dict.fromkeys({})); import sqa.cli; sqa.cli.main()"
 CORE = WITHOUT.format([*HEAVY, UNPACKS])
 LOG = f"{{name: recorded, file: {ROOT / 'docs' / 'example' / 'instances.log'}}}"
 
 
 def written(folder: Path, guesser: str, buzzer: str, dataset: str = "mini-es, limit: 2", translator: str = LOG) -> str:
-    """A config of these parts."""
+    """Write a config of these parts."""
     parts = f"translator: {translator}\nguesser: {guesser}\nbuzzer: {{name: mlp, model: {buzzer}}}\n"
     (folder / "mine.yaml").write_text(f"dataset: {{name: {dataset}}}\n{parts}", encoding="utf-8")
     return str(folder / "mine.yaml")
 
 
 def run(code: str, config: str, runs: Path, **where: str) -> str:
-    """What `sqa run` prints in a process of its own."""
+    """Return the output of `sqa run` in a separate process."""
     outcome = process("run", config, "--runs", str(runs), cwd=ROOT, code=code, **where)
     assert outcome.code == 0, outcome.err
     return outcome.out
@@ -37,30 +37,30 @@ def run(code: str, config: str, runs: Path, **where: str) -> str:
 @pytest.mark.parametrize(
     ("guesser", "buzzer"), [("bm25", "bm25"), ("{name: tfidf}", "bm25"), ("{name: rerank}", "rerank")]
 )
-def test_a_log_to_expected_wins_without_the_heavy_packages(
+def test_log_to_expected_wins_without_heavy_packages(
     tmp_path: Path, command: Command, guesser: str, buzzer: str
 ) -> None:
     config = written(tmp_path, guesser, buzzer)
     full = command("run", config, "--runs", str(tmp_path / "full")).out
     assert run(CORE, config, tmp_path / "light") == full and "\new\t" in full
-    if guesser == "bm25":  # a report without figures says what they need
+    if guesser == "bm25":  # a report without figures names the required extra
         outcome = process("report", str(tmp_path / "light" / "mine"), cwd=ROOT, code=CORE)
         report = (tmp_path / "light" / "mine" / "report" / "report.md").read_text(encoding="utf-8")
         assert outcome.code == 0, outcome.err
         assert "`figures`: drawing needs the Python package matplotlib: pip" in report
 
 
-def test_a_bundled_translator_without_the_heavy_packages(tmp_path: Path, command: Command) -> None:
+def test_bundled_translator_without_heavy_packages(tmp_path: Path, command: Command) -> None:
     pytest.importorskip("thot")
     question = {"id": "q", "language": "es", "source": "Es Lima.", "reference": "Lima.", "page": "Peru"}
-    (tmp_path / "q.jsonl").write_text(json.dumps(question), encoding="utf-8")  # each word takes a second
+    (tmp_path / "q.jsonl").write_text(json.dumps(question), encoding="utf-8")  # each word takes one second
     translator = "{name: pbmt, model: pbmt-es-en, k: 3}"
     config = written(tmp_path, "bm25", "bm25", str(tmp_path / "q.jsonl"), translator)
     full = command("run", config, "--runs", str(tmp_path / "full")).out
     assert run(WITHOUT.format(HEAVY), config, tmp_path / "light") == full and "\new\t" in full
 
 
-def test_what_needs_more_names_the_extra(tmp_path: Path) -> None:
+def test_missing_packages_name_the_extra(tmp_path: Path) -> None:
     config = written(tmp_path, "bm25", "bm25", translator="{name: waitk, model: es-en, k: 3}")
     outcome = process("run", config, "--runs", str(tmp_path / "runs"), cwd=ROOT, code=CORE)
     assert outcome.code == 2 and "pip install 'sqa[models]'" in outcome.err, outcome.err
@@ -69,8 +69,8 @@ def test_what_needs_more_names_the_extra(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(os.environ.get("SQA_PIP_DRY_RUN") != "1", reason="asks a package index: set SQA_PIP_DRY_RUN=1")
 @pytest.mark.parametrize("end", ["lowest", "newest"])
-def test_both_ends_of_the_ranges_print_the_same_numbers(tmp_path: Path, command: Command, end: str) -> None:
-    """An empty environment with nothing but `pip install sqa`; the signatures alone name another sacrebleu."""
+def test_lowest_and_highest_versions_give_equal_numbers(tmp_path: Path, command: Command, end: str) -> None:
+    """An environment with only `pip install sqa`; only the signatures differ, by the version of sacrebleu."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pins = [re.sub(r">=([\d.]+).*", r"==\1", each) for each in project["dependencies"]] if end == "lowest" else []
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)

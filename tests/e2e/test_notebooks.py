@@ -1,4 +1,4 @@
-"""Every notebook is short, defines nothing, uses the public API alone, and prints the outputs that it shows."""
+"""Every notebook is short, defines nothing, uses only the public API, and prints its stored outputs."""
 
 import ast
 import json
@@ -26,7 +26,7 @@ def source(cell: dict[str, Any]) -> str:
     return "".join(cell["source"])
 
 
-def test_there_are_notebooks() -> None:
+def test_notebooks_exist() -> None:
     others = {"ablation_over_k", "bleu_and_wins", "one_question", "reproduce_figures", "stepwise_errors"}
     assert {path.stem for path in NOTEBOOKS} == {"your_own_system", *others}
 
@@ -61,12 +61,12 @@ def test_notebook_can_be_read_without_running_it(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One store for all notebooks, so that no translation is made twice."""
+    """Return one store for all notebooks, so that each translation is computed once."""
     return tmp_path_factory.mktemp("runs")
 
 
 @every_notebook
-def test_notebook_prints_what_it_shows(
+def test_notebook_prints_its_stored_outputs(
     path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pandas = pytest.importorskip("pandas")
@@ -74,9 +74,9 @@ def test_notebook_prints_what_it_shows(
 
     monkeypatch.setenv("SQA_RUNS", str(runs))
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    monkeypatch.syspath_prepend(path.parent)  # as in Jupyter, where the notebook's folder can be imported from
+    monkeypatch.syspath_prepend(path.parent)  # Jupyter can import modules from the notebook's folder
     names: dict[str, object] = {}
-    with pandas.option_context("display.max_columns", 20):  # as in Jupyter
+    with pandas.option_context("display.max_columns", 20):  # the default in Jupyter
         for cell in cells(path, "code"):
             value = executed(source(cell), f"{path.name}, {cell['id']}", names)
             assert capsys.readouterr().out + value == shown(cell), cell["id"]
@@ -97,7 +97,7 @@ def executed(code: str, name: str, names: dict[str, object]) -> str:
 
 
 def shown(cell: dict[str, Any]) -> str:
-    """Return the text that a notebook has as the output of a cell."""
+    """Return the stored output text of a cell."""
     outputs = [output.get("text", output.get("data", {}).get("text/plain", "")) for output in cell["outputs"]]
     texts = ["".join(text) for output, text in zip(cell["outputs"], outputs, strict=True) if not is_picture(output)]
     return "".join(texts)

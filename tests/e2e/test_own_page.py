@@ -1,4 +1,4 @@
-"""docs/own_parts.md as a newcomer follows it: every command in order, in the folder that its first one makes."""
+"""The commands of docs/own_parts.md in order, in the folder that the first command creates."""
 
 import re
 import shlex
@@ -16,7 +16,7 @@ PARTS = ("Translator", "Policy", "Guesser", "Buzzer", "Metric")
 
 
 def typed() -> Iterator[str]:
-    """The lines that are typed, in order."""
+    """Yield the typed lines in order."""
     yield from (line for line in blocks(re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL))[1] if line.startswith("sqa "))
 
 
@@ -24,27 +24,27 @@ def shown(kind: str) -> list[str]:
     return re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL)
 
 
-def test_the_page_shows_the_files() -> None:
+def test_page_shows_the_files() -> None:
     code, shown_blocks = (EXAMPLE / "parts.py").read_text("utf-8"), shown("python")
     assert all(block in code for block in shown_blocks)
     missing = code
     for block in shown_blocks:
         missing = missing.replace(block, "")
-    assert missing.split() == code[: code.index("import")].split()  # its docstring is all that the page leaves out
+    assert missing.split() == code[: code.index("import")].split()  # the page omits only the docstring
     [config] = shown("yaml")
     assert (EXAMPLE / "own.yaml").read_text("utf-8").replace("docs/example/", "").endswith(config)
 
 
 @pytest.mark.slow
 def test_every_command_of_the_page_runs_in_order(tmp_path, monkeypatch, command):
-    """And every command that `sqa init` prints; offline, and without torch all but the training of a translator."""
+    """Also run every command that `sqa init` prints, offline, and without torch where no translator is trained."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SQA_MIRROR", raising=False)
     monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
     outputs = dict[str, str]()
 
     def run(line: str) -> str:
-        """Runs a line as a shell would; what it says on stderr."""
+        """Run a line as a shell does and return its stderr."""
         words = [path for word in shlex.split(line) for path in (sorted(map(str, Path().glob(word))) or [word])]
         outcome = command(*words[1:])
         assert not outcome.code, f"{line}\n{outcome.err}"
@@ -63,5 +63,5 @@ def test_every_command_of_the_page_runs_in_order(tmp_path, monkeypatch, command)
         assert [line for line in suggested if f"parts.py:{part}" in line], part
     assert "length\t1.0" in outputs["sqa run own.yaml 'metrics=[ew,parts.py:Metric]'"]
     outcomes = {outputs[line] for line in outputs if line.startswith("sqa run own.yaml")}
-    assert len(outcomes) >= 9  # parts make a difference
+    assert len(outcomes) >= 9  # the parts change the outcomes
     assert "source words read before" in outputs["sqa config keys translator parts.py:Translator"]

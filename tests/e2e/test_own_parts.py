@@ -1,4 +1,4 @@
-"""Parts from a file outside the project, by `file.py:build`, through the real command: no line elsewhere."""
+"""Parts in a file outside the project, named `file.py:build`, through the real command."""
 
 import pickle
 from pathlib import Path
@@ -114,7 +114,7 @@ metrics: [ew, dal, "mine.py:words", "mine.py:last", "al@mine.py:late"]
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
-    """The folder of a config and its parts."""
+    """Return the folder of a config and its parts."""
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "mine.py").write_text(PARTS, encoding="utf-8")
@@ -127,8 +127,8 @@ def played(folder: Path) -> RunResult:
     return run(load_run(folder / "mine.yaml"), Store(folder.parent / "runs"), progress=False)
 
 
-def test_the_command_runs_them_from_any_folder(mine: Path) -> None:
-    """A file is found beside the config; the run's own config.yaml is taken back, also from elsewhere."""
+def test_command_runs_own_parts_from_any_folder(mine: Path) -> None:
+    """The file is found beside the config, and the run's own config.yaml is accepted, also from elsewhere."""
     elsewhere = mine.parent / "elsewhere"
     elsewhere.mkdir()
     runs = mine.parent / "runs"
@@ -143,8 +143,8 @@ def test_the_command_runs_them_from_any_folder(mine: Path) -> None:
     assert again.code == 0 and (runs / "mine" / "report.tsv").read_bytes() == before
 
 
-def test_a_figure_of_your_own(mine: Path) -> None:
-    """Made from another folder than that of the parts."""
+def test_own_figure(mine: Path) -> None:
+    """The command runs in another folder than that of the parts."""
     save(played(mine), mine.parent / "runs")
     (mine / "figure.yaml").write_text("of ours\n", encoding="utf-8")
     words = (str(mine / "figure.yaml"), "--runs", str(mine.parent / "runs"))
@@ -170,7 +170,7 @@ class Same:
 """
 
 
-def test_a_dataclass_is_a_part_and_its_fields_are_its_keys(mine: Path) -> None:
+def test_dataclass_fields_are_the_keys_of_a_part(mine: Path) -> None:
     (mine / "mine.py").write_text(SAME, encoding="utf-8")
     base = {"name": "x", "dataset": {"name": "mini-es", "limit": 2}, "translator": "fixed", "metrics": ["accuracy"]}
 
@@ -193,7 +193,7 @@ def test_a_dataclass_is_a_part_and_its_fields_are_its_keys(mine: Path) -> None:
     refused(ConfigError, "guesser.pagee: unknown, did you mean 'page'", guessed, pagee="Peru")
 
 
-def test_a_perturbation_of_your_own(mine: Path) -> None:
+def test_own_perturbation(mine: Path) -> None:
     shout = f"{mine / 'mine.py'}:shout"
     [question] = load_questions("mini-es", 1)
     copy = perturb.perturb(question, perturb.chosen([shout])[0], 0)
@@ -221,7 +221,7 @@ def test_a_perturbation_of_your_own(mine: Path) -> None:
         ('metrics: ["mine.py:late"]', "mine.py:late made a Convention, which has no unit, digits, label"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(mine: Path, line: str, problem: str) -> None:
+def test_errors_of_own_parts_are_one_line(mine: Path, line: str, problem: str) -> None:
     (mine / "broken.py").write_text("def build(:\n", encoding="utf-8")
     (mine / "half.py").write_text("class Half:\n    def show(self, shown, translations, ended): ...\n", "utf-8")
     kept = [old for old in CONFIG.splitlines() if old.partition(":")[0] != line.partition(":")[0]]

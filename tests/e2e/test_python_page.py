@@ -1,4 +1,4 @@
-"""docs/python.md is run as it stands; `import sqa` loads nothing; the names it promises are typed."""
+"""docs/python.md runs as written; `import sqa` loads nothing heavy; the documented names have types."""
 
 import doctest
 import re
@@ -15,7 +15,7 @@ from sqa.core.paths import ROOT
 PAGE = ROOT / "docs" / "python.md"
 
 
-def test_python_page_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_page_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas", reason="data frames")
     monkeypatch.chdir(tmp_path)
     text = re.sub(r"^```.*$", "", PAGE.read_text("utf-8"), flags=re.MULTILINE)
@@ -53,7 +53,7 @@ def test_unknown_questions_and_baselines_are_refused(tmp_path: Path) -> None:
 
 
 def test_frames_have_numbers_of_one_type(tmp_path: Path) -> None:
-    """Also where no guesser ran, nobody buzzed or a metric has no value."""
+    """This also holds without a guesser, without buzzes, and for a metric without a value."""
     pytest.importorskip("pandas", reason="data frames")
     import sqa
 
@@ -62,7 +62,7 @@ def test_frames_have_numbers_of_one_type(tmp_path: Path) -> None:
     silent = {"name": "threshold", "signal": "margin", "threshold": 1.0}
     plain = sqa.run({"name": "plain", **base}, runs=tmp_path, progress=False)
     quiet = sqa.run({"name": "quiet", **base, "guesser": "doubles:build_guesser", "buzzer": silent}, runs=tmp_path)
-    bare = sqa.run({"name": "bare", **base, "metrics": ["ew"]}, runs=tmp_path, progress=False)  # no interval at all
+    bare = sqa.run({"name": "bare", **base, "metrics": ["ew"]}, runs=tmp_path, progress=False)  # no interval
     for run in (plain, quiet, bare):
         assert {str(run.intervals[name].dtype) for name in ("value", "low", "high")} == {"float64"}
         assert run.questions.dtypes.astype(str).to_dict() == {

@@ -1,7 +1,7 @@
-"""The recipes of ARCHITECTURE.md ("Where a new thing goes") and CONTRIBUTING.md (the walks), followed to the letter.
+"""The recipes of ARCHITECTURE.md ("Where a new thing goes") and CONTRIBUTING.md (the walks), followed exactly.
 
-Those of the program's own parts are followed in one copy of the repository: the files that they name, one line where
-they say, then what uses it.
+Recipes for the program's own parts share one copy of the repository. Each writes the files it names, adds one line
+where the recipe states, and runs the command that uses the new part.
 """
 
 import json
@@ -26,10 +26,10 @@ class Recipe:
     """A row of the table, or a walk."""
 
     new: str  # the row's first cell, or the walk's title
-    command: str  # that uses it
-    says: str  # on stdout, a regular expression
+    command: str  # command that uses it
+    says: str  # regular expression for stdout
     files: dict[str, str] = field(default_factory=dict)
-    lines: tuple[tuple[str, str, str], ...] = ()  # (file, the line after which, the line)
+    lines: tuple[tuple[str, str, str], ...] = ()  # (file, preceding line, new line)
 
 
 PART = """
@@ -227,7 +227,7 @@ RECIPES = (
         ),
     ),
 )
-ELSEWHERE = {  # rows and walks without a recipe of their own, and what covers them (a walk: the row of the same steps)
+ELSEWHERE = {  # rows and walks without a recipe here, and what covers them (a walk: the row with the same steps)
     "any part of your own": "tests/e2e/test_own_parts.py",
     "parts that a package of yours brings": "tests/unit/core/test_plugins.py",
     "perturbation": "tests/e2e/test_own_parts.py",
@@ -244,7 +244,7 @@ ELSEWHERE = {  # rows and walks without a recipe of their own, and what covers t
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The repository with everything added."""
+    """Return a copy of the repository with all additions."""
     home = tmp_path_factory.mktemp("repository")
     for name in COPIED:
         shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("__pycache__", "*.png", "bundled"))
@@ -273,7 +273,7 @@ def _add(file: Path, after: str, line: str) -> None:
 
 
 @pytest.mark.parametrize("line", dict.fromkeys(recipe.command for recipe in RECIPES))
-def test_a_recipe(copy: Path, line: str) -> None:
+def test_recipe_works(copy: Path, line: str) -> None:
     around = {**os.environ, "PYTHONPATH": f"{copy}:{copy / 'services'}", "SQA_MIRROR": str(copy / "mirror")}
     command = [sys.executable, "-m", *line.split()]
     done = subprocess.run(command, cwd=copy, env=around, capture_output=True, text=True)
@@ -282,7 +282,7 @@ def test_a_recipe(copy: Path, line: str) -> None:
         assert recipe.command != line or re.search(recipe.says, done.stdout), (recipe.new, done.stdout)
 
 
-def test_every_row_and_every_walk_has_one() -> None:
+def test_every_row_and_walk_has_a_recipe() -> None:
     rows = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Where a new thing goes")[2]
     rows = rows.partition("\n## ")[0]
     walks = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Four walks")[2].partition("\n## ")[0]
@@ -294,8 +294,8 @@ def test_every_row_and_every_walk_has_one() -> None:
     assert all((ROOT / path).exists() for path in ELSEWHERE.values())
 
 
-def test_every_name_that_the_recipes_give_is_there() -> None:
-    """`NAME` in `path.py`, and every path."""
+def test_every_name_in_the_recipes_exists() -> None:
+    """Check `NAME` in `path.py`, and every path."""
     pages = [(ROOT / name).read_text(encoding="utf-8") for name in ("ARCHITECTURE.md", "CONTRIBUTING.md")]
     for page in pages:
         for path in re.findall(r"`((?:sqa|smt|guessers|buzzers|experiments|tests|configs|data)/[\w/.]+)`", page):

@@ -1,6 +1,6 @@
-"""The viewer's page and the report's in a real browser: Chromium driven by Playwright; skipped where either is missing.
+"""The viewer's page and the report's in Chromium, driven by Playwright; skipped if either is missing.
 
-SQA_CHROMIUM names a browser that is not on the path; SQA_SCREENSHOTS a folder for pictures of the page.
+SQA_CHROMIUM names a browser that is not on the path; SQA_SCREENSHOTS names a folder for screenshots.
 """
 
 import os
@@ -34,7 +34,9 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def open_page(browser: Any, page_file: Path) -> Iterator[Any]:
-    """Opens a page, the viewer's at a hash; afterwards: no error was logged and nothing but files was asked for."""
+    """Open a page, the viewer's at a hash; afterwards check that no error was logged and only files were
+    requested.
+    """
     contexts, problems = [], []
 
     def opened(hash: str = "", file: Path = page_file, **context: Any) -> Any:
@@ -62,7 +64,7 @@ def picture(page: Any, name: str) -> None:
         page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
 
-def test_scrubbing_shows_each_system_as_far_as_it_was(open_page: Any) -> None:
+def test_scrubbing_shows_each_system_at_its_progress(open_page: Any) -> None:
     page = open_page("#q=q0&m=0.0&a=wait1&b=wait3&s=1")
     assert (visible(page, 0), visible(page, 1)) == ("", "")
     assert page.locator(".system").first.locator(".guesses td").first.text_content() == "no guess yet"
@@ -87,13 +89,13 @@ def test_scrubbing_shows_each_system_as_far_as_it_was(open_page: Any) -> None:
     assert "rank 2" in first.locator(".rank figcaption").text_content()
 
 
-def test_questions_playing_and_the_second_system(open_page: Any) -> None:
+def test_questions_playback_and_the_second_system(open_page: Any) -> None:
     page = open_page("#q=q0&m=0.0")
     page.keyboard.press("ArrowDown")
     assert visible(page, 0) == "<b>uno</b>"
     assert page.locator("#source").text_content().startswith("<b>uno</b> &amp; France")
     assert page.title() == "Simultaneous translation, word by word"  # the answer and the reference are hostile
-    page.evaluate(  # playing may be over before anyone looks: the button's names are noted as they change
+    page.evaluate(  # playback may end before the test looks, so the page records the button's names as they change
         """() => { const button = document.querySelector("#play"); document.body.dataset.names = "";
         new MutationObserver(() => { document.body.dataset.names += button.getAttribute("aria-label") + "."; })
             .observe(button, {attributeFilter: ["aria-label"]}); }"""
@@ -110,7 +112,7 @@ def test_questions_playing_and_the_second_system(open_page: Any) -> None:
     assert page.locator("#reference").text_content() == "nothing"
 
 
-def test_a_link_leads_to_its_moment(open_page: Any, page_file: Path) -> None:
+def test_link_opens_its_moment(open_page: Any, page_file: Path) -> None:
     page = open_page("#q=q0&m=4.0&a=wait3&b=-")
     assert visible(page, 0) == "el país"
     page.keyboard.press("ArrowRight")
@@ -123,12 +125,12 @@ def test_a_link_leads_to_its_moment(open_page: Any, page_file: Path) -> None:
     assert page.locator("#problem").is_hidden()
     page.goto(page_file.as_uri() + "#q=nobody")
     refused = "The address cannot be followed: this page has no “nobody”."
-    sync_api.expect(page.locator("#problem")).to_have_text(refused)  # hashchange comes when the browser gets to it
+    sync_api.expect(page.locator("#problem")).to_have_text(refused)  # the browser dispatches hashchange later
     page.locator(".system").first.locator(".findings button", has_text="drop: France").click()
     assert page.locator(".system").first.locator(".translation .now").text_content().strip() == "France"
 
 
-def test_clicking_a_chart_goes_there(open_page: Any) -> None:
+def test_clicking_a_chart_moves_to_that_step(open_page: Any) -> None:
     page = open_page("#q=q0&m=0.0&a=wait1&b=-")
     over = page.locator(".rank .u-over")
     box = over.bounding_box()
@@ -156,12 +158,12 @@ def test_every_control_has_a_name(open_page: Any) -> None:
     slider = page.get_by_label("Moment")
     assert slider.get_attribute("aria-valuetext") == "10 of 10 words read, 10 and 10 written"
     page.set_viewport_size({"width": 400, "height": 800})
-    # the charts are drawn anew after the event of the new size, which comes when the browser gets to it
+    # the charts are redrawn after the resize event, which the browser dispatches later
     sync_api.expect(page.locator("html")).to_have_js_property("scrollWidth", 400)
     assert page.locator(".uplot").first.evaluate("one => one.clientWidth") < 400
 
 
-def test_both_systems_share_the_axis_of_the_source_and_the_switch_changes_it(open_page: Any) -> None:
+def test_systems_share_the_source_axis_and_its_switch(open_page: Any) -> None:
     page = open_page("#q=q0&m=5.9&a=wait1&b=wait3")
     drawn = """async () => { await new Promise(requestAnimationFrame); return shown.systems.map((system) => {
         const plot = system.charts[0].plot, here = system.box.querySelector(".rank .here").getBoundingClientRect();
@@ -170,7 +172,7 @@ def test_both_systems_share_the_axis_of_the_source_and_the_switch_changes_it(ope
     }); }"""
     first, second = page.evaluate(drawn)
     assert first[:2] == second[:2] == [-0.005, 1.005]
-    assert abs(first[2] - second[2]) < 0.01 and first[2] > 10  # the same moment, the same place
+    assert abs(first[2] - second[2]) < 0.01 and first[2] > 10  # the same moment at the same place
     letters = [2, 7, 15, 21, 25, 32, 37, 44, 51, 59]
     assert first[3] == pytest.approx([n / 59 for n in [*letters, 59]])  # flat from the last word to the end
     assert second[3] == pytest.approx([n / 59 for n in [15, 21, 25, 32, 32, 32, 51, 59, 59, 59, 59]])
@@ -185,7 +187,7 @@ def test_both_systems_share_the_axis_of_the_source_and_the_switch_changes_it(ope
     assert open_page(link).locator("#axis").input_value() == "written"
 
 
-def test_the_answer_is_told_when_asked_for(open_page: Any) -> None:
+def test_answer_is_shown_on_request(open_page: Any) -> None:
     page = open_page("#q=q0&m=4.0&a=wait1&b=-")
     page_text = "() => document.body.innerText + [...document.querySelectorAll('option')].map((one) => one.text)"
     assert "→ ?" in page.evaluate(page_text) and "→ Spain" not in page.evaluate(page_text)
@@ -201,14 +203,14 @@ def test_the_answer_is_told_when_asked_for(open_page: Any) -> None:
     assert "→ Spain" not in page.evaluate(page_text) and page.evaluate(dot) == hidden
 
 
-def test_left_out_words_linked_words_and_the_threshold(open_page: Any) -> None:
+def test_omitted_words_links_and_threshold(open_page: Any) -> None:
     page = open_page("#q=q0&m=10.9&a=drops&b=wait1")
     lost = page.locator("#source .lost0")
     assert lost.all_text_contents() == ["llamado", "Spain", "era", "grande"]
     assert page.locator("#source .lost1").count() == 0
     assert page.locator("#omitted").text_content() == "dashed line below: left out by drops"
     page.keyboard.press("Home")
-    assert lost.count() == 0  # nobody knows yet
+    assert lost.count() == 0  # no guess yet
     page.keyboard.press("End")
     page.locator("#source span", has_text="France").hover()
     picture(page, "left-out")
@@ -226,8 +228,8 @@ PAPER = "getComputedStyle(document.body).backgroundColor"
 SHOWN = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}
 
 
-def test_both_schemes_and_their_colours_are_told_apart_by_the_colour_blind(open_page: Any) -> None:
-    """CIE Lab distances of what one chart shows, as people without red or green cones see it, and contrasts."""
+def test_colours_are_distinct_for_the_colour_blind(open_page: Any) -> None:
+    """CIE Lab distances within one chart, as seen without red or green cones, and contrasts, in both schemes."""
     for scheme, other in (("light", "dark"), ("dark", "light")):
         page = open_page(color_scheme=scheme)
         page.keyboard.press("d")
@@ -245,7 +247,7 @@ def test_both_schemes_and_their_colours_are_told_apart_by_the_colour_blind(open_
                 assert np.linalg.norm(seen[0] - seen[1]) > 10, (scheme, kind, one, other)
 
 
-def test_the_reports_page_opens_without_a_request_in_both_schemes(open_page: Any, tmp_path: Path) -> None:
+def test_report_page_makes_no_request_in_both_schemes(open_page: Any, tmp_path: Path) -> None:
     metrics = {"metrics": ["ew", "oracle-ew", "bleu", "dal"]}
     report([make(tmp_path, f"wait{k}", k=k, **metrics) for k in (1, 3)], tmp_path / "report")
     for scheme in ("light", "dark"):
@@ -259,7 +261,7 @@ def test_the_reports_page_opens_without_a_request_in_both_schemes(open_page: Any
         picture(page, f"report-{scheme}")
 
 
-# linear RGB as seen with no long- or no middle-wave cones (Machado, Oliveira and Fernandes 2009, severity 1)
+# linear RGB as seen without long- or middle-wave cones (Machado, Oliveira and Fernandes 2009, severity 1)
 BLINDNESS = {
     "protanopia": np.array(
         [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
@@ -271,19 +273,19 @@ BLINDNESS = {
 
 
 def rgb(code: str) -> np.ndarray:
-    """#rrggbb -> linear RGB (3,), 0..1 (sRGB, IEC 61966-2-1)."""
+    """Convert #rrggbb to linear RGB (3,), 0..1 (sRGB, IEC 61966-2-1)."""
     values = np.array([int(code[i : i + 2], 16) for i in (1, 3, 5)]) / 255
     return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
 
 
 def contrast(one: np.ndarray, other: np.ndarray) -> float:
-    """WCAG 2 contrast ratio of two linear colours, 1..21."""
+    """Return the WCAG 2 contrast ratio of two linear colours, 1..21."""
     light = [float(np.array([0.2126, 0.7152, 0.0722]) @ colour) + 0.05 for colour in (one, other)]
     return max(light) / min(light)
 
 
 def lab(linear: np.ndarray) -> np.ndarray:
-    """Linear RGB -> CIE Lab (3,), white D65."""
+    """Convert linear RGB to CIE Lab (3,), white D65."""
     matrix = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
     xyz = matrix @ np.clip(linear, 0, 1) / np.array([0.95047, 1.0, 1.08883])
     x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)

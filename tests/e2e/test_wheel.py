@@ -1,7 +1,7 @@
-"""The wheels of both distributions in an environment of their own, outside the repository, from a folder of a user.
+"""The wheels of both distributions in a separate environment, used from a folder outside the repository.
 
-The environment is empty but for the wheels; the packages that it needs are lent to it by a .pth file that names this
-environment's site-packages, so that no network and no minutes are needed.  Nothing of the repository is on its path.
+The environment contains only the wheels. A .pth file adds this environment's site-packages for their dependencies,
+so that no network access is needed. Nothing of the repository is on its path.
 """
 
 import json
@@ -23,26 +23,26 @@ from tests.small_ablation import WAIT_K
 
 pytest.importorskip("setuptools", reason="builds the wheel")
 pytestmark = pytest.mark.slow
-LEFT_OUT = ("tests", "services/tests")  # of the repository's folders, which the wheels do not need
+LEFT_OUT = ("tests", "services/tests")  # folders of the repository that the wheels do not need
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """An environment and a folder that lies outside the repository."""
+    """An environment and a folder outside the repository."""
 
     bin: Path
     packages: Path  # its site-packages
     folder: Path
 
     def sqa(self, *words: str) -> str:
-        """stdout of a command that must succeed."""
+        """Return the stdout of a command that must succeed."""
         return self.run(str(self.bin / "sqa"), *words)
 
     def run(self, *words: str) -> str:
         kept = {"PATH", "HOME", "LANG", "TMPDIR", "NUMBA_CACHE_DIR"}
         environment = {name: value for name, value in os.environ.items() if name in kept}
         environment |= {"SQA_CACHE": str(self.folder / "cache"), "OMP_NUM_THREADS": "1"}
-        environment["NUMBA_DISABLE_JIT"] = "1"  # a new place of the code is compiled anew, for half a minute
+        environment["NUMBA_DISABLE_JIT"] = "1"  # recompiling in a new place takes half a minute
         done = subprocess.run(words, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=900)
         assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
         return done.stdout
@@ -77,7 +77,7 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> User:
     return User(python.parent, packages, home / "folder")
 
 
-def test_nothing_is_taken_from_the_repository(user: User) -> None:
+def test_nothing_is_imported_from_the_repository(user: User) -> None:
     code = (
         "import sqa, sqa_services, smt, guessers, buzzers, experiments, sqa.core.paths as p; "
         "print(*(m.__file__ for m in (sqa, sqa_services, smt, guessers, buzzers, experiments)), p.ROOT, sep='\\n')"
@@ -92,7 +92,7 @@ def test_nothing_is_taken_from_the_repository(user: User) -> None:
 def test_bundled_config_view_and_log(user: User) -> None:
     report = user.sqa("run", "mini_es_wait6_bm25", "limit=1", "name=first")
     ours = sqa.run("mini_es_wait6_bm25", limit=1, runs=user.folder / "ours", progress=False)
-    assert f"\nal\t{ours.metrics['al']:.6f}\t" in report  # as from the repository
+    assert f"\nal\t{ours.metrics['al']:.6f}\t" in report  # equal to the value from the repository
     assert user.sqa("view", "runs/first", "-q") == "runs/first/view.html\n"
     log = user.sqa("export", "runs/first", "--to", "instances.log", "--output", "log").strip()
     back = user.sqa("run", "mini_es_wait6_bm25", "limit=1", "name=back", f"translator={{name: recorded, file: {log}}}")
@@ -100,7 +100,7 @@ def test_bundled_config_view_and_log(user: User) -> None:
     assert "did you mean" in user.run("sh", "-c", f"{user.bin}/sqa run mini_es_wait7_bm25 2>&1; true")
 
 
-def test_the_services(user: User) -> None:
+def test_services_wheel(user: User) -> None:
     assert {path.name for path in user.packages.glob("sqa_services/*/page")} == {"page"}
     row = '{"question": "q", "step": 0, "token": "x", "g": 1, "guess": "Peru", "buzz": true}'
     (user.folder / "served.jsonl").write_text(
@@ -120,7 +120,7 @@ def test_own_parts_and_questions(user: User) -> None:
 
 
 def test_figure_of_the_paper(user: User) -> None:
-    """fig3 reads configs/ablation.yaml, of the current folder first: here one with a few bundled questions."""
+    """fig3 reads configs/ablation.yaml of the current folder first, here with a few bundled questions."""
     bundled = user.packages / "sqa" / "bundled" / "configs" / "ablation.yaml"
     contestants = [{"guesser": {"name": "bm25"}, "buzzer": {"name": "mlp"}}]
     less = {"datasets": ["mini-es"], "k": [3, "full"], "translators": WAIT_K, "resamples": 20, "limit": 2, "workers": 1}

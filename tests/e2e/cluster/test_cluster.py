@@ -1,4 +1,4 @@
-"""Many runs on Dask's workers: the same bytes as in this process, whoever dies, wherever the store lies."""
+"""Many runs on Dask workers: equal bytes as in one process, with killed workers and any kind of store."""
 
 import gc
 import json
@@ -19,7 +19,7 @@ from experiments.grid import AblationConfig
 from sqa.pipeline.config import load
 from sqa.pipeline.scheduler import current, scheduled
 
-Rows = list[tuple[str, Any]]  # name of a run, its intervals
+Rows = list[tuple[str, Any]]  # run name, intervals
 Made = tuple[Rows, dict[str, bytes], dict[str, bytes]]  # rows, files of the runs, store
 
 pytest.importorskip("distributed")
@@ -28,16 +28,16 @@ pytestmark = DASK_WARNS
 
 @pytest.fixture(autouse=True)
 def leftovers() -> Iterator[None]:
-    """Dask leaves sockets of killed workers to the garbage collector: they go here, not in another file."""
+    """Collect the sockets that Dask leaves for killed workers, so that no other test file reports them."""
     yield
     gc.collect()
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of the config and its questions, in which this process and the workers are."""
+    """Yield the folder of the config and its questions, the current folder of this process and the workers."""
     values = tmp_path_factory.mktemp("cluster") / "work"
-    prepare(values, delay=0.002)  # long enough to be killed in
+    prepare(values, delay=0.002)  # slow enough to be killed while running
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(values)
         yield values
@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def storage(folder: Path) -> Iterator[Any]:
-    """An emulated S3 with a bucket; the keys and the endpoint are in the environment that workers are given."""
+    """Yield an emulated S3 with a bucket; the workers' environment has its keys and endpoint."""
     moto_server = pytest.importorskip("moto.server", reason="needs moto[server]")
     pytest.importorskip("s3fs")
     import boto3
@@ -65,7 +65,7 @@ def storage(folder: Path) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def cluster(storage: Any) -> Iterator[Any]:
-    """Two local workers."""
+    """Yield two local workers."""
     import dask
     from distributed import LocalCluster
 
@@ -76,7 +76,7 @@ def cluster(storage: Any) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def expected(folder: Path) -> Made:
-    """Return what an ablation without Dask makes."""
+    """Return the output of an ablation without Dask."""
     return ablation(folder / "alone")
 
 
@@ -98,7 +98,7 @@ def test_two_workers_write_the_bytes_of_one_process(folder: Path, cluster: Any, 
     assert ablation(folder / "two", cluster.scheduler_address) == expected
 
 
-def test_a_store_on_s3(folder: Path, cluster: Any, storage: Any, expected: Made) -> None:
+def test_store_on_s3(folder: Path, cluster: Any, storage: Any, expected: Made) -> None:
     runs = folder / "objects"
     rows, files, _ = ablation(runs, cluster.scheduler_address, "s3://bucket/deep/store")
     values = storage.list_objects_v2(Bucket="bucket")["Contents"]
@@ -108,14 +108,14 @@ def test_a_store_on_s3(folder: Path, cluster: Any, storage: Any, expected: Made)
     assert not (runs / "store").exists()
 
 
-def test_a_worker_killed_in_mid_block(folder: Path, cluster: Any, expected: Made) -> None:
+def test_worker_killed_within_a_block(folder: Path, cluster: Any, expected: Made) -> None:
     runs = folder / "killed"
     with killed(cluster, lambda: some_blocks(runs)) as pids:
         assert ablation(runs, cluster.scheduler_address) == expected
     assert pids
 
 
-def test_a_scheduler_that_is_restarted(folder: Path, expected: Made, capsys: pytest.CaptureFixture[str]) -> None:
+def test_restarted_scheduler(folder: Path, expected: Made, capsys: pytest.CaptureFixture[str]) -> None:
     runs = folder / "restarted"
     with restarted(lambda: some_blocks(runs)) as address:
         assert ablation(runs, address) == expected
@@ -123,7 +123,7 @@ def test_a_scheduler_that_is_restarted(folder: Path, expected: Made, capsys: pyt
 
 
 def test_two_schedulers_on_one_store(folder: Path, cluster: Any, expected: Made) -> None:
-    """No crash, nothing lost; only a block that both have in flight is made twice."""
+    """Nothing crashes or is lost; only a block in flight in both is computed twice."""
     runs = folder / "both"
     with threads_as_workers() as other, ThreadPoolExecutor(2) as threads:
         addresses = [cluster.scheduler_address, other.scheduler_address]
@@ -144,8 +144,8 @@ prologue: [source /shared/env]
 
 
 @pytest.mark.slow
-def test_a_worker_killed_while_it_starts_is_one_line(folder: Path, tmp_path: Path) -> None:
-    """It was a traceback of Dask's, and of the program's below it."""
+def test_worker_killed_at_startup_gives_one_line(folder: Path, tmp_path: Path) -> None:
+    """The error was once two tracebacks, Dask's and the program's."""
     dies = "import os, signal\ndef dask_setup(worker):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     (tmp_path / "dies.py").write_text(dies)
     words = ("ablation", "ablation.yaml", "--runs", str(tmp_path / "runs"), "--scheduler", "local:2")
@@ -155,8 +155,8 @@ def test_a_worker_killed_while_it_starts_is_one_line(folder: Path, tmp_path: Pat
     assert lines[1].startswith("sqa: --scheduler local:2: a worker died while it started; ")
 
 
-def test_what_slurm_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in for `sbatch` keeps the script that it is given."""
+def test_slurm_job_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replacement for `sbatch` stores the script that it receives."""
     script = tmp_path / "script"
     for name, body in (
         ("sbatch", f'cp "$1" {script}.part; mv {script}.part {script}; echo Submitted batch job 7'),

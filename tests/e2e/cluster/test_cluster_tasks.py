@@ -1,4 +1,4 @@
-"""What is no run of a grid, on Dask's workers: the table of translators, trainings, a board's evaluations."""
+"""Other work on Dask workers: the table of translators, trainings, and a board's evaluations."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ pytestmark = DASK_WARNS
 
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[str]:
-    """The address of a scheduler with two workers, which are threads of this process."""
+    """Yield the address of a scheduler with two workers that are threads of this process."""
     with threads_as_workers(workers=2) as cluster:
         yield cluster.scheduler_address
-    gc.collect()  # Dask leaves its sockets to the collector: they go here, not in another file
+    gc.collect()  # Collect Dask's sockets here, so that no other test file reports them.
 
 
 # --------------------------------------------------------------------------------------------- table of translators
@@ -43,7 +43,9 @@ def scheduler() -> Iterator[str]:
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The config of a table: questions (two blocks), sentences (three), and translators with and without k."""
+    """Write the config of a table: questions (two blocks), sentences (three), and translators with and without
+    k.
+    """
     monkeypatch.chdir(tmp_path)
     write_questions(tmp_path / "questions.jsonl", 70)
     sentences = "".join(f"frase número {i} de la prueba\tsentence {i} of the test\n" for i in range(130))
@@ -56,14 +58,14 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("few.yaml")
 
 
-def test_the_table_of_translators_is_the_same_on_two_workers(table, scheduler, capsys):
+def test_translation_table_is_equal_on_two_workers(table, scheduler, capsys):
     printed = []
     for folder, where in (("alone", None), ("spread", scheduler)):
         with scheduled(where, Path(folder)):
             translation_table.main(table, Path(folder))
         printed.append(capsys.readouterr())
     assert printed[0].out.replace("alone/", "spread/") == printed[1].out
-    assert len(printed[0].out.splitlines()) == 1 + 6 * 6 + 4  # a line for each metric, and the files
+    assert len(printed[0].out.splitlines()) == 1 + 6 * 6 + 4  # one line per metric, and the files
     files = sorted(path.name for path in Path("alone/few").iterdir())
     assert "figure8.png" in files
     for name in files:
@@ -105,12 +107,12 @@ def test_only_gpu_workers_translate_on_a_gpu(table, monkeypatch):
 
 # ------------------------------------------------------------------------------------------------------- trainings
 
-STEPS = 5  # of a training; a checkpoint after the third
+STEPS = 5  # steps of a training; a checkpoint after the third
 
 
 @pytest.fixture
 def prepared_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    """Two folders for --runs with the same prepared data, and BLEU on the bundled questions."""
+    """Return two folders for --runs with equal prepared data, and compute BLEU on the bundled questions."""
     monkeypatch.setattr(sqa.data.texts, "load_parallel", sentence_pairs)
     return tuple(prepared(tmp_path / name).parents[2] for name in ("alone", "spread"))  # type: ignore[return-value]
 
@@ -125,12 +127,12 @@ def weights(runs: Path) -> dict[str, bytes]:
 
 
 def losses(folder: Path) -> list[list[str]]:
-    """Step, loss, pieces and rate of every step: all that is no time."""
+    """Return step, loss, pieces and rate of every step, without times."""
     return [line.split("\t")[:4] for line in (folder / "steps.tsv").read_text().splitlines()[1:]]
 
 
-def test_trainings_on_two_workers_give_the_same_models(prepared_runs, scheduler, monkeypatch):
-    """A worker's death in mid-training costs the steps since the checkpoint; what is finished is not done again."""
+def test_trainings_on_two_workers_give_equal_models(prepared_runs, scheduler, monkeypatch):
+    """A killed worker loses only the steps since the checkpoint; finished trainings are not repeated."""
     alone, spread = prepared_runs
     expected = swept(alone, None)
     assert [run[:2] for run in expected] == [(2, 0), (2, 1), ("multi", 0), ("multi", 1)]
@@ -138,7 +140,7 @@ def test_trainings_on_two_workers_give_the_same_models(prepared_runs, scheduler,
 
     def counted(self: SmtTraining, number: int) -> tuple[float, int]:
         steps.append((self.folder.name, number))
-        if len(steps) == STEPS:  # once: after the checkpoint of the training that was first to begin
+        if len(steps) == STEPS:  # once, after the checkpoint of the first training
             raise OSError("the worker is gone")
         return kept(self, number)
 
@@ -159,12 +161,12 @@ def test_trainings_on_two_workers_give_the_same_models(prepared_runs, scheduler,
 
 # ----------------------------------------------------------------------------------------------------------- a board
 
-MODEL = {"dataset": {"name": "mini-es"}, **PARTS}  # a board gives its own questions
+MODEL = {"dataset": {"name": "mini-es"}, **PARTS}  # a board provides its own questions
 
 
 @pytest.fixture
 def boards(tmp_path: Path) -> Iterator[Callable[[str], Any]]:
-    """Opens a board of that name with one model, and 70 questions (two blocks) with perturbed copies."""
+    """Yield a function that opens a board with one model and 70 questions (two blocks) with perturbed copies."""
     pytest.importorskip("sqlalchemy")
     from sqa_services.board.board import Board, BoardConfig
 
@@ -183,12 +185,12 @@ def boards(tmp_path: Path) -> Iterator[Callable[[str], Any]]:
 
 
 def results_of(board: Any) -> list[tuple[str, str, Any]]:
-    """Prefix, state and result of every evaluation, but for what the work itself took."""
+    """Return prefix, state and result of every evaluation, without the resources it used."""
     kept = [(row["prefix"], row["state"], dict(row["result"] or {})) for row in board.evaluations("sqa-es")]
     return [(prefix, state, {k: v for k, v in result.items() if k != "job"}) for prefix, state, result in kept]
 
 
-def test_a_board_has_its_runs_made_by_workers(boards, scheduler, tmp_path, monkeypatch):
+def test_workers_make_the_runs_of_a_board(boards, scheduler, tmp_path, monkeypatch):
     from sqa_services.board import running, worker
 
     here, there = boards("here"), boards("there")
@@ -206,8 +208,8 @@ def test_a_board_has_its_runs_made_by_workers(boards, scheduler, tmp_path, monke
     assert {name: spread[name] for name in made} == made and any("block-0001" in name for name in made)
 
 
-def test_a_scheduler_that_is_gone_is_no_fault_of_the_model(boards, scheduler, monkeypatch):
-    """The worker of the board ends; the evaluation waits for another, and is done then."""
+def test_lost_scheduler_does_not_fail_the_model(boards, scheduler, monkeypatch):
+    """The board's worker ends; another one takes the evaluation and finishes it."""
     from sqa.pipeline import spread
     from sqa.pipeline.scheduler import SchedulerGone
     from sqa_services.board import worker
@@ -224,8 +226,8 @@ def test_a_scheduler_that_is_gone_is_no_fault_of_the_model(boards, scheduler, mo
     assert worker.work(board, until_empty=True) == 2
 
 
-def test_what_is_wrong_with_a_model_is_its_result(boards: Callable[[str], Any], scheduler: str) -> None:
-    """A worker of the scheduler tells the board's what a run in this process would have."""
+def test_model_error_is_its_result(boards: Callable[[str], Any], scheduler: str) -> None:
+    """The scheduler's worker passes the board's worker the error of a local run."""
     from sqlalchemy import update
 
     from sqa_services.board import worker

@@ -1,4 +1,4 @@
-"""`sqa sweep --shard`: processes that know nothing of each other, and one store."""
+"""`sqa sweep --shard`: independent processes that share one store."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ SWEEP = ("sweep", "swept.yaml", "k=1,3", "seed=1,2", "--workers", "1")
 
 
 def started(folder: Path, shard: str) -> subprocess.Popen[str]:
-    """A shard in a process of its own."""
+    """Start a shard in a separate process."""
     around = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
     call = [sys.executable, "-m", "sqa", *SWEEP, "--runs", "shared", "--shard", shard]
     return subprocess.Popen(call, cwd=folder, env=around, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

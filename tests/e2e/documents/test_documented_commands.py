@@ -1,6 +1,7 @@
-"""Every command that README.md and docs/ show is executed here, or says what it needs that is not here.
+"""Every command in README.md and docs/ is executed, or names the requirement that is missing.
 
-All in one folder and in this process, cut down to seconds (tests/documented/); what takes longer with SQA_DOCS=1.
+All commands run in one folder and this process, reduced to seconds (tests/documented/). SQA_DOCS=1 adds slower
+ones.
 """
 
 import io
@@ -29,12 +30,12 @@ from documented.recipes import CANNOT, RECIPES, SLOW, WORDS, Cannot, Run, Serve,
 from sqa import cli
 from sqa.core.paths import ROOT, cache_dir
 
-pytestmark = pytest.mark.filterwarnings("default")  # as for a user, who sees them on stderr
+pytestmark = pytest.mark.filterwarnings("default")  # as for a user, who sees warnings on stderr
 PLACEHOLDERS = {
     "RUN": ("runs/mini_es_wait6_bm25", "runs/other", "runs/third"),
     "CONFIG": ("configs/mini_es_wait6_bm25.yaml",),
 }
-FINISHED = (  # before all others
+FINISHED = (  # executed first
     "sqa run configs/mini_es_wait6_bm25.yaml",
     "sqa run other.yaml",
     "sqa run third.yaml",
@@ -42,10 +43,10 @@ FINISHED = (  # before all others
 
 
 def documented() -> dict[str, list[str]]:
-    """Every command of the pages as it is shown, once, and its words; bare names of commands are none."""
+    """Map every complete command of the pages, as it is shown, to its words."""
     results = {}
     for path in PAGES:
-        if path.name == "own_parts.md":  # in order, in a folder of their own: tests/e2e/test_own_page.py
+        if path.name == "own_parts.md":  # executed in order in a separate folder by tests/e2e/test_own_page.py
             continue
         for words, _ in commands(path.read_text("utf-8")):
             words = [word.removesuffix("...") for word in words]
@@ -55,7 +56,9 @@ def documented() -> dict[str, list[str]]:
 
 
 def _is_name(words: list[str]) -> bool:
-    """`sqa view`, `sqa board`: what needs more to be a command, and is only talked about."""
+    """Return whether the words are only a mention such as `sqa view` or `sqa board`, which needs further
+    arguments.
+    """
     command, rest = program(), words[1:]
     while rest and rest[0] in getattr(command, "commands", {}):
         command = command.commands[rest.pop(0)]
@@ -66,7 +69,7 @@ COMMANDS = documented()
 
 
 def lines_of(key: str) -> list[str]:
-    """What is executed for a command."""
+    """Return the lines to execute for a command."""
     recipe, asis = recipe_of(key), shlex.join(_filled(COMMANDS[key]))
     if isinstance(recipe, Serve):
         return [recipe.line or asis, *(ask for ask in recipe.asks if not ask.startswith("GET "))]
@@ -74,7 +77,7 @@ def lines_of(key: str) -> list[str]:
 
 
 def _filled(words: Sequence[str]) -> list[str]:
-    """The words with something in place of what is not here, and without [what may be left out]."""
+    """Return the words with replacements for missing items and without [optional ones]."""
     left = {name: list(values) for name, values in PLACEHOLDERS.items()}
     words = [word for word in words if not word.startswith("[")]
     return [left[word].pop(0) if word in left else WORDS.get(word, word) for word in words]
@@ -84,7 +87,7 @@ def _filled(words: Sequence[str]) -> list[str]:
 
 
 class Shell:
-    """Executes commands in a folder, in this process: those of `sqa`, and modules of Python."""
+    """A shell that executes `sqa` commands and Python modules in a folder, in this process."""
 
     def __init__(self, folder: Path, player: str) -> None:
         self.folder, self.done = folder, set[str]()
@@ -94,7 +97,7 @@ class Shell:
         self._open.close()
 
     def execute(self, key: str) -> None:
-        """A command of the pages with those that come first."""
+        """Execute a command of the pages after the commands that it requires."""
         recipe = recipe_of(key)
         assert not isinstance(recipe, Cannot), key
         for before in recipe.after:
@@ -107,7 +110,7 @@ class Shell:
             self.line(line, recipe.stdin)
 
     def line(self, line: str, stdin: str = "") -> None:
-        """One line, which has to end well."""
+        """Execute one line, which must succeed."""
         line = line.replace("{player}", self._player)
         line = line.replace("{scheduler}", self._scheduler()) if "{scheduler}" in line else line
         inner, _, rest = line.partition(" && ")
@@ -124,7 +127,7 @@ class Shell:
         assert code == 0 and "Traceback" not in printed, f"{line}: exit code {code}\n{printed}"
 
     def _serve(self, line: str, recipe: Serve) -> None:
-        """A server, asked in the place where it would serve until it is interrupted."""
+        """Run a server and send it requests where it would otherwise wait for an interrupt."""
         from sqa_services.net.serving import bind, server_of
 
         words, asked = shlex.split(line), list[str]()
@@ -156,7 +159,7 @@ class Shell:
         assert asked == list(recipe.asks)
 
     def _scheduler(self) -> str:
-        """The address of a scheduler with two workers, begun when it is first asked for."""
+        """Return the address of a scheduler with two workers, started at the first call."""
         if not self._address:
             self._address = self._open.enter_context(threads_as_workers(workers=2)).scheduler_address
         return self._address
@@ -171,7 +174,7 @@ def _ask(url: str, ask: str, headers: dict[str, str], execute: Callable[[str], N
 
 
 def _call(words: list[str]) -> int:
-    """The exit code of `sqa ...` or `python -m MODULE ...`."""
+    """Return the exit code of `sqa ...` or `python -m MODULE ...`."""
     with pytest.MonkeyPatch.context() as patch:
         try:
             if words[0] == "sqa":
@@ -179,7 +182,7 @@ def _call(words: list[str]) -> int:
                 cli.main()
             else:
                 patch.setattr(sys, "argv", words[2:])
-                for name in words[2:4]:  # a fresh process has not loaded it; here another test may have
+                for name in words[2:4]:  # another test may have loaded the module, unlike a fresh process
                     patch.delitem(sys.modules, name, raising=False)
                 runpy.run_module(words[2], run_name="__main__", alter_sys=True)
         except SystemExit as stopped:
@@ -189,17 +192,17 @@ def _call(words: list[str]) -> int:
 
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    """A shell in a folder with small configs and three finished runs, without the real data."""
+    """Yield a shell in a folder with small configs and three finished runs, without the real data."""
     folder = tmp_path_factory.mktemp("documented")
     with pytest.MonkeyPatch.context() as patch:
         for name in ("SQA_MIRROR", "SQA_TOKEN"):
             patch.delenv(name, raising=False)
-        unpacked = cache_dir() / "pbmt"  # bundled models, unpacked once on a machine
+        unpacked = cache_dir() / "pbmt"  # bundled models, unpacked once per machine
         unpacked.mkdir(parents=True, exist_ok=True)
         (folder / "cache").mkdir()
         (folder / "cache" / "pbmt").symlink_to(unpacked)
         patch.setenv("SQA_CACHE", str(folder / "cache"))
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "tests")]))  # of processes that are started
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "tests")]))  # for child processes
         folders.prepare(folder)
         made = Shell(folder, folders.play(folder))
         for line in FINISHED:
@@ -217,7 +220,7 @@ SLOWLY = pytest.mark.skipif("SQA_DOCS" not in os.environ, reason="SQA_DOCS is no
 @pytest.mark.parametrize(
     "key", [pytest.param(key, marks=SLOWLY) if re.fullmatch(SLOW, key) else key for key in EXECUTED]
 )
-def test_it_is_executed(shell: Shell, key: str) -> None:
+def test_documented_command_runs(shell: Shell, key: str) -> None:
     for name in needs(key):
         if find_spec(name) is None and shutil.which(name) is None:
             pytest.skip(f"{name} is not here")
@@ -226,15 +229,15 @@ def test_it_is_executed(shell: Shell, key: str) -> None:
 
 
 @pytest.mark.parametrize("key", [key for key, words in COMMANDS.items() if words[0] == "make"])
-def test_make_would_do_it(key: str) -> None:
-    """They install packages, or take minutes: a dry run says what they would do."""
+def test_make_target_dry_run(key: str) -> None:
+    """These targets install packages or take minutes, so only a dry run prints their commands."""
     if shutil.which("make") is None:
         pytest.skip("make is not here")
     dry = subprocess.run(["make", "-n", *COMMANDS[key][1:]], cwd=ROOT, capture_output=True, text=True, check=False)
     assert dry.returncode == 0, dry.stderr
 
 
-def test_what_is_said_is_said_of_commands_that_a_page_shows() -> None:
+def test_recipes_match_commands_of_a_page() -> None:
     assert sorted(RECIPES.keys() - COMMANDS.keys()) == []
     for cannot in CANNOT:
         assert any(re.fullmatch(cannot.commands, key) for key in COMMANDS), cannot
@@ -242,15 +245,15 @@ def test_what_is_said_is_said_of_commands_that_a_page_shows() -> None:
 
 
 @pytest.mark.parametrize("key", [key for key in EXECUTED if key in RECIPES])
-def test_what_is_executed_is_what_is_shown(key: str) -> None:
-    """The same command or module, and all options of the page."""
+def test_executed_command_equals_the_shown_one(key: str) -> None:
+    """The executed line has the shown command or module and all of its options."""
     path, options = _place_and_options(COMMANDS[key])
     executed = [_place_and_options(shlex.split(line.partition(" && ")[2] or line)) for line in lines_of(key)]
     assert any(where[: len(path)] == path and options <= having for where, having in executed), executed
 
 
 def _place_and_options(words: Sequence[str]) -> tuple[list[str], set[str]]:
-    """(the module, or the command within `sqa`; the names of the options)."""
+    """Return the module or the command within `sqa`, and the names of the options."""
     options = {word.partition("=")[0] for word in words if word.startswith("-") and word != "-"}
     if words[0] != "sqa":
         return list(words[:3]), options
@@ -261,7 +264,7 @@ def _place_and_options(words: Sequence[str]) -> tuple[list[str], set[str]]:
     return path, options
 
 
-def test_a_command_that_no_program_knows_fails(shell: Shell) -> None:
+def test_unknown_command_fails(shell: Shell) -> None:
     for line in ("sqa run configs/mini_es_wait6_bm25.yaml --no-such-option", "sqa view runs/nobody-made-this"):
         with pytest.raises(AssertionError, match="exit code 2"):
             shell.line(line)

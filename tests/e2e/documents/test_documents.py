@@ -1,4 +1,4 @@
-"""The README and the pages of docs/: links lead somewhere, commands exist, the example prints what the README says."""
+"""README.md and docs/: links resolve, commands exist, and the example's output equals the README."""
 
 import re
 import struct
@@ -13,11 +13,11 @@ from sqa import __version__
 from sqa.core.paths import ROOT
 
 README = PAGES[0].read_text(encoding="utf-8")
-LONGEST = 1_500  # words of a page of docs, code and tables included
+LONGEST = 1_500  # words of a page of docs, including code and tables
 README_WORDS = 900
 PICTURE = 200_000  # bytes of the screenshot
-SCREEN = 25  # lines of the README that are seen first
-MADE = ("runs", "models", "yours", "figureN", "sqa/bundled")  # what a reader's own work and an installation make
+SCREEN = 25  # lines of the README on the first screen
+MADE = ("runs", "models", "yours", "figureN", "sqa/bundled")  # created by a reader's own work or an installation
 
 every_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 
@@ -26,13 +26,13 @@ every_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 
 
 def anchors(text: str) -> set[str]:
-    """What a heading is linked by: small letters, blanks as dashes, no punctuation."""
+    """Return the anchor of each heading: lower case, dashes for blanks, no punctuation."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def of_sqa(text: str) -> Iterator[tuple[list[str], bool]]:
-    """The words after `sqa` of every such command of a page, and whether it is complete."""
+    """Yield the words after `sqa` of every command of a page, and whether the command is complete."""
     yield from ((words[1:], complete) for words, complete in commands(text) if words[0] == "sqa")
 
 
@@ -42,7 +42,7 @@ def test_every_command_exists_with_its_options(path: Path) -> None:
     assert not [pair for pair in results if pair[1]]
 
 
-def test_commands_are_found_and_judged() -> None:
+def test_commands_are_found_and_checked() -> None:
     typed = "    $ sqa run|guess a.yaml | cut -f 1   what for\n    sqa client iwslt, sqa scorer bleu\n"
     text = f"Say `sqa view RUN --output p.html`.\n\n{typed}"
     results = [" ".join(words) for words, _ in of_sqa(text)]
@@ -63,7 +63,7 @@ def test_commands_are_found_and_judged() -> None:
 
 
 @every_page
-def test_links_lead_somewhere(path: Path) -> None:
+def test_links_resolve(path: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", blocks(path.read_text("utf-8"))[0]):
         if "://" in target:
             continue
@@ -74,7 +74,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 @every_page
-def test_files_that_are_named_exist(path: Path) -> None:
+def test_named_files_exist(path: Path) -> None:
     prose, _ = blocks(path.read_text("utf-8"))
     rooms = "sqa|smt|guessers|buzzers|experiments|services|configs|data|tests|docs|notebooks"
     named = re.findall(rf"`((?:{rooms})/[\w/.-]+)`", prose)
@@ -82,7 +82,7 @@ def test_files_that_are_named_exist(path: Path) -> None:
     assert [name for name in missing if not any(made in name for made in MADE)] == []
 
 
-def test_every_page_of_docs_is_in_its_index_and_on_the_site() -> None:
+def test_every_docs_page_is_in_the_index_and_on_the_site() -> None:
     index = (ROOT / "docs" / "README.md").read_text("utf-8")
     site = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
     pages = {path.name for path in (ROOT / "docs").glob("*.md")}
@@ -95,7 +95,7 @@ def test_no_page_of_docs_is_long() -> None:
     assert {name: words for name, words in long.items() if words >= LONGEST} == {}
 
 
-def test_the_readme_is_short_and_begins_with_a_picture() -> None:
+def test_readme_is_short_and_begins_with_a_picture() -> None:
     assert len(README.split()) <= README_WORDS
     assert "](docs/view.png)" in "\n".join(README.splitlines()[:SCREEN])
     assert "make reproduce" in README and "make test" in README
@@ -105,7 +105,7 @@ def test_the_readme_is_short_and_begins_with_a_picture() -> None:
         assert picture[:8] == b"\x89PNG\r\n\x1a\n" and len(picture) < PICTURE and width >= 1200 and height >= 800
 
 
-def test_the_example_prints_what_the_readme_says(tmp_path, monkeypatch, command):
+def test_example_prints_the_output_in_the_readme(tmp_path, monkeypatch, command):
     [config] = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
     assert config == (ROOT / "docs/example/mine.yaml").read_text("utf-8") and len(config.splitlines()) == 4
     [shown] = re.findall(r"^\$ sqa run docs/example/mine.yaml \| cut -f 1-4\n((?:.*\t.*\n)+)", README, re.MULTILINE)
@@ -115,7 +115,7 @@ def test_the_example_prints_what_the_readme_says(tmp_path, monkeypatch, command)
     assert printed == [line.split("\t") for line in shown.splitlines()]
 
 
-def test_the_citation_is_of_this_version() -> None:
+def test_citation_names_this_version() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     assert citation["version"] == __version__ and citation["authors"] == [{"name": "SQA maintainers"}]
     assert citation["preferred-citation"]["url"] in README

@@ -1,4 +1,4 @@
-"""What the tests of the paper's items share."""
+"""Fixture of the tests of the paper's items."""
 
 from collections.abc import Iterator
 

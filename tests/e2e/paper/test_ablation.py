@@ -1,4 +1,4 @@
-"""The main job on a few bundled questions: table, figure, report, claims; the same bytes when run again."""
+"""The ablation on a few bundled questions: table, figure, report and claims; a second run gives the same bytes."""
 
 import pytest
 from small_ablation import changed, rows, write_small_ablation
@@ -10,10 +10,10 @@ from sqa.pipeline import pool, spread
 
 
 def test_ablation(tmp_path, capsys, monkeypatch):
-    """configs/ablation.yaml cut down: four questions of data that cannot be missing, one contestant, one process."""
+    """Use configs/ablation.yaml with four bundled questions, one contestant and one process."""
     config = write_small_ablation(tmp_path, [1, 3, 6, "full"], 4)
     changed(config, contestants=read_yaml(ROOT / "configs" / "ablation.yaml")["contestants"][1:2])
-    monkeypatch.setattr(spread, "FEW", 0)  # in worker processes, elsewhere in this one
+    monkeypatch.setattr(spread, "FEW", 0)  # in worker processes here, in this process elsewhere
     main(config, tmp_path)
     printed, folder = capsys.readouterr(), tmp_path / "ablation"
     assert "mini-es: 45 questions" in printed.err
@@ -27,7 +27,7 @@ def test_ablation(tmp_path, capsys, monkeypatch):
 
 
 def test_contestants_with_one_guesser_differ_by_buzzer(tmp_path):
-    """Recorded with those of each contestant alone."""
+    """The records equal those of each contestant alone."""
     quick, never = ({"name": "doubles:build_buzzer", "threshold": threshold} for threshold in (0.5, 1e9))
     contestants = [{"guesser": {"name": "bm25"}, "buzzer": buzzer} for buzzer in (quick, never, {"name": "oracle"})]
     main(changed(write_small_ablation(tmp_path, ["full"], 12), contestants=contestants), tmp_path)
@@ -46,6 +46,6 @@ def test_contestants_with_one_guesser_differ_by_buzzer(tmp_path):
         (["full"], ["ew"], 0),
     ],
 )
-def test_what_was_not_measured_is_not_claimed_or_drawn(tmp_path, ks, metrics, pictures):
+def test_missing_values_are_not_claimed_or_drawn(tmp_path, ks, metrics, pictures):
     main(changed(write_small_ablation(tmp_path, ks, 2), metrics=metrics), tmp_path)
     assert len(list((tmp_path / "ablation").glob("*.png"))) == pictures

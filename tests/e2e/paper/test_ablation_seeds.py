@@ -1,4 +1,4 @@
-"""The ablation over k with separately trained models: rows per seed, their mean and deviation, a figure."""
+"""The ablation over k with separately trained models: rows per seed, mean and deviation, a figure."""
 
 import json
 from pathlib import Path
@@ -14,14 +14,14 @@ from tests.smt_models import random_model, vocabulary
 
 
 def finish(runs: Path, label: str, k: int | str, seed: int, bleu: dict[str, float]) -> None:
-    """A run of a sweep that has ended, with random weights."""
+    """Write a finished run of a sweep with random weights."""
     folder = runs / "smt" / "sweep-es-en" / label
     save_model(random_model(seed=seed + 1), vocabulary(), folder / "model", {})
     (folder / "done.json").write_text(json.dumps({"k": k, "seed": seed, "bleu": bleu, "minutes": 1.0}))
 
 
 def cut(folder: Path, **keys: object) -> Path:
-    """configs/studies.yaml:sweep on some bundled questions, one contestant and one process."""
+    """Write configs/studies.yaml:sweep reduced to some bundled questions, one contestant and one process."""
     mapping = read_yaml(ROOT / "configs" / "studies.yaml:sweep")
     mapping |= {"datasets": ["mini-es"], "fallback": ["mini-es"], "resamples": 20, "workers": 1, **keys}
     path = folder / "ablation.yaml"
@@ -34,13 +34,13 @@ def test_seeds_have_rows_means_and_deviations(tmp_path, capsys):
         finish(tmp_path, f"k2-seed{seed}", 2, seed, {"2": 1.0})
         finish(tmp_path, f"kfull-seed{seed}", "full", seed, {"full": 1.0})
     finish(tmp_path, "multi-seed0", "multi", 0, {"2": 1.0, "full": 1.0})
-    finish(tmp_path, "k7-seed0", 7, 0, {"7": 1.0})  # not asked for
+    finish(tmp_path, "k7-seed0", 7, 0, {"7": 1.0})  # not requested
     main(cut(tmp_path, k=[2, "full"], limit=2), tmp_path)
     printed = capsys.readouterr().err
     assert "sweep-es-en: 5 trained models" in printed and "sweep-pl-en: 0 trained models; train them" in printed
 
 
-def test_any_translator_may_have_been_trained_several_times(tmp_path):
+def test_any_translator_may_have_several_trainings(tmp_path):
     entries = []
     for seed in (4, 7):
         folder = save_model(random_model(seed=seed), vocabulary(), tmp_path / f"seed{seed}", {})

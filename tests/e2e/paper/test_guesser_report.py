@@ -1,4 +1,4 @@
-"""The guessers' report on bundled questions: its numbers against plain computation, what is kept, what is refused."""
+"""The guessers' report on bundled questions: values compared with plain computation, stored results, refusals."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ N = 20
 
 @pytest.fixture
 def config(tmp_path):
-    """configs/guessers.yaml cut down: 20 questions that cannot be missing, BM25, one of two pages, one not here."""
+    """Write configs/guessers.yaml reduced to 20 bundled questions, BM25, a two-page guesser and a missing one."""
     guessers = [
         {"label": "BM25", "guesser": {"name": "bm25"}},
         {"label": "Two", "guesser": {"name": "doubles:build_guesser", "pages": ["Peru", "Iceland"]}},
@@ -41,7 +41,7 @@ def bm25():
     return GUESSERS.build("bm25", GUESSERS.config_class("bm25")())
 
 
-def test_report(config, tmp_path, capsys, monkeypatch):
+def test_guesser_report(config, tmp_path, capsys, monkeypatch):
     main(config, tmp_path / "runs")
     printed = capsys.readouterr()
     folder = tmp_path / "runs" / "guessers"
@@ -67,15 +67,15 @@ def test_table3_counts_question_sets(config, tmp_path, capsys):
         guesser_report.table3(changed(config, datasets=[], fallback=[]), tmp_path)
 
 
-def test_words_at():
-    words = "ab cde f".split()  # ends after 2, 6 and 8 of 8 characters
+def test_words_at_a_share_of_the_characters():
+    words = "ab cde f".split()  # words end after 2, 6 and 8 of 8 characters
     assert words_at(words, (0.1, 0.25, 0.74, 0.75, 0.99, 1.0)).tolist() == [0, 1, 1, 2, 2, 3]
     for n in range(1, 60):  # the sum of many tenths is not exact
         even = ["x" * 4] * n
         assert words_at(even, (1.0,)).tolist() == [n]
 
 
-def test_both_ways_of_asking_give_the_same_guesses():
+def test_batched_and_single_calls_give_equal_guesses():
     question, guesser = load_questions("mini-es", 1)[0], bm25()
     words = question.reference_text.split()
     every, few = (guesses_at(guesser, words, (0.01, 0.3, 1.0), way) for way in (True, False))
@@ -84,7 +84,7 @@ def test_both_ways_of_asking_give_the_same_guesses():
     assert [g.page for g in every[2]] == [g.page for g in guesser.guess([question.reference_text], 50)[0]]
 
 
-def test_a_guesser_that_does_not_say_what_it_knows(config, tmp_path, monkeypatch):
+def test_guesser_without_a_page_list(config, tmp_path, monkeypatch):
     monkeypatch.setattr(guesser_report, "knows", lambda guesser, questions: None)
     main(config, tmp_path)
     assert "guessable" not in {
@@ -94,14 +94,14 @@ def test_a_guesser_that_does_not_say_what_it_knows(config, tmp_path, monkeypatch
     assert table1["guessable.BM25"] == table1["guessable.nobody"] == "n/a"
 
 
-def test_knows():
+def test_known_pages():
     questions = load_questions("mini-es", 2)
     assert [q.page for q in questions] == ["Peru", "Iceland"]
     assert knows(doubles.build_guesser(doubles.GuesserConfig(("peru",))), questions).tolist() == [True, False]
     assert knows(object(), questions) is None
 
 
-def test_a_missing_guesser_stops_the_report_unless_optional(config, tmp_path):
+def test_missing_guesser_stops_the_report_unless_optional(config, tmp_path):
     mapping = read_yaml(config)["guessers"]
     mapping[2]["optional"] = False
     refused(ConfigError, "'nowhere' is neither a bundled model", main, changed(config, guessers=mapping), tmp_path)

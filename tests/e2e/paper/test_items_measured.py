@@ -1,6 +1,6 @@
-"""Items of the lab book, measured on a few bundled questions: every number is compared with its record.
+"""Items of the lab book measured on a few bundled questions; every number is compared with its record.
 
-The "language model" is the small Transformer here, and two sets stand for XQB, so that the primary claims are tested.
+The "language model" is the small Transformer, and two sets replace XQB, so that the primary claims are tested.
 """
 
 from dataclasses import replace
@@ -35,7 +35,7 @@ CONTESTANTS = [{"guesser": {"name": name}, "buzzer": BUZZER} for name in ("reran
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory):
-    """A small ablation in both languages, with the configs of items beside it."""
+    """Write a small ablation in both languages with the configs of items."""
     path = write_small_ablation(tmp_path_factory.mktemp("items"), KS, LIMIT)
     keys = {"datasets": ["mini-es", "mini-pl"], "fallback": ["mini-es", "mini-pl"], "contestants": CONTESTANTS}
     with_keys(path, translators=TRANSLATORS, **keys)
@@ -47,14 +47,14 @@ def config(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runs(config):
-    """Where its runs are."""
+    """Return the folder of its runs."""
     grid_rows.finished(config, config.parent / "runs")
     return config.parent / "runs"
 
 
 @pytest.fixture
 def record(tmp_path_factory):
-    """Compares rows with those recorded under a name."""
+    """Return a function that compares rows with their records."""
     outputs = Outputs(tmp_path_factory.mktemp("rows") / "items")
 
     def compare(name, rows):
@@ -94,7 +94,7 @@ def test_lost_questions(config, runs, record, monkeypatch):
     record("lost-questions", rows)
 
 
-def test_values_of_questions_give_the_intervals_of_rows(config, runs, tmp_path, monkeypatch):
+def test_question_values_give_the_intervals_of_rows(config, runs, tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "LEDGERS", tmp_path)
     values.write("over-k", values.of_grid(figure3.HEADLINE, figure3.BEST)(config, runs))
     written = values.path_of("over-k").read_bytes()
@@ -109,7 +109,7 @@ def test_values_of_questions_give_the_intervals_of_rows(config, runs, tmp_path, 
     refused(DataError, "gone: no statistics of questions", values.read, "gone")
 
 
-def test_values_of_questions_give_the_claims(config, runs, tmp_path, monkeypatch):
+def test_question_values_give_the_claims(config, runs, tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "LEDGERS", tmp_path)
     values.write("over-k", values.of_grid(figure3.HEADLINE, figure3.BEST)(config, runs))
     [pooled] = [one for one in values.ladders_of("over-k") if one.dataset == POOLED]

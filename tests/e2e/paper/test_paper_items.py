@@ -1,4 +1,4 @@
-"""Our own items and the paper's examples on a few bundled questions: files, numbers, rules, what is not there."""
+"""Our items and the paper's examples on a few bundled questions: files, numbers, rules, and missing parts."""
 
 import re
 from dataclasses import replace
@@ -24,9 +24,9 @@ LIMIT = 6
 
 
 class Diagonal:
-    """Links word i with word i, but nothing with every third target word and with source words 3 to 9.
+    """An aligner that links word i with word i, except every third target word and source words 3 to 9.
 
-    With one seed alone that is every third word from another place on.
+    With a single seed, the excluded third starts at another word.
     """
 
     def __init__(self, pair, seeds=SEEDS):
@@ -45,7 +45,7 @@ class Diagonal:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Configs cut down to a few bundled questions and one process."""
+    """Write configs reduced to a few bundled questions and one process."""
     folder = tmp_path_factory.mktemp("items")
     write_small_ablation(folder, KS, LIMIT)
     for name, keys in (
@@ -60,7 +60,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runs(folder):
-    """Where the ablation has finished."""
+    """Return the folder of the finished ablation."""
     ablation(folder / "ablation.yaml", folder / "runs")
     return folder / "runs"
 
@@ -92,10 +92,10 @@ def test_errors_are_counted_and_the_worst_is_drawn(folder, runs, subject, capsys
     assert len(list(made.glob("*.png"))) == 2
 
 
-def test_the_means_behind_the_differences(folder, runs, subject):
+def test_means_behind_the_differences(folder, runs, subject):
     sentences = sum(len(question.sentences) for question in subject.run.questions)
     kinds = [stepwise.sentence_gap(subject, kind).sum(axis=0) for kind in ("omission", "under-translation")]
-    # over the whole question the deficits add up to what the human translation knows more at the end
+    # Over the whole question the deficits sum to the final lead of the human translation.
     lines = zip(subject.human, subject.lines, strict=True)
     ends = [human.log_mrr[-1] - line.log_mrr[-1] for human, line in lines]
     assert [sum(subject.deficits(index)) for index in range(len(ends))] == pytest.approx(ends)
@@ -112,7 +112,7 @@ def test_examples_need_the_answer_in_the_human_text(log_mrr, answerable):
     assert examples.is_answerable(SimpleNamespace(human=[SimpleNamespace(log_mrr=np.array(log_mrr))]), 0) == answerable
 
 
-def test_words_that_cannot_be_aligned_are_left_out(folder, runs, monkeypatch, capsys):
+def test_unalignable_words_are_left_out(folder, runs, monkeypatch, capsys):
     def none(pair, cache, seeds=SEEDS):
         raise ConfigError("no aligner here")
 
@@ -123,7 +123,7 @@ def test_words_that_cannot_be_aligned_are_left_out(folder, runs, monkeypatch, ca
     systems.opened.cache_clear()
 
 
-def test_a_stepwise_config_that_the_ablation_does_not_fit(folder, tmp_path, runs):
+def test_mismatched_stepwise_config_is_refused(folder, tmp_path, runs):
     wrong = {"ablation": str(folder / "ablation.yaml"), "guesser": "gru", "counted": [7]}
     path = changed(folder / "stepwise.yaml", tmp_path, **wrong)
     refused(ConfigError, "(?s)k: 7 is not in .*guesser: 'gru' is no contestant", stepwise.subjects, path, runs)
@@ -147,7 +147,7 @@ def test_models(folder, tmp_path, capsys):
 # -------------------------------------------------------------------------------------------- the paper's own examples
 
 
-def test_the_papers_examples_and_texts(folder, runs, selection):
+def test_examples_and_texts_of_the_paper(folder, runs, selection):
     assert [(s.dataset, s.family, s.k) for s in selection.subjects] == [("mini-es", "wait-k", k) for k in (3, 6)]
     figure5.main(folder / "examples.yaml", runs)
     table5.main(folder / "examples.yaml", runs)
@@ -156,13 +156,13 @@ def test_the_papers_examples_and_texts(folder, runs, selection):
     assert table5.shown_questions(named, selection.subjects[0]) == [4]
 
 
-def test_the_red_curve_is_binary():
+def test_red_curve_is_binary():
     x, y = red_curve(np.array([0.25, 0.5, 0.5, 0.5]), (False, False, True, False))
     assert x.tolist() == [0, 0.25, 0.5, 1] and y.tolist() == [0, 0, 1, 1]
     assert red_curve(np.array([]), ())[1].tolist() == [0, 0]
 
 
-def test_an_example_that_is_not_there_is_named(folder, runs, monkeypatch):
+def test_missing_example_is_named(folder, runs, monkeypatch):
     for module in (examples, table5):
         monkeypatch.setattr(module, "is_answerable", lambda subject, index: False)
     for item in (figure5.main, table5.main):

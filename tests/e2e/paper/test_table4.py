@@ -1,4 +1,4 @@
-"""Table 4 on a small copy of XOR-TyDi's files: its numbers against plain computation, what is kept, what is refused."""
+"""Table 4 on a small copy of XOR-TyDi's files: values compared with plain computation, stored results, refusals."""
 
 import json
 from contextlib import redirect_stdout
@@ -20,7 +20,7 @@ from sqa.files.yaml_reader import read_yaml
 from sqa.pipeline.config import load
 
 SHIPPED = ROOT / "configs" / "table4.yaml"
-THINGS = ["Rome", "Paris", "Oslo", "Lima", "Cairo", "Delhi"]  # what each question is about
+THINGS = ["Rome", "Paris", "Oslo", "Lima", "Cairo", "Delhi"]  # subject of each question
 FOREIGN = {"fi": "Kuka perusti kaupungin {}?", "ru": "Кто основал город {}?"}
 N = len(THINGS)
 
@@ -30,7 +30,9 @@ def founder(thing):
 
 
 def question(split, language, i):
-    """Even ones ask who, with a right answer in the passages; odd ones ask when (1) or whether (3, 5)."""
+    """Return a "who" question with an answer in the passages (even), or a "when" (1) or "whether" (3, 5)
+    question.
+    """
     thing, kind = THINGS[i], ("when" if i == 1 else "whether") if i % 2 else "who"
     answers, english = {
         "who": ([founder(thing), "somebody"], f"Who founded the city of {thing}?"),
@@ -47,7 +49,7 @@ def write(path, rows):
 
 
 def prepared(folder, patch):
-    """XOR-TyDi's two files with N questions for each set and language, and passages that answer some."""
+    """Write XOR-TyDi's two files with N questions per set and language, and passages that answer some of them."""
     patch.setattr(xor_tydi.download, "path_of", lambda name: folder / f"{name}.jsonl")
     sets = product(("train-engspan", "dev-engspan", "dev-full"), ("fi", "ru"), range(N))
     pairs = [question(split, language, i) for split, language, i in sets]
@@ -69,7 +71,7 @@ def data(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """The folder of a finished table, and what was printed."""
+    """Return the folder of a finished table and the printed text."""
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
         folder = prepared(tmp_path_factory.mktemp("table4"), patch)
         main(configure(folder), folder / "runs")
@@ -77,7 +79,9 @@ def finished(tmp_path_factory):
 
 
 def configure(data, extra=(), **changes):
-    """The shipped config on the small files, with systems that need nothing and one whose model is missing."""
+    """Write the shipped config on the small files, with systems without requirements and one whose model is
+    missing.
+    """
     gone = {"label": "gone", "languages": ["fi"], "translator": {"name": "pretrained", "model": "models/nowhere"}}
     systems = [{"label": "untranslated", "question": "source"}, *extra, gone, {"label": "human", "question": "human"}]
     shipped, small = read_yaml(SHIPPED), {"passages": str(data / "passages.jsonl"), "depth": 2, "resamples": 50}
@@ -88,7 +92,7 @@ def configure(data, extra=(), **changes):
 
 
 def rows(data):
-    """(set, language, system, reader) -> its values by metric, its interval's ends as metric.low and .high."""
+    """Map (set, language, system, reader) to its values by metric; interval ends are metric.low and metric.high."""
     results = {}
     for row in read_rows(data / "runs" / "table4" / "table4.csv"):
         cell = results.setdefault(tuple(row[key] for key in COLUMNS), {"questions": row["n"]})
@@ -97,7 +101,7 @@ def rows(data):
 
 
 def reasons(data):
-    """What was not computed -> why."""
+    """Map each missing value to the reason."""
     differences = read_rows(data / "runs" / "table4" / "differences.tsv")
     return {row["guesser"]: row["note"] for row in differences if row["note"]}
 
@@ -113,12 +117,12 @@ def test_answers_are_written_and_gaps_have_reasons(finished):
     assert why["dev-engspan fi gone all"].startswith("model models/nowhere not found")
     assert why["dev-engspan ru human all"].startswith("6 of 6 questions have no human")
     assert why["train-engspan all all extractive"].startswith("model models/roberta-base-squad2 not found")
-    assert "dev-engspan ru gone all" not in why  # it is not for Russian
+    assert "dev-engspan ru gone all" not in why  # the system does not support Russian
     assert len(why) == 6 and not any("gone" in cell or "extractive" in cell for cell in results)
 
 
-def test_only_what_changed_is_looked_up_again(data, monkeypatch):
-    """A second run writes the same; other questions, passages or another depth are looked up."""
+def test_only_changes_are_looked_up_again(data, monkeypatch):
+    """A second run writes the same files; other questions, passages or another depth are looked up again."""
     indexed = []
     real = table4_answers.PassageIndex
     monkeypatch.setattr(table4_answers, "PassageIndex", lambda passages: indexed.append(1) or real(passages))
@@ -155,7 +159,9 @@ def test_any_translator_of_a_run_may_be_a_system(data):
 
 
 class Says:
-    """In place of the language model: says the title of its first passage, and yes to what begins with Is."""
+    """A language-model replacement that answers with its first passage's title, and "yes" to questions with
+    "Is".
+    """
 
     def __init__(self, config):
         self.config = config
@@ -168,7 +174,7 @@ class Says:
         return "says"
 
 
-def test_a_sample_gold_passages_and_yes_and_no_apart(data, monkeypatch):
+def test_sample_gold_passages_and_yes_no_are_separate(data, monkeypatch):
     monkeypatch.setattr(table4_answers, "LmReader", Says)
     lm = {"answer": "lm", "lm": {"passages": 1}}
     readers = [{"label": "always yes", "answer": "always-yes"}, {"label": "LM", **lm, "sample": 4}]
@@ -200,12 +206,12 @@ def test_nothing_to_measure_is_an_error(data):
         ({"readers": [{"label": n, "answer": "title"} for n in ("A b", "a-B")]}, "the name 'a-b'"),
     ],
 )
-def test_bad_configs(data, changes, problem):
+def test_bad_configs_are_refused(data, changes, problem):
     refused(ConfigError, problem, load, configure(data, **changes), Table4Config)
 
 
 def test_table4_trains_on_other_questions_only(data, monkeypatch):
-    """Word for word Finnish of 150 questions: the model translates what it never saw whole."""
+    """Train on word-for-word Finnish of 150 questions without the requested ones, then translate these."""
     pytest.importorskip("thot")
     from experiments.paper import xor_translator
 
@@ -229,7 +235,7 @@ def test_table4_trains_on_other_questions_only(data, monkeypatch):
     systems = [{"label": "phrase-based", "question": "trained"}]
     main(configure(data, systems, sets=["train-engspan"]), data / "runs")
     assert float(rows(data)["train-engspan", "fi", "phrase-based", "-"]["bleu"]) > 80
-    monkeypatch.setattr(xor_translator, "make_language", None)  # not trained again from the same questions
+    monkeypatch.setattr(xor_translator, "make_language", None)  # the same questions cause no second training
     assert xor_translator.model("fi", data / "runs") == data / "runs" / "smt" / "xor-fi-en" / "model"
     write(data / "xor-translations.jsonl", pairs[:-1])
     with pytest.raises(TypeError):

@@ -1,4 +1,4 @@
-"""The table of translators on bundled questions and a few made sentences: its files and its numbers."""
+"""The table of translators on bundled questions and a few generated sentences: its files and its numbers."""
 
 import contextlib
 import io
@@ -23,7 +23,7 @@ SENTENCES = (
     ("Un gato negro duerme .", "A black cat is asleep ."),
     ("Sí .", "Yes ."),
 )
-# One line in, one line out: drops every fifth word, and says the last one of a long line six times.
+# One line in, one line out: drops every fifth word, and repeats the last word of a long line six times.
 PROGRAM = """
 import sys
 for line in sys.stdin:
@@ -34,7 +34,7 @@ FOOLISH = [sys.executable, "-c", PROGRAM]
 
 
 def written(tmp_path):
-    """Two translators that are here, two that are not, two sets that are here, one that is not."""
+    """Write a config of two available and two missing translators, and two available sets and one missing set."""
     (tmp_path / "made.tsv").write_text("".join("\t".join(pair) + "\n" for pair in SENTENCES), encoding="utf-8")
     foolish = {"name": "command", "command": FOOLISH, "blank_lines": 0}
     human = {"name": "fixed", "reveal": "full"}
@@ -62,7 +62,7 @@ def config(tmp_path):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """The folder of a finished table, and what was printed."""
+    """Return the folder of a finished table and the printed text."""
     folder = tmp_path_factory.mktemp("table")
     out, err = io.StringIO(), io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -70,7 +70,7 @@ def finished(tmp_path_factory):
     return folder, out.getvalue(), err.getvalue()
 
 
-def test_table(finished):
+def test_translation_table(finished):
     tmp_path, out, err = finished
     folder = tmp_path / "runs" / "few"
     header = (folder / "table.csv").read_text(encoding="utf-8").partition("\n")[0]
@@ -83,7 +83,7 @@ def test_table(finished):
     assert "mini-es absent: left out, the program" in err
 
 
-def test_a_second_run_reuses_all_translations(finished, monkeypatch):
+def test_second_run_reuses_all_translations(finished, monkeypatch):
     folder, _, _ = finished
     before = {path: path.read_bytes() for path in (folder / "runs" / "few").iterdir()}
     monkeypatch.chdir(folder)
@@ -92,7 +92,7 @@ def test_a_second_run_reuses_all_translations(finished, monkeypatch):
     assert {path: path.read_bytes() for path in (folder / "runs" / "few").iterdir()} == before
 
 
-def test_one_set_only_and_nothing_to_measure(config, tmp_path, monkeypatch):
+def test_single_set_and_nothing_to_measure(config, tmp_path, monkeypatch):
     main(config, tmp_path / "runs", ["mini-es"])
     assert {row["test"] for row in read_rows(tmp_path / "runs" / "few" / "table.csv")} == {"mini-es"}
     refused(ConfigError, "did you mean 'mini-es'", main, config, tmp_path / "runs", ["mini-e"])
