@@ -1,4 +1,4 @@
-"""An ablation of doubles that takes seconds, and schedulers and workers that end while it is made."""
+"""An ablation of test doubles that takes seconds, with schedulers and workers that end during it."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ DASK_WARNS = [
 
 
 def prepare(folder: Path, delay: float) -> None:
-    """folder/ablation.yaml and the questions that it names; delay: of each word of the translator, in seconds."""
+    """Write ablation.yaml and its questions; `delay` is in seconds per translated word."""
     folder.mkdir(parents=True)
     write_questions(folder / "questions.jsonl", QUESTIONS)
     mapping = read_yaml(ROOT / "configs" / "ablation.yaml") | {
@@ -44,7 +44,7 @@ def prepare(folder: Path, delay: float) -> None:
 
 
 def results(runs: Path) -> dict[str, bytes]:
-    """Every file of the runs but the store and the wall times."""
+    """Return every file of the runs except the store and the wall times."""
     files = [path for path in sorted(runs.glob("**/*")) if path.is_file() and path.name != "times.json"]
     return {str(p.relative_to(runs)): p.read_bytes() for p in files if p.relative_to(runs).parts[0] != "store"}
 
@@ -56,7 +56,7 @@ def blocks(root: Path) -> dict[str, bytes]:
 
 
 def threads_as_workers(port: int = 0, workers: int = 1) -> Any:
-    """A scheduler at a port of its own with workers that are threads of this process."""
+    """Yield a scheduler at its own port with workers that are threads of this process."""
     from distributed import LocalCluster
 
     quick = {"n_workers": workers, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
@@ -65,7 +65,7 @@ def threads_as_workers(port: int = 0, workers: int = 1) -> Any:
 
 @contextmanager
 def beside(action: Callable[[], None], ready: Callable[[], bool]) -> Iterator[None]:
-    """Does something in another thread as soon as it is `ready`, two minutes later at most."""
+    """Run `action` in another thread once `ready` holds, or after two minutes."""
 
     def wait() -> None:
         deadline = time.monotonic() + 120
@@ -81,7 +81,7 @@ def beside(action: Callable[[], None], ready: Callable[[], bool]) -> Iterator[No
 
 @contextmanager
 def restarted(ready: Callable[[], bool], ending: threading.Event | None = None) -> Iterator[str]:
-    """The address of a scheduler that ends as soon as it is `ready`, told by an event, and is replaced by another."""
+    """Yield the address of a scheduler that ends and is replaced once `ready` holds; set `ending` before."""
     clusters = [threads_as_workers()]
     address = clusters[0].scheduler_address
 
@@ -98,7 +98,7 @@ def restarted(ready: Callable[[], bool], ending: threading.Event | None = None) 
 
 @contextmanager
 def killed(cluster: Any, ready: Callable[[], bool]) -> Iterator[list[int]]:
-    """kill -9 of one worker as soon as it is `ready`: its process."""
+    """Kill (-9) one worker once `ready` holds; yield a list that receives its process id."""
     pids: list[int] = []
 
     def kill() -> None:

@@ -1,6 +1,8 @@
-"""The defaults of every config class of some packages; as a program, which imports all modules of them.
+"""The defaults of every config class of some packages.
 
-python -m config_defaults PACKAGE...     prints {config class: {field: default}} as JSON
+    python -m config_defaults PACKAGE...     prints {config class: {field: default}} as JSON
+
+As a program, it imports all modules of the packages.
 """
 
 import dataclasses
@@ -16,11 +18,11 @@ from pathlib import Path
 import pytest
 from recorded import RECORD
 
-ELSEWHERE = {"simulstream", "omnisteval"}  # packages of environments of their own
+ELSEWHERE = {"simulstream", "omnisteval"}  # packages that need separate environments
 
 
 def defaults(package: str) -> dict[str, dict[str, str]]:
-    """Config class -> field -> its default, as it is written."""
+    """Map config class -> field -> source text of its default."""
     classes: dict[str, dict[str, str]] = {}
     for found in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
         if found.name.endswith("__main__"):
@@ -43,7 +45,7 @@ def defaults(package: str) -> dict[str, dict[str, str]]:
 
 
 def check(path: Path, *packages: str) -> None:
-    """Compare with the record; in a process of its own, or all tests would have all modules loaded."""
+    """Compare with the record, in a separate process so that this one does not load all modules."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-m", "config_defaults", *packages]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

@@ -1,4 +1,4 @@
-"""Small components with a plain, known behaviour, and the questions they are used on."""
+"""Small components with simple, known behaviour, and questions for them."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from sqa.core.types import Buzz, Emission, Guess, Question
 def question(
     id: str = "q", sentences: Sequence[str] = ("uno dos", "tres cuatro cinco"), page: str = "Spain"
 ) -> Question:
-    """A question whose reference is its upper-cased source."""
+    """Return a question whose reference is its upper-cased source."""
     return Question(
         id=id,
         dataset="d",
@@ -26,7 +26,7 @@ def question(
 
 
 def echo(q: Question) -> tuple[Emission, ...]:
-    """Wait-1 copying: every source word at once."""
+    """Return wait-1 copying emissions: every source word at once."""
     return tuple(
         Emission(i, word, g, False)
         for i, sentence in enumerate(q.sentences)
@@ -35,7 +35,7 @@ def echo(q: Question) -> tuple[Emission, ...]:
 
 
 def write_questions(path: Path, n: int) -> Path:
-    """A file of `n` questions; every third has an answer that EchoGuesser cannot name."""
+    """Write a file of `n` questions; EchoGuesser cannot name the answer of every third question."""
     pages = ("Spain", "France", "Atlantis")
     with path.open("w", encoding="utf-8") as file:
         for i in range(n):
@@ -48,7 +48,7 @@ def write_questions(path: Path, n: int) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class EchoConfig:
-    """No more than the copying translator needs."""
+    """The options of the copying translator."""
 
     k: int = 1  # source words read before the first is copied
     delay: float = 0.0  # seconds per sentence
@@ -59,7 +59,7 @@ class EchoConfig:
 
 
 class EchoTranslator:
-    """Copies the source, k - 1 words behind."""
+    """A translator that copies the source with a lag of k - 1 words."""
 
     def __init__(self, config: EchoConfig) -> None:
         self.config = config
@@ -82,7 +82,9 @@ def build_translator(config: EchoConfig) -> EchoTranslator:
 
 
 class DyingTranslator(EchoTranslator):
-    """Kills its process at the word $FATAL_WORD, unless the current folder says that a process was killed."""
+    """A translator that kills its process at the word $FATAL_WORD, unless a mark in the current folder shows an
+    earlier kill.
+    """
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
         for word in super().translate(source):
@@ -98,7 +100,7 @@ def build_dying(config: EchoConfig) -> DyingTranslator:
 
 @dataclass(frozen=True, slots=True)
 class PlacedConfig(EchoConfig):
-    """Options of a translator that claims a GPU and computes nothing there."""
+    """The options of a translator that requests a GPU but does not use it."""
 
     device: str = "cuda"
 
@@ -109,13 +111,13 @@ def build_placed(config: PlacedConfig) -> EchoTranslator:
 
 @dataclass(frozen=True, slots=True)
 class DropperConfig:
-    """Words that are left out."""
+    """The words to omit."""
 
     dropped: tuple[str, ...] = ("llamado", "Spain", "era", "grande")
 
 
 class DroppingTranslator:
-    """Copies the source at once but for some words."""
+    """A translator that copies the source at once except for some words."""
 
     def __init__(self, config: DropperConfig) -> None:
         self.config = config
@@ -133,13 +135,13 @@ def build_dropper(config: DropperConfig) -> DroppingTranslator:
 
 @dataclass(frozen=True, slots=True)
 class GuesserConfig:
-    """The pages that are guessed when their name was read."""
+    """The pages to guess once their name was read."""
 
     pages: tuple[str, ...] = ("France", "Spain")
 
 
 class KeywordGuesser:
-    """Guesses the pages whose lower-cased name is a word of the text, the latest first."""
+    """A guesser of the pages whose lower-cased name is a word of the text, the latest first."""
 
     def __init__(self, config: GuesserConfig) -> None:
         self.pages = frozenset(config.pages)
@@ -161,13 +163,13 @@ def build_guesser(config: GuesserConfig) -> KeywordGuesser:
 
 @dataclass(frozen=True, slots=True)
 class BuzzerConfig:
-    """When to buzz."""
+    """The buzz threshold."""
 
     threshold: float = 0.5
 
 
 class FirstGuessBuzzer:
-    """Buzzes when there is a guess above the threshold."""
+    """A buzzer that buzzes at a guess above the threshold."""
 
     def __init__(self, config: BuzzerConfig) -> None:
         self.config = config
@@ -185,7 +187,7 @@ def build_buzzer(config: BuzzerConfig) -> FirstGuessBuzzer:
 
 
 class OracleBuzzer(FirstGuessBuzzer):
-    """Is told the answer and buzzes on it."""
+    """A buzzer that receives the answer and buzzes on it."""
 
     oracle = True
 

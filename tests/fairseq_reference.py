@@ -1,8 +1,9 @@
-"""What fairseq itself makes of tiny models: run by an interpreter that has it, `python fairseq_reference.py FOLDER`.
+"""Reference outputs of fairseq for tiny models: `python fairseq_reference.py FOLDER`, with a Python that has
+fairseq.
 
-FOLDER holds train.es and train.en, cut into pieces.  For each of VARIANTS a model is trained by fairseq-preprocess and
-fairseq-train into FOLDER/NAME; FOLDER/NAME/reference.pt then holds, for the first lines of train.es, the source ids,
-the logits along the greedy output, and that output.  Nothing here imports this project.
+FOLDER holds train.es and train.en, cut into pieces. fairseq-preprocess and fairseq-train train a model for each of
+VARIANTS in FOLDER/NAME. FOLDER/NAME/reference.pt then holds, for the first lines of train.es, the source ids, the
+greedy output, and the logits along it. This script does not import the project.
 """
 
 import os
@@ -18,7 +19,7 @@ COMMON = """--cpu --encoder-embed-dim 32 --decoder-embed-dim 32 --encoder-ffn-em
   --optimizer adam --lr 0.004 --lr-scheduler fixed --max-update 300 --max-tokens 600 --required-batch-size-multiple 1
   --num-workers 0 --seed 1 --no-epoch-checkpoints --disable-validation --criterion cross_entropy --log-format none
   --log-interval 1000000"""
-VARIANTS = {  # name: (options of fairseq-preprocess, options of fairseq-train)
+VARIANTS = {  # name -> (options of fairseq-preprocess, options of fairseq-train)
     "post": ("", "--arch transformer_iwslt_de_en"),
     "pre": (
         "--joined-dictionary",
@@ -34,11 +35,11 @@ VARIANTS = {  # name: (options of fairseq-preprocess, options of fairseq-train)
 
 
 def main(folder: Path) -> None:
-    """Make everything."""
+    """Train all variants and write their references."""
     import fairseq
 
-    # The package's examples import each other as `examples...`, but its folder must not be on the path (it has a
-    # module called logging); and --user-dir would import them twice, which fairseq does not stand.
+    # The package's examples import each other as `examples...`. Its folder must not be on the path, because it has a
+    # module called logging. With --user-dir fairseq would import them twice, which fails.
     (folder / "path").mkdir()
     (folder / "path" / "examples").symlink_to(Path(fairseq.__file__).parent / "examples")
     sys.path.insert(0, str(folder / "path"))
@@ -52,10 +53,12 @@ def main(folder: Path) -> None:
 
 
 class Alignment(ModuleType):
-    """In place of a compiled module of the package that ends the process on today's torch: the same recursion."""
+    """A replacement for a compiled module that crashes with current torch, with the same recursion."""
 
     def alignment_train_cpu(self, p: object, alpha: object, eps: float) -> None:
-        """Expected alignment `alpha` of the probabilities `p` to stop, (B, T, S) (Raffel et al. 2017, equation 16)."""
+        """Compute the expected alignment `alpha` of the stopping probabilities `p`, (B, T, S) (Raffel et al.
+        2017, equation 16).
+        """
         import torch
 
         going_on = torch.cat([torch.ones_like(p[..., :1]), 1 - p[..., :-1]], 2).cumprod(2)
@@ -67,7 +70,7 @@ class Alignment(ModuleType):
 
 
 def without_simul_type() -> None:
-    """Keep fairseq-train from looking for --simul-type in its structured configuration, which has no such key."""
+    """Stop fairseq-train from reading --simul-type in its structured configuration, which has no such key."""
     from fairseq.registry import REGISTRIES
     from fairseq_cli import train
 
@@ -84,7 +87,7 @@ def without_simul_type() -> None:
 
 
 def run(command: str, options: str) -> None:
-    """One of fairseq's programs, in this process."""
+    """Run a fairseq program in this process."""
     sys.argv = [f"fairseq-{command}", *options.split()]
     import_module(f"fairseq_cli.{command}").cli_main()
 
@@ -96,7 +99,7 @@ def reference(folder: Path) -> None:
     import torch
     from fairseq import checkpoint_utils
 
-    torch.serialization.add_safe_globals([Namespace])  # fairseq's own loader does not know torch's new default
+    torch.serialization.add_safe_globals([Namespace])  # fairseq's loader predates torch's new default
     overrides = {"data": str(folder / "data")}
     models, _, task = checkpoint_utils.load_model_ensemble_and_task([str(folder / "checkpoint_last.pt")], overrides)
     model = models[0].eval()

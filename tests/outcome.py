@@ -1,4 +1,4 @@
-"""What a command of `sqa` leaves behind."""
+"""Outcomes of `sqa` commands."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from sqa.core.paths import ROOT
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a command left behind."""
+    """Exit code, stdout and stderr of a command."""
 
     code: int
     out: str
@@ -27,7 +27,7 @@ Command = Callable[..., Outcome]
 
 
 def process(*words: str, cwd: Path, code: str = "", python: str = sys.executable, **environment: str) -> Outcome:
-    """`sqa` in a process of its own that has the doubles; `code` is executed in place of the command."""
+    """Run `sqa` in a separate process with the test doubles; `code` is executed in place of the command."""
     call = [python, *(("-c", code) if code else ("-m", "sqa")), *words]
     around = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])} | environment
     done = subprocess.run(call, cwd=cwd, env=around, capture_output=True, text=True, timeout=300)

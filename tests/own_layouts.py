@@ -1,4 +1,4 @@
-"""Runs of parts of one's own in a temporary folder."""
+"""Runs of user parts in a temporary folder."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from sqa.pipeline.engine import RunResult, run
 
 
 def write(folder: Path, **modules: str) -> None:
-    """Write modules by their names, "package/module" too."""
+    """Write modules by their names, including "package/module"."""
     for name, text in modules.items():
         file = folder / f"{name}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -18,7 +18,7 @@ def write(folder: Path, **modules: str) -> None:
 
 
 def played(folder: Path, **keys: object) -> RunResult:
-    """A run of two questions, with doubles where nothing else is named; its store lies in runs/."""
+    """Return a run of two questions, with test doubles by default; its store is in runs/."""
     questions = folder / "questions.jsonl"
     if not questions.exists():
         write_questions(questions, 2)

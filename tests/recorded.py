@@ -1,9 +1,10 @@
-"""What was written and drawn on a few questions, as it was recorded: a changed digit, word or line is a failure.
+"""Comparison of outputs and figures with their records; a changed digit, word or line fails.
 
-    SQA_RECORD=1 python -m pytest tests/e2e/paper      records anew; `git diff` then shows what changed
+    SQA_RECORD=1 python -m pytest tests/e2e/paper      updates the records; `git diff` then shows the changes
 
-Numbers may differ by one unit of their last digit, as sums do between processors.  A file of tests has a file of
-records: `folder/name` of an output -> every content that it may have, since several tests may write one name.
+Numbers may differ by one unit of their last digit, as sums do between processors. Each test file has a file of
+records that maps `folder/name` of an output to every content that it may have, because several tests may write one
+name.
 """
 
 import json
@@ -23,14 +24,14 @@ from sqa.report import plots
 
 RECORD = "SQA_RECORD"
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?")
-Keep = Callable[[str, str], None]  # (name, content): fails if this was not recorded
+Keep = Callable[[str, str], None]  # (name, content); fails if the content was not recorded
 
 
 @contextmanager
 def recorded(tests: Path, whole: bool = False) -> Iterator[Keep]:
-    """While it lasts, outputs of items and figures are compared with the records of this file of tests, or recorded.
+    """Compare outputs of items and figures with the records of this test file within the block, or record them.
 
-    whole: each of the recorded outputs has to be made meanwhile.
+    With `whole`, each recorded output must be made within the block.
     """
     path = tests.parent / "recorded" / f"{tests.stem}.json"
     records: dict[str, list[str]] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
@@ -69,15 +70,18 @@ def recorded(tests: Path, whole: bool = False) -> Iterator[Keep]:
 
 
 def plain(text: str) -> str:
-    """A text without what differs between machines and days: folders, digests, dates, versions, why one is left out."""
-    text = re.sub(r"^(all\t-\t.*\t)[^\t\n]+$", r"\1WHY", text, flags=re.MULTILINE)  # a missing package, or its model
+    """Return a text without values that differ between machines and days.
+
+    These are folders, digests, dates, versions and reasons for missing values.
+    """
+    text = re.sub(r"^(all\t-\t.*\t)[^\t\n]+$", r"\1WHY", text, flags=re.MULTILINE)  # a missing package or its model
     text = re.sub(r"[^\s|,(`\"]*pytest-[^\s|,)`\"]*/", "", text).replace(__version__, "VERSION")
     text = re.sub(r"version:[\d.]+", "version:OTHER", re.sub(r"\b[0-9a-f]{8,64}\b", "DIGEST", text))
     return re.sub(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00|Z)?)?", "DATE", text)
 
 
 def same(old: str, new: str) -> bool:
-    """Whether two texts differ in nothing but one unit of the last digit of numbers with a point."""
+    """Return whether two texts differ at most by one unit of the last digit of decimal numbers."""
     if old == new:
         return True
     if NUMBER.sub("#", old) != NUMBER.sub("#", new):
@@ -87,13 +91,13 @@ def same(old: str, new: str) -> bool:
 
 
 def unit(number: str) -> float:
-    """One in the last digit that is shown."""
+    """Return one unit of the last digit shown."""
     mantissa, _, exponent = number.partition("e")
     return float(10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2])))
 
 
 def difference(versions: list[str], new: str) -> str:
-    """The first line that is in no recorded version."""
+    """Return the first line that is in no recorded version."""
     old = {line for version in versions for line in version.splitlines()}
     fresh = [line for line in new.splitlines() if not any(same(each, line) for each in old)]
     return f"{fresh[0][:300]!r} was not recorded" if fresh else "lines are missing or in another order"

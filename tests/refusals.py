@@ -1,4 +1,4 @@
-"""What every refusal has to be: the kind of error that was meant, and one line that names the place."""
+"""Checks of refusals: the expected error type, and one line that names the place."""
 
 import re
 from collections.abc import Callable
@@ -10,8 +10,9 @@ from sqa.core.errors import ConfigError
 
 
 def refused(kind: type[BaseException], says: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> str:
-    """`call(*arguments, **options)` raises that error; each of its problems is a line, and one of them `says` so
-    (a regular expression); the whole message.
+    """Check that `call(*arguments, **options)` raises `kind` and return the whole message.
+
+    Each of its problems is one line, and one of them matches the regular expression `says`.
     """
     with pytest.raises(kind) as caught:
         call(*arguments, **options)

@@ -1,4 +1,4 @@
-"""configs/ablation.yaml cut down to some bundled questions, BM25 and one process."""
+"""configs/ablation.yaml reduced to some bundled questions, BM25 and one process."""
 
 import csv
 from collections.abc import Sequence
@@ -14,20 +14,20 @@ WAIT_K = [{"label": "wait-k", "language": "es", "translator": {"name": "waitk", 
 
 
 def changed(config: Path, folder: Path | None = None, **keys: object) -> Path:
-    """The same config with other keys, in its place or in another folder."""
+    """Write the config with other keys in place or to another folder, and return its path."""
     path = (folder or config.parent) / config.name
     path.write_text(yaml.safe_dump(read_yaml(config) | keys), encoding="utf-8")
     return path
 
 
 def rows(table: Path) -> list[dict[str, str]]:
-    """The lines of a table, CSV or TSV."""
+    """Return the rows of a CSV or TSV table."""
     with table.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file, delimiter="," if table.suffix == ".csv" else "\t"))
 
 
 def write_small_ablation(folder: Path, ks: Sequence[int | str], limit: int) -> Path:
-    """folder/ablation.yaml."""
+    """Write folder/ablation.yaml and return its path."""
     mapping = read_yaml(ROOT / "configs" / "ablation.yaml") | {
         "datasets": ["mini-es"],
         "fallback": ["mini-es"],

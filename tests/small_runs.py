@@ -1,4 +1,4 @@
-"""Runs of doubles on a few made-up questions."""
+"""Runs of test doubles on a few generated questions."""
 
 from pathlib import Path
 
@@ -9,11 +9,11 @@ from sqa.pipeline.config import RunConfig, run_from_mapping
 from sqa.pipeline.engine import RunResult, run
 from sqa.pipeline.parts import Parts
 
-PARTS = {kind: f"doubles:build_{kind}" for kind in ("translator", "guesser", "buzzer")}  # of a run's config
+PARTS = {kind: f"doubles:build_{kind}" for kind in ("translator", "guesser", "buzzer")}  # keys of a run's config
 
 
 def small_config(folder: Path, n: int = 5, **changes: object) -> RunConfig:
-    """The config "t" on `n` questions, with other values for some of its keys; a part that is None is left out."""
+    """Return the config "t" on `n` questions with changed keys; a part that is None is removed."""
     questions = folder / f"questions{n}.jsonl"
     if not questions.exists():
         write_questions(questions, n)
@@ -27,5 +27,5 @@ def small_config(folder: Path, n: int = 5, **changes: object) -> RunConfig:
 
 
 def small_run(folder: Path, n: int = 5, parts: Parts | None = None, **changes: object) -> RunResult:
-    """The run of it; its store is in folder/runs."""
+    """Return the run of that config; its store is in folder/runs."""
     return run(small_config(folder, n, **changes), Store(folder / "runs"), parts=parts, progress=False)

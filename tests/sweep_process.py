@@ -1,8 +1,8 @@
-"""A small sweep that needs no data but the bundled questions; as a program, what a test kills or runs twice.
+"""A small sweep on the bundled questions; as a program, a process that tests kill or run twice.
 
-`python -m tests.sweep_process RUNS KS SEEDS STEPS`
+    python -m tests.sweep_process RUNS KS SEEDS STEPS
 
-As `--preload` of a worker of Dask it gives that worker the same data.
+With `--preload`, it gives a Dask worker the same data.
 """
 
 import json
@@ -25,12 +25,12 @@ QUESTIONS = sqa.data.datasets.load_questions("mini-es", limit=20)
 
 
 def sentence_pairs(*_: str) -> list[tuple[str, str, str]]:
-    """In place of `sqa.data.texts.load_parallel`: sentences of the bundled questions."""
+    """Return sentences of the bundled questions in place of `sqa.data.texts.load_parallel`."""
     return [(" ".join(x), y, "mini") for q in QUESTIONS for x, y in zip(q.sentences, q.reference, strict=True)]
 
 
 def prepared(runs: Path, name: str = "mini") -> Path:
-    """Training data in runs/smt/<name>/data as `prepare` would have left it."""
+    """Write training data to runs/smt/<name>/data as `prepare` does."""
     pairs, data = sentence_pairs(), runs / "smt" / name / "data"
     packed = pack(pairs, vocabulary(), [[(0, 0), (1, 1)]] * len(pairs))
     save_arrays(packed, data / "packed")
@@ -43,7 +43,7 @@ def prepared(runs: Path, name: str = "mini") -> Path:
 
 
 def config(steps: int = 4, **train: object) -> SmtConfig:
-    """A training of seconds, with dropout, on data prepared under the name "mini"."""
+    """Return a training of a few seconds with dropout, on data prepared under the name "mini"."""
     settings = {"batch_pieces": 300, "warmup": 2, "cooldown": 2, "checkpoint_every": 3, "keep": 2, "evaluate_every": 0}
     settings |= {"evaluate_sentences": 1, "k": (2, "full"), "threads": 1, "steps": steps}
     model = ModelConfig(600, 32, 2, 64, 1, 1, 0.1, lexicon_width=4)
@@ -51,7 +51,7 @@ def config(steps: int = 4, **train: object) -> SmtConfig:
 
 
 def dask_setup(_: object) -> None:
-    """What Dask calls in a worker that preloads this module."""
+    """Replace the data in a Dask worker that preloads this module."""
     sqa.data.texts.load_parallel = sentence_pairs
 
 

@@ -23,7 +23,7 @@ CONFIG = PbmtConfig(
 
 
 def pairs():
-    """Adjectives follow the noun in the one language and precede it in the other."""
+    """Return sentence pairs in which adjectives follow the noun in one language and precede it in the other."""
     for (a, x), (v, y), (b, z), (c, w) in itertools.product(
         NOUNS.items(), VERBS.items(), NOUNS.items(), COLOURS.items()
     ):
@@ -32,7 +32,7 @@ def pairs():
 
 
 def train_tiny(runs: Path) -> Path:
-    """Train under a runs folder; the model's folder."""
+    """Train in a runs folder and return the model's folder."""
     with pytest.MonkeyPatch.context() as patch:
         use_tiny_language(patch)
         statistical_train.train(CONFIG, runs)

@@ -1,4 +1,4 @@
-"""Finished runs of two copying systems, and an aligner that needs no package, for the tests of the viewer."""
+"""Finished runs of two copying systems and an aligner without dependencies, for the tests of the viewer."""
 
 import json
 from collections.abc import Sequence
@@ -29,7 +29,9 @@ RECORDS = [
 
 
 def make(folder: Path, name: str, k: int = 1, records: Sequence[dict] = RECORDS, **parts: object) -> Path:
-    """The folder of a run that copies the source k - 1 words behind; its guesser names Spain and France once read."""
+    """Return the folder of a run that copies with a lag of k - 1 words; its guesser names Spain and France once
+    read.
+    """
     questions = folder / "questions.jsonl"
     questions.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     config = {
@@ -46,7 +48,7 @@ def make(folder: Path, name: str, k: int = 1, records: Sequence[dict] = RECORDS,
 
 
 class CopyAligner:
-    """Links equal words; "grande" it does not know."""
+    """An aligner that links equal words and does not know "grande"."""
 
     pair = "es-en"
 
@@ -63,7 +65,7 @@ class CopyAligner:
 
 
 class TrustJudge:
-    """A word is wrong as surely as it is not aligned."""
+    """A judge whose error probability is 1 minus the word's alignment trust."""
 
     def words(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
         return [1.0 - np.array(alignment.target) for alignment in alignments]

@@ -1,4 +1,4 @@
-"""The folder in which documented commands are executed: configs cut down, files of one's own, games of players."""
+"""The folder for documented commands: reduced configs, user files and games of players."""
 
 import json
 import re
@@ -15,9 +15,9 @@ from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.data.own_questions import record_of
 
-QUESTIONS = 3  # of a config's run
+QUESTIONS = 3  # per config
 LESS = {"xqb-es": "mini-es", "xqb-pl": "mini-pl", "limit: null": f"limit: {QUESTIONS}", "samples: 1000": "samples: 20"}
-PLAYERS, PLAYED = 5, 20  # as few as `sqa curve fit` takes
+PLAYERS, PLAYED = 5, 20  # smallest numbers that `sqa curve fit` accepts
 RUN = {
     "dataset": {"name": "mini-es", "limit": QUESTIONS},
     "translator": {"name": "waitk", "model": "es-en", "k": 3},
@@ -26,7 +26,7 @@ RUN = {
 }
 SMALL = {"width": 32, "heads": 2, "feed_forward": 64, "encoder_layers": 1, "decoder_layers": 1, "lexicon_width": 0}
 SHORT = {"steps": 2, "batch_pieces": 300, "warmup": 1, "cooldown": 1, "checkpoint_every": 1, "keep": 1, "threads": 1}
-LINE = "Its capital is Lima ."  # of the servers' target
+LINE = "Its capital is Lima ."  # target sentence of the servers
 AGENT = f"""
 from stand_ins.iwslt_loopback import WaitAgent
 
@@ -45,7 +45,7 @@ def main(config, runs):
 
 
 def prepare(folder: Path) -> None:
-    """All that the commands find there, but for finished runs and games."""
+    """Write all files that the commands need, except finished runs and games."""
     (folder / "configs").mkdir()
     for path in (ROOT / "configs").glob("*.yaml"):
         text = path.read_text("utf-8")
@@ -60,14 +60,14 @@ def prepare(folder: Path) -> None:
     questions = load_questions("mini-es")
     _lines(folder / "few.jsonl", map(record_of, questions[:2]))
     short = replace(questions[0], sentences=(("Su", "capital", "es", "Lima."),), reference=("Its capital is Lima.",))
-    _lines(folder / "secret.jsonl", [record_of(short)])  # for a client that asks for every word
+    _lines(folder / "secret.jsonl", [record_of(short)])  # for a client that requests every word
     _lines(folder / "submission.jsonl", (row for question in questions for row in _copied(question)))
     _texts(folder, questions)
     _configs(folder)
 
 
 def _copied(question: Question) -> Iterator[dict[str, object]]:
-    """A submission of the source words themselves, each as it comes, and one page at the end."""
+    """Yield a submission of the source words, each as it arrives, with one page at the end."""
     last = len(question.words) - 1
     for step, word in enumerate(question.words):
         answer = {"guess": "Peru" if step == last else "", "buzz": step == last}
@@ -79,7 +79,7 @@ def _lines(path: Path, rows: Iterable[dict[str, object]]) -> None:
 
 
 def _texts(folder: Path, questions: list[Question]) -> None:
-    """Sentences and their translations for servers and trainings, and a submission to VIST."""
+    """Write sentences and their translations for servers and trainings, and a VIST submission."""
     pairs: list[tuple[str, str]] = []
     for question in questions:
         pairs += zip(map(" ".join, question.sentences), question.reference, strict=False)
@@ -94,7 +94,7 @@ def _texts(folder: Path, questions: list[Question]) -> None:
 
 
 def _configs(folder: Path) -> None:
-    """Configs and parts of one's own, as the pages name them."""
+    """Write configs and user parts with the names of the pages."""
     [own] = re.findall(r"```yaml\n(name: fr-en\n.*?)```", (ROOT / "docs/own_data.md").read_text("utf-8"), re.DOTALL)
     shown = yaml.safe_load(own)
     corpus = shown["corpus"] | {"pair": "es-en", "vocabulary_size": 600, "lexicon_width": 0}
@@ -119,7 +119,7 @@ def _configs(folder: Path) -> None:
 
 
 def play(folder: Path) -> str:
-    """Games of a few players on a run of doubles, here; one of the players."""
+    """Record games of a few players on a run of test doubles; return one player."""
     shown = play_games.make(folder, "echo", PLAYED, metrics=["ew", "accuracy"])
     book = play_games.journal(folder)
     answers = [(f"q{i}", i % 5, ("Spain", "France", "Atlantis")[i % 3]) for i in range(PLAYED)]

@@ -1,4 +1,4 @@
-"""README.md and the pages of docs/ as tests read them: prose, blocks, and the commands that are written in them."""
+"""README.md and the pages of docs/, split into prose, blocks and commands."""
 
 import itertools
 import re
@@ -11,13 +11,13 @@ from sqa.core.paths import ROOT
 
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md")]
 PAGES += sorted((ROOT / "docs").glob("*.md"))
-HEADS = ("sqa", "make", "python")  # what commands of ours begin with
+HEADS = ("sqa", "make", "python")  # first words of the project's commands
 _COMMAND = re.compile(r"(?:^|[|;&] *)(?:[A-Z_]+=\S+ )*(?:sqa|make|python -m) ")
-_SETTING = re.compile(r"[A-Z_]+=.*")  # of the environment, before a command
+_SETTING = re.compile(r"[A-Z_]+=.*")  # an environment variable before a command
 
 
 def blocks(text: str) -> tuple[str, list[str]]:
-    """The prose of a page, and the lines of its indented and fenced blocks."""
+    """Return the prose of a page and the lines of its indented and fenced blocks."""
     prose, code, fenced, before = [], [], False, ""
     for line in text.splitlines():
         if line.startswith("```"):
@@ -31,7 +31,7 @@ def blocks(text: str) -> tuple[str, list[str]]:
 
 
 def commands(text: str) -> Iterator[tuple[list[str], bool]]:
-    """The words of every command of ours on a page, and whether it is complete (a line that can be typed)."""
+    """Yield the words of every command of the project on a page, and whether it is complete (can be typed)."""
     prose, code = blocks(text)
     for line in code:
         typed, two_blanks, _ = re.sub(r"\s+#.*", "", line.removeprefix("$ ")).partition("  ")
@@ -43,7 +43,7 @@ def commands(text: str) -> Iterator[tuple[list[str], bool]]:
 
 
 def _spelled(line: str, complete: bool) -> Iterator[tuple[list[str], bool]]:
-    """The commands of one line of a shell, `a|b` without blanks written out."""
+    """Yield the commands of one shell line; `a|b` without blanks gives one command each."""
     if not _COMMAND.search(line):
         return
     spread = [word.split("|") if re.fullmatch(r"[\w.-]+(\|[\w.-]+)+", word) else [word] for word in line.split(" ")]
@@ -60,20 +60,20 @@ def _spelled(line: str, complete: bool) -> Iterator[tuple[list[str], bool]]:
 
 
 def program() -> Any:
-    """The `sqa` command with the commands of plugins."""
+    """Return the `sqa` command with the commands of plugins."""
     command = cli.program()
     command.list_commands(None)
     return command
 
 
 def complaint(words: list[str], complete: bool) -> str:
-    """What is wrong with a command by the options and arguments that the program declares; "" when nothing is."""
+    """Return the problem of a command by the program's declared options and arguments, or ""."""
     command, rest = program(), list(words)
     while True:
         context = command.context_class(command, info_name=command.name or "sqa", **command.context_settings)
         try:
             given, rest, _ = command.make_parser(context).parse_args(rest)
-        except Exception as error:  # of a package's own copy of click
+        except Exception as error:  # raised by a package's own copy of click
             return f"{context.info_name}: {error.format_message()}"  # type: ignore[attr-defined]
         if not hasattr(command, "commands") or not rest:
             break

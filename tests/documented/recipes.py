@@ -1,7 +1,7 @@
-"""How each command that README.md and docs/ show is executed by a test: on what is bundled, cut down to seconds.
+"""Test recipes for the commands in README.md and docs/: bundled data, reduced to seconds.
 
-A command is executed as the page shows it, with `WORDS` in place of what is not here.  `RECIPES` names what differs in
-more than words: a `--limit`, a `--port`, what comes first.  `CANNOT` says what is missing where nothing is executed.
+A command runs as the page shows it, with `WORDS` replacing missing items. `RECIPES` lists larger differences: a
+`--limit`, a `--port`, or earlier commands. `CANNOT` names the missing requirement of commands that do not run.
 """
 
 import re
@@ -11,35 +11,35 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Commands that are executed one after another; nothing given: the command as it stands."""
+    """Commands to execute in order; by default the command as shown."""
 
     lines: Sequence[str] = ()
-    after: Sequence[str] = ()  # commands of the pages that come first, each once
+    after: Sequence[str] = ()  # commands of the pages to run first, each once
     stdin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Serve:
-    """A server at a port that is free; it is asked, then told to end."""
+    """A server on a free port that receives requests and then an interrupt."""
 
-    line: str = ""  # what starts it; nothing: the command as it stands
+    line: str = ""  # start command; empty: the command as shown
     asks: Sequence[str] = ("GET /",)  # "GET PATH", or commands with {url}
-    host: str = ""  # the name it is asked by; nothing: its address
+    host: str = ""  # host name of the requests; empty: its address
     after: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Cannot:
-    """Commands that are not executed, because of what is missing here; `test` executes the same on a stand-in."""
+    """Commands that are not executed because a requirement is missing; `test` runs the same with a stand-in."""
 
-    commands: str  # as the pages show them, a regular expression
+    commands: str  # regular expression for commands of the pages
     why: str
-    test: str = ""  # file of tests/
+    test: str = ""  # file in tests/
 
 
 RUNS = "runs/mini_es_wait6_bm25 runs/other runs/third"
 PEOPLE = "people/{player}-echo"
-WORDS = {  # of the pages, and what is executed
+WORDS = {  # words of the pages -> executed words
     "xqb-es": "mini-es",
     "ITEM": "fig8",
     "figN": "fig8",
@@ -96,12 +96,12 @@ CANNOT = (
         "unit/experiments/test_planted.py",
     ),
 )
-SLOW = (  # more than a few seconds: with SQA_DOCS=1 only
+SLOW = (  # more than a few seconds: only with SQA_DOCS=1
     r"sqa (translations|reproduce(?! mine)|ablation|diagnose|train smt|validate vist) .*|sqa scorer meteor.*"
     r"|sqa run (questions\.yaml translator\.model=|configs/xqb\.yaml:es_apertium).*|.* --scheduler .*"
     r"|python -m (guessers|sqa_services)\..*"
 )
-NEEDS = (  # packages and programs of extras; where one is missing it is not executed
+NEEDS = (  # packages and programs of extras; the command is skipped if one is missing
     (r"sqa board.*", ("sqlalchemy", "fastapi", "uvicorn")),
     (r"sqa (serve|client|play serve).*", ("uvicorn", "starlette")),
     (r"sqa (diagnose .*|reproduce errors)", ("eflomal",)),
@@ -125,7 +125,7 @@ METEOR = Run(("sqa scorer meteor -l en -norm",), stdin=SCORED[:30])
 
 
 def work(board: str, *options: str) -> Run:
-    """A board of its own, worked through."""
+    """Return commands that process a separate board."""
     register = ("register-dataset sqa-es few few.jsonl", "register-model sqa-es wait-6 configs/mini_es_wait6_bm25.yaml")
     lines = (*register, " ".join(("work --until-empty", *options)))
     return Run([f"sqa board --board {board} {line}" for line in lines])
@@ -169,7 +169,7 @@ RECIPES: dict[str, Run | Serve] = {
     "sqa train smt CONFIG": Run(("sqa train smt fr_en.yaml",)),
     "sqa train guesser CONFIG": GUESSER,
     "sqa train guesser guesser.yaml": GUESSER,
-    # ------------------------------------------------------------------------------- other people's programs
+    # ---------------------------------------------------------------------------------------- other programs
     "sqa scorer bleu": Run(stdin=SCORED),
     "sqa scorer chrf": Run(stdin=SCORED[:30]),
     "sqa scorer ter": Run(stdin=SCORED[:30]),
@@ -247,10 +247,10 @@ RECIPES: dict[str, Run | Serve] = {
 
 
 def recipe_of(key: str) -> Run | Serve | Cannot:
-    """What is said of a command; nothing is: it is executed as it stands."""
+    """Return the recipe of a command; by default the command as shown."""
     return next((each for each in CANNOT if re.fullmatch(each.commands, key)), RECIPES.get(key, Run()))
 
 
 def needs(key: str) -> list[str]:
-    """The packages and programs that a command needs."""
+    """Return the packages and programs that a command needs."""
     return [name for commands, names in NEEDS if re.fullmatch(commands, key) for name in names]

@@ -1,4 +1,4 @@
-"""Every reader of files that others wrote: a good file, how it is corrupted, and the command that reads it."""
+"""Every reader of external files: a valid file, its corruption, and the command that reads it."""
 
 from __future__ import annotations
 
@@ -54,24 +54,24 @@ from sqa_services.protocols.iwslt.corpus import load as load_corpus
 from sqa_services.protocols.iwslt.journal import Journal, Sentence
 from sqa_services.protocols.iwslt.table import read_participants
 
-LONGEST = 6000  # characters on stderr: a screen or two
+LONGEST = 6000  # characters on stderr: one or two screens
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader: its good files, the one that is corrupted and how, and what reads it."""
+    """A reader with its valid files, the corrupted file, the corruption, and the read command."""
 
     name: str
     files: Mapping[str, bytes]
-    corrupted: str  # a name in the folder, or a pattern of one
+    corrupted: str  # a file name or pattern in the folder
     changes: Sequence[by.Change]
-    read: Sequence[str] | Callable[[Path], object]  # words of the command, {} being the folder; or a function
-    folder: Callable[[], Path] | None = None  # copied too
-    named: tuple[str, ...] = ()  # what else than the file a message may name
-    share: float = 1.0  # of the cases: less for what is slow
+    read: Sequence[str] | Callable[[Path], object]  # words of the command with {} for the folder; or a function
+    folder: Callable[[], Path] | None = None  # a folder to copy, too
+    named: tuple[str, ...] = ()  # other names that a message may contain
+    share: float = 1.0  # share of the cases, lower for slow readers
 
     def corrupt(self, rng: random.Random, folder: Path) -> Path:
-        """Write the files to a folder; the path of the corrupted one."""
+        """Write the files to a folder and return the path of the corrupted one."""
         if self.folder is not None:
             shutil.copytree(self.folder(), folder, dirs_exist_ok=True)
         for name, data in self.files.items():
@@ -84,15 +84,15 @@ class Reader:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of reading a file."""
+    """The outcome of reading a file."""
 
     code: int
-    said: str  # on stderr
-    seconds: float  # of processor time
+    said: str  # text on stderr
+    seconds: float  # processor time
     traceback: str = ""
 
     def problem(self, path: Path, reader: Reader) -> str:
-        """What a user could complain of; "" if nothing."""
+        """Return a defect that a user could report, or ""."""
         if self.traceback:
             return self.traceback
         if self.seconds > 10:
@@ -108,8 +108,8 @@ class Outcome:
 
 
 def attempt(reader: Reader, folder: Path) -> Outcome:
-    """Read the corrupted file as a user would."""
-    err, out = io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding="utf-8")  # a terminal that refuses half pairs
+    """Read the corrupted file as a user does."""
+    err, out = io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding="utf-8")  # a terminal refuses lone surrogates
     code, trace, began = 0, "", time.process_time()
     try:
         with contextlib.redirect_stderr(err), contextlib.redirect_stdout(out):
@@ -122,7 +122,7 @@ def attempt(reader: Reader, folder: Path) -> Outcome:
     except SqaError as error:
         code = error.exit_code
         err.write(str(error))
-    except OSError as error:  # as the command's own `main` does
+    except OSError as error:  # as in the command's `main`
         code = 3
         err.write(f"{error.filename}: {error.strerror}")
     except SystemExit as ended:
@@ -130,7 +130,7 @@ def attempt(reader: Reader, folder: Path) -> Outcome:
     except Exception:
         trace = traceback.format_exc()
     out.flush()
-    message = err.getvalue() + out.buffer.getvalue().decode() * (reader.name.startswith("vist"))  # as the original does
+    message = err.getvalue() + out.buffer.getvalue().decode() * (reader.name.startswith("vist"))  # as in the original
     return Outcome(code, message, time.process_time() - began, trace)
 
 
@@ -157,7 +157,7 @@ CONFIGS: dict[str, Callable[[Path], object]] = {  # one of each kind: a run, ent
 
 @functools.cache
 def finished_run() -> Path:
-    """A folder of runs with a finished one, `run`, and its store."""
+    """Return a folder of runs with a finished run, `run`, and its store."""
     folder = Path(tempfile.mkdtemp(prefix="sqa-fuzz-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     (folder / "questions.jsonl").write_bytes(good.QUESTIONS)
@@ -167,7 +167,7 @@ def finished_run() -> Path:
 
 
 def _fit(path: Path) -> None:
-    """What `sqa curve fit` does before it draws."""
+    """Run the part of `sqa curve fit` before its drawing."""
     fit(str(path), FitConfig("monotone", "clip", 10, 0))
     buzzes = regular_players(load_buzzes(str(path), "clip"), 1)
     if buzzes.game is not None:
@@ -175,7 +175,7 @@ def _fit(path: Path) -> None:
 
 
 class Words:
-    """Takes METEOR's place, whose Java needs a second to start: the share of the words that a reference has."""
+    """A fast replacement for METEOR, whose Java needs a second to start: the share of words in a reference."""
 
     def __enter__(self) -> Words:
         return self
@@ -197,17 +197,17 @@ def _evaluate(folder: Path) -> None:
 
 
 def readers() -> list[Reader]:
-    """All of them."""
+    """Return all readers."""
     return [*_of_data(), *_of_results(), *_of_configs(), *_of_models(), *_of_servers()]
 
 
 def _file(name: str, file: str, data: bytes, changes: Sequence[by.Change], read: Callable[[Path], object]) -> Reader:
-    """A file that a function reads."""
+    """Return a reader that calls a function on a file."""
     return Reader(name, {file: data}, file, changes, lambda folder: read(folder / file))
 
 
 def _questions(name: str, file: str, data: bytes, changes: Sequence[by.Change]) -> Reader:
-    """The questions of a run."""
+    """Return a reader of a run's questions."""
     config = good.config(dataset={"name": f"{{}}/{file}"}, translator=good.FIXED)
     return Reader(name, {"c.yaml": config, file: data}, file, changes, TRANSLATE)
 
@@ -215,7 +215,7 @@ def _questions(name: str, file: str, data: bytes, changes: Sequence[by.Change]) 
 def _recorded(
     name: str, file: str, data: bytes, changes: Sequence[by.Change], questions: bytes = good.QUESTIONS, **keys: str
 ) -> Reader:
-    """What a translator wrote, as a run takes it."""
+    """Return a reader of a recorded translator output in a run."""
     config = good.config(translator={"name": "recorded", "file": f"{{}}/{file}", **keys})
     return Reader(name, {"c.yaml": config, "questions.jsonl": questions, file: data}, file, changes, TRANSLATE)
 
@@ -271,7 +271,7 @@ def _of_results() -> list[Reader]:
     for name, changes in {"run.json": JSON, "config.yaml": YAML, "stats.npz": BLOCK, "times.json": JSON}.items():
         read = ("compare", "{}/run", "{}/run", "--resamples", "10") if name == "stats.npz" else export
         read = (lambda f: read_folder(f / "run").times) if name == "times.json" else read
-        # what a corrupted name leads to
+        # messages for a corrupted name
         named = ("dataset.name", "file of questions", "File name too long") if name == "config.yaml" else ()
         entries.append(Reader(f"run {name}", {}, f"run/{name}", changes, read, finished_run, (*whole, *named)))
     entries.append(

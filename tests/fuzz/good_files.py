@@ -1,4 +1,4 @@
-"""Files as they should be, for tests/fuzz/file_readers.py to corrupt."""
+"""Valid files for tests/fuzz/file_readers.py to corrupt."""
 
 import io
 import json
@@ -14,7 +14,7 @@ RECORDS = [json.loads(line) for line in QUESTIONS.splitlines()]
 
 
 def config(**parts: object) -> bytes:
-    """A run's config; {} is the folder."""
+    """Return a run's config; {} is the folder."""
     return yaml.safe_dump({"dataset": {"name": "{}/questions.jsonl"}, **parts}, sort_keys=False).encode()
 
 
@@ -22,7 +22,7 @@ FIXED = {"name": "fixed", "text": "reference"}
 
 
 def log(speech: bool = False) -> bytes:
-    """A SimulEval log of the example questions, as text or as speech."""
+    """Return a SimulEval log of the example questions, as text or as speech."""
     rows = []
     for record in RECORDS:
         for source, text in zip(record["source"], record["reference"], strict=False):
@@ -36,7 +36,7 @@ def log(speech: bool = False) -> bytes:
 
 
 def tsv() -> bytes:
-    """Delays as a table."""
+    """Return delays as a table."""
     rows = ["question\tsentence\ttoken\tdelay"]
     for record in RECORDS:
         for sentence, source in enumerate(record["source"]):
@@ -46,7 +46,7 @@ def tsv() -> bytes:
 
 
 def buzzes() -> bytes:
-    """120 human buzzes."""
+    """Return 120 human buzzes."""
     rows = [
         {"qid": f"q{i}", "correct": i % 3 > 0, "rel_pos": (i * 37 % 100) / 100, "word_index": i % 50, "n_words": 60}
         | {"tournament": "t", "game": i // 9, "player": f"p{i % 3}"}
@@ -56,7 +56,7 @@ def buzzes() -> bytes:
 
 
 def submission() -> bytes:
-    """A board's submission to the example questions."""
+    """Return a board submission for the example questions."""
     rows = []
     for record in RECORDS:
         words = " ".join(record["source"]).split()
@@ -68,7 +68,7 @@ def submission() -> bytes:
 
 
 def stories() -> tuple[bytes, bytes]:
-    """A VIST submission, and its annotations."""
+    """Return a VIST submission and its annotations."""
     message = [{"album_id": "1", "photo_sequence": ["a", "b"], "story_text_normalized": "a man went out ."}]
     rows = [
         {"story_id": "s1", "photo_flickr_id": p, "worker_arranged_photo_order": i, "text": "a man went"}
@@ -78,7 +78,7 @@ def stories() -> tuple[bytes, bytes]:
 
 
 def wav() -> bytes:
-    """100 ms of silence."""
+    """Return 100 ms of silence."""
     out = io.BytesIO()
     with wave.open(out, "wb") as file:
         file.setnchannels(1)

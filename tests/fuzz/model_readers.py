@@ -1,4 +1,4 @@
-"""Every reader of models: a small model, how its numbers are corrupted, and a guess, a buzz or a text that is made."""
+"""Every reader of models: a small model, the corruption of its numbers, and a guess, a buzz or a text."""
 
 import atexit
 import functools
@@ -49,14 +49,14 @@ NGRAM_LINES = ["the\t90", "house\t12", "home\t3", "the house\t8"]
 
 @dataclass(frozen=True)
 class Lesson:
-    """A text of a page."""
+    """A page and its text."""
 
     text: str
     page: str
 
 
 def made(make: Callable[[Path], object]) -> Callable[[], Path]:
-    """Return a function to a folder that `make` fills the first time."""
+    """Return a function that returns a folder, which `make` fills at the first call."""
 
     @functools.cache
     def folder() -> Path:

@@ -1,4 +1,4 @@
-"""Files that nobody means well, made of good ones: the same seed gives the same files everywhere."""
+"""Corruptions of valid files; the same seed gives the same files everywhere."""
 
 import json
 import random
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 Change = Callable[[random.Random, bytes], bytes]
-_RAW = "\ue000"  # stands before and after what goes into a JSON text as it is
+_RAW = "\ue000"  # marks text that goes into JSON verbatim
 ODD_BYTES = (*b"\0 \xff\xfe \xed\xa0\x80 \xef\xbb\xbf \xc2\x85".split(b" "), b"\r", b"\n", b"\t", b"x" * 70_000)
 ODD_VALUES: tuple[Any, ...] = (
     None, True, False, 0, -1, 1.5, 1e308, 5e-324, 2**31, 2**63, 10**23, "", " ", "\0", "a\tb", "a\nb", "a\rb", "\u2028",
@@ -26,11 +26,11 @@ ODD_YAML = (
 )  # fmt: skip
 
 
-# --- of bytes --------------------------------------------------------------------------------------------------------
+# --- bytes
 
 
 def flip(rng: random.Random, data: bytes) -> bytes:
-    """One to eight bits the other way."""
+    """Flip one to eight bits."""
     changed = bytearray(data or b"\0")
     for _ in range(rng.randint(1, 8)):
         changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
@@ -38,20 +38,20 @@ def flip(rng: random.Random, data: bytes) -> bytes:
 
 
 def splice(rng: random.Random, data: bytes) -> bytes:
-    """The file ends early, or a part of it is gone, or there twice."""
+    """Cut the end of the file, or remove or repeat a part."""
     start = rng.randrange(len(data) + 1)
     end = start + rng.choice((1, 2, 8, 64, 1000))
     return rng.choice((data[:start], data[:start] + data[end:], data[:end] + data[start:]))
 
 
 def insert(rng: random.Random, data: bytes) -> bytes:
-    """Bytes that do not belong there."""
+    """Insert invalid bytes."""
     at = rng.randrange(len(data) + 1)
     return data[:at] + rng.choice((*ODD_BYTES, rng.randbytes(9))) + data[at:]
 
 
 def lines(rng: random.Random, data: bytes) -> bytes:
-    """Lines lost, repeated, in another order, blank, or with other ends."""
+    """Remove, repeat, reorder or blank lines, or change their ends."""
     rows = data.split(b"\n")
     at = rng.randrange(len(rows))
     before, row, after = rows[:at], rows[at], rows[at + 1 :]
@@ -63,7 +63,7 @@ def lines(rng: random.Random, data: bytes) -> bytes:
 
 
 def recode(rng: random.Random, data: bytes) -> bytes:
-    """Another encoding, with letters that show it."""
+    """Change the encoding, with letters that reveal it."""
     text = data.decode("utf-8", "replace")
     for old, new in (("e", "é"), ("a", "ł")):
         if rng.random() < 0.5:
@@ -73,7 +73,7 @@ def recode(rng: random.Random, data: bytes) -> bytes:
 
 
 def nothing(rng: random.Random, data: bytes) -> bytes:
-    """Empty, or of nothing but what is no text."""
+    """Make the file empty, or replace it with bytes that are not text."""
     odd = (b"", b"\n", b"\0" * 512, b"\xff" * 64, b" \n \n", rng.randbytes(300), b"{}\n", b"[]\n", b"null\n")
     return rng.choice(odd)
 
@@ -81,11 +81,11 @@ def nothing(rng: random.Random, data: bytes) -> bytes:
 BYTES: tuple[Change, ...] = (flip, splice, splice, splice, insert, lines, recode, nothing)
 
 
-# --- of JSON ---------------------------------------------------------------------------------------------------------
+# --- JSON
 
 
 def _holders(value: Any) -> Iterator[tuple[Any, Any]]:
-    """(list or object, index or key) of every value within a value."""
+    """Yield (list or object, index or key) of every value within a value."""
     waiting = [value]
     while waiting:
         holder = waiting.pop()
@@ -96,7 +96,7 @@ def _holders(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _odd(rng: random.Random, value: Any) -> Any:
-    """Another value in place of one: often of the same kind, sometimes anything."""
+    """Return another value, often of the same type."""
     if rng.random() < 0.3:
         return f"{_RAW}{rng.randrange(len(ODD_RAW))}{_RAW}"
     if isinstance(value, (int, float)) and not isinstance(value, bool) and rng.random() < 0.5:
@@ -111,7 +111,7 @@ def _odd(rng: random.Random, value: Any) -> Any:
 
 
 def _changed(rng: random.Random, value: Any) -> str:
-    """The JSON text of a value after one to three changes."""
+    """Return the JSON text of a value after one to three changes."""
     box = [value]
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         holder, key = rng.choice(list(_holders(box)))
@@ -127,7 +127,7 @@ def _changed(rng: random.Random, value: Any) -> str:
         if not box:
             box = [None]
     text = json.dumps(box[0], ensure_ascii=rng.random() < 0.5)
-    if rng.random() < 0.05 and text.startswith("{") and ":" in text:  # a key twice
+    if rng.random() < 0.05 and text.startswith("{") and ":" in text:  # a duplicate key
         text = text[:1] + text[1:].split(",")[0].rstrip("}") + "," + text[1:]
     for number, raw in enumerate(ODD_RAW):
         text = text.replace(json.dumps(f"{_RAW}{number}{_RAW}"), raw).replace(f'"{_RAW}{number}{_RAW}"', raw)
@@ -135,23 +135,23 @@ def _changed(rng: random.Random, value: Any) -> str:
 
 
 def json_document(rng: random.Random, data: bytes) -> bytes:
-    """Another value somewhere in a JSON document."""
+    """Replace a value in a JSON document."""
     return _changed(rng, json.loads(data)).encode("utf-8", "surrogatepass")
 
 
 def json_line(rng: random.Random, data: bytes) -> bytes:
-    """Another value somewhere in one of the first lines of a JSON Lines file."""
+    """Replace a value in one of the first lines of a JSON Lines file."""
     rows = data.split(b"\n")
     at = rng.randrange(max(1, min(len(rows) - 1, 12)))
     rows[at] = _changed(rng, json.loads(rows[at])).encode("utf-8", "surrogatepass")
     return b"\n".join(rows)
 
 
-# --- of tables, YAML and tensors -------------------------------------------------------------------------------------
+# --- tables, YAML and tensors
 
 
 def table_cell(rng: random.Random, data: bytes) -> bytes:
-    """Another value in a cell of a table."""
+    """Replace a cell of a table."""
     rows = [row.split(b"\t") for row in data.split(b"\n")]
     row = rng.choice(rows)
     odd = [value for value in ODD_VALUES if isinstance(value, str) and len(value) < 100]
@@ -161,7 +161,7 @@ def table_cell(rng: random.Random, data: bytes) -> bytes:
 
 
 def yaml_value(rng: random.Random, data: bytes) -> bytes:
-    """Another value behind a key of a YAML file, a line that does not belong, or all of it something else."""
+    """Replace a value of a YAML file, add an invalid line, or replace the whole file."""
     kind = rng.random()
     if kind < 0.1:
         return rng.choice(ODD_YAML)
@@ -184,7 +184,7 @@ def yaml_value(rng: random.Random, data: bytes) -> bytes:
 
 
 def tensor_header(rng: random.Random, data: bytes) -> bytes:
-    """Another value in the JSON header of a safetensors file, its length made right or not."""
+    """Replace a value in the JSON header of a safetensors file, with or without a correct length."""
     size = int.from_bytes(data[:8], "little")
     header = _changed(rng, json.loads(data[8 : 8 + size])).encode("utf-8", "surrogatepass")
     length = len(header) if rng.random() < 0.8 else rng.choice((0, 7, size, 1 << 40, (1 << 64) - 1))
@@ -192,7 +192,7 @@ def tensor_header(rng: random.Random, data: bytes) -> bytes:
 
 
 def zipped(change: Change) -> Change:
-    """A change of what a .zst file holds, or of its own bytes."""
+    """Return a change of a .zst file's content, or of its own bytes."""
     import zstandard
 
     def of(rng: random.Random, data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Models and stored blocks that read well as files and hold tensors that nobody trained."""
+"""Models and stored blocks in a valid format with invalid tensors."""
 
 import functools
 import hashlib
@@ -96,14 +96,14 @@ def _valued(rng: random.Random, array: Array) -> Array:
 
 
 def block(rng: random.Random, data: bytes) -> bytes:
-    """Change one or two arrays of a block of the store, and its checksum with them."""
+    """Change one or two arrays of a block of the store, and update its checksum."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     for _ in range(rng.choice((1, 1, 2))):
         name = rng.choice(sorted(members))
         try:
             array = np.lib.format.read_array(io.BytesIO(members[name]))
-        except (ValueError, MemoryError):  # an earlier change has made it so
+        except (ValueError, MemoryError):  # an earlier change made the array invalid
             array = np.zeros(0, np.int32)
         if rng.random() < 0.3:
             members[name] = _claimed(rng, members[name])

@@ -1,6 +1,7 @@
-"""Thousands of corrupted files through every reader: no traceback, no hang, an exit code, and the file named.
+"""Thousands of corrupted files in every reader: no traceback, no hang, an exit code, and the file name in the
+error.
 
-`SQA_FUZZ=10000 pytest tests/fuzz` reads that many files and sends that many requests, in place of 500.
+`SQA_FUZZ=10000 pytest tests/fuzz` reads that many files and sends that many requests; the default is 500.
 """
 
 import os
@@ -18,7 +19,7 @@ SHARES = sum(reader.share for reader in READERS)
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
-def test_a_corrupted_file_is_refused_in_words_or_read(reader: Reader, tmp_path: Path) -> None:
+def test_corrupted_file_is_read_or_refused_in_words(reader: Reader, tmp_path: Path) -> None:
     codes, problems = [], []
     for number in range(max(1, round(COUNT * reader.share / SHARES))):
         folder = tmp_path / str(number)
@@ -33,8 +34,8 @@ def test_a_corrupted_file_is_refused_in_words_or_read(reader: Reader, tmp_path: 
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
-def test_the_file_is_read_when_it_is_sound(reader: Reader, tmp_path: Path) -> None:
-    """What refuses everything would pass the test above."""
+def test_valid_file_is_read(reader: Reader, tmp_path: Path) -> None:
+    """A reader that refuses every file would pass the test above."""
     sound = Reader(reader.name, reader.files, reader.corrupted, [lambda _, data: data], reader.read, reader.folder)
     sound.corrupt(random.Random(1), tmp_path)
     outcome = attempt(sound, tmp_path)

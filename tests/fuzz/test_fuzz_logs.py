@@ -1,6 +1,6 @@
-"""Contradictory logs: each is refused in one line by file and line, or its odd line is marked.
+"""Contradictory logs: each is refused in one line with file and line number, or its odd line is marked.
 
-`SQA_FUZZ_SEED=7 SQA_FUZZ_LOGS=300 pytest tests/fuzz/test_fuzz_logs.py` makes other and more cases.
+`SQA_FUZZ_SEED=7 SQA_FUZZ_LOGS=300 pytest tests/fuzz/test_fuzz_logs.py` generates other and more cases.
 """
 
 import json
@@ -43,7 +43,7 @@ def late(rng: random.Random, row: Record) -> Record:
 
 
 def other_unit(rng: random.Random, row: Record) -> Record:
-    factors = (0.001,) if isinstance(row["source"], list) else (1000, 0.001, 16)  # a recording may go on
+    factors = (0.001,) if isinstance(row["source"], list) else (1000, 0.001, 16)  # a recording may continue
     return {**row, "source_length": row["source_length"] * rng.choice(factors)}
 
 

@@ -1,6 +1,6 @@
-"""Mistakes that a reader could pass over without a word: each is refused in one line that names file and line.
+"""Mistakes that a reader could ignore silently: each is refused in one line with file and line number.
 
-`SQA_FUZZ_SEED=7 pytest tests/fuzz/test_fuzz_silent.py` makes other cases.
+`SQA_FUZZ_SEED=7 pytest tests/fuzz/test_fuzz_silent.py` generates other cases.
 """
 
 import json
@@ -23,7 +23,7 @@ from sqa.metrics.latency_log import LogOptions, score
 from sqa_services.protocols.submission import traces_of
 
 SEED = os.environ.get("SQA_FUZZ_SEED", "240407")
-CASES = 20  # of each kind and reader
+CASES = 20  # per kind and reader
 Record = dict[str, Any]
 QUESTIONS = [dict(record) for record in RECORDS]
 SUBMISSION = [{"question": r["id"], "step": 0, "token": "x", "g": 1, "guess": "Peru", "buzz": True} for r in RECORDS]
@@ -35,7 +35,7 @@ BREAKS = [*"\t\n\r\v\f\x1c\x1d\x1e\x85", "\u2028", "\u2029", *CONTROL]
 
 
 def submitted(path: Path) -> None:
-    """A submission's problems as the error that they are told as."""
+    """Raise a submission's problems as an error."""
     problems: list[str] = []
     questions = path.with_name("questions.jsonl")
     questions.write_text("".join(json.dumps(record) + "\n" for record in QUESTIONS))
@@ -53,12 +53,12 @@ READERS: dict[str, tuple[list[Record], Callable[[Path], object]]] = {
     "submission": (SUBMISSION, submitted),
     "buzzes": (BUZZES, lambda path: load_buzzes(str(path))),
 }
-READ = {  # keys whose value decides something, where not all do
+READ = {  # keys whose value has an effect, for formats with ignored keys
     "latency": "delays source_length reference_length reference prediction prediction_length index".split(),
     "buzzes": ["qid", "correct", "rel_pos"],
 }
 READ["computation"] = ["elapsed", *READ["latency"]]
-OURS = ("questions", "pages", "submission")  # may have no other keys; files of other programs may
+OURS = ("questions", "pages", "submission")  # no other keys allowed; files of other programs may have them
 KEYS = {
     "questions": "id language source reference page".split(),
     "pages": "text page id".split(),
@@ -71,7 +71,7 @@ KEYS = {
 
 
 def misspelt(rng: random.Random, key: str) -> str:
-    """A key with a letter left out, doubled, swapped with the next or in the other case."""
+    """Return the key with a letter omitted, doubled, swapped with the next or in the other case."""
     i = rng.randrange(len(key) - 1)
     start, letter, end = key[:i], key[i], key[i + 1 :]
     swapped = start + end[0] + letter + end[1:]
@@ -81,7 +81,7 @@ def misspelt(rng: random.Random, key: str) -> str:
 
 
 def holding(rng: random.Random, text: str, among: list[str]) -> str:
-    """A text with a character that it must not have, not at its edges."""
+    """Return a text with a forbidden character inside, not at its edges."""
     i = rng.randrange(1, max(2, len(text)))
     return text[:i] + rng.choice(among) + (text[i:] or "x")
 
@@ -90,7 +90,7 @@ def misspell(rng: random.Random, reader: str, record: Record) -> str:
     key = rng.choice(KEYS[reader])
     while (other := misspelt(rng, key)) in record:
         pass
-    if reader in OURS and rng.random() < 0.5:  # beside the right one, so that nothing is missing
+    if reader in OURS and rng.random() < 0.5:  # in addition to the correct key, so that nothing is missing
         return json.dumps({**record, other: 1})
     return json.dumps({other if k == key else k: v for k, v in record.items()})
 
@@ -127,11 +127,11 @@ KINDS: dict[str, tuple[Callable[[random.Random, str, Record], str], tuple[str, .
 
 
 @pytest.mark.parametrize(("kind", "reader"), [(kind, r) for kind, (_, names) in KINDS.items() for r in names])
-def test_a_mistake_is_refused_by_line(kind: str, reader: str, tmp_path: Path) -> None:
+def test_mistake_is_refused_by_line(kind: str, reader: str, tmp_path: Path) -> None:
     corrupt, (rows, read) = KINDS[kind][0], READERS[reader]
     path = tmp_path / f"{reader}.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    read(path)  # what refuses everything would pass the rest
+    read(path)  # a reader that refuses everything would pass the rest
     for case in range(CASES):
         rng = random.Random(f"{SEED} {kind} {reader} {case}")
         index = rng.randrange(len(rows))

@@ -1,11 +1,11 @@
-"""Starts Elasticsearch 8 and 9, uses the guesser on each with a client of the same version, and records what came.
+"""Record the exchanges of the guesser with Elasticsearch 8 and 9, each with a client of the same version.
 
     python -m tests.golden.record_elasticsearch                # with Docker; writes vectors/elasticsearch_VERSION.json
-    python -m tests.golden.record_elasticsearch --url URL      # a server that runs, with the client that is installed
+    python -m tests.golden.record_elasticsearch --url URL      # a running server, with the installed client
 
 The files hold the server's `info`, requests and answers (long lists cut to two entries), the hits of the recorded
 searches (tests/golden/record_lucene.py) at four settings, and the expected wins of docs/example/mine.yaml with this
-guesser; tests/golden/test_elastic_api.py compares them with Lucene's scores and with the embedded twin.
+guesser. tests/golden/test_elastic_api.py compares them with Lucene's scores and with the embedded twin.
 """
 
 import json
@@ -25,7 +25,7 @@ from guessers.elastic.guesser import ElasticConfig
 from sqa.core.paths import ROOT
 from tests.golden import record_lucene
 
-VERSIONS = ("8.19.3", "9.5.1")  # of servers and clients
+VERSIONS = ("8.19.3", "9.5.1")  # versions of servers and clients
 FOLDER = ROOT / "tests" / "golden" / "vectors"
 INDEX = "sqa-recorded"
 TWIN = "kind: bm25\noutput: {0}/twin\nbonus: false\nanalyzer: {1}\npair_min_count: null\ntexts: [{0}/texts.jsonl]\n"
@@ -34,7 +34,7 @@ Exchange = dict[str, Any]  # method, path, sent (lines), status, answer
 
 @contextmanager
 def listened() -> Iterator[list[Exchange]]:
-    """Every request of a client in this process, and its answer."""
+    """Yield every request of a client in this process with its answer."""
     from elastic_transport import Urllib3HttpNode
 
     exchanges: list[Exchange] = []
@@ -55,7 +55,7 @@ def listened() -> Iterator[list[Exchange]]:
 
 
 def twin(folder: Path, analyzer: str) -> Path:
-    """The config of the embedded twin of the recorded documents."""
+    """Return the config of the embedded twin of the recorded documents."""
     documents, _ = record_lucene.documents_and_queries()
     lines = [json.dumps({"text": text, "page": page}) for page, text in documents.items()]
     (folder / "texts.jsonl").write_text("\n".join(lines), encoding="utf-8")
@@ -64,7 +64,7 @@ def twin(folder: Path, analyzer: str) -> Path:
 
 
 def used(url: str, folder: Path, analyzer: str, k1: float, b: float) -> list[list[tuple[str, float]]]:
-    """Make the index and answer the recorded queries."""
+    """Create the index and answer the recorded queries."""
     options = ["--url", url, "--index", INDEX, "--k1", str(k1), "--b", str(b)]
     if elastic_index.main([str(twin(folder, analyzer)), *options]):
         sys.exit(1)
@@ -74,18 +74,18 @@ def used(url: str, folder: Path, analyzer: str, k1: float, b: float) -> list[lis
 
 
 def expected_wins(folder: Path, guesser: dict[str, Any]) -> float:
-    """Expected wins of the five-question example with a guesser that knows the recorded documents."""
+    """Return the expected wins of the five-question example with a guesser that knows the recorded documents."""
     done = sqa.run(ROOT / "docs" / "example" / "mine.yaml", runs=folder / "runs", progress=False, guesser=guesser)
     return float(done.metrics["ew"])
 
 
 def embedded(folder: Path) -> dict[str, Any]:
-    """The embedded twin in a config."""
+    """Return the embedded twin's entry in a config."""
     return {"name": "bm25", "model": str(folder / "twin"), "similarity": "elasticsearch", "k1": 2.0, "b": 0.75}
 
 
 def short(value: Any) -> Any:
-    """Lists cut to two entries, and texts to forty characters."""
+    """Cut lists to two entries and texts to forty characters."""
     if isinstance(value, list):
         return [short(entry) for entry in value[:2]]
     if isinstance(value, dict):
@@ -94,7 +94,7 @@ def short(value: Any) -> Any:
 
 
 def record(url: str, folder: Path) -> dict[str, Any]:
-    """Use a server, and say what came."""
+    """Use a server and return the recorded values."""
     with listened() as exchanges:
         hits = {"-".join(map(str, s)): used(url, folder, *s) for s in reversed(record_lucene.SETTINGS)}
     client = elastic_index.connect(url, timeout=60.0, retries=2)
@@ -102,7 +102,7 @@ def record(url: str, folder: Path) -> dict[str, Any]:
 
 
 def short_exchanges(exchanges: list[Exchange]) -> list[Exchange]:
-    """Each kind of request once for each status, without long lists."""
+    """Return each kind of request once per status, without long lists."""
     kinds = {(one["method"], one["path"].split("?")[0], one["status"]): one for one in reversed(exchanges)}
     cut = [
         {**one, "sent": [short(line) for line in one["sent"][:4]], "answer": short(one["answer"])}
@@ -112,7 +112,7 @@ def short_exchanges(exchanges: list[Exchange]) -> list[Exchange]:
 
 
 def write(url: str) -> None:
-    """Record a server that runs."""
+    """Record a running server."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         recorded = record(url, folder)

@@ -1,14 +1,14 @@
-"""Asks a real Lucene for tokens and scores, and records what tests/golden/test_lucene.py and the stand-in of an
-Elasticsearch server (tests/stand_ins/elastic_server.py) answer with.
+"""Record tokens and scores of a real Lucene for tests/golden/test_lucene.py and the Elasticsearch stand-in
+server.
 
     pip download --no-deps pyserini==1.6.0      # its anserini-1.7.1-fatjar.jar holds Lucene 9.9.1
     apt-get download liblucene8-java            # lucene-core and lucene-analyzers-common 8.8.1
     LUCENE=anserini-1.7.1-fatjar.jar python -m tests.golden.record_lucene
 
-Lucene is asked by RecordLucene.java, which `java` compiles as it starts.  The file written is vectors/lucene.json.  Its
-texts are the bundled questions, up to all three languages of a question being one document, so that lengths pass what a
-byte holds exactly.  Elasticsearch's similarity is Lucene's times k1 + 1 (LegacyBM25Similarity multiplies each term's
-boost by it), which is what a query with that boost computes, in the same single precision.
+`java` compiles RecordLucene.java at startup. The output is vectors/lucene.json. Its texts are the bundled
+questions, with up to three languages of a question in one document, so that lengths exceed those that a byte holds
+exactly. Elasticsearch's similarity is Lucene's times k1 + 1: LegacyBM25Similarity multiplies each term's boost by
+k1 + 1. A query with that boost computes the same value in the same single precision.
 """
 
 import json
@@ -41,7 +41,7 @@ WORDS = (
 
 
 def ask(*lines: tuple[Any, ...]) -> list[list[str]]:
-    """What RecordLucene.java answers, a list of fields for each of the lines that have an answer."""
+    """Return the fields of each answer of RecordLucene.java."""
     program = str(ROOT / "tests" / "golden" / "RecordLucene.java")
     sent = "".join("\t".join(map(str, line)) + "\n" for line in lines)
     done = subprocess.run(["java", "-cp", JARS, program], input=sent, capture_output=True, encoding="utf-8", check=True)
@@ -49,12 +49,12 @@ def ask(*lines: tuple[Any, ...]) -> list[list[str]]:
 
 
 def tokens(analyzer: str, texts: Iterable[str]) -> list[list[str]]:
-    """The tokens of each text."""
+    """Return the tokens of each text."""
     return ask(("analyzer", analyzer), *(("tokens", text) for text in texts))
 
 
 def search(analyzer: str, k1: float, b: float, similarity: str, queries: Sequence[str]) -> list[list[list[float]]]:
-    """The best HITS documents (their numbers, in the order of titles) and scores for each query."""
+    """Return the numbers (in the order of titles) and scores of the best HITS documents for each query."""
     documents, _ = documents_and_queries()
     texts = [("document", documents[title]) for title in sorted(documents)]
     boost = k1 + 1 if similarity == "elasticsearch" else 1.0
@@ -65,7 +65,9 @@ def search(analyzer: str, k1: float, b: float, similarity: str, queries: Sequenc
 
 
 def documents_and_queries() -> tuple[dict[str, str], list[str]]:
-    """One document a page of the bundled questions; queries are beginnings, endings and repetitions of them."""
+    """Return one document per page of the bundled questions; queries are their beginnings, endings and
+    repetitions.
+    """
     questions = json.loads(MINI.read_text(encoding="utf-8"))["questions"]
     documents: dict[str, str] = {}
     queries: list[str] = ["qzxqzxv", "Peru", "the Machu Picchu of Pizarro"]
@@ -84,7 +86,7 @@ def _line(text: str | list[str]) -> str:
 
 
 def main() -> None:
-    """Record, and say in the file which versions of Lucene gave the same."""
+    """Record, and list the Lucene versions that gave the same values."""
     [[version]] = ask(("version",))
     _, queries = documents_and_queries()
     recorded = {

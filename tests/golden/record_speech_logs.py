@@ -1,14 +1,16 @@
-"""Lets simulstream, SimulStreaming and OmniSTEval write the logs that tests/golden/test_speech_logs.py reads.
+"""Record logs of simulstream, SimulStreaming and OmniSTEval for tests/golden/test_speech_logs.py.
 
     python -m venv env && env/bin/pip install simulstream==1.0.0 OmniSTEval==0.1.10 mweralign
     git clone https://github.com/ufal/SimulStreaming
     env/bin/python tests/golden/record_speech_logs.py tests/golden/vectors/speech SimulStreaming
 
-SimulStreaming's commit was 077ea37; without its folder only the others write.  The questions (heard.jsonl) and the log
-with deletions (simulstream.jsonl) belong into docs/example.  An environment of its own, without
-`sqa`.  Their code reads silence and writes the logs; the "model" is made up here: it knows the reference, hears a word
-when its time has come, and is wrong about the last word that it writes, so that some words are taken back.  Beside the
-logs lies what simulstream's own reader makes of them.
+SimulStreaming's commit was 077ea37. Without its folder the script records only the other programs. The environment
+is separate and does not contain `sqa`. The questions (heard.jsonl) and the log with deletions (simulstream.jsonl)
+belong in docs/example.
+
+The programs read silence and write the logs. A simulated model knows the reference and hears each word at its time.
+Its last word is wrong, so that it retracts some words. The output of simulstream's own reader is stored with the
+logs.
 """
 
 import contextlib
@@ -29,7 +31,7 @@ RATE = 16000
 
 
 def spoken() -> list[dict]:
-    """The example's questions read aloud: letters take 60 ms, a word 200 ms more, a sentence ends with 800 ms."""
+    """Return the example's questions as speech: 60 ms per letter, 200 ms per word and 800 ms after a sentence."""
     rows = []
     for line in EXAMPLE.read_text(encoding="utf-8").splitlines():
         record, times, starts, now = json.loads(line), [], [], 0.0
@@ -44,7 +46,7 @@ def spoken() -> list[dict]:
 
 
 def heard(row: dict, seconds: float, guesses: bool) -> list[str]:
-    """The translation after so many seconds."""
+    """Return the translation after `seconds` seconds."""
     words = " ".join(row["reference"]).split()
     text = sum(time <= seconds for time in row["word_times"])
     known = words[: text * len(words) // len(row["word_times"])]
@@ -85,7 +87,7 @@ def record_simulstream(folder: Path, rows: list[dict], guesses: bool, name: str)
         def _build_incremental_outputs(self, generated_tokens):
             if guesses:
                 return super()._build_incremental_outputs(generated_tokens)
-            before = self.text_history or []  # one piece in a second, so that words are whole a second later
+            before = self.text_history or []  # one piece per second, so that words are complete one second later
             self.text_history = generated_tokens[: len(before) + 3]
             new = self.text_history[len(before) :]
             return IncrementalOutput(new, self.tokens_to_string(new), [], "")
@@ -114,7 +116,7 @@ def record_simulstream(folder: Path, rows: list[dict], guesses: bool, name: str)
     timed = [json.loads(line) for line in lines]
     for row in timed:
         if "computation_time" in row:
-            row["computation_time"] = 0.25  # so that two recordings are equal
+            row["computation_time"] = 0.25  # makes two recordings equal
     log.write_text("".join(json.dumps(row) + "\n" for row in timed), encoding="utf-8")
     config = SimpleNamespace(detokenizer_type="simuleval", latency_unit="spm")
     read = LogReader(config, str(log)).final_outputs_and_latencies()

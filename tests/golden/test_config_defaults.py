@@ -1,4 +1,6 @@
-"""A default is part of every number of a config that does not name its key.  `SQA_RECORD=1` records them anew."""
+"""Recorded config defaults, which are part of every number of a config without the key. `SQA_RECORD=1` records
+them.
+"""
 
 from pathlib import Path
 

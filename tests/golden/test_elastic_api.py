@@ -1,11 +1,10 @@
-"""What the Elasticsearch guesser sends, and what the stand-in of a server answers, beside the API as it is published,
-and beside live servers.
+"""Requests of the Elasticsearch guesser and replies of the stand-in, compared with the published API and live
+servers.
 
-vectors/elasticsearch_exchanges.json has each request once with its answer, as they were when they were checked against
-the specifications that it names; what is sent today is compared with it.  `ELASTICSEARCH_API` names OpenAPI files of
-elastic/elasticsearch-specification (output/openapi/*.json, separated by `:`), against which the requests and answers of
-today are then checked, no key that the specification does not know being allowed.
-`python -m tests.golden.test_elastic_api` writes the file anew.
+vectors/elasticsearch_exchanges.json has each request once with its answer, as checked against the specifications
+that it names; the tests compare today's exchanges with it. `ELASTICSEARCH_API` names OpenAPI files of
+elastic/elasticsearch-specification (output/openapi/*.json, separated by `:`). If set, today's requests and answers
+are checked against them, and unknown keys are errors. `python -m tests.golden.test_elastic_api` rewrites the file.
 """
 
 import hashlib
@@ -25,12 +24,12 @@ from tests.golden import record_elasticsearch as live
 pytest.importorskip("elasticsearch")
 EXCHANGES = live.FOLDER / "elasticsearch_exchanges.json"
 SPECIFICATIONS = [Path(name) for name in os.environ.get("ELASTICSEARCH_API", "").split(":") if name]
-NOT_IN_SERVERLESS = ("number_of_shards", "number_of_replicas")  # settings that the hosted service makes itself
+NOT_IN_SERVERLESS = ("number_of_shards", "number_of_replicas")  # settings that the hosted service chooses
 RECORDED = sorted(live.FOLDER.glob("elasticsearch_[0-9]*.json"))
 
 
 def stand_in(folder: Path) -> dict[str, Any]:
-    """What the stand-in was asked and answered: all settings, and each error that it can give."""
+    """Return the exchanges of the stand-in for all settings and each error."""
     with running() as server:
         recorded = live.record(server.url, folder)
         with live.listened() as exchanges:
@@ -56,12 +55,12 @@ def today(tmp_path_factory):
     return stand_in(tmp_path_factory.mktemp("twin"))
 
 
-def test_requests_and_answers_are_those_that_were_checked(today):
+def test_exchanges_equal_the_checked_ones(today):
     assert today["exchanges"] == json.loads(EXCHANGES.read_text(encoding="utf-8"))["exchanges"]
 
 
 @pytest.mark.skipif(not SPECIFICATIONS, reason="needs the published API: ELASTICSEARCH_API names OpenAPI files")
-def test_requests_and_answers_follow_the_published_api(today):
+def test_exchanges_follow_the_published_api(today):
     for path in SPECIFICATIONS:
         api = Api(path)
         assert len(today["exchanges"]) > 15
@@ -70,7 +69,7 @@ def test_requests_and_answers_follow_the_published_api(today):
 
 @pytest.mark.skipif(not RECORDED, reason="no server was recorded: python -m tests.golden.record_elasticsearch")
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_live_servers_gave_lucenes_scores_and_wins(path, today, tmp_path):
+def test_live_servers_gave_lucene_scores_and_wins(path, today, tmp_path):
     recorded = json.loads(path.read_text(encoding="utf-8"))
     compare(recorded["hits"])
     sent = {(one["method"], plain(one)): keys(one["answer"]) for one in recorded["exchanges"] if one["status"] < 300}
@@ -81,12 +80,12 @@ def test_live_servers_gave_lucenes_scores_and_wins(path, today, tmp_path):
     assert recorded["ew"] == pytest.approx(live.expected_wins(tmp_path, live.embedded(tmp_path)), abs=1e-6)
 
 
-def test_the_stand_in_gives_lucenes_scores(today):
+def test_stand_in_gives_lucene_scores(today):
     compare(today["hits"])
 
 
 def compare(hits):
-    """Scores to 1e-5 (to the last digit of single precision above 100) and the same pages, at every setting."""
+    """Compare scores to 1e-5 (to the last digit of single precision above 100) and pages, at every setting."""
     assert len(hits) == 4
     for name, rows in hits.items():
         for results, wanted in zip(rows, SEARCHES[f"{name}-elasticsearch"], strict=True):
@@ -95,12 +94,12 @@ def compare(hits):
 
 
 def plain(exchange: live.Exchange) -> str:
-    """The path of a request without its parameters."""
+    """Return the path of a request without its parameters."""
     return str(exchange["path"]).partition("?")[0]
 
 
 def keys(value: Any, place: str = "") -> set[str]:
-    """The keys of a JSON value by their places, names of indices and entries of lists apart."""
+    """Return the places of a JSON value's keys, without names of indices and positions in lists."""
     if isinstance(value, list):
         return {key for entry in value for key in keys(entry, place)}
     if not isinstance(value, dict):
@@ -122,7 +121,7 @@ class Api:
         self._definitions = {"components": {"schemas": closed | opened}}
 
     def problems(self, exchange: live.Exchange) -> list[str]:
-        """What the API does not know in a request and its answer."""
+        """Return the parts of a request and its answer that the API does not know."""
         path, _, query = exchange["path"].partition("?")
         parts = path.strip("/").split("/")
         template = path if parts[0].startswith("_") or path == "/" else "/".join(["", "{index}", *parts[1:]])
@@ -143,7 +142,7 @@ class Api:
                 sent = [(self._body(operation["requestBody"]), line) for line in exchange["sent"]]
         good = exchange["status"] < 300
         answer = self._body(operation["responses"]["200"]) if good else self._type("_types", "ErrorResponseBase")
-        if not (good and "filter_path" in query):  # which leaves out keys that the API requires
+        if not (good and "filter_path" in query):  # filter_path removes keys that the API requires
             sent.append((answer, exchange["answer"]))
         for schema, value in sent:
             if isinstance(value, dict) and "settings" in value:
@@ -178,13 +177,16 @@ class Api:
 
 
 def close(schema: Any, opened: bool = False) -> Any:
-    """The schema with no other keys allowed than it names (but for the outermost object if `opened`: part of an allOf),
-    and `anyOf` for `oneOf`, since what the API means by it is a union of types."""
+    """Return the schema with only its named keys allowed, and `anyOf` in place of `oneOf`.
+
+    With `opened`, the outermost object may have other keys, because it is part of an allOf. The API means a union
+    of types by `oneOf`.
+    """
     if isinstance(schema, list):
         return [close(entry) for entry in schema]
     if not isinstance(schema, dict):
         return schema
-    if set(schema) <= {"type", "description"} and schema.get("type") == "object":  # how the file writes any value
+    if set(schema) <= {"type", "description"} and schema.get("type") == "object":  # the file's form of any value
         return {}
     if "$ref" in schema:
         return {"$ref": schema["$ref"] + ("+" if opened else "")}
@@ -206,7 +208,7 @@ def close(schema: Any, opened: bool = False) -> Any:
 
 
 def main() -> None:
-    """Write the file of exchanges, and against which specifications they were found valid."""
+    """Write the file of exchanges with the specifications against which they are valid."""
     with tempfile.TemporaryDirectory() as folder:
         recorded = stand_in(Path(folder))
     problems = [line for path in SPECIFICATIONS for one in recorded["exchanges"] for line in Api(path).problems(one)]

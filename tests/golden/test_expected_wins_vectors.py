@@ -1,4 +1,4 @@
-"""Expected wins and reciprocal ranks equal the numbers of the public code (vectors/expected_wins.json names it)."""
+"""Expected wins and reciprocal ranks equal the public code's values (vectors/expected_wins.json names it)."""
 
 import json
 import os
@@ -57,7 +57,7 @@ def test_simqa_log_reciprocal_ranks():
 
 
 def test_simqa_through_a_trace():
-    """The same question as a trace: the positions come out of g, not out of the vector."""
+    """The same question as a trace, with positions computed from g instead of read from the vector."""
     from sqa.core.trace import QuestionTrace
     from sqa.core.types import Buzz, Emission, Guess, Question
 

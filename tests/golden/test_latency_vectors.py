@@ -1,7 +1,7 @@
-"""Latencies equal what the public scorers, run unmodified, gave on the same delays.
+"""Latencies equal those of the public scorers, run unmodified on the same delays.
 
-Each vector names its scorer and commit (vectors/latency.json, "provenance").  SimulEval 1.1 works in float64, the
-older three in torch float32: seven digits.
+Each vector names its scorer and commit (vectors/latency.json, "provenance"). SimulEval 1.1 uses float64; the older
+three use torch float32, which has seven digits.
 """
 
 import json
@@ -26,7 +26,7 @@ DIGITS = {
 
 
 def packed(runs):
-    """All runs of one convention, with a reference length or all without."""
+    """Return all runs of one convention, either with or all without a reference length."""
     references = [run["reference_length"] for run in runs]
     return pack(
         [run["delays"] for run in runs],
@@ -46,7 +46,7 @@ def test_one_sentence(run):
 
 
 @pytest.mark.parametrize("name,referenced", sorted({(r["convention"], bool(r["reference_length"])) for _, r in RUNS}))
-def test_all_sentences_at_once_give_the_same(name, referenced):
+def test_all_sentences_at_once_give_equal_values(name, referenced):
     runs = [r for _, r in RUNS if (r["convention"], bool(r["reference_length"])) == (name, referenced)]
     runs = [r for r in runs if not r.get("speech", False)]
     for formula in runs[0]["values"]:
@@ -69,15 +69,15 @@ def mustc():
 
 
 @pytest.mark.parametrize("formula", ["al", "ap", "dal"])
-def test_mustc_sentences_as_simuleval_102_logged_them(mustc, formula):
+def test_mustc_sentences_equal_the_log_of_simuleval_102(mustc, formula):
     log, _ = mustc
-    references = [row["reference_length"] + 1 for row in log]  # this release adds the end of the sentence
+    references = [row["reference_length"] + 1 for row in log]  # this release counts the sentence end
     delays = pack([row["delays"] for row in log], [row["source_length"] for row in log], references)
     published = [row["metric"]["latency"][formula.upper()] for row in log]
     assert FORMULAS[formula](delays, SIMULEVAL_1_0_2) == pytest.approx(published, rel=1e-5, abs=1e-3)
 
 
-def test_mustc_corpus_as_omnisteval_published_it(mustc):
+def test_mustc_corpus_equals_published_omnisteval(mustc):
     log, references = mustc
     lengths = [len(references[row["index"]].split()) for row in log]
     delays = pack([row["delays"] for row in log], [row["source_length"] for row in log], lengths)

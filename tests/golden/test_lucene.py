@@ -1,9 +1,8 @@
-"""The embedded BM25 beside Apache Lucene: same tokens, same stems, same ranking, scores to 1e-5 (from 100 on, to the
-last digit of Lucene's single precision, which is coarser there).
+"""The embedded BM25 equals Apache Lucene: tokens, stems, ranking, and scores to 1e-5.
 
-The vectors were recorded by `python -m tests.golden.record_lucene`, the same from Lucene 8.8.1 and 9.9.1; they hold no
-text of their own, the documents are the bundled questions.  Where `LUCENE` names jars, the same is asked live, of more
-texts.
+From 100 on, scores are compared to the last digit of Lucene's single precision, which is coarser there. `python -m
+tests.golden.record_lucene` recorded the vectors, with equal values from Lucene 8.8.1 and 9.9.1. They hold no text,
+because the documents are the bundled questions. If `LUCENE` names jars, the tests also ask Lucene about more texts.
 """
 
 import json
@@ -31,7 +30,7 @@ def tokens(analyzer, text):
 
 
 @pytest.mark.parametrize("analyzer", ANALYZERS)
-def test_words_are_cut_and_stemmed_as_lucene_does(analyzer):
+def test_words_are_cut_and_stemmed_as_in_lucene(analyzer):
     recorded = VECTORS["tokens"][analyzer]
     assert len(recorded) > 100
     assert {word: tokens(analyzer, word) for word in recorded} == recorded
@@ -39,7 +38,7 @@ def test_words_are_cut_and_stemmed_as_lucene_does(analyzer):
 
 @pytest.mark.parametrize("name", VECTORS["searches"])
 @pytest.mark.parametrize("way", ["from scratch", "incremental"])
-def test_ranking_and_scores_are_lucenes(name, way):
+def test_ranking_and_scores_equal_lucene(name, way):
     analyzer, k1, b, similarity = name.split("-")
     config = Bm25Config(k1=float(k1), b=float(b), similarity=similarity)
     guesser = fit([HeldOut(text, title) for title, text in DOCUMENTS.items()], None, config, analyzer)
@@ -51,7 +50,7 @@ def test_ranking_and_scores_are_lucenes(name, way):
 
 
 def compare(found, recorded):
-    """Scores to TOLERANCE, and the same titles in the same order but where scores are nearer than that."""
+    """Compare scores to TOLERANCE, and the order of titles except where scores differ by less."""
     assert len(found) == len(recorded)
     for guesses, hits in zip(found, recorded, strict=True):
         assert [guess.score for guess in guesses] == pytest.approx(
@@ -63,19 +62,19 @@ def compare(found, recorded):
             assert guess.page == title or near or last, (index, guess, title)
 
 
-def test_the_documents_are_longer_than_a_byte_holds_exactly():
+def test_documents_exceed_exact_byte_lengths():
     lengths = np.array([len(tokens("standard", text)) for text in DOCUMENTS.values()])
     assert (lucene.byte_lengths(lengths) != lengths).sum() > 20
 
 
-def test_lengths_through_a_byte():
+def test_byte_encoded_lengths():
     """SmallFloat.byte4ToInt(intToByte4(n)): exact to 40, then rounded down to four significant bits above 24."""
     lengths = np.array([0, 1, 23, 24, 39, 40, 41, 42, 55, 56, 57, 60, 100, 1000, 10**6])
     assert lucene.byte_lengths(lengths).tolist() == [0, 1, 23, 24, 39, 40, 40, 42, 54, 56, 56, 60, 96, 984, 983064]
 
 
 @live
-def test_the_vectors_are_what_lucene_says_now():
+def test_vectors_equal_the_installed_lucene():
     assert (
         record_lucene.search("standard", 2.0, 0.75, "lucene", QUERIES)
         == VECTORS["searches"]["standard-2.0-0.75-lucene"]
@@ -83,7 +82,7 @@ def test_the_vectors_are_what_lucene_says_now():
 
 
 @live
-def test_lengths_through_a_byte_are_lucenes():
+def test_byte_encoded_lengths_equal_lucene():
     lengths = [*range(300), *range(300, 100_000, 997), 2**31 - 1]
     theirs = record_lucene.ask(*(("length", length) for length in lengths))
     assert lucene.byte_lengths(np.array(lengths)).tolist() == [int(length) for [length] in theirs]
@@ -93,7 +92,7 @@ def test_lengths_through_a_byte_are_lucenes():
 @pytest.mark.mirror
 @pytest.mark.slow
 @pytest.mark.parametrize("analyzer", ANALYZERS)
-def test_all_words_of_the_tossups_are_cut_as_lucene_does(analyzer):
+def test_tossup_words_are_cut_as_in_lucene(analyzer):
     from sqa.data.texts import load_tossups
 
     words = sorted({word for tossup in load_tossups() for word in tossup.text.split()})

@@ -1,6 +1,6 @@
-"""Questions of AskQE, TREQA and MCIF as questions to a listener: rows as their programs write them.
+"""Questions of AskQE, TREQA and MCIF for the listener, in the format that their programs write.
 
-The question and the answer of MCIF are its own (FBK-MT/MCIF, CC BY 4.0); all other texts are ours, in the form of the
+MCIF's question and answer are original (FBK-MT/MCIF, CC BY 4.0). All other texts are ours, in the format of the
 files that sqa/data/listening.py names.
 """
 
@@ -33,8 +33,8 @@ FILES = {
                     '["When did it begin?", "Who?"]',
                     '["12 March", "her"]',
                 ),
-                ("A_1:3", "drink lots of water", "['What should you drink?']", "['lots of\\nwater']"),  # of Python
-                ("A_1:4", "is it over?", '["Is it over?", "Why?"]', '["Yes"]'),  # an answer is missing
+                ("A_1:3", "drink lots of water", "['What should you drink?']", "['lots of\\nwater']"),  # as Python
+                ("A_1:4", "is it over?", '["Is it over?", "Why?"]', '["Yes"]'),  # one answer is missing
                 ("A_1:5", "is it over?", '["How many patients aged', '["ten"]'),  # cut off
                 ("A_1:6", "it hurts here", '["Where?", "What?"]', '["", null]'),
             )
@@ -109,7 +109,7 @@ def write(folder: Path, form: str, **changed: str) -> list[str]:
 
 
 @pytest.mark.parametrize("form", list(FILES))
-def test_questions_of_others(form: str, tmp_path: Path) -> None:
+def test_questions_of_other_datasets(form: str, tmp_path: Path) -> None:
     ran = CliRunner().invoke(app, ["data", "listen", form, *write(tmp_path, form), *LANGUAGE.get(form, [])])
     assert ran.exit_code == 0, ran.output
     assert ran.stderr.startswith(f"{LEFT_OUT[form]} questions left out")
@@ -134,7 +134,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("form", "changed", "options", "said"), WRONG)
-def test_what_does_not_fit_is_one_line(
+def test_invalid_file_gives_one_line(
     form: str, changed: dict[str, str], options: list[str], said: str, tmp_path: Path
 ) -> None:
     ran = CliRunner().invoke(app, ["data", "listen", form, *write(tmp_path, form, **changed), *options])

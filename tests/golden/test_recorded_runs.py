@@ -1,6 +1,7 @@
-"""Runs of shipped parts on a few bundled questions: words, guesses, buzzes, findings and every score as recorded.
+"""Runs of shipped parts on a few bundled questions: words, guesses, buzzes, findings and scores equal the
+records.
 
-What is compared elsewhere in pieces (fast with plain, ours with others') is compared here with what it was.
+Other tests compare single parts (fast and plain code, ours and other programs); these compare whole runs over time.
 """
 
 from collections.abc import Iterator
@@ -44,13 +45,13 @@ LIMIT = 4
 
 @pytest.fixture(scope="module")
 def keep() -> Iterator[Keep]:
-    """Compares a text with its record."""
+    """Yield a function that compares a text with its record."""
     with recorded(Path(__file__)) as keep:
         yield keep
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_run_is_as_recorded(keep: Keep, tmp_path: Path, name: str) -> None:
+def test_run_is_as_recorded(keep: Keep, tmp_path: Path, name: str) -> None:
     language, translator, guesser, buzzer = RUNS[name]
     if translator["name"] == "pbmt":
         pytest.importorskip("thot")
@@ -84,11 +85,11 @@ def test_a_run_is_as_recorded(keep: Keep, tmp_path: Path, name: str) -> None:
         ("a 0.5\nb 0.5", "b 0.5\na 0.5", False),
     ],
 )
-def test_what_counts_as_recorded(old: str, new: str, equal: bool) -> None:
+def test_tolerance_of_records(old: str, new: str, equal: bool) -> None:
     assert same(old, new) == equal
 
 
-def test_what_was_not_recorded_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_record_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(RECORD, raising=False)
     folder = tmp_path / "recorded"
     folder.mkdir()

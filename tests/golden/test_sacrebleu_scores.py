@@ -1,4 +1,4 @@
-"""BLEU, chrF and TER of a corpus equal sacrebleu on the same lines, to the last bit; resampled ones to 1e-9."""
+"""BLEU, chrF and TER of a corpus equal sacrebleu bit for bit on the same lines, and to 1e-9 when resampled."""
 
 import json
 import subprocess
@@ -45,7 +45,7 @@ TRACES = [trace_of(i, *pair) for i, pair in enumerate(PAIRS)]
     [("bleu", sacrebleu.corpus_bleu), ("chrf", sacrebleu.corpus_chrf), ("ter", sacrebleu.corpus_ter)],
 )
 @pytest.mark.parametrize("chosen", [range(6), [0], [2], [1, 2], [4], [0, 0, 5], [2, 4]], ids=str)
-def test_equal(name, reference_scorer, chosen):
+def test_corpus_scores_equal_sacrebleu(name, reference_scorer, chosen):
     [metric] = build([name])
     traces = [TRACES[i] for i in chosen]
     hypotheses, references = zip(*map(lines, traces), strict=True)
@@ -63,13 +63,13 @@ def test_resampled_scores_equal_sacrebleu(name):
     assert metric.score_many(sums) == pytest.approx([metric.score(row) for row in sums], abs=1e-9)
 
 
-def test_ter_by_segment_is_ter_by_trace():
+def test_ter_by_segment_equals_ter_by_trace():
     [ter] = build(["ter"])
     by_text = ter.measure([segment_of(trace) for trace in TRACES])
     assert np.array(by_text).tolist() == collect(TRACES, ter).tolist()
 
 
-def test_ter_of_an_empty_reference_is_sacrebleus():
+def test_ter_of_an_empty_reference_equals_sacrebleu():
     [ter] = build(["ter"])
     rows = np.array([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
     assert ter.score(rows[0]) == ter.score_many(rows)[0] == sacrebleu.corpus_ter(["a b"], [[""]]).score == 100
@@ -77,7 +77,7 @@ def test_ter_of_an_empty_reference_is_sacrebleus():
     assert np.isnan(ter.score_many(rows)[2])
 
 
-def test_the_command_line_says_the_same(tmp_path):
+def test_sacrebleu_command_gives_equal_scores(tmp_path):
     hypotheses, references = zip(*map(lines, TRACES), strict=True)
     for name, texts in (("h", hypotheses), ("r", references)):
         (tmp_path / name).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Delays that fall and computing time: SimulEval 1.1's scorers and this project agree."""
+"""Decreasing delays and computing time: SimulEval 1.1's scorers and this project agree."""
 
 import json
 import random
@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # what the package's imports say of themselves
+    warnings.simplefilter("ignore")  # warnings at the package's import
     pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
     from simuleval.evaluator.instance import LogInstance, TextToTextInstance
     from simuleval.evaluator.scorers.latency_scorer import LATENCY_SCORERS_DICT
@@ -18,7 +18,7 @@ NAMES = ("AL", "LAAL", "AP", "DAL", "StartOffset", "EndOffset", "NumChunks", "RT
 
 
 def lines(count: int, speech: bool) -> list[dict]:
-    """Logs of one sentence: a known example, then delays in any order, some past the end."""
+    """Return logs of one sentence: a known example, then delays in any order, some after the end."""
     rng = random.Random(17)
     results = [{"index": 0, "delays": [3, 2, 4, 1, 6], "source_length": 6, "reference": "a b c d e"}]
     while len(results) < count:
@@ -45,7 +45,7 @@ def log(tmp_path):
 
 
 @pytest.mark.parametrize("speech", [False, True], ids=["text", "speech"])
-def test_the_scorers_of_simuleval_agree(log, speech):
+def test_simuleval_scorers_agree(log, speech):
     rows = lines(300, speech)
     scored = score(log(rows), LogOptions())
     assert sum("falls" in message for message in scored.odd.values()) > 150
@@ -55,7 +55,7 @@ def test_the_scorers_of_simuleval_agree(log, speech):
             wanted = LATENCY_SCORERS_DICT[name]().compute(instance)
             assert values[name] == pytest.approx(wanted, rel=1e-9, abs=1e-9), (index, name, row)
         source = instance
-        if not speech:  # its own command takes every log for speech
+        if not speech:  # the command treats every log as speech
             source = TextToTextInstance.__new__(TextToTextInstance)
             source.delays = row["delays"]
         wanted = LATENCY_SCORERS_DICT["ATD"]()({0: source})
@@ -63,7 +63,7 @@ def test_the_scorers_of_simuleval_agree(log, speech):
 
 
 @pytest.mark.parametrize("shape", ["rising", "falling", "unmeasured"])
-def test_computation_aware_values_are_those_of_simuleval(log, shape):
+def test_computation_aware_values_equal_simuleval(log, shape):
     rng = random.Random(f"23 {shape}")
     rows = lines(200, speech=True)
     for row in rows:
@@ -83,6 +83,6 @@ def test_computation_aware_values_are_those_of_simuleval(log, shape):
         assert values["ATD_CA"] == pytest.approx(wanted, rel=1e-9, abs=1e-9), row
 
 
-def test_the_example(log):
+def test_example(log):
     [values] = score(log(lines(1, speech=False)), LogOptions()).rows()
     assert values["AL"] == pytest.approx(0.8) and values["odd"] == "delays[1]: 2 after 3: a delay falls"

@@ -1,4 +1,4 @@
-"""Logs that simulstream, SimulStreaming and OmniSTEval wrote themselves (record_speech_logs.py), read here."""
+"""Logs written by simulstream, SimulStreaming and OmniSTEval (record_speech_logs.py), read by this project."""
 
 import json
 import os
@@ -23,17 +23,17 @@ LOGS += ["simulstreaming.whisper", "simulstreaming.translated"]
 
 
 def pieces(log: str) -> dict[str, str]:
-    """The option that simulstream's logs need."""
+    """Return the option that simulstream's logs need."""
     return {"pieces": "sentencepiece"} if log.startswith("simulstream.") else {}
 
 
 def place(file: str | Path) -> Path:
-    """Two of the files are the example of docs/simulstream.md, too."""
+    """Return the path of a file; two of the files are also the example of docs/simulstream.md."""
     return next(folder / file for folder in (VECTORS, EXAMPLE) if (folder / file).exists())
 
 
 def emissions(log: str) -> list[list[Emission]]:
-    """Of the whole data set; SimulStreaming's are folders."""
+    """Return the emissions of the whole dataset; SimulStreaming's logs are folders."""
     translator = build(RecordedConfig(str(place(log)), **pieces(log)))
     translator.check(QUESTIONS)
     batch = translator.translate_batch(QUESTIONS)
@@ -43,11 +43,11 @@ def emissions(log: str) -> list[list[Emission]]:
 
 
 def expected(log: str) -> dict[str, dict]:
-    """What simulstream's own reader makes of its log."""
+    """Return the output of simulstream's own reader for its log."""
     return json.loads((VECTORS / log.replace(".jsonl", ".expected.json")).read_text(encoding="utf-8"))
 
 
-def test_words_and_delays_are_those_of_simulstreams_reader() -> None:
+def test_words_and_delays_equal_simulstreams_reader() -> None:
     log = "simulstream.append.jsonl"
     results = {recording.name: recording.wrote for recording in read(place(log), "sentencepiece")}
     assert {name: [word.seconds for word in wrote] for name, wrote in results.items()} == {
@@ -59,19 +59,19 @@ def test_words_and_delays_are_those_of_simulstreams_reader() -> None:
 
 
 @pytest.mark.parametrize("log", LOGS[:3])
-def test_final_texts_are_those_of_simulstreams_reader(log: str) -> None:
+def test_final_texts_equal_simulstreams_reader(log: str) -> None:
     texts = [" ".join(hypotheses(q, e)) for q, e in zip(QUESTIONS, emissions(log), strict=True)]
     assert texts == [output["text"] for output in expected(log.replace("omnisteval", "simulstream.append")).values()]
 
 
-def test_what_was_deleted_is_taken_back() -> None:
+def test_deleted_words_are_retracted() -> None:
     first = emissions("simulstream.jsonl")[0]
     written = [("This", 2, 0), ("perhaps", 2, 0), ("river", 5, 1), ("rises", 5, 0)]
     assert [(e.token, e.g, e.erase) for e in first[:4]] == written
     assert sum(e.erase for e in first) > 5
 
 
-def test_a_log_cut_into_segments_is_the_log() -> None:
+def test_log_cut_into_segments_equals_the_log() -> None:
     assert emissions("omnisteval.jsonl") == emissions("simulstream.append.jsonl")
 
 
@@ -80,12 +80,12 @@ def test_words_of_simulstreaming_are_written_whole() -> None:
     assert [(e.token, e.g) for e in whisper[:5]] == [("This", 2), ("river", 6), ("rises", 6), ("in", 6), ("the", 6)]
     assert [(e.token, e.g) for e in translated[:3]] == [("This", 6), ("river", 6), ("rises", 6)]
     words = "This river rises in the Black Forest and passes through Vienna. Name this river that perhaps"
-    assert [e.token for e in translated] == words.split()  # INCOMPLETE lines say what COMPLETE ones say again
+    assert [e.token for e in translated] == words.split()  # COMPLETE lines repeat INCOMPLETE ones
     assert whisper[-1].ended and not whisper[0].ended
 
 
 @pytest.mark.parametrize("log", LOGS)
-def test_a_run_on_a_log_gives_expected_wins(log: str, tmp_path: Path) -> None:
+def test_run_on_a_log_gives_expected_wins(log: str, tmp_path: Path) -> None:
     config = {
         "name": "heard",
         "dataset": {"name": str(EXAMPLE / "heard.jsonl")},
@@ -99,8 +99,10 @@ def test_a_run_on_a_log_gives_expected_wins(log: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif("SQA_SIMULSTREAM_PYTHON" not in os.environ, reason="SQA_SIMULSTREAM_PYTHON: see the recorder")
-def test_the_programs_write_these_logs(tmp_path: Path) -> None:
-    """simulstream and OmniSTEval of the environment named; SimulStreaming if SQA_SIMULSTREAMING is its checkout."""
+def test_programs_still_write_these_logs(tmp_path: Path) -> None:
+    """Run simulstream and OmniSTEval of the named environment, and SimulStreaming if SQA_SIMULSTREAMING is its
+    checkout.
+    """
     checkout = os.environ.get("SQA_SIMULSTREAMING")
     recorder = Path(__file__).with_name("record_speech_logs.py")
     words = [os.environ["SQA_SIMULSTREAM_PYTHON"], recorder, tmp_path, *([checkout] if checkout else [])]

@@ -1,4 +1,4 @@
-"""Configs survive the way to YAML and back; whatever a file holds, the answer is a config or a ConfigError."""
+"""Configs round-trip through YAML, and any file content gives a config or a ConfigError."""
 
 import tempfile
 from pathlib import Path
@@ -13,7 +13,7 @@ from sqa.metrics import ALL
 from sqa.pipeline.config import ComponentConfig, DatasetConfig, RunConfig, load_run, run_from_mapping, to_mapping
 
 NAME = st.text(st.characters(categories=["L", "N"], include_characters=" _-"), min_size=1).filter(str.strip)
-# The reader takes no NUL and no half of a surrogate pair (tests/unit/pipeline/test_odd_values.py).
+# The reader refuses NUL and lone surrogates (tests/unit/pipeline/test_odd_values.py).
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 CONFIGS = st.builds(
     RunConfig,
@@ -48,7 +48,7 @@ PLAIN = st.recursive(
 
 
 @given(CONFIGS)
-def test_a_config_survives_yaml(config: RunConfig) -> None:
+def test_config_round_trips_through_yaml(config: RunConfig) -> None:
     text = yaml.safe_dump(to_mapping(config), sort_keys=False)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "x.yaml")

@@ -1,7 +1,7 @@
-"""How often 95% intervals hold the true value, where hardly any question wins, and where two systems differ on few.
+"""Coverage of 95% intervals when few questions win, and when two systems differ on few questions.
 
-Questions are drawn from made-up distributions whose mean is known; each time the interval is computed as the runs' are
-(1,000 resamples).  `pytest -rP` prints the shares of intervals that hold the truth, percentile and BCa.
+Questions come from distributions with known means, and each interval is computed as for runs (1,000 resamples).
+`pytest -rP` prints the coverage of percentile and BCa intervals.
 """
 
 from collections.abc import Callable
@@ -16,22 +16,25 @@ from sqa.metrics import build
 from sqa.pipeline.saving import RESAMPLES
 
 TRIALS, QUESTIONS = 2000, 147
-BAND = 3 * np.sqrt(LEVEL * (1 - LEVEL) / TRIALS)  # three deviations of a share of trials
-Draw = Callable[[np.random.Generator, tuple[int, int]], Floats]  # values of (trials, questions)
+BAND = 3 * np.sqrt(LEVEL * (1 - LEVEL) / TRIALS)  # three standard deviations of a share of trials
+Draw = Callable[[np.random.Generator, tuple[int, int]], Floats]  # values (trials, questions)
 
 
 def wins(share: float) -> Draw:
-    """A share of the questions wins .1 to .6, the others nothing."""
+    """Return a draw in which a share of the questions wins .1 to .6 and the others win nothing."""
     return lambda rng, size: (rng.random(size) < share) * rng.uniform(0.1, 0.6, size)
 
 
 def gap(either: float, share: float) -> Draw:
-    """Of the questions that either of two systems wins, the first has a share; on the others both are alike."""
+    """Return a draw of differences between two systems.
+
+    `either` is the share of questions that exactly one system wins; `share` of these belong to the first system.
+    """
     return lambda rng, size: np.where(rng.random(size) < share, 1.0, -1.0) * wins(either)(rng, size)
 
 
 @pytest.mark.parametrize(
-    ("what", "truth", "draw", "used"),  # the mean, and the kind of interval that such a number has
+    ("what", "truth", "draw", "used"),  # the mean, and the kind of interval of such a number
     [
         ("EW, 5% of the questions win", 0.05 * 0.35, wins(0.05), "bca"),
         ("EW, 60% of the questions win", 0.6 * 0.35, wins(0.6), "bca"),
@@ -39,7 +42,7 @@ def gap(either: float, share: float) -> Draw:
         ("EW minus EW, 10% of the questions differ", 0.1 * 0.35 * 0.2, gap(0.1, 0.6), "percentile"),
     ],
 )
-def test_the_used_interval_has_the_best_coverage(what, truth, draw, used):
+def test_used_interval_has_the_best_coverage(what, truth, draw, used):
     values = draw(np.random.default_rng([0, QUESTIONS]), (TRIALS, QUESTIONS))
     weights = np.concatenate(list(bootstrap_weights(QUESTIONS, RESAMPLES, 0))) / QUESTIONS  # (B, n)
     shares = {"percentile": 0.0, "bca": 0.0}
@@ -55,9 +58,9 @@ def test_the_used_interval_has_the_best_coverage(what, truth, draw, used):
         assert abs(shares["bca"] - LEVEL) < BAND < LEVEL - shares["percentile"]
 
 
-def test_a_run_has_bca_and_a_comparison_percentiles():
+def test_runs_use_bca_and_comparisons_percentiles():
     [ew] = build(["ew"])
     values = wins(0.05)(np.random.default_rng(2), (1, QUESTIONS))[0]
     alone, against_nothing = bootstrap(means(values), ew), compare(means(values), means(0 * values), ew)
     assert alone.value == against_nothing.diff
-    assert alone.low > against_nothing.low and alone.high > against_nothing.high  # moved to where the tail is
+    assert alone.low > against_nothing.low and alone.high > against_nothing.high  # shifted towards the tail

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from smt.engines import ctranslate, pretrained
 from smt.engines.fixed import FixedConfig, FixedTranslator
 
-# texts that look like each other's separators, values and keywords
+# texts that resemble each other's separators, values and keywords
 TRICKY = st.sampled_from(["", " ", "a", "b", "a b", "b a", "None", "1", "reference", "source", "a\tb", "a\nb", "['a']"])
 CODE = st.none() | TRICKY
 
@@ -37,7 +37,7 @@ def test_fixed_texts_differ_in_their_fingerprints(one: tuple, other: tuple) -> N
 
 
 @pytest.mark.parametrize("text", ["reference", "source"])
-def test_a_keyword_and_a_file_of_it_have_two_keys(text: str) -> None:
+def test_keyword_and_file_of_it_have_two_keys(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         drawn = [((kind, content), "full", "sentence") for kind, content in (("given", text), ("file", [text]))]
         assert _of_fixed(folder, drawn[0]) != _of_fixed(folder, drawn[1])

@@ -1,4 +1,4 @@
-"""What holds for every metric on any trace: additivity, order, bounds, intervals."""
+"""Properties of every metric on any trace: additivity, order, bounds, intervals."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ WORDS = ["el", "río", "nace", "lejos,", "dicen.", "una"]
 
 @st.composite
 def traces(draw):
-    """A valid append-only trace with guesses and buzzes; any sentence, or all, may stay without target words."""
+    """Draw a valid append-only trace with guesses and buzzes; any sentence may have no target words."""
     sizes = draw(st.lists(st.integers(1, 6), min_size=1, max_size=3))
     sentences = tuple(tuple(draw(st.sampled_from(WORDS)) for _ in range(size)) for size in sizes)
     question = Question("q", "made", "es", sentences, ("the river rises far away, they say.",), "Right")
@@ -49,7 +49,7 @@ def test_statistics_are_finite_additive_and_order_free(sample):
             continue
         assert metric.score(backward) == pytest.approx(score, rel=1e-12)
         assert metric.score_many(np.stack([forward, forward])) == pytest.approx([score, score], rel=1e-9, abs=1e-9)
-        if metric.name != "bleu":  # whose smoothing of unmatched orders depends on the corpus's size
+        if metric.name != "bleu":  # BLEU's smoothing of unmatched orders depends on the corpus size
             assert metric.score(2 * forward) == pytest.approx(score, rel=1e-9)  # every question twice: the same score
 
 
@@ -70,6 +70,6 @@ def test_bounds_and_orderings(sample):
     top = float(max(CURVES["qanta2018"](np.linspace(0, 1, 1001)))) + 1e-9
     for name in ("ew", "oracle-ew", "stable-ew"):
         assert 0 <= score(name) <= top
-    tail = np.linspace(0.04, 1, 200)  # from its top near t = .031 the curve only falls
+    tail = np.linspace(0.04, 1, 200)  # the curve only falls from its maximum near t = .031
     assert (np.diff(CURVES["qanta2018"](tail)) < 0).all()
     assert score("stable-ew") <= score("oracle-ew") + 0.0013  # .0013: the curve's rise before t = .031

@@ -1,4 +1,4 @@
-"""Invariants of splitting, on generated text."""
+"""Invariants of sentence splitting, on generated text."""
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ LANGUAGES = st.sampled_from(["es", "pl", "en", "fi", "ru"])
 
 
 @given(TEXTS, LANGUAGES)
-@example("A ² . A A", "es")  # "²" is no letter
+@example("A ² . A A", "es")  # "²" is not a letter
 def test_sentence_splitting_keeps_words_and_is_stable(text: str, language: str) -> None:
     parts = sentences.split(text, language)
     assert [word for part in parts for word in part] == text.split() and all(parts)

@@ -1,10 +1,10 @@
-"""A real server on loopback that speaks the chat-completions and completions protocols, well or badly.
+"""A loopback server of the chat-completions and completions protocols, with valid or faulty replies.
 
     with ChatServer(knows_capitals) as server:
         EndpointConfig(base_url=server.base_url, model="tiny")
-        server.prompts      # every prompt it was sent, in order of arrival
+        server.prompts      # every prompt received, in order of arrival
 
-What it does with a request is a function `(prompt, number) -> Answer`, number = 1 for the first request.
+A function `(prompt, number) -> Answer` defines each reply; number is 1 for the first request.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ WORDS = "the town of Potosí lies in Bolivia near the mountain of Cerro Rico whe
 
 @dataclass(frozen=True)
 class Answer:
-    """What is sent back."""
+    """A reply of the server."""
 
     body: bytes
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
-    wait: float = 0.0  # seconds before the answer
+    wait: float = 0.0  # seconds before the reply
     drip: float = 0.0  # seconds after each byte of the body
-    hang_up: bool = False  # close the connection without a word
+    hang_up: bool = False  # close the connection without a reply
 
 
 Behaviour = Callable[[str, int], Answer]
 
 
 def completion(content: Any, prompt: str = "", usage: bool = True) -> Answer:
-    """An answer as such servers send it; four characters are a token."""
+    """Return a typical chat reply; four characters count as a token."""
     message = {"role": "assistant", "content": content}
     body: dict[str, Any] = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "tiny"}
     body["choices"] = [{"index": 0, "message": message, "finish_reason": "stop"}]
@@ -53,87 +53,87 @@ def completion(content: Any, prompt: str = "", usage: bool = True) -> Answer:
 
 
 def continuation(text: str, prompt: str = "") -> Answer:
-    """An answer of the completions protocol."""
+    """Return a reply of the completions protocol."""
     usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(text) // 4}
     body = {"object": "text_completion", "model": "tiny", "choices": [{"index": 0, "text": text}], "usage": usage}
     return Answer(json.dumps(body).encode())
 
 
 def last_pair(prompt: str) -> tuple[list[str], list[str]]:
-    """The words of the last source in a translator's prompt, and those of the target committed."""
+    """Return the words of the last source in a translator's prompt, and of its committed target."""
     source, target = prompt.rsplit("\n", 2)[-2:]
     return source.split()[1:], target.split()[1:]
 
 
 def translating(prompt: str, number: int) -> Answer:
-    """A translation into words spelt backwards."""
+    """Reply with a translation into words spelt backwards."""
     source, target = last_pair(prompt)
     return continuation("".join(f" {word[::-1]}" for word in source[len(target) :]), prompt)
 
 
 def error(status: int, message: str = "no luck", code: Any = None, headers: dict[str, str] | None = None) -> Answer:
-    """A failure as such servers tell it."""
+    """Return a typical error reply."""
     body = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}
     return Answer(json.dumps(body).encode(), status, headers or {})
 
 
 def guesses_in(prompt: str) -> list[dict[str, Any]]:
-    """The capitalised words of the question in a prompt, the latest first."""
+    """Return guesses of the capitalised words of the question in a prompt, the latest first."""
     words = prompt.rpartition("Question so far: ")[2].split()
     pages = dict.fromkeys(word.strip(".,") for word in reversed(words) if word[0].isupper())
     return [{"page": page, "confidence": round(0.5 / place, 3)} for place, page in enumerate(pages, start=1)]
 
 
 def normal(prompt: str, number: int) -> Answer:
-    """The JSON asked for."""
+    """Reply with the requested JSON."""
     return completion(json.dumps({"guesses": guesses_in(prompt)}), prompt)
 
 
 def nonsense(prompt: str, number: int) -> Answer:
-    """No JSON at all."""
+    """Reply without JSON."""
     return completion("I think it is Spain, or perhaps not.", prompt)
 
 
 def huge(prompt: str, number: int) -> Answer:
-    """A body of two megabytes."""
+    """Reply with a body of two megabytes."""
     return completion("x" * (2 << 20))
 
 
 def slow(prompt: str, number: int) -> Answer:
-    """Nothing for three seconds."""
+    """Reply after three seconds."""
     return Answer(normal(prompt, number).body, wait=3.0)
 
 
 def dripping(prompt: str, number: int) -> Answer:
-    """A byte every fiftieth of a second."""
+    """Send one byte every fiftieth of a second."""
     return Answer(normal(prompt, number).body, drip=0.02)
 
 
 def failing(times: int, failure: Answer, then: Behaviour = normal) -> Behaviour:
-    """The first requests fail, the others do not."""
+    """Return a behaviour whose first requests fail."""
     return lambda prompt, number: failure if number <= times else then(prompt, number)
 
 
 def dying(after: int, then: Answer | None = None) -> Behaviour:
-    """Normal, until so many requests were answered."""
+    """Return a behaviour that is normal for the first `after` requests."""
     return lambda prompt, number: normal(prompt, number) if number <= after else then or error(500)
 
 
 def pages(guesses: list[Guess]) -> list[str]:
-    """The pages of guesses."""
+    """Return the pages of guesses."""
     return [guess.page for guess in guesses]
 
 
 class _Server(ThreadingHTTPServer):
-    request_queue_size = 128  # with fewer, a connection of many at a time waits a second
-    daemon_threads = False  # so that closing waits for them
+    request_queue_size = 128  # with a smaller queue, one of many concurrent connections waits a second
+    daemon_threads = False  # closing waits for the threads
 
 
 class ChatServer:
-    """Listens while the `with` lasts.  `behaviour` may be changed meanwhile."""
+    """A server that listens within the `with` block; `behaviour` may change meanwhile."""
 
     def __init__(self, behaviour: Behaviour = normal, key: str | None = None) -> None:
-        """With a `key`, requests without it are refused."""
+        """Create the server; with a `key`, it refuses requests without the key."""
         self.behaviour, self.key = behaviour, key
         self.prompts: list[str] = []
         self.requests: list[dict[str, Any]] = []
@@ -161,7 +161,7 @@ class ChatServer:
         self._server.server_close()
 
     def answer(self, path: str, key: str | None, request: dict[str, Any]) -> Answer:
-        """What is sent back for a request."""
+        """Return the reply to a request."""
         if path not in (CHAT, PLAIN):
             return Answer(b"<html>not found</html>", 404)
         prompt = request["prompt"] if path == PLAIN else request["messages"][-1]["content"]
@@ -190,10 +190,10 @@ class ChatServer:
                 data = self.rfile.read(int(self.headers["Content-Length"]))
                 server.headers.append(dict(self.headers))
                 answer = server.answer(self.path, self.headers["Authorization"], json.loads(data))
-                self.close_connection = True  # kept open, it would hold up the end of the server
+                self.close_connection = True  # an open connection would delay the end of the server
                 if answer.hang_up:
                     return
-                with suppress(OSError):  # the client has left
+                with suppress(OSError):  # the client has disconnected
                     self.send_response(answer.status)
                     for name, value in {"Content-Length": str(len(answer.body)), **answer.headers}.items():
                         self.send_header(name, value)
@@ -213,7 +213,7 @@ class ChatServer:
 def quick_guesser(
     cache: Path, server: ChatServer | str, every: int = 1, endpoint: dict[str, Any] | None = None, **keys: Any
 ) -> LlmGuesser:
-    """A guesser that asks a server (or a URL) and does not wait long; `keys` are other keys of its config."""
+    """Return a guesser with short waits for a server or a URL; `keys` are other keys of its config."""
     url = server if isinstance(server, str) else server.base_url
     options = {"timeout": 5.0, "backoff": 0.01, "requests_per_minute": 60000.0, **(endpoint or {})}
     config = EndpointConfig(base_url=url, model="tiny", **options)

@@ -1,4 +1,4 @@
-"""A made-up world of three pages, small enough for a classifier to learn in seconds."""
+"""A generated world of three pages that a classifier learns in seconds."""
 
 from sqa.data.texts import Tossup
 
@@ -19,7 +19,7 @@ CLUES = {
 
 
 def tossups(n: int) -> list[Tossup]:
-    """So many on each page, its clues in either order."""
+    """Return `n` tossups per page, with the clues in either order."""
     return [
         Tossup(f"{page}-{i}", " ".join(clues if i % 2 else clues[::-1]), page, "Geography", page, "made up", None)
         for page, clues in CLUES.items()

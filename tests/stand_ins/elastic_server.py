@@ -1,10 +1,11 @@
-"""A small HTTP server that answers as Elasticsearch does, as far as guessers/elastic asks.
+"""A small HTTP server with Elasticsearch's replies, as far as guessers/elastic needs them.
 
-Its hits and scores are those that a real Lucene gave for the same texts (tests/golden/record_lucene.py): it finds
-nothing by itself, and refuses searches, settings or documents that were not recorded.  Documents count and are found
-once the index is refreshed.  The form of its answers is that of the published API (tests/golden/test_elastic_api.py).
-`server.fail` is a list of [path part, status, times] to answer with errors first; `server.requests` is what came;
-`server.searched` replaces the answer to each search.
+Its hits and scores are those recorded from Lucene for the same texts (tests/golden/record_lucene.py). It does not
+search and refuses searches, settings or documents that were not recorded. Documents count and are found only after
+an index refresh. The format of its replies follows the published API (tests/golden/test_elastic_api.py).
+
+`server.fail` is a list of [path part, status, times] for initial error replies. `server.requests` lists the
+requests. `server.searched` replaces the reply to each search.
 """
 
 import json
@@ -26,9 +27,9 @@ REASONS = {
     429: ("es_rejected_execution_exception", "rejected execution of coordinating operation"),
     503: ("cluster_block_exception", "blocked by: [SERVICE_UNAVAILABLE/1/state not recovered / initialized];"),
 }
-SORT = [{"_score": {"order": "desc"}}, {"page": {"order": "asc"}}]  # in which order hits were recorded
-SHARDS = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}  # of searches and counts
-WRITTEN = {"total": 1, "successful": 1, "failed": 0}  # of documents and refreshes
+SORT = [{"_score": {"order": "desc"}}, {"page": {"order": "asc"}}]  # order of the recorded hits
+SHARDS = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}  # in searches and counts
+WRITTEN = {"total": 1, "successful": 1, "failed": 0}  # in documents and refreshes
 VERSION = {"build_flavor": "default", "build_type": "docker", "build_hash": "0" * 40, "build_snapshot": False}
 VERSION |= {"build_date": "2026-01-01T00:00:00.000Z", "lucene_version": "10.0.0"}
 VERSION |= {"minimum_wire_compatibility_version": "8.19.0", "minimum_index_compatibility_version": "8.0.0"}
@@ -39,7 +40,7 @@ Answer = tuple[dict[str, Any], int]  # body and status
 
 
 def client_version() -> str:
-    """The version of the client that is installed, which a server's major version must equal."""
+    """Return the installed client's version, whose major version the server's must equal."""
     import elasticsearch
 
     return str(elasticsearch.__versionstr__)  # type: ignore[attr-defined]
@@ -47,7 +48,7 @@ def client_version() -> str:
 
 @dataclass
 class Server:
-    """Its state: indices, what it was asked, and how it misbehaves."""
+    """The server's state: indices, received requests and faults."""
 
     url: str = ""
     version: str = field(default_factory=client_version)
@@ -55,17 +56,17 @@ class Server:
     indices: dict[str, dict[str, Any]] = field(default_factory=dict)  # name -> settings, mappings, documents, visible
     requests: list[str] = field(default_factory=list)  # "METHOD /path"
     fail: list[list[Any]] = field(default_factory=list)  # [path part, status, times left]
-    busy_searches: int = 0  # searches of a multi-search still to be rejected one by one
-    refuse_page: str = ""  # a document with this id is refused
-    searched: dict[str, Any] = field(default_factory=dict)  # the answer to each search; empty: the recorded one
+    busy_searches: int = 0  # number of searches in multi-searches still to be rejected
+    refuse_page: str = ""  # id of a document to refuse
+    searched: dict[str, Any] = field(default_factory=dict)  # reply to each search; empty: the recorded one
     shards: dict[str, Any] = field(default_factory=dict)  # `_shards` of searches, counts and refreshes; empty: complete
     together: threading.Barrier | None = None  # multi-searches wait here for others
-    at_work: set[int] = field(default_factory=set)  # threads with a multi-search
+    at_work: set[int] = field(default_factory=set)  # threads with a multi-search in progress
     most_at_work: int = 0
-    gone: bool = False  # closes every connection without a word
+    gone: bool = False  # close every connection without a reply
 
     def answer(self, method: str, path: str, lines: list[Any]) -> Answer:
-        """The answer to one request."""
+        """Return the reply to one request."""
         self.requests.append(f"{method} {path}")
         for rule in self.fail:
             if rule[0] in path and rule[2] > 0:
@@ -90,7 +91,7 @@ class Server:
         return self.of_index(self.indices[index], index, method, action, lines)
 
     def of_index(self, state: dict[str, Any], index: str, method: str, action: str, lines: list[Any]) -> Answer:
-        """The answer to a request about an index that exists."""
+        """Return the reply to a request for an existing index."""
         match method, action:
             case "POST", "_msearch":
                 self.meet()
@@ -112,7 +113,7 @@ class Server:
         return {"acknowledged": True}, 200
 
     def meet(self) -> None:
-        """Wait until as many multi-searches as `together` wants are at work."""
+        """Wait until `together` multi-searches are in progress."""
         if self.together:
             self.at_work.add(threading.get_ident())
             self.together.wait()
@@ -121,7 +122,7 @@ class Server:
             self.at_work.discard(threading.get_ident())
 
     def put(self, action: dict[str, Any], source: dict[str, Any]) -> dict[str, Any]:
-        """One line of a bulk request."""
+        """Apply one line of a bulk request."""
         about = {"_index": action["_index"], "_id": action["_id"]}
         if action["_id"] == self.refuse_page:
             reason = "mapping set to strict, dynamic introduction of [text] within [_doc] is not allowed"
@@ -132,7 +133,7 @@ class Server:
         return {"index": {**about, **numbers, "_shards": WRITTEN, "result": "created", "status": 201}}
 
     def search(self, state: dict[str, Any], index: str, body: dict[str, Any]) -> dict[str, Any]:
-        """One search of a multi-search: what Lucene was recorded to find with the index' analyzer and similarity."""
+        """Return Lucene's recorded hits for one search with the index's analyzer and similarity."""
         if self.busy_searches > 0:
             self.busy_searches -= 1
             return error(429)[0]
@@ -153,14 +154,14 @@ class Server:
 
 
 def error(status: int, reason: str = "") -> Answer:
-    """The body of an error, and its status."""
+    """Return the body and the status of an error."""
     kind, words = REASONS[status]
     cause = {"type": kind, "reason": reason or words}
     return {"error": {**cause, "root_cause": [cause]}, "status": status}, status
 
 
 def filtered(body: Any, paths: list[list[str]]) -> Any:
-    """The parts of an answer at some paths, without the objects and lists that are left empty."""
+    """Return the parts of a reply at some paths, without empty objects and lists."""
     if [] in paths:
         return body
     if isinstance(body, list):
@@ -173,12 +174,12 @@ def filtered(body: Any, paths: list[list[str]]) -> Any:
 
 @contextmanager
 def running() -> Iterator[Server]:
-    """A server on a free port of this machine."""
+    """Yield a server on a free loopback port."""
     state = Server()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        wbufsize = -1  # head and body in one packet: the second of two waits 40 ms for the first
+        wbufsize = -1  # head and body in one packet; otherwise the second waits 40 ms for the first
 
         def log_message(self, *arguments: object) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Tiny translation models of real architectures with real tokenizers, saved as the hub's models are."""
+"""Tiny translation models of real architectures with real tokenizers, saved in the hub's format."""
 
 import io
 import json
@@ -29,7 +29,7 @@ LANGUAGES = {
 
 
 def save_models(folder: Path, names: Iterable[str] = LANGUAGES) -> dict[str, Path]:
-    """One folder per name under `folder`."""
+    """Save each model in its own folder under `folder`."""
     pieces = _sentencepiece(folder / "sp.model")
     found = {}
     for name in names:
@@ -44,18 +44,18 @@ def save_models(folder: Path, names: Iterable[str] = LANGUAGES) -> dict[str, Pat
 
 
 def scale(model: Any) -> None:
-    """Random weights large enough that choices differ from text to text and step to step."""
+    """Set random weights that are large enough for choices to differ between texts and steps."""
     torch.manual_seed(1)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.ndim == 2 and "positions" not in name:
                 parameter.normal_(std=0.2 if "embed" in name or "shared" in name else 0.6)
         model.get_input_embeddings().weight[model.config.pad_token_id] = 0.0  # as in all trained models
-    model.generation_config.update(num_beams=3, do_sample=True)  # settings of its own, as many have
+    model.generation_config.update(num_beams=3, do_sample=True)  # typical settings of published models
 
 
 def _sentencepiece(path: Path) -> list[str]:
-    """Learn PIECES pieces from the bundled questions, unk 0, bos 1, eos 2."""
+    """Learn PIECES pieces from the bundled questions, with unk 0, bos 1, eos 2."""
     questions = [*load_questions("mini-es"), *load_questions("mini-en")]
     model = io.BytesIO()
     lines = (" ".join(s) for q in questions for s in q.sentences)
@@ -82,7 +82,7 @@ def _marian(folder: Path, pieces: list[str], marks: tuple[str, ...] = ()) -> tup
     pad = len(known) - 1
     ends = {"pad_token_id": pad, "decoder_start_token_id": pad, "eos_token_id": 0, "forced_eos_token_id": 0}
     model = MarianMTModel(MarianConfig(vocab_size=len(known), activation_function="swish", **ends, **SIZE))
-    model.generation_config.bad_words_ids = [[pad]]  # as opus-mt models have it
+    model.generation_config.bad_words_ids = [[pad]]  # as in opus-mt models
     return tokenizer, model
 
 
@@ -98,7 +98,7 @@ def _m2m(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
 
 
 def _pieces_of(kind: str, folder: Path, pieces: list[str]) -> Any:
-    """The first argument of a tokenizer: transformers 4 takes a model of sentencepiece, 5 its pieces."""
+    """Return the first argument of a tokenizer: a sentencepiece model for transformers 4, its pieces for 5."""
     import transformers
 
     if transformers.__version__.startswith("4."):
@@ -110,7 +110,7 @@ def _pieces_of(kind: str, folder: Path, pieces: list[str]) -> Any:
 
 
 def _of(kind: str, family: str, rows: int = 0, **keys: int) -> Callable[[Path, list[str]], tuple[Any, Any]]:
-    """Makes a tokenizer of that kind, and a model of that family with so many rows more than it has pieces."""
+    """Return a factory of a tokenizer and a model; the model has `rows` rows more than pieces."""
 
     def make(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
         import transformers

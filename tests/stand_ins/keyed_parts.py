@@ -1,4 +1,6 @@
-"""Models and files of toy size for every registered part: no smaller ones can be built, hashed and told apart."""
+"""Models and files of toy size for every registered part, the smallest that can be built, hashed and
+distinguished.
+"""
 
 import json
 import shutil
@@ -12,7 +14,7 @@ import torch
 
 
 class Lesson(NamedTuple):
-    """What a retrieval model is counted from."""
+    """A text for the counts of a retrieval model."""
 
     id: str
     text: str
@@ -25,13 +27,13 @@ AGENT = "from simuleval.agents import TextToTextAgent\nclass Other(TextToTextAge
 
 
 class Places:
-    """name -> folder or file, made when it is first asked for.  NAME-2 is another of its kind."""
+    """Map a name to a folder or file, created on first use; NAME-2 is a different one of the same kind."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def path(self, name: str) -> str:
-        """Where a place lies."""
+        """Return the path of a place."""
         path = self.root / name
         if not path.exists():
             kind = name.removesuffix("-2")
@@ -133,7 +135,7 @@ def _bert(places: Places, path: Path, seed: int) -> None:
 
 
 def scorer_tensors(numbers: int, seed: int) -> dict[str, np.ndarray]:
-    """Weights of guessers/rerank/scorer.py with two hidden units."""
+    """Return weights of guessers/rerank/scorer.py with two hidden units."""
     rng = np.random.default_rng(seed)
     shapes = {"mean": (numbers,), "deviation": (numbers,), "hidden.weight": (2, numbers), "hidden.bias": (2,)}
     shapes |= {"output.weight": (1, 2), "output.bias": (1,)}

@@ -1,4 +1,4 @@
-"""A quality metric of one's own: the share of reference words that were written, and how often it was asked."""
+"""A user-defined quality metric: the share of reference words in the translation; it records its calls."""
 
 import sys
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ from typing import Any
 
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
 
-# a part of one's own is executed apart from what a test imports; a module without a file is the same for both
+# a user part is loaded separately from the test's import; a module without a file is shared by both
 _LOG: Any = sys.modules.setdefault("quality_log", SimpleNamespace(asked=[], refused=set()))  # type: ignore[arg-type]
-asked: list[str] = _LOG.asked  # questions, in the order in which they were scored
-refused: set[str] = _LOG.refused  # questions at which it dies
+asked: list[str] = _LOG.asked  # questions in the order of scoring
+refused: set[str] = _LOG.refused  # questions at which the metric fails
 
 
 @dataclass(frozen=True, slots=True)

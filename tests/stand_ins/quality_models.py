@@ -1,4 +1,4 @@
-"""Tiny models of the real architectures of COMET, BERTScore and BLEURT, saved as the hub's models are."""
+"""Tiny models of the real architectures of COMET, BERTScore and BLEURT, saved in the hub's format."""
 
 import io
 import warnings
@@ -16,14 +16,14 @@ SIZE |= {"max_position_embeddings": 200, "hidden_dropout_prob": 0.0, "attention_
 
 
 def words() -> list[str]:
-    """What the bundled questions are made of, frequent first."""
+    """Return the words of the bundled questions, most frequent first."""
     questions = [*load_questions("mini-es"), *load_questions("mini-en")]
     counts = Counter(word.strip(".,").lower() for q in questions for word in q.words)
     return [word for word, _ in counts.most_common(300)]
 
 
 def save_bert(folder: Path) -> Path:
-    """A BERT encoder with its WordPiece tokenizer."""
+    """Save a BERT encoder with its WordPiece tokenizer."""
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
     folder.mkdir(parents=True)
@@ -38,7 +38,7 @@ def save_bert(folder: Path) -> Path:
 
 
 def save_xlmr(folder: Path) -> Path:
-    """An XLM-R encoder with its unigram tokenizer in tokenizer.json, as the hub's have it."""
+    """Save an XLM-R encoder with its unigram tokenizer in tokenizer.json, as on the hub."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
     from transformers import XLMRobertaConfig, XLMRobertaModel, XLMRobertaTokenizerFast
 
@@ -60,10 +60,10 @@ def save_xlmr(folder: Path) -> Path:
 def save_comet(
     folder: Path, encoder: Path, kind: str = "RegressionMetric", named: str | None = None, kiwi: bool = False
 ) -> Path:
-    """A COMET model as the package saves one; `named` is what its hparams.yaml calls the encoder."""
+    """Save a COMET model in the package's format; its hparams.yaml names the encoder `named`."""
     from sqa.metrics.quality.comet import _classes
 
-    _classes()  # comet's own warnings at its import
+    _classes()  # hides comet's import warnings
     import comet.models
     import pytorch_lightning
 
@@ -76,7 +76,7 @@ def save_comet(
     more |= {"pretrained_model": str(encoder), "train_data": [], "validation_data": [], "local_files_only": True}
     model = cls(hidden_sizes=[16, 8], **more)
     for weight in model.layerwise_attention.scalar_parameters:
-        torch.nn.init.normal_(weight)  # else every transformation of them is the same
+        torch.nn.init.normal_(weight)  # otherwise every transformation of the weights is equal
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         trainer = pytorch_lightning.Trainer(accelerator="cpu", logger=False, enable_checkpointing=False)
@@ -88,7 +88,7 @@ def save_comet(
 
 
 def save_bleurt(folder: Path, bert: Path) -> Path:
-    """A BLEURT model with the WordPiece tokenizer of `bert`."""
+    """Save a BLEURT model with the WordPiece tokenizer of `bert`."""
     from bleurt_pytorch import BleurtConfig, BleurtForSequenceClassification, BleurtTokenizer
 
     tokenizer = BleurtTokenizer.from_pretrained(str(bert))
@@ -99,7 +99,7 @@ def save_bleurt(folder: Path, bert: Path) -> Path:
 
 
 def save_bleurt_20(folder: Path) -> Path:
-    """A BLEURT model as BLEURT-20 is: SentencePiece, and embeddings narrower than the layers."""
+    """Save a BLEURT model like BLEURT-20: SentencePiece, and embeddings narrower than the layers."""
     import sentencepiece
     from bleurt_pytorch import BleurtConfig, BleurtForSequenceClassification
     from bleurt_pytorch.bleurt.tokenization_bleurt_sp import BleurtSPTokenizer
@@ -120,7 +120,7 @@ def save_bleurt_20(folder: Path) -> Path:
 
 
 def _spread(model: Any) -> Any:
-    """Random weights large enough that scores differ from text to text."""
+    """Set random weights that are large enough for scores to differ between texts."""
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim == 2:

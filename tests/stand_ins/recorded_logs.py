@@ -1,4 +1,4 @@
-"""Logs of other systems, written and replayed; what is said of those that cannot be."""
+"""Logs of other systems: writing, replaying, and the errors of invalid ones."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -14,15 +14,16 @@ from sqa.core.types import Question
 
 
 def log(folder: Path, rows: Sequence[Any], **options: Any) -> RecordedConfig:
-    """A file of these objects, or of lines as they stand."""
+    """Write a log of these objects, or of verbatim lines, and return its config."""
     path = folder / "instances.log"
     path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in rows), encoding="utf-8")
     return RecordedConfig(str(path), **options)
 
 
 def emissions(config: Any, questions: Sequence[Question], build: Callable[[Any], Any] = build) -> str:
-    """Every word as SENTENCE:WORD@g, with a + once the source has ended and ~n where n words are taken back; questions
-    between bars.
+    """Return every word as SENTENCE:WORD@g, with questions separated by bars.
+
+    A + marks words after the end of the source, and ~n a retraction of n words.
     """
     translator = build(config)
     translator.check(questions)
@@ -36,7 +37,7 @@ def emissions(config: Any, questions: Sequence[Question], build: Callable[[Any],
 
 
 def problem(config: RecordedConfig, questions: Sequence[Question]) -> str:
-    """What is said of a log, after its name."""
+    """Return the error for a log, after its name."""
     message = refused(DataError, "", emissions, config, questions)
     assert message.startswith(config.file)
     return message.removeprefix(config.file)

@@ -1,7 +1,7 @@
-"""A second device in torch: its tensors lie in the CPU's memory, and no operation takes them with tensors of the CPU.
+"""A second torch device whose tensors are in CPU memory; no operation mixes them with CPU tensors.
 
-Code that moves a model to a GPU and creates a tensor without `device=` fails here at the first operation that takes
-both, as it does on the GPU.
+Code that moves a model to a GPU and creates a tensor without `device=` fails here at the first operation that mixes
+both, as on a GPU.
 """
 
 from functools import cache
@@ -18,17 +18,17 @@ NAME = "second"
 DEVICE = f"{NAME}:0"
 LIBRARY = torch.library.Library("aten", "IMPL")
 MOVES = {"aten::_to_copy", "aten::copy_", "aten::_has_compatible_shallow_copy_type"}
-BY_LENGTHS = {"aten::_pack_padded_sequence"}  # torch wants the lengths on the CPU
+BY_LENGTHS = {"aten::_pack_padded_sequence"}  # torch requires the lengths on the CPU
 
 
 class There(torch.Tensor):
-    """A tensor of the second device around one of the CPU."""
+    """A tensor of the second device that wraps a CPU tensor."""
 
     inner: torch.Tensor
 
     @staticmethod
     def __new__(cls, inner: torch.Tensor) -> "There":
-        with torch.inference_mode(False):  # a view of a weight is no tensor of inference
+        with torch.inference_mode(False):  # a view of a weight is not an inference tensor
             tensor = torch.Tensor._make_wrapper_subclass(
                 cls,
                 inner.shape,
@@ -71,7 +71,7 @@ def _computed(func: Any, args: Any, kwargs: Any) -> Any:
     wrapped = {id(value.inner): value for value in there}
 
     def outer(value: Any) -> Any:
-        if id(value) in wrapped:  # an operation in place
+        if id(value) in wrapped:  # an in-place operation
             return wrapped[id(value)]
         return There(value) if isinstance(value, torch.Tensor) else value
 
