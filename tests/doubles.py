@@ -82,9 +82,7 @@ def build_translator(config: EchoConfig) -> EchoTranslator:
 
 
 class DyingTranslator(EchoTranslator):
-    """A translator that kills its process at the word $FATAL_WORD, unless a mark in the current folder shows an
-    earlier kill.
-    """
+    """A translator that kills its process at the word $FATAL_WORD, unless a mark in the current folder exists."""
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
         for word in super().translate(source):

@@ -1,5 +1,4 @@
-"""Reference outputs of fairseq for tiny models: `python fairseq_reference.py FOLDER`, with a Python that has
-fairseq.
+"""Reference outputs of fairseq for tiny models: `python fairseq_reference.py FOLDER`, with a Python that has fairseq.
 
 FOLDER holds train.es and train.en, cut into pieces. fairseq-preprocess and fairseq-train train a model for each of
 VARIANTS in FOLDER/NAME. FOLDER/NAME/reference.pt then holds, for the first lines of train.es, the source ids, the
@@ -56,9 +55,7 @@ class Alignment(ModuleType):
     """A replacement for a compiled module that crashes with current torch, with the same recursion."""
 
     def alignment_train_cpu(self, p: object, alpha: object, eps: float) -> None:
-        """Compute the expected alignment `alpha` of the stopping probabilities `p`, (B, T, S) (Raffel et al.
-        2017, equation 16).
-        """
+        """Compute the expected alignment `alpha` of stopping probabilities `p`, (B, T, S) (Raffel 2017, eq. 16)."""
         import torch
 
         going_on = torch.cat([torch.ones_like(p[..., :1]), 1 - p[..., :-1]], 2).cumprod(2)

@@ -2,9 +2,8 @@
 
     SQA_RECORD=1 python -m pytest tests/e2e/paper      updates the records; `git diff` then shows the changes
 
-Numbers may differ by one unit of their last digit, as sums do between processors. Each test file has a file of
-records that maps `folder/name` of an output to every content that it may have, because several tests may write one
-name.
+Numbers may differ by one unit of their last digit, as sums do between processors. Each test file has a file of records
+that maps `folder/name` of an output to every content that it may have, because several tests may write one name.
 """
 
 import json

@@ -1,6 +1,4 @@
-"""A small wait-k model with random weights and a real vocabulary, because decoding rules do not depend on
-quality.
-"""
+"""A small wait-k model with random weights and a real vocabulary, because decoding rules do not depend on quality."""
 
 import functools
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,6 @@
 """The shipped translators' words and delays for one sentence, so that no change goes unnoticed.
 
-An intended change raises the VERSION of its module (CONTRIBUTING.md, "When a number changes") and updates the
-record.
+An intended change raises the VERSION of its module (CONTRIBUTING.md, "When a number changes") and updates the record.
 """
 
 from importlib.util import find_spec

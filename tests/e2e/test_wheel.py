@@ -1,7 +1,7 @@
 """The wheels of both distributions in a separate environment, used from a folder outside the repository.
 
-The environment contains only the wheels. A .pth file adds this environment's site-packages for their dependencies,
-so that no network access is needed. Nothing of the repository is on its path.
+The environment contains only the wheels. A .pth file adds this environment's site-packages for their dependencies, so
+that no network access is needed. Nothing of the repository is on its path.
 """
 
 import json

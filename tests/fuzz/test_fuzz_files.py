@@ -1,5 +1,4 @@
-"""Thousands of corrupted files in every reader: no traceback, no hang, an exit code, and the file name in the
-error.
+"""Thousands of corrupted files in every reader: no traceback, no hang, an exit code, and the file name in the error.
 
 `SQA_FUZZ=10000 pytest tests/fuzz` reads that many files and sends that many requests; the default is 500.
 """

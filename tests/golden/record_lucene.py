@@ -1,14 +1,13 @@
-"""Record tokens and scores of a real Lucene for tests/golden/test_lucene.py and the Elasticsearch stand-in
-server.
+"""Record tokens and scores of a real Lucene for tests/golden/test_lucene.py and the Elasticsearch stand-in server.
 
     pip download --no-deps pyserini==1.6.0      # its anserini-1.7.1-fatjar.jar holds Lucene 9.9.1
     apt-get download liblucene8-java            # lucene-core and lucene-analyzers-common 8.8.1
     LUCENE=anserini-1.7.1-fatjar.jar python -m tests.golden.record_lucene
 
-`java` compiles RecordLucene.java at startup. The output is vectors/lucene.json. Its texts are the bundled
-questions, with up to three languages of a question in one document, so that lengths exceed those that a byte holds
-exactly. Elasticsearch's similarity is Lucene's times k1 + 1: LegacyBM25Similarity multiplies each term's boost by
-k1 + 1. A query with that boost computes the same value in the same single precision.
+`java` compiles RecordLucene.java at startup. The output is vectors/lucene.json. Its texts are the bundled questions,
+with up to three languages of a question in one document, so that lengths exceed those that a byte holds exactly.
+Elasticsearch's similarity is Lucene's times k1 + 1: LegacyBM25Similarity multiplies each term's boost by k1 + 1. A
+query with that boost computes the same value in the same single precision.
 """
 
 import json
@@ -65,9 +64,7 @@ def search(analyzer: str, k1: float, b: float, similarity: str, queries: Sequenc
 
 
 def documents_and_queries() -> tuple[dict[str, str], list[str]]:
-    """Return one document per page of the bundled questions; queries are their beginnings, endings and
-    repetitions.
-    """
+    """Return one document per page of the bundled questions; queries are their beginnings, endings and repetitions."""
     questions = json.loads(MINI.read_text(encoding="utf-8"))["questions"]
     documents: dict[str, str] = {}
     queries: list[str] = ["qzxqzxv", "Peru", "the Machu Picchu of Pizarro"]

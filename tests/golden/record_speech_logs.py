@@ -4,13 +4,12 @@
     git clone https://github.com/ufal/SimulStreaming
     env/bin/python tests/golden/record_speech_logs.py tests/golden/vectors/speech SimulStreaming
 
-SimulStreaming's commit was 077ea37. Without its folder the script records only the other programs. The environment
-is separate and does not contain `sqa`. The questions (heard.jsonl) and the log with deletions (simulstream.jsonl)
-belong in docs/example.
+SimulStreaming's commit was 077ea37. Without its folder the script records only the other programs. The environment is
+separate and does not contain `sqa`. The questions (heard.jsonl) and the log with deletions (simulstream.jsonl) belong
+in docs/example.
 
-The programs read silence and write the logs. A simulated model knows the reference and hears each word at its time.
-Its last word is wrong, so that it retracts some words. The output of simulstream's own reader is stored with the
-logs.
+The programs read silence and write the logs. A simulated model knows the reference and hears each word at its time. Its
+last word is wrong, so that it retracts some words. The output of simulstream's own reader is stored with the logs.
 """
 
 import contextlib

@@ -1,6 +1,4 @@
-"""Recorded config defaults, which are part of every number of a config without the key. `SQA_RECORD=1` records
-them.
-"""
+"""Recorded config defaults, which are part of every number of a config without the key. `SQA_RECORD=1` records them."""
 
 from pathlib import Path
 

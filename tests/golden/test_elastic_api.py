@@ -1,10 +1,9 @@
-"""Requests of the Elasticsearch guesser and replies of the stand-in, compared with the published API and live
-servers.
+"""Requests of the Elasticsearch guesser and replies of the stand-in, compared with the published API and live servers.
 
-vectors/elasticsearch_exchanges.json has each request once with its answer, as checked against the specifications
-that it names; the tests compare today's exchanges with it. `ELASTICSEARCH_API` names OpenAPI files of
-elastic/elasticsearch-specification (output/openapi/*.json, separated by `:`). If set, today's requests and answers
-are checked against them, and unknown keys are errors. `python -m tests.golden.test_elastic_api` rewrites the file.
+vectors/elasticsearch_exchanges.json has each request once with its answer, as checked against the specifications that
+it names; the tests compare today's exchanges with it. `ELASTICSEARCH_API` names OpenAPI files of
+elastic/elasticsearch-specification (output/openapi/*.json, separated by `:`). If set, today's requests and answers are
+checked against them, and unknown keys are errors. `python -m tests.golden.test_elastic_api` rewrites the file.
 """
 
 import hashlib
@@ -179,8 +178,8 @@ class Api:
 def close(schema: Any, opened: bool = False) -> Any:
     """Return the schema with only its named keys allowed, and `anyOf` in place of `oneOf`.
 
-    With `opened`, the outermost object may have other keys, because it is part of an allOf. The API means a union
-    of types by `oneOf`.
+    With `opened`, the outermost object may have other keys, because it is part of an allOf. The API means a union of
+    types by `oneOf`.
     """
     if isinstance(schema, list):
         return [close(entry) for entry in schema]

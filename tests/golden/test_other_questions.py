@@ -1,7 +1,7 @@
 """Questions of AskQE, TREQA and MCIF for the listener, in the format that their programs write.
 
-MCIF's question and answer are original (FBK-MT/MCIF, CC BY 4.0). All other texts are ours, in the format of the
-files that sqa/data/listening.py names.
+MCIF's question and answer are original (FBK-MT/MCIF, CC BY 4.0). All other texts are ours, in the format of the files
+that sqa/data/listening.py names.
 """
 
 import json

@@ -1,5 +1,4 @@
-"""Runs of shipped parts on a few bundled questions: words, guesses, buzzes, findings and scores equal the
-records.
+"""Runs of shipped parts on a few bundled questions: words, guesses, buzzes, findings and scores equal the records.
 
 Other tests compare single parts (fast and plain code, ours and other programs); these compare whole runs over time.
 """

@@ -100,9 +100,7 @@ def test_run_on_a_log_gives_expected_wins(log: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif("SQA_SIMULSTREAM_PYTHON" not in os.environ, reason="SQA_SIMULSTREAM_PYTHON: see the recorder")
 def test_programs_still_write_these_logs(tmp_path: Path) -> None:
-    """Run simulstream and OmniSTEval of the named environment, and SimulStreaming if SQA_SIMULSTREAMING is its
-    checkout.
-    """
+    """Run simulstream and OmniSTEval of that environment, and SimulStreaming if SQA_SIMULSTREAMING is its checkout."""
     checkout = os.environ.get("SQA_SIMULSTREAMING")
     recorder = Path(__file__).with_name("record_speech_logs.py")
     words = [os.environ["SQA_SIMULSTREAM_PYTHON"], recorder, tmp_path, *([checkout] if checkout else [])]

@@ -1,7 +1,7 @@
 """Coverage of 95% intervals when few questions win, and when two systems differ on few questions.
 
-Questions come from distributions with known means, and each interval is computed as for runs (1,000 resamples).
-`pytest -rP` prints the coverage of percentile and BCa intervals.
+Questions come from distributions with known means, and each interval is computed as for runs (1,000 resamples). `pytest
+-rP` prints the coverage of percentile and BCa intervals.
 """
 
 from collections.abc import Callable

@@ -1,11 +1,11 @@
 """A small HTTP server with Elasticsearch's replies, as far as guessers/elastic needs them.
 
 Its hits and scores are those recorded from Lucene for the same texts (tests/golden/record_lucene.py). It does not
-search and refuses searches, settings or documents that were not recorded. Documents count and are found only after
-an index refresh. The format of its replies follows the published API (tests/golden/test_elastic_api.py).
+search and refuses searches, settings or documents that were not recorded. Documents count and are found only after an
+index refresh. The format of its replies follows the published API (tests/golden/test_elastic_api.py).
 
-`server.fail` is a list of [path part, status, times] for initial error replies. `server.requests` lists the
-requests. `server.searched` replaces the reply to each search.
+`server.fail` is a list of [path part, status, times] for initial error replies. `server.requests` lists the requests.
+`server.searched` replaces the reply to each search.
 """
 
 import json

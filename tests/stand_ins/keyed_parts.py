@@ -1,6 +1,4 @@
-"""Models and files of toy size for every registered part, the smallest that can be built, hashed and
-distinguished.
-"""
+"""Models and files of toy size for every registered part, the smallest that can be built, hashed and distinguished."""
 
 import json
 import shutil

@@ -96,9 +96,7 @@ PLAN = ((5, "chosen"), (11, "typed"), (17, "wrong"), (None, "none"))  # word to 
 
 
 def answer_by_keys(page: Any, kind: str, answer: str) -> None:
-    """Answer by keyboard: choose a title from the list after deleting some letters, type it in full, or type
-    nonsense.
-    """
+    """Answer by keyboard: choose a listed title after deleting some letters, type it in full, or type nonsense."""
     page.wait_for_selector("#answer:focus")
     if kind == "chosen":
         page.keyboard.type(f"{answer[:-1]}x")

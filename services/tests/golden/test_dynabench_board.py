@@ -1,5 +1,4 @@
-"""Reference values of facebookresearch/dynabench@0a80494d (evaluation/metrics/metrics.py and
-datasets/common.py).
+"""Reference values of facebookresearch/dynabench@0a80494d (evaluation/metrics/metrics.py and datasets/common.py).
 
 vectors/dynabench_board.json holds the output of the unmodified code on fake tasks ("provenance").
 """

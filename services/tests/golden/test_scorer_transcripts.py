@@ -1,7 +1,7 @@
 """Recorded requests of cdec (redpony/cdec@f7c4899), answered so that cdec reads every reply completely.
 
-vectors/cdec_external_protocol.json names the recorded program ("provenance"). cdec reads a reply up to the first
-word that is not a plain number. METEOR's transcripts are in test_vist.py.
+vectors/cdec_external_protocol.json names the recorded program ("provenance"). cdec reads a reply up to the first word
+that is not a plain number. METEOR's transcripts are in test_vist.py.
 """
 
 import json

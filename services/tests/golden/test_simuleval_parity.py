@@ -1,5 +1,4 @@
-"""The `simuleval` command (PyPI 1.1.4) and this project give equal words, delays and scores on the same
-sentences.
+"""The `simuleval` command (PyPI 1.1.4) and this project give equal words, delays and scores on the same sentences.
 
 A SimulEval agent runs as a translator in our pipeline. test_simuleval_scorers.py runs our translators as agents.
 """

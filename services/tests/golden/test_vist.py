@@ -1,8 +1,7 @@
-"""Replies of the VIST evaluator (windx0303/VIST-Challenge-NAACL-2018@b04bf1d6, unmodified) and METEOR, byte for
-byte.
+"""Replies of the VIST evaluator (windx0303/VIST-Challenge-NAACL-2018@b04bf1d6, unmodified) and METEOR, byte for byte.
 
-vectors/vist_evaluator.json and vectors/meteor15_stdio.json name the recorded programs ("provenance"). METEOR is the
-jar of pycocoevalcap. Its data take five seconds to load, so all VIST cases share one process.
+vectors/vist_evaluator.json and vectors/meteor15_stdio.json name the recorded programs ("provenance"). METEOR is the jar
+of pycocoevalcap. Its data take five seconds to load, so all VIST cases share one process.
 """
 
 import json

@@ -1,7 +1,6 @@
 """Every command in README.md and docs/ is executed, or names the requirement that is missing.
 
-All commands run in one folder and this process, reduced to seconds (tests/documented/). SQA_DOCS=1 adds slower
-ones.
+All commands run in one folder and this process, reduced to seconds (tests/documented/). SQA_DOCS=1 adds slower ones.
 """
 
 import io
@@ -56,9 +55,7 @@ def documented() -> dict[str, list[str]]:
 
 
 def _is_name(words: list[str]) -> bool:
-    """Return whether the words are only a mention such as `sqa view` or `sqa board`, which needs further
-    arguments.
-    """
+    """Return whether the words are only a mention such as `sqa view` or `sqa board`, which needs further arguments."""
     command, rest = program(), words[1:]
     while rest and rest[0] in getattr(command, "commands", {}):
         command = command.commands[rest.pop(0)]

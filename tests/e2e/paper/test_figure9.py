@@ -78,9 +78,7 @@ def test_figure9_draws_the_available_points(folder, capsys):
 
 
 def test_dots_do_not_overlap_and_all_are_named():
-    """A translator with a single k stands beside the others' full input; a translator without the first metric
-    is named.
-    """
+    """A translator with a single k stands beside the others' full input; one without the first metric is named."""
 
     def row(family, k, metric, value):
         return Row(("mini-es", family, str(k)), metric, value, value - 0.1, value + 0.1, 9)

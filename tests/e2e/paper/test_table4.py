@@ -30,9 +30,7 @@ def founder(thing):
 
 
 def question(split, language, i):
-    """Return a "who" question with an answer in the passages (even), or a "when" (1) or "whether" (3, 5)
-    question.
-    """
+    """Return a "who" question with an answer in the passages (even), or a "when" (1) or "whether" (3, 5) question."""
     thing, kind = THINGS[i], ("when" if i == 1 else "whether") if i % 2 else "who"
     answers, english = {
         "who": ([founder(thing), "somebody"], f"Who founded the city of {thing}?"),
@@ -79,9 +77,7 @@ def finished(tmp_path_factory):
 
 
 def configure(data, extra=(), **changes):
-    """Write the shipped config on the small files, with systems without requirements and one whose model is
-    missing.
-    """
+    """Write the shipped config on the small files, with systems without requirements and one whose model is missing."""
     gone = {"label": "gone", "languages": ["fi"], "translator": {"name": "pretrained", "model": "models/nowhere"}}
     systems = [{"label": "untranslated", "question": "source"}, *extra, gone, {"label": "human", "question": "human"}]
     shipped, small = read_yaml(SHIPPED), {"passages": str(data / "passages.jsonl"), "depth": 2, "resamples": 50}
@@ -159,9 +155,7 @@ def test_any_translator_of_a_run_may_be_a_system(data):
 
 
 class Says:
-    """A language-model replacement that answers with its first passage's title, and "yes" to questions with
-    "Is".
-    """
+    """A language-model replacement that answers with its first passage's title, and "yes" to questions with "Is"."""
 
     def __init__(self, config):
         self.config = config

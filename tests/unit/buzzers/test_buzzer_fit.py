@@ -1,6 +1,4 @@
-"""Expected wins as a training objective, tuning, calibration and the buzzer table, compared with direct
-computation.
-"""
+"""Expected wins as a training objective, tuning, calibration and the buzzer table, compared with direct computation."""
 
 import itertools
 from dataclasses import replace

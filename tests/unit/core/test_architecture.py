@@ -102,9 +102,7 @@ def parsed(path: Path) -> ast.Module:
 
 @pytest.fixture(autouse=True, scope="module")
 def trees_are_no_garbage() -> Iterator[None]:
-    """Freeze the millions of nodes, which the garbage collector would otherwise scan repeatedly in later tests,
-    too.
-    """
+    """Freeze the millions of nodes, which the garbage collector would otherwise scan repeatedly in later tests, too."""
     gc.disable()
     yield
     parsed.cache_clear()
@@ -137,9 +135,7 @@ def imports(name: str) -> frozenset[str]:
 
 @cache
 def strings(name: str) -> frozenset[str]:
-    """Return our modules that a module's strings name ("module:attribute", "package.module"), except in
-    docstrings.
-    """
+    """Return our modules that a module's strings name ("module:attribute", "package.module"), except in docstrings."""
     tree = parsed(modules()[name])
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in prose)

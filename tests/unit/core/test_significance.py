@@ -96,9 +96,7 @@ def bins(stats):
 
 
 def test_band_has_one_interval_per_bin():
-    """Only one of three questions has a value in the second bin, so resamples without this question are
-    excluded.
-    """
+    """Only one of three questions has a value in the second bin, so resamples without this question are excluded."""
     first, second = bootstrap_band(np.array([[-4.0, 0, 1, 0], [-2.0, 0, 1, 0], [0.0, 5, 1, 1]]), bins)
     assert first.value == pytest.approx(-2) and first.low < -2 < first.high
     assert (second.value, second.low, second.high) == (5, 5, 5)

@@ -26,8 +26,8 @@ def need(*names: str) -> None:
 def first_and_last(path: Path) -> tuple[int, str, str]:
     """Return the number of records and the sha256 of the first and the last one, as in data/manifest.yaml.
 
-    A record is a line of a text file or an item of a JSON document: of its list, of the list under "questions", or
-    a [key, value] pair of its mapping, serialised with sorted keys. Without records the hash is that of "".
+    A record is a line of a text file or an item of a JSON document: of its list, of the list under "questions", or a
+    [key, value] pair of its mapping, serialised with sorted keys. Without records the hash is that of "".
     """
     if path.suffix == ".json":
         document = records.json_document(path)
@@ -58,9 +58,7 @@ def test_file_equals_its_manifest_entry(name: str) -> None:
     ],
 )
 def test_xqb(name, count, first, last, twice, unequal, most):
-    """In a few questions source and reference differ in their number of sentences, because translators joined or
-    cut them.
-    """
+    """In a few questions source and reference have different sentence counts, because translators joined some."""
     need(name)
     questions = datasets.load_questions(name)
     assert len(questions) == count

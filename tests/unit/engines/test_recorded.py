@@ -1,6 +1,4 @@
-"""Existing text as a translator: logs of other systems, their meaning and errors, and text revealed at a fixed
-pace.
-"""
+"""Existing text as a translator: logs of other systems, their meaning and errors, and text revealed at a fixed pace."""
 
 import json
 from dataclasses import replace

@@ -1,6 +1,4 @@
-"""`sqa reproduce all`: possible items are made and impossible ones listed at the end; the paper's values are
-shown.
-"""
+"""`sqa reproduce all`: possible items are made and impossible ones listed at the end; the paper's values are shown."""
 
 from pathlib import Path
 

@@ -1,6 +1,4 @@
-"""The translators of a grid's config: each has its rows and its curve, or a line with the reason for their
-absence.
-"""
+"""The translators of a grid's config: each has its rows and its curve, or a line with the reason for their absence."""
 
 import json
 from collections.abc import Sequence

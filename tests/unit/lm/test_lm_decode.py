@@ -1,6 +1,4 @@
-"""Decoding with a language model: streaming equals batched, g follows equation 1, unusual input, scores of given
-words.
-"""
+"""Decoding with a language model: streaming and batched, g of equation 1, unusual input, scores of given words."""
 
 from dataclasses import replace
 

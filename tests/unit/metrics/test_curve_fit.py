@@ -1,6 +1,4 @@
-"""Expected-wins curves from human buzzes: the published formula, the monotone curve, files, filters and bad
-input.
-"""
+"""Expected-wins curves from human buzzes: the published formula, the monotone curve, files, filters and bad input."""
 
 import json
 import re

@@ -56,9 +56,7 @@ def test_each_sentence_has_its_own_reference_length():
 
 
 def test_recorded_log_has_the_latency_of_simuleval(tmp_path):
-    """SimulEval 1.1.4's ALScorer, LAALScorer and APScorer on docs/example/instances.log, with their default
-    options.
-    """
+    """SimulEval 1.1.4's ALScorer, LAALScorer and APScorer on docs/example/instances.log, with their default options."""
     translator = {"name": "recorded", "file": str(ROOT / "docs" / "example" / "instances.log")}
     names = ["al@reference", "laal@reference", "ap@reference", "al"]
     config = {"name": "log", "dataset": {"name": "mini-es", "limit": 5}, "translator": translator, "metrics": names}

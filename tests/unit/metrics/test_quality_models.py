@@ -1,6 +1,4 @@
-"""COMET, BERTScore and BLEURT with tiny models of the real architectures: the packages' values, and invalid
-models.
-"""
+"""COMET, BERTScore and BLEURT with tiny models of the real architectures: the packages' values, and invalid models."""
 
 import pickle
 import shutil

@@ -1,6 +1,4 @@
-"""Inputs of a stage's key besides its part's config: sources, constants and inputs (see
-tests/conformance/test_keys.py).
-"""
+"""Sources, constants and inputs in a stage's key; tests/conformance/test_keys.py covers the configs of parts."""
 
 import json
 

@@ -1,6 +1,4 @@
-"""The pipeline stages: a translator's pulls define its delay, blocks are computed once, invalid output is
-refused.
-"""
+"""The pipeline stages: a translator's pulls define its delay, blocks are computed once, invalid output is refused."""
 
 import json
 

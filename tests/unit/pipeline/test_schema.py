@@ -1,6 +1,4 @@
-"""`sqa config schema` and `sqa config keys`: bundled runs are valid, wrong keys are not, and every key is
-described.
-"""
+"""`sqa config schema` and `sqa config keys`: bundled runs are valid, wrong keys are not, and every key is described."""
 
 import functools
 from pathlib import Path

@@ -15,9 +15,7 @@ NAMES = ("a", "b_2", "c")
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> list[runs.RunFolder]:
-    """Return three runs on eight questions with lags of 0, 2 and 3 words; the last never guesses one of two
-    answers.
-    """
+    """Return three runs on eight questions with lags of 0, 2 and 3 words; the last never guesses one of two answers."""
     folder = tmp_path_factory.mktemp("runs")
     saved = []
     for name, k, pages in zip(NAMES, (1, 3, 4), (("France", "Spain"),) * 2 + (("France",),), strict=True):

@@ -1,6 +1,4 @@
-"""Training: the loss falls, a saved model translates identically, and trainings stay separate and in their
-folder.
-"""
+"""Training: the loss falls, a saved model translates identically, and trainings stay separate and in their folder."""
 
 import os
 import subprocess

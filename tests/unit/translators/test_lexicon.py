@@ -38,9 +38,7 @@ def test_table_joins_the_forms_of_a_word():
 
 
 def favour(scores, begun, words, read, wrote=(), rules=RULES, spellings=SPELLINGS):
-    """Return the scores with the bonus of 2 nats after `begun` pieces of a word, `read` words and the words
-    `wrote`.
-    """
+    """Return the scores with the bonus of 2 nats after `begun` pieces of a word, `read` words and the words `wrote`."""
     lexicon = Lexicon(TABLE, "pl", 2.0, rules, spellings.get)
     uncovered = lexicon.names(words)
     for word in wrote:

@@ -56,9 +56,7 @@ def test_guide_routes_give_its_table() -> None:
 
 @pytest.mark.parametrize(("strict", "length"), [(False, 2), (True, 1)])
 def test_replies_match_the_guide(strict: bool, length: int) -> None:
-    """Several words in one request count separately, each with its delay; strict mode counts one token as the
-    original did.
-    """
+    """Several words in one request count separately, each with its delay; strict mode counts them as one token."""
     with serving(GUIDE, ServeConfig(strict=strict, dialect="simuleval-1.0.2")) as url:
         for path, text in (
             ("/start", ""),
@@ -153,9 +151,7 @@ def test_sessions_are_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_concurrent_clients_score_like_one_client() -> None:
-    """Each client translates one of the first six questions. Words, lengths and waits differ, so a mix-up raises
-    an error.
-    """
+    """Each client translates another of six questions. Words, lengths and waits differ, so a mix-up is an error."""
     questions, many = load_questions("mini-en", limit=6), 60
     scorer = QuestionScorer(questions, *contestant_from())
     first = [0, *accumulate(len(question.sentences) for question in questions)]

@@ -1,6 +1,4 @@
-"""Attacks on the answers of a closed set: a participant submits, reads everything that the board shows, and
-infers.
-"""
+"""Attacks on the answers of a closed set: a participant submits, reads everything that the board shows, and infers."""
 
 import json
 import os

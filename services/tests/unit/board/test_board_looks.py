@@ -25,9 +25,7 @@ from sqa_services.protocols import submission as protocol
 
 
 def guessing(right: set[int]) -> list[dict[str, Any]]:
-    """Buzz each question at a unique share of its source, so that the summed score identifies the correct
-    answers.
-    """
+    """Buzz each question at a unique share of its source, so that the summed score identifies the correct answers."""
 
     def rows(q: Question, i: int) -> Iterator[Row]:
         n = len(q.words)
@@ -100,9 +98,7 @@ def test_daily_quota_is_atomic(board: Board, organiser: Person) -> None:
 
 
 def test_daily_quota_counts_every_submission(board: Board, organiser: Person) -> None:
-    """The quota covers all accounts of an invitation, refused and deleted submissions; a name in use is reported
-    first.
-    """
+    """The quota covers all accounts of an invitation, and refused and deleted submissions, but no name in use."""
     code = invitation(board, uses=3)
     people = [signed_up(board, organiser.url, name, code) for name in ("ann", "ann-2", "ann-3")]
     assert [person.submit(f"m{i}", model()).status_code for i, person in enumerate(people)] == [201] * 3
