@@ -21,6 +21,7 @@ from smt.training.lexical import back_translate_lexically
 from sqa.core.differences import p_values, permuted_sums, shuffled
 from sqa.core.significance import bootstrap_band, mean_curve, means
 from sqa.data.texts import Tossup
+from sqa.files.devices import Arithmetic
 
 VALUES = np.random.default_rng(7).random((20, 3))
 TOSSUPS = [Tossup(f"made-{i}", f"one two three four {i}", "Oslo", "", "Oslo", "made", None) for i in range(60)]
@@ -36,7 +37,8 @@ def trained_reranker(seed: int) -> Any:
     """Fit the weights of a reranker on generated lessons of four candidates."""
     rng = np.random.default_rng(0)
     texts = [(rng.normal(size=(5, 3)), np.zeros(4, np.int64), np.arange(4) == rng.integers(4)) for _ in range(24)]
-    config: Any = SimpleNamespace(seed=seed, hidden=3, learning_rate=0.01, weight_decay=0.0, epochs=2, batch=8)
+    sizes = {"hidden": 3, "learning_rate": 0.01, "weight_decay": 0.0, "epochs": 2, "batch": 8}
+    config: Any = SimpleNamespace(seed=seed, **sizes, device="cpu", dtype="float32", ARITHMETIC=Arithmetic())
     return list(fitting.fitted(config, [fitting.lesson_of(*text) for text in texts]).tensors.values())
 
 

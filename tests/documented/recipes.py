@@ -160,6 +160,9 @@ RECIPES: dict[str, Run | Serve] = {
     "sqa sweep mine.yaml k=3,6,9 guesser=bm25,gru --scheduler local:4": Run(
         ("sqa sweep waiting.yaml k=3,6,9 guesser=bm25,gru --scheduler local:4",)
     ),
+    "sqa sweep mine.yaml k=3,6,9 guesser=bm25,gru --runs runs --shard $SLURM_ARRAY_TASK_ID/4": Run(
+        ("sqa sweep waiting.yaml k=3,6,9 guesser=bm25,gru --runs runs --shard 1/4",)
+    ),
     "sqa train smt configs/sweep_es_en.yaml --sweep k=3,6,full --scheduler local": Run(
         ("sqa train smt sweep.yaml --sweep k=2,full --scheduler {scheduler}",)
     ),

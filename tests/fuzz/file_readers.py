@@ -296,7 +296,7 @@ def _of_configs() -> list[Reader]:
 
 def _of_models() -> list[Reader]:
     adapter, bundled = (functools.partial(Path, DATA / "models", name) for name in ("lm-es-en", "es-en"))
-    weights, vocabulary = "adapter_model.safetensors", "vocabulary.model"
+    weights, vocabulary = "adapter_model.safetensors", "vocabulary.model.zst"
     shape = {"model_type": "llama", "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 9}
     shape |= {"intermediate_size": 8, "rms_norm_eps": 1e-6, "rope_theta": 10_000.0, "hidden_act": "silu"}
     symbols = ["<pad>", "<unk>", "<s>", "</s>", "a"]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from smt.engines import ctranslate, pretrained
 from smt.engines.fixed import FixedConfig, FixedTranslator
+from sqa.files.devices import CPU
 
 # texts that resemble each other's separators, values and keywords
 TRICKY = st.sampled_from(["", " ", "a", "b", "a b", "b a", "None", "1", "reference", "source", "a\tb", "a\nb", "['a']"])
@@ -56,6 +57,6 @@ def test_languages_differ_in_their_fingerprints(engine: type, one: tuple, other:
         names = ("source_language", "target_language", "beams")
         config = SimpleNamespace(**dict(zip(names, drawn, strict=True)), max_new_tokens=9)
         inside = SimpleNamespace(device="cpu", compute_type="int8")
-        return engine.fingerprint(SimpleNamespace(config=config, device="cpu", engine=inside, _files=""))
+        return engine.fingerprint(SimpleNamespace(config=config, where=CPU, device="cpu", engine=inside, _files=""))
 
     assert (of(one) == of(other)) == (one == other)

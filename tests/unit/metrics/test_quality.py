@@ -81,7 +81,7 @@ def test_config_forms(tmp_path: Path, written: object, kinds: list[tuple[str, st
         ([{"bertscore": {"model": "x", "batch_size": 0}}], "quality[0].bertscore.batch_size: must be >= 1, got 0"),
         (
             [{"comet": {"model": "x", "device": "tpu"}}],
-            "quality[0].comet.device: expected 'cpu' or 'cuda', got text 'tpu'",
+            "quality[0].comet.device: expected 'auto' or 'cpu' or 'mps' or 'cuda'",
         ),
     ],
 )
@@ -152,8 +152,8 @@ def test_stored_scores_have_stable_bytes_and_show_damage(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "quality,reason",
     [
-        ([{OVERLAP: {"broken": "nan"}}], f"{OVERLAP}: measure(): overlap: the score of q0 is nan, not a number"),
-        ([{OVERLAP: {"broken": "dies"}}], f"{OVERLAP}: measure(): overlap: its model fails on these texts: no mem"),
+        ([{OVERLAP: {"broken": "nan"}}], "the score of q0 is nan, not a number"),
+        ([{OVERLAP: {"broken": "dies"}}], "its model fails on these texts: no mem"),
         ([{"external": ["sh", "-c", "echo no luck >&2; exit 3"]}], "external metric sh: ended with exit code 3; on"),
         ([{"scores": {"file": "no.tsv"}}], "file of scores no.tsv not found"),
     ],
@@ -165,7 +165,7 @@ def test_failed_metric_reports_its_reason(tmp_path: Path, quality: Any, reason: 
     row = rows_of(result)[name]
     assert (row.value, row.low, row.high) == (None, None, None)
     assert row.signature.startswith(f"not computed: {reason}") and "\n" not in row.signature
-    assert result.refusals[name].startswith(reason) and name not in result.stats
+    assert reason in result.refusals[name] and name not in result.stats
     folder = saving.save(result, tmp_path / "runs")
     [line] = [line for line in (folder / "report.tsv").read_text().splitlines() if line.startswith(f"{name}\t")]
     assert line.split("\t")[1:4] == ["n/a"] * 3 and line.split("\t")[-1].startswith(f"not computed: {reason}")
