@@ -206,7 +206,6 @@ RECIPES: dict[str, Run | Serve] = {
     "sqa serve simuleval": Serve(f"sqa serve simuleval {WAITK}"),
     "sqa serve simuleval --translator {name: waitk, model: es-en, k: 6}": Serve(),
     # -------------------------------------------------------------------------------------- people, the board
-    "sqa play serve RUN": Serve(),
     "sqa play serve runs/mini_es_wait6_bm25": Serve(),
     "sqa play serve runs/mini_es_wait6_bm25 --host 0.0.0.0 --token-file secret.txt": Serve(),
     "sqa play serve configs/mini_es_wait6_bm25.yaml": Serve(),
