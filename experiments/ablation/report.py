@@ -1,7 +1,7 @@
 """`sqa ablation CONFIG`: expected wins, accuracy, BLEU and lag over k, on real questions (`make reproduce`).
 
 The figures follow Figure 3 of Han, Carpuat and Boyd-Graber (2022).  There BLEU only grows with k and flattens.
-Expected wins rise, peak and fall, and oracle expected wins peak earlier.  differences.tsv, which is also printed,
+Expected wins rises, peaks and falls, and oracle expected wins peaks earlier.  differences.tsv, which is also printed,
 tests these claims on the runs.
 """
 

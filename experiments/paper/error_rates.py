@@ -4,7 +4,7 @@ False alarms: how often a claim is held although k does not matter.  The k of ev
 and both claims are tested as on the real table; at the level of .05 one set in twenty may hold a claim.
 
 Power: how often a true difference is found.  In permuted sets, some k win additional questions, drawn at random,
-until their expected wins are DIFFERENCE above chance.  These k are either all between the smallest and full input
+until their expected wins is DIFFERENCE above chance.  These k are either all between the smallest and full input
 (a hill, as in the measured curves) or only the middle one (a spike, the hardest case).
 """
 

@@ -1,6 +1,6 @@
 """Primary analysis: do the texts of a translator at different k win differently when all are shown at the same pace?
 
-Expected wins fall with delay whatever the text is, so two k are compared at one pace.  From k = 2, in each language:
+Expected wins falls with delay whatever the text is, so two k are compared at one pace.  From k = 2, in each language:
 
     own text          EW of wait-k's text at its own pace
     full-input text   EW of the full-input text at wait-k's pace
