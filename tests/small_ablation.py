@@ -14,7 +14,7 @@ WAIT_K = [{"label": "wait-k", "language": "es", "translator": {"name": "waitk", 
 
 
 def changed(config: Path, folder: Path | None = None, **keys: object) -> Path:
-    """Write the config with other keys in place or to another folder, and return its path."""
+    """Replace keys of a config, write it over the old file or into `folder`, and return its path."""
     path = (folder or config.parent) / config.name
     path.write_text(yaml.safe_dump(read_yaml(config) | keys), encoding="utf-8")
     return path

@@ -94,7 +94,7 @@ class TableConfig:
     workers: Count | None = None
 
     def problems(self) -> list[str]:
-        """Return problems beyond the declared bounds."""
+        """Return the problems that the declared bounds do not check."""
         names = {"sets": [(s.name, s.pair) for s in self.sets]}
         names["translators"] = [(t.label, t.pair) for t in self.translators]
         wrong = [f"{key}: at least one is needed" for key, given in names.items() if not given]

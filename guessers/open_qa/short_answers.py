@@ -23,7 +23,7 @@ from typing import Literal
 from guessers.open_qa.passages import Passage
 from guessers.text import line_stems, tokens
 
-VERSION = 1  # raise when answers change
+VERSION = 1  # increase when answers change
 
 Kind = Literal["date", "number", "yes", "thing"]
 

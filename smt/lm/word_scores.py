@@ -1,4 +1,4 @@
-"""Scores of the words of a given translation by a language model with a translator's adapter.
+"""Scores that a language model with a translator's adapter gives to the words of a translation.
 
     scorer = build("es-en")
     [scores] = scorer.score([(("Nació", "en", "Lima."), ("Born", "in", "Lima."))])

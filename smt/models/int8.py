@@ -37,7 +37,10 @@ def quantised(weight: Tensor) -> Matrix8:
 
 
 def multiplied(x: Tensor, matrix: Matrix8) -> Tensor:
-    """Multiply x (..., I) float by the matrix; return (..., O) in the type of x; |sums| < 2^31 up to I = 133,000."""
+    """Multiply float x (..., I) by the matrix and return (..., O) in the type of x.
+
+    The int32 sums cannot overflow up to I = 133,000.
+    """
     values, scales = _rounded(x.reshape(-1, x.shape[-1]).float())
     sums = torch._int_mm(values, matrix.values.t())  # torch's only product of int8 matrices
     return ((sums * scales).mul_(matrix.scales)).to(x.dtype).view(*x.shape[:-1], -1)

@@ -84,7 +84,7 @@ def truecase(tokens: Sequence[str], forms: Mapping[str, str]) -> list[str]:
 
 
 def capitalise(written: Sequence[str]) -> tuple[str, ...]:
-    """Return the words with the first letter of the first word with a letter in upper case."""
+    """Return the words with the first letter of the text in upper case."""
     text = " ".join(written)
     return tuple(_WORD.sub(lambda letter: letter.group().upper(), text, count=1).split(" ")) if written else ()
 

@@ -140,7 +140,7 @@ class SmtTraining:
         return sum(entropies) / expected, expected
 
     def start_from(self, folder: Path) -> None:
-        """Load the weights of a model of equal sizes; a causal encoder's weights also start a bidirectional encoder."""
+        """Load weights of a model of the same size; a causal encoder's weights also start a bidirectional encoder."""
         model, vocabulary, _ = load_model(folder)
         start, wanted = (asdict(replace(c, dropout=0.0, encoder="causal")) for c in (model.config, self.config.model))
         wrong = [f"model.{key}: {folder} has {start[key]}, got {n}" for key, n in wanted.items() if n != start[key]]

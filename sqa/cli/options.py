@@ -74,7 +74,7 @@ DEFAULT_RUNS = Path("runs")
 
 
 def say(*lines: object) -> None:
-    """Lines of talk on stderr."""
+    """Print lines to stderr, each prefixed with `sqa: `."""
     for line in lines:
         print(f"sqa: {line}", file=sys.stderr)
 

@@ -212,7 +212,10 @@ class IncrementalGuesser(Protocol):
     """Optional fast path: guesses after every word of a growing text."""
 
     def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
-        """Return the guesses for " ".join(words[:1]), " ".join(words[:2]), ... equal to `guess` on each."""
+        """Return the guesses for " ".join(words[:1]), " ".join(words[:2]) and so on.
+
+        The guesses must equal those that `guess` returns for each of these texts.
+        """
 
 
 def guesses_per_word(guesser: Guesser, words: Sequence[str], n: int) -> Sequence[Sequence[Guess]]:

@@ -29,10 +29,9 @@ SCORED = ("given", "gain", "short", "given_after", "short_after", "given_sentenc
 # weight
 # before training, in ln odds.
 DIRECT = {"unknown": 3.0, "garbled": 1.0, "foreign": 5.0, "new_number": 2.0, "again_source": 0.5, "pair_again": 4.0}
-# Sign that training may give the other signals: for an error (1), against one (-1), either (0).  Signals neither here
-# nor
-# in DIRECT describe the kind of word, not whether it is wrong.  A network with these signals would learn which kinds of
-# words were planted, and fail on others.
+# Sign that training may give the other signals: for an error (1), against one (-1), either (0).  A signal that is in
+# neither SIGNS nor DIRECT describes the kind of word, not whether the word is wrong.  A network with such signals would
+# learn which kinds of words were planted, and fail on other kinds.
 SIGNS = {
     "untrusted": 1, "picks": -1, "unpicked": 1, "rival": 1, "lift": -1, "before": 0, "after": 0, "sentence": 0,
     "uncovered": 1, "beside": -1, "rare": 1, "copied": -1, "alike": -1, "new_name": 1,

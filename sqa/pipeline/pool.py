@@ -25,7 +25,8 @@ from sqa.files.processes import end_with_parent
 
 DEATHS = 3  # dead workers that a command tolerates
 FIRST = 1 << 31  # bytes per worker before the first measurement
-AHEAD = 4  # waiting blocks per worker that stop the planning of further runs; more would disturb their order
+# No further run is planned while this many blocks per worker wait.  A higher limit would disturb the order of runs.
+AHEAD = 4
 UNMEASURED = 1.0  # seconds per word assumed for a group whose first block is in progress
 THREADS = 4  # threads that share the weights of a large model
 

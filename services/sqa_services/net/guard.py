@@ -119,9 +119,9 @@ class Guard:
 
 
 def _of_a_browser(headers: Headers) -> bool:
-    """Return whether a browser sent the request; any page can make a browser GET a URL by a link, a frame or an image.
+    """Return whether a browser sent the request, according to headers that no web page can remove or replace.
 
-    No page can remove or replace these headers.
+    Any page can make a browser GET a URL through a link, a frame or an image.
     """
     named = headers.get("user-agent", "").startswith("Mozilla/")
     return named or "sec-fetch-site" in headers or headers.get("sec-fetch-mode") == "navigate"

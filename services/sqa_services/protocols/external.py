@@ -273,7 +273,10 @@ class ExternalMetric:
         return value
 
     def score_many(self, stats: np.ndarray) -> np.ndarray:
-        """Score (B, size + 1) -> (B,), each by the program; NaN without questions or if statistics are not additive."""
+        """Return the program's scores (B,) of sums of statistics (B, size + 1).
+
+        The score is NaN for a sum of no questions, and for several questions if the statistics are not additive.
+        """
         scores = np.full(len(stats), np.nan)
         most = np.inf if self._ask(lambda program: program.additive) else 1
         scored = (stats[:, -1] > 0) & (stats[:, -1] <= most)

@@ -33,7 +33,7 @@ class Answer:
     def checked(self, where: str, value: Any, *arguments: Any) -> Any:
         """Return a value in its plain type.
 
-        Raises DataError, one line that begins with `where`, if the type is wrong.
+        Raises DataError if the type is wrong.  Its message is one line that begins with `where`.
         """
         try:
             plain = to_builtins(value, builtin_types=(bytes,), enc_hook=methodcaller("tolist"))  # numpy has `tolist`

@@ -43,7 +43,10 @@ def scheduler() -> Iterator[str]:
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write the config of a table: questions (two blocks), sentences (three), and translators with and without k."""
+    """Write the config of a translation table and return its path.
+
+    The questions fill two blocks and the sentences three.  One translator has k and one does not.
+    """
     monkeypatch.chdir(tmp_path)
     write_questions(tmp_path / "questions.jsonl", 70)
     sentences = "".join(f"frase número {i} de la prueba\tsentence {i} of the test\n" for i in range(130))

@@ -174,7 +174,7 @@ def scorer(tmp_path_factory):
 
 
 def plain(scorer, source, target):
-    """Return ln p of every word and its shortfall from the likeliest pieces, from the definition.
+    """Compute by definition the ln p of every word, and how far it falls short of the likeliest pieces.
 
     Each piece takes one forward pass, with a softmax over the candidates and the piece itself.
     """

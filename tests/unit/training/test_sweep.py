@@ -1,4 +1,4 @@
-"""Many trainings from one config: nothing is trained twice, lost by a kill, or mixed up."""
+"""Test sweeps: no model is trained twice, lost when a process is killed, or confused with another."""
 
 import json
 from dataclasses import replace
