@@ -24,7 +24,7 @@ from sqa.metrics.quality.text_metric import (
 )
 
 WANTED = ("*.json", "*.safetensors", "*.model", "*.txt")
-VERSION = 2  # raise when the same model gives other scores in this code
+VERSION = 2  # increase when the same model gives other scores in this code
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from sqa.metrics.quality.text_metric import (
 
 WANTED = ("hparams.yaml", "checkpoints/*.ckpt")
 ENCODER_WANTED = ("*.json", "*.model", "*.txt")  # tokenizer and sizes; the checkpoint holds the weights
-VERSION = 2  # raise when the same model gives other scores in this code
+VERSION = 2  # increase when the same model gives other scores in this code
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ CASES = [(*p, True, True) for p in STRICT] + [(*p, False, True) for p in ACCEPTE
 
 
 @pytest.mark.parametrize(("guess", "page", "strict", "accepted"), CASES + [(*p, False, False) for p in REFUSED])
-def test_two_rules(guess, page, strict, accepted):
+def test_strict_and_lenient_rule_accept_as_listed(guess, page, strict, accepted):
     assert is_right(guess, page) == is_right(page, guess) == strict and RULE.is_right(guess, page) == accepted
 
 

@@ -120,7 +120,7 @@ def revised(draw):
 
 
 @given(revised())
-def test_positions_last_text_and_table_under_revision(case):
+def test_revised_emissions_keep_positions_and_text(case):
     q, emissions = case
     check_emissions(q, emissions)
     steps = prefixes(q, emissions)

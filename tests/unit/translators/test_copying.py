@@ -55,7 +55,7 @@ def test_model_chooses_where_two_spellings_differ():
     assert favoured([1], 9, "o Musem".split(), language="pl") == letters  # may end here, and "em" is not a piece
 
 
-def test_at_the_end_of_a_name_only_letters_lose():
+def test_letters_are_penalised_after_a_complete_name():
     assert favoured([1, 3], 9) == {"s": -2.0, "só": -2.0, "ed": -2.0, "sóf": -2.0}
     assert favoured([], 9) == favoured([4], 9) == favoured([1, 5], 9) == {}  # no name has begun
 
