@@ -213,7 +213,7 @@ RECIPES = (
         },
     ),
     Recipe(
-        "data set to download (a file of your own needs nothing: `docs/own_data.md`)",
+        "data set to download (your own file needs no code: `docs/own_data.md`)",
         "sqa run run.yaml",
         r"mywords\t3\.0\d*\t3\.0\d*\t3\.0\d*\t1\t",
         {"mirror/mine.jsonl": json.dumps(QUESTION) + "\n"},
@@ -228,8 +228,8 @@ RECIPES = (
     ),
 )
 ELSEWHERE = {  # rows and walks without a recipe here, and what covers them (a walk: the row with the same steps)
-    "any part of your own": "tests/e2e/test_own_parts.py",
-    "parts that a package of yours brings": "tests/unit/core/test_plugins.py",
+    "any component of your own": "tests/e2e/test_own_parts.py",
+    "components of your own package": "tests/unit/core/test_plugins.py",
     "perturbation": "tests/e2e/test_own_parts.py",
     "wire format": "services/tests/unit",
     "language": "tests/unit/data/test_language_files.py",
@@ -285,12 +285,12 @@ def test_recipe_works(copy: Path, line: str) -> None:
 def test_every_row_and_walk_has_a_recipe() -> None:
     rows = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Where a new thing goes")[2]
     rows = rows.partition("\n## ")[0]
-    walks = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Four walks")[2].partition("\n## ")[0]
+    walks = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Four additions")[2].partition("\n## ")[0]
     titles = {
         *re.findall(r"^\| ([^|]+) \|", rows, re.MULTILINE),
         *re.findall(r"^\*\*([^*]+)\*\*", walks, re.MULTILINE),
     }
-    assert titles - {"new"} == {recipe.new for recipe in RECIPES} | ELSEWHERE.keys()
+    assert titles - {"addition"} == {recipe.new for recipe in RECIPES} | ELSEWHERE.keys()
     assert all((ROOT / path).exists() for path in ELSEWHERE.values())
 
 
