@@ -285,7 +285,8 @@ def test_recipe_works(copy: Path, line: str) -> None:
 def test_every_row_and_walk_has_a_recipe() -> None:
     rows = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Where a new thing goes")[2]
     rows = rows.partition("\n## ")[0]
-    walks = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Four additions")[2].partition("\n## ")[0]
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    walks = contributing.partition("## Four additions")[2].partition("\n## ")[0]
     titles = {
         *re.findall(r"^\| ([^|]+) \|", rows, re.MULTILINE),
         *re.findall(r"^\*\*([^*]+)\*\*", walks, re.MULTILINE),
