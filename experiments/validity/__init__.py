@@ -1,1 +1,1 @@
-"""What the results can support: text compared at equal pace, error rates, limits, history of the claims."""
+"""Support for the claims: texts compared at equal pace, error rates, limits, and the history of the claims."""

@@ -1,4 +1,4 @@
-"""What the instrument cannot show: answers that nobody can give, words shown too early, differences too small to see.
+"""Limits of the instrument: unanswerable questions, words shown too early, and differences too small to detect.
 
 answerable   questions whose answer page a bundled guesser can name; the others count as lost in every metric
 early        words of `reveal: diagonal` shown before their source word was read, by the word aligner

@@ -1,4 +1,4 @@
-"""What this machine does: its processor's features, runs on more and more workers, and decoding on its GPU."""
+"""Benchmarks of this machine: processor features, runs on more and more workers, and decoding on its GPU."""
 
 import json
 import os

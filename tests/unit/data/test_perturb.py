@@ -107,7 +107,7 @@ def test_shares_are_close_to_their_description() -> None:
 
 
 def test_words_are_misheard_by_language_sounds() -> None:
-    """Of 4,000 words one in ten changes, half of them by v > b and c > s; one in fifty is omitted."""
+    """Check that one word in ten changes, half of these by v > b and c > s, and that one in fifty is omitted."""
     counts = Counter(text(perturb(spanish("Vaca " * 4000), "asr", 0)).split())
     assert set(counts) == {"vaca", "baca", "vasa"}
     missed, misheard = 4000 - counts.total(), counts["baca"] + counts["vasa"]

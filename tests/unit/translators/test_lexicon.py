@@ -77,7 +77,7 @@ def test_bonus_does_not_end_a_word_early():
 
 
 def test_likely_function_word_comes_first():
-    """Of the three pieces that start a word, "zoo" is an article here with half of their probability."""
+    """Treat "zoo" as an article that has half of the probability of the three pieces that start a word."""
     before = torch.tensor([[0.0, 0.0, 0.0, math.log(2), 0.0, 0.0]])
     bonus = favour(before, [], ["miasta"], 1, spellings=SPELLINGS | {"the": [3]}) - before
     doubt = math.log(7) - 2 / 7 * math.log(2)
