@@ -42,7 +42,7 @@ class System:
     seed: Whole | None = None  # training seed; entries that differ only in seed and model are one translator
 
     def problems(self) -> list[str]:
-        """Return problems beyond the declared bounds; raises ConfigError if the translator is invalid."""
+        """Return the problems that bounds do not check; raises ConfigError if the translator is invalid."""
         wrong = [] if self.label.strip() and self.label.isprintable() else [f"label: a name, got {self.label!r}"]
         wrong += ["k: at least one value, or null"] if self.k == () else []
         wrong += ["translator.k: give it as `k` of the entry"] if "k" in self.translator else []
@@ -71,7 +71,7 @@ class AblationConfig:
     quality: tuple[QualityConfig, ...] = ()
 
     def problems(self) -> list[str]:
-        """Return problems beyond the declared bounds.
+        """Return the problems that the declared bounds do not check.
 
         Labels must be unique because they name runs, figures and tables.
         """

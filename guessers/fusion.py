@@ -17,7 +17,7 @@ from sqa.files.store import digest
 from sqa.pipeline.config import ComponentConfig
 from sqa.pipeline.parts import fingerprint_of
 
-VERSION = 2  # raise when the guesses change
+VERSION = 2  # increase when the guesses change
 DEPTH = 50  # guesses requested of each guesser
 
 

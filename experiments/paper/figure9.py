@@ -46,7 +46,7 @@ class Figure9Config:
     labels: tuple[str, ...]
 
     def problems(self) -> list[str]:
-        """Return problems beyond the declared bounds."""
+        """Return the problems that the declared bounds do not check."""
         right = self.quality and len(self.labels) == len(self.quality)
         return [] if right else [f"labels: one for each of the {len(self.quality)} entries of quality, at least one"]
 

@@ -88,7 +88,7 @@ class ReaderEntry:
     sample: Annotated[Count | None, "questions of each set and language, drawn by the config's seed; null = all"] = None
 
     def problems(self) -> list[str]:
-        """Return problems beyond the declared bounds."""
+        """Return the problems that the declared bounds do not check."""
         given = {"model": self.model, "lm": self.lm}
         wrong = [key for key, value in given.items() if (self.answer == key) != (value is not None)]
         return [f"{key}: needed for answer: {key}, and for nothing else" for key in wrong]

@@ -42,7 +42,7 @@ class System:
     sets: tuple[Set, ...] = ("dev-engspan", "train-engspan")  # a file of translations covers only one set
 
     def problems(self) -> list[str]:
-        """Return problems beyond the declared bounds; raises ConfigError if the translator is invalid."""
+        """Return the problems that bounds do not check; raises ConfigError if the translator is invalid."""
         if (self.question == "translated") != bool(self.translator):
             return ["translator: needed for question: translated, and for nothing else"]
         if self.translator:
@@ -67,7 +67,7 @@ class Table4Config:
     limit: Count | None = None
 
     def problems(self) -> list[str]:
-        """Return problems beyond the declared bounds."""
+        """Return the problems that the declared bounds do not check."""
         files = [("readers", plain(entry.label), "") for entry in self.readers]
         for entry in self.systems:
             cells = product(entry.languages, entry.sets)

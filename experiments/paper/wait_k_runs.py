@@ -46,7 +46,7 @@ class FigureConfig:
     language: Annotated[str | None, "of Figure 7"] = None
 
     def problems(self) -> list[str]:
-        """Return problems beyond the declared bounds."""
+        """Return the problems that the declared bounds do not check."""
         return check_labels(self.contestants, "contestants")
 
 

@@ -77,7 +77,7 @@ class ReportConfig:
     limit: Count | None = None
 
     def problems(self) -> list[str]:
-        """Return problems beyond the declared bounds."""
+        """Return the problems that the declared bounds do not check."""
         problems = check_labels(self.guessers, "guessers")
         if list(self.fractions) != sorted(set(self.fractions)) or not all(0 < f <= 1 for f in self.fractions):
             problems.append(f"fractions: must grow, above 0 and at most 1, got {list(self.fractions)}")

@@ -87,7 +87,7 @@ class HeadToHeadConfig:
     seed: int = 0
 
     def problems(self) -> list[str]:
-        """Return problems beyond the declared bounds."""
+        """Return the problems that the declared bounds do not check."""
         wrong = check_labels(self.contestants, "contestants")
         if self.first_word not in (0, 1):
             wrong.append(f"first_word: must be 0 or 1, got {self.first_word}")

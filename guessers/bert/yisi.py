@@ -29,7 +29,7 @@ from sqa.data.datasets import available, load_questions
 from sqa.files.store import digest
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, model_label
 
-VERSION = 1  # raise when the same encoder gives other scores in this code
+VERSION = 1  # increase when the same encoder gives other scores in this code
 LONGEST = 512  # maximum pieces of a text that are read
 TOGETHER = 4096  # pieces read at a time, padding included
 ALPHA = 0.8  # weight of recall

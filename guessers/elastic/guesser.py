@@ -50,7 +50,7 @@ class ElasticConfig:
     retries: Annotated[Whole, "tries after a timeout or a busy server, with growing pauses"] = 5
 
     def problems(self) -> list[str]:
-        """Return problems beyond the declared bounds."""
+        """Return the problems that the declared bounds do not check."""
         secret = "@" in self.url
         return ["url: run folders keep it; put user and password in ELASTICSEARCH_URL instead"] if secret else []
 

@@ -16,7 +16,7 @@ from sqa.core.types import Guess
 from sqa.files.devices import Device, Dtype
 from sqa.files.store import digest
 
-VERSION = 2  # raise when answers change
+VERSION = 2  # increase when answers change
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from sqa.core.schema import File, checked
 from sqa.files.devices import FLOATS, Arithmetic, Device, Dtype
 from sqa.files.store import digest
 
-VERSION = 1  # raise when answers change
+VERSION = 1  # increase when answers change
 LONGEST = 60  # maximum words shown of a sentence
 SOLVED = """\
 Each question is answered in a few words.

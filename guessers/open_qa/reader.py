@@ -33,7 +33,7 @@ from sqa.files.devices import Device, device_of
 from sqa.files.hub import find_model
 from sqa.files.pretrained import WANTED, load_pretrained
 
-VERSION = 1  # raise when answers change
+VERSION = 1  # increase when answers change
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from sqa.data.languages import Pair, certain_pair
 from sqa.files.atomic import file_digest
 from sqa.files.store import digest
 
-VERSION = 2  # raise when the same program gives other words
+VERSION = 2  # increase when the same program gives other words
 MAX_PROGRAM = 1 << 20  # maximum bytes of a program, given by its path, that are hashed for the fingerprint
 _INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|deno|java|php|lua|Rscript|julia|bash|dash|zsh|sh|env)[\d.]*$")
 TIMEOUT = 600  # seconds for one call of the command

@@ -25,7 +25,7 @@ from sqa.data.languages import Pair, certain_pair, pair_of
 from sqa.files.records import json_document
 from sqa.files.store import digest
 
-VERSION = 1  # raise when the output changes
+VERSION = 1  # increase when the output changes
 LANGUAGES = "languages.json"  # {"pair": "es-en"}, for our models that state it
 MAX_PIECES = 1024  # limit on source pieces if the tokenizer states none
 

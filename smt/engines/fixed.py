@@ -23,7 +23,7 @@ from sqa.core.types import Emission, Question
 from sqa.files import records
 from sqa.files.store import digest
 
-VERSION = 1  # raise when the emissions change
+VERSION = 1  # increase when the emissions change
 GIVEN = ("reference", "source")  # texts that every question carries
 
 

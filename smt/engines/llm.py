@@ -41,7 +41,7 @@ from sqa.net.chat import Budget, Reply, Task
 from sqa.net.endpoint import CHAT, PLAIN, Endpoint, EndpointConfig
 from sqa.net.reply_cache import Cache, CachedChat
 
-VERSION = 1  # raise when the same config sends other prompts
+VERSION = 1  # increase when the same config sends other prompts
 CONTINUATION = "continuation"
 if TYPE_CHECKING:
     LlmPolicy = str | OwnPart

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from smt.policies.shown import Words
 from sqa.core.languages import language_of
 
-VERSION = 1  # raise when the same reply gives other words
+VERSION = 1  # increase when the same reply gives other words
 PHRASE = 8  # longest phrase, in words, that may not be written twice in a row; in pieces: smt/models/next_piece.py
 ECHO = 6  # consecutive words of the instruction that make an echo
 VOID = ("refusal", "explanation", "echo", "language")

@@ -26,7 +26,7 @@ from sqa.files.hub import find_model
 from sqa.files.pretrained import load_weights
 from sqa.files.store import digest
 
-VERSION = 2  # raise when the output changes
+VERSION = 2  # increase when the output changes
 
 
 @dataclass(frozen=True, slots=True)

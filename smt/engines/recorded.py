@@ -40,7 +40,7 @@ from sqa.files.logs import Pieces, kind_of
 from sqa.files.records import converted, lines, numbered_lines
 from sqa.files.store import digest
 
-VERSION = 1  # raise when the emissions change
+VERSION = 1  # increase when the emissions change
 EOS = "</s>"  # SimulEval 1.0's end of sentence
 MARKS = "▁Ġ@"  # prefixes of word pieces
 Unit = Literal["sentence", "question"]

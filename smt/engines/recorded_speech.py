@@ -16,7 +16,7 @@ from sqa.core.types import Emission, Question
 from sqa.files.logs import Pieces, recording_name
 from sqa.files.store import digest
 
-VERSION = 1  # raise when the emissions change
+VERSION = 1  # increase when the emissions change
 MICROSECOND = 1e-6  # s: sums of chunk lengths have rounding errors
 TOLERANCE = 0.1  # s: the last word's end and the recording's are measured by different programs
 PAGE = "docs/simulstream.md"

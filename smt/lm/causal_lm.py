@@ -38,7 +38,7 @@ from sqa.data.languages import certain_pair
 from sqa.files.devices import Arithmetic, Device, Dtype, Place, place
 from sqa.files.store import digest
 
-VERSION = 1  # raise when decoding changes its output
+VERSION = 1  # increase when decoding changes its output
 
 
 @dataclass(frozen=True, slots=True)

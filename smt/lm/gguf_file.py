@@ -20,7 +20,7 @@ from sqa.core.packages import need
 from sqa.core.paths import cache_dir
 from sqa.files.atomic import atomic_folder, file_digest, held
 
-VERSION = 1  # raise when the same file would be unpacked differently
+VERSION = 1  # increase when the same file would be unpacked differently
 MAGIC = b"GGUF"
 FAMILIES = {"gemma3": "gemma3_text", "llama": "llama"}  # GGUF's name of an architecture -> model_type
 GEMMA_LOCAL_BASE, GEMMA_FULL_EVERY = 10_000.0, 6  # constants of Gemma 3 that its GGUF files leave out

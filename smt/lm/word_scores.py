@@ -28,7 +28,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
 from sqa.diagnose.scores import Words, WordScores
 
-VERSION = 1  # raise when the numbers change
+VERSION = 1  # increase when the numbers change
 
 
 class LmScorer:

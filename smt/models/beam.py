@@ -30,7 +30,7 @@ from smt.models.stepper import GROWTH, Stepper, Writer, Written, lengthen
 from smt.policies.waitk import FULL, Schedule
 from sqa.core.errors import ConfigError
 
-VERSION = 1  # raise when the search changes its output
+VERSION = 1  # increase when the search changes its output
 WIDEST = 64
 
 

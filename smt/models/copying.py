@@ -29,7 +29,7 @@ from sqa.core.answers import STROKES, unmarked
 from sqa.core.errors import ConfigError
 from sqa.core.languages import language_of
 
-VERSION = 2  # raise when the bonus falls on other pieces
+VERSION = 2  # increase when the bonus falls on other pieces
 SHORTEST = 3  # minimum letters of a name
 BEGUN = 2  # minimum letters written before a word can match a name
 MOST = 20.0  # maximum bonus, in nats

@@ -32,7 +32,7 @@ from sqa.data.languages import pair_of
 from sqa.files.devices import CPU, Arithmetic, Device, Dtype, Place, place
 from sqa.files.store import digest
 
-VERSION = 2  # raise when decoding changes its output
+VERSION = 2  # increase when decoding changes its output
 ARITHMETIC = Arithmetic(auto=("int8", "float32"))
 
 

@@ -26,7 +26,7 @@ from sqa.core.schema import Count, Share, Whole, checked
 from sqa.results import Table
 
 Pair = tuple[str, str, str]  # source, target, corpus
-VERSION = 2  # raise when other pairs pass: own pairs are then prepared again
+VERSION = 2  # increase when other pairs pass: own pairs are then prepared again
 STEPS = ("length", "ratio", "noise", "copied", "letters", "language", "overlap", "duplicate", "alignment")
 
 _NOISE = re.compile(r"[<>{}|\\_$@#%=~^\[\]]|https?:|www\.|\.{4}|--\w|\(\*\)|\(\"|&\w|\w&|::|/\w+/")

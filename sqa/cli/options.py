@@ -1,4 +1,4 @@
-"""What the modules of the command line share: arguments of many commands, options of all, tables, calling a function.
+"""Shared code of the command line: arguments of many commands, options of all commands, tables, function calls.
 
 A command gives its tables, and the names of files that it made, to `sqa.results.show` and `show_lines`.  These print
 TSV in a pipe, aligned columns on a terminal, and JSON or LaTeX with `--json` and `--latex`.  Messages go to stderr:
