@@ -290,9 +290,9 @@ SHOWN = (  # heading, guesser, metric
 
 
 def block(ledger: Ledger, dataset: str) -> list[str]:
-    """Return the table of drops of a data set, with the guessers that were measured."""
+    """Return the table of drops of a data set, with the guessers that were measured; only the figure has accuracy."""
     measured = {(row.cell[1], row.metric) for row in ledger.where(dataset=dataset, what="drop")}
-    columns_shown = [column for column in SHOWN if column[1:] in measured]
+    columns_shown = [column for column in SHOWN if column[1:] in measured and column[2] != "accuracy"]
     lines = []
     for group in dict.fromkeys(row.cell[2] for row in ledger.where(dataset=dataset, what="drop")):
         cell = {"dataset": dataset, "group": group, "what": "drop"}
