@@ -70,7 +70,12 @@ CASES = {  # a small model, its modification, its reader, the message
         "states no size",
     ),
     "packed weights, cut": (small.gru, lambda f: packed(f, PACKED_WEIGHTS[:-9]), GruGuesser.load, "is damaged"),
-    "packed weights, more": (small.gru, lambda f: packed(f, PACKED_WEIGHTS + b"!"), GruGuesser.load, "is damaged"),
+    "packed weights, more": (
+        small.gru,
+        lambda f: packed(f, zstandard.compress((f / WEIGHTS).read_bytes()) + b"!"),
+        GruGuesser.load,
+        "is damaged",
+    ),
     "titles": (small.counts, not_utf8, Index.load, "the model is damaged .'utf-8' codec"),
     "lexicon": (small.transformer, strange_lexicon, load_model, "the lexicon must hold pieces below 290"),
     "scale": (small.transformer, broadcast, load_model, "embedding.weight has shape .1, 100000."),

@@ -22,9 +22,11 @@ from sqa.files.store import Store
 from sqa.net.chat import Budget, EndpointError, Task
 from sqa.net.endpoint import PLAIN, Endpoint, EndpointConfig
 from sqa.net.reply_cache import Cache, CachedChat
+from sqa.pipeline.blocks import Workshop
 from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.engine import CountedSource, run
 from sqa.pipeline.saving import save
+from sqa.pipeline.usage import spent
 
 QUESTIONS = [replace(q, sentences=q.sentences[:3]) for q in load_questions("mini-es", limit=2)]
 WORDS = QUESTIONS[0].sentences[0]
@@ -149,6 +151,17 @@ def test_run_resumes_and_sends_each_request_once(tmp_path):
     assert counts["prompt-tokens"] == sum(len(prompt) // 4 for prompt in server.prompts)
     assert counts["cost"] == (counts["prompt-tokens"] + 2 * counts["reply-tokens"]) / 1e6
     assert f"\nreplies\t{before}\t".encode() in first["report.tsv"]
+
+
+def test_worker_counts_the_replies_of_its_block(tmp_path):
+    with ChatServer(translating) as server:
+        mapping = config(server, tmp_path)
+        expected = json.loads(saved(mapping, tmp_path / "runs")["run.json"])["translator"]
+        store, loaded = Store(tmp_path / "others"), run_from_mapping(mapping)
+        workshop = Workshop(store)
+        [stage] = workshop.plan(loaded, "translate").stages
+        workshop.part(loaded, [stage], (0, 0, 1), None, "translate", {})
+    assert spent(store, stage, (1.0, 2.0)) == expected
 
 
 def test_replies_without_translation_are_counted(tmp_path, capsys):
