@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from viewer_runs import CopyAligner, TrustJudge, make
 
+from sqa.api.look import Page
 from sqa.report import viewer_data
 from sqa.report.report import main as report
 from sqa.report.viewer import main
@@ -126,6 +127,17 @@ def test_link_opens_its_moment(open_page: Any, page_file: Path) -> None:
     sync_api.expect(page.locator("#problem")).to_have_text(refused)  # the browser dispatches hashchange later
     page.locator(".system").first.locator(".findings button", has_text="drop: France").click()
     assert page.locator(".system").first.locator(".translation .now").text_content().strip() == "France"
+
+
+def test_inline_viewer_of_a_notebook_needs_no_address(open_page: Any, page_file: Path) -> None:
+    inline = page_file.with_name("notebook.html")
+    inline.write_text(Page(page_file.read_text("utf-8"), 700)._repr_html_(), encoding="utf-8")
+    page = open_page(file=inline)
+    frame = page.frame_locator("iframe")
+    before = frame.locator("#clock").text_content()
+    frame.locator("#source").click()
+    page.keyboard.press("ArrowLeft")
+    sync_api.expect(frame.locator("#clock")).not_to_have_text(before)
 
 
 def test_clicking_a_chart_moves_to_that_step(open_page: Any) -> None:
