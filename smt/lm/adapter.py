@@ -1,5 +1,7 @@
 """Adapters: the weight changes from fine-tuning a language model, in files that the peft package also reads.
 
+The bundled weights are packed (sqa/files/packed.py); peft reads them after `zstd -d`.
+
 adapter_model.safetensors   the two factors of every map, float16
 adapter_config.json         peft's configuration
 config.json                 direction, base, a probe of the tokenizer, how it was trained
@@ -17,7 +19,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.numpy import load_file as load_arrays
 from safetensors.numpy import save as save_arrays
-from safetensors.torch import load_file, save
+from safetensors.torch import load, save
 from torch import Tensor
 
 from smt.lm.base import Base
@@ -26,7 +28,7 @@ from smt.lm.layout import OFFSET
 from smt.lm.network import PROJECTIONS, CausalLM
 from sqa.core.errors import DataError
 from sqa.files.atomic import joined_digest, write_bytes, write_text
-from sqa.files.model_files import CONFIG, check_weights
+from sqa.files.model_files import CONFIG, check_weights, content, stored
 from sqa.files.records import parse_json
 
 KIND, VERSION = "lm-adapter", 1
@@ -121,15 +123,16 @@ def save_adapter(folder: Path, base: Base, pieces: Tensor, config: LmConfig, pai
 def load_adapter(folder: Path) -> Adapter:
     """Read an adapter's files.  Raises DataError for missing, damaged or invalid files."""
     for name in FILES:
-        if not (folder / name).is_file():
+        file = stored(folder / name)
+        if not file.is_file():
             raise DataError(f"{folder / name}: not found; an adapter's folder holds {', '.join(FILES)}")
-        if (folder / name).stat().st_size > MAX_BYTES:
+        if file.stat().st_size > MAX_BYTES:
             raise DataError(f"{folder / name}: larger than {MAX_BYTES >> 20} MiB, refused")
     try:
         config = parse_json((folder / CONFIG).read_bytes())
         if (config["kind"], config["version"], config["offset"]) != (KIND, VERSION, OFFSET):
             raise DataError(f"{folder}/{CONFIG}: not an adapter of this program's version {VERSION}")
-        weights = {name: value.float() for name, value in load_file(folder / WEIGHTS).items()}
+        weights = {name: value.float() for name, value in load(content(folder / WEIGHTS)).items()}
         bits = np.unpackbits(load_arrays(folder / PIECES)["pieces"])
         _ = (config["source"], config["target"], config["scale"] + 0.0, config["base"]["probe"])
         if {len(value) for name, value in weights.items() if name.endswith(".lora_A.weight")} != {config["rank"]}:
@@ -142,4 +145,4 @@ def load_adapter(folder: Path) -> Adapter:
 
 def adapter_digest(folder: Path) -> str:
     """Return the sha256 of the files that an adapter's output depends on."""
-    return joined_digest(folder / name for name in FILES)
+    return joined_digest((folder / name for name in FILES), content)

@@ -43,6 +43,7 @@ from sqa.core.paths import DATA, ROOT
 from sqa.data.download import read_manifest
 from sqa.data.human_buzzes import first_of_game, load_buzzes, regular_players
 from sqa.data.texts import load_own_pairs
+from sqa.files.model_files import content
 from sqa.metrics.curve_fit import FitConfig, fit
 from sqa.metrics.quality.score_file import read as read_scores
 from sqa.metrics.quality.text_metric import Segment
@@ -304,7 +305,7 @@ def _of_models() -> list[Reader]:
     hub = {"config.json": b'{"model_type": "marian"}', "model.safetensors": EMPTY, "tokenizer.json": b"{}"}
     return [
         Reader("lm-es-en config.json", {}, "config.json", JSON, load_adapter, adapter),
-        Reader(f"lm-es-en {weights}", {}, weights, TENSORS, load_adapter, adapter),
+        Reader(f"lm-es-en {weights}", {weights: content(adapter() / weights)}, weights, TENSORS, load_adapter, adapter),
         Reader(f"es-en {vocabulary}", {}, vocabulary, by.BYTES, load_bundle, bundled, share=0.2),
         Reader("language model", {"config.json": json.dumps(shape).encode()}, "config.json", JSON, read_shape),
         _file("fairseq dictionary", "dict.txt", b"the 9\nof 8\nand 7\n", by.BYTES, read_dictionary),

@@ -23,6 +23,7 @@ from guessers.gru.network import Shape, network_of
 from guessers.rerank.guesser import RerankGuesser
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
 from guessers.retrieval.counting import fit
+from smt.lm.adapter import WEIGHTS as ADAPTER
 from smt.lm.adapter import load_adapter
 from smt.lm.loading import load_network
 from smt.models.bundle import save_model
@@ -37,6 +38,7 @@ from sqa.data.priors import Priors
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import read_networks
 from sqa.diagnose.signals import GROUPS
+from sqa.files.model_files import content
 from sqa.files.pretrained import load_weights
 
 MODELS = DATA / "models"
@@ -148,7 +150,7 @@ def model_readers() -> list[Reader]:
         functools.partial(Path, MODELS, f"buzzer-{name}-bm25") for name in ("mlp", "recurrent", "threshold")
     )
     phrases, adapter = made(phrase_based), functools.partial(Path, MODELS, "lm-es-en")
-    zipped = [by.zipped(change) for change in TABLE]
+    zipped, factors = [by.zipped(change) for change in TABLE], {ADAPTER: content(adapter() / ADAPTER)}
     return [
         *_tensors("counts", made(counts), lambda f: _guess(Bm25Guesser.load(f, Bm25Config()))),
         *_tensors("tfidf", made(counts), lambda f: _guess(Bm25Guesser.load(f, Bm25Config(similarity="tfidf")))),
@@ -165,6 +167,6 @@ def model_readers() -> list[Reader]:
         Reader("phrases", {}, PHRASES, zipped, lambda f: unpack(f, f), phrases),
         Reader("n-grams", {}, NGRAMS, zipped, lambda f: unpack(f, f), phrases),
         Reader("phrases config.json", {}, CONFIG, JSON, lambda f: unpack(f, f), phrases),
-        Reader("adapter tensors", {}, "adapter_model.safetensors", (tensor_values,), load_adapter, adapter, share=0.1),
+        Reader("adapter tensors", factors, ADAPTER, (tensor_values,), load_adapter, adapter, share=0.1),
         Reader("adapter pieces", {}, "pieces.safetensors", (tensor_values,), load_adapter, adapter, share=0.1),
     ]
