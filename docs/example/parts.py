@@ -1,4 +1,4 @@
-"""Parts of your own.  A class is a part; a dataclass's fields are its keys in a config."""
+"""Examples of your own parts.  A part is a class, and the fields of a dataclass are its keys in a config."""
 
 import json
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from sqa.core.types import Buzz
 
 @dataclass(frozen=True)
 class Translator:
-    """Word by word, k words behind.   sqa run own.yaml translator=parts.py:Translator"""
+    """Translate word by word with wait-k.   sqa run own.yaml translator=parts.py:Translator"""
 
-    k: Annotated[int, "source words read before the first is translated"] = 2
+    k: Annotated[int, "source words read before the first target word"] = 2
 
     def translate(self, source):
         read = []
-        for word in source:  # a word that is pulled has been read
+        for word in source:  # pulling a word means reading it
             read.append(word)
             if len(read) >= self.k:
                 yield english(read.pop(0))
@@ -29,9 +29,9 @@ class Translator:
 
 @dataclass(frozen=True)
 class Guesser:
-    """The pages that share most words with the text.   sqa run own.yaml guesser=parts.py:Guesser"""
+    """Rank pages by the number of words shared with the text.   sqa run own.yaml guesser=parts.py:Guesser"""
 
-    file: Annotated[str, "{text, page} a line, beside this file"] = "pages.jsonl"
+    file: Annotated[str, "JSON Lines of {text, page}, beside this file"] = "pages.jsonl"
 
     def guess(self, texts, n):
         found = []
@@ -42,13 +42,13 @@ class Guesser:
             found.append([(page, shared[page]) for page in best[:n]])
         return found
 
-    def fingerprint(self):  # what its guesses depend on beside code and keys
+    def fingerprint(self):  # everything else that the guesses depend on
         return str(pages(self.file))
 
 
 @cache
 def pages(file):
-    """page -> all its texts."""
+    """Return the joined texts of each page."""
     found = {}
     for line in Path(__file__).with_name(file).read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
@@ -58,9 +58,9 @@ def pages(file):
 
 @dataclass(frozen=True)
 class Buzzer:
-    """Sure when a page has stayed the best for some words.   sqa run own.yaml buzzer=parts.py:Buzzer"""
+    """Buzz if the best page has stayed the same for some words.   sqa run own.yaml buzzer=parts.py:Buzzer"""
 
-    words: Annotated[int, "a page stays best"] = 3
+    words: Annotated[int, "target words during which the best page stays the same"] = 3
 
     def decide(self, history):
         stayed, buzzes, before = 0, [], None
@@ -74,26 +74,26 @@ class Buzzer:
 
 @dataclass(frozen=True)
 class Policy:
-    """Shows words in groups.   sqa run own.yaml translator.policy=parts.py:Policy"""
+    """Write words in groups.   sqa run own.yaml translator.policy=parts.py:Policy"""
 
-    words: Annotated[int, "shown together"] = 3
-    start: Annotated[int, "source words of the shortest beginning that is translated"] = 1
+    words: Annotated[int, "target words per group"] = 3
+    start: Annotated[int, "source words read before the first translation"] = 1
 
     def show(self, shown, translations, ended):
-        newest = translations[-1]  # of all words read so far
+        newest = translations[-1]  # the translation of all words read so far
         whole = len(newest) // self.words * self.words
         return newest if ended else newest[: max(len(shown), whole)]
 
 
 class Metric:
-    """Target words for each source word.   sqa run own.yaml 'metrics=[ew,parts.py:Metric]'"""
+    """Number of target words per source word.   sqa run own.yaml 'metrics=[ew,parts.py:Metric]'"""
 
     name, label, unit, digits, kind, higher_is_better = "length", "Length", "per word", 2, "quality", False
 
     def signature(self):
         return "length"
 
-    def stats(self, trace):  # of a question; those of all questions are added up
+    def stats(self, trace):  # statistics of one question; the sum over questions is scored
         return np.array([len(trace.emissions), len(trace.question.words)], dtype=float)
 
     def score(self, stats):
