@@ -16,6 +16,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -26,20 +27,18 @@ import numpy as np
 from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import number
-from experiments.measured import intervals
 from experiments.studies.fact_changes import AUXILIARIES
 from sqa import metrics as metric_names
+from sqa.api.experiment import Entry, Experiment
 from sqa.core.differences import compare_many
 from sqa.core.languages import language_of
-from sqa.core.significance import bootstrap_weights, score_sums
+from sqa.core.significance import bootstrap_weights, percentiles, score_sums
 from sqa.core.types import Floats, Question
 from sqa.data.datasets import load_questions
 from sqa.data.perturb import rng_for
 from sqa.files.atomic import write_text
-from sqa.pipeline.config import RunConfig, of_parts
-from sqa.pipeline.spread import run_all
 from sqa.report import plots
-from sqa.results import markdown
+from sqa.results import intervals, markdown
 
 DATASETS, SIZE = ("xqb-es", "xqb-pl"), 147
 LIMITS = {"xqb-es": None, "xqb-pl": SIZE}  # as many questions of each set, so that two cores take twenty minutes
@@ -204,8 +203,12 @@ def replaced(text: Sequence[Sentence], rng: random.Random, words: Words) -> list
 # ------------------------------------------------------------------------------------------------------------- runs
 
 
-def configs(dataset: str, runs: Path) -> Iterator[tuple[str, str, RunConfig]]:
-    """Yield (group, guesser, run) of a data set; the texts are written below `runs`."""
+def stats_of(dataset: str, runs: Path) -> dict[tuple[str, str], Mapping[str, Floats]]:
+    """Return (group, guesser) -> statistics of each metric; missing runs are computed.
+
+    The texts are written below `runs`.  Only the best guesser's runs have the metrics of texts, which no guesser
+    changes.
+    """
     pair = f"{dataset.removeprefix('xqb-')}-en"
     translators: dict[str, Mapping[str, Any]] = {}
     for group, changed in texts(load_questions(dataset)).items():
@@ -214,20 +217,18 @@ def configs(dataset: str, runs: Path) -> Iterator[tuple[str, str, RunConfig]]:
         translators[group] = {"name": "fixed", "text": str(path), "unit": "sentence"}
     for group, name in MACHINES.items():
         translators[group] = {"name": name, "model": f"pbmt-{pair}" if name == "pbmt" else pair, "k": "full"}
-    for group in GROUPS:
-        for guesser, (options, model) in GUESSERS.items():
-            yield (
-                group,
-                guesser,
-                of_parts(
-                    name=f"known-groups-{dataset}-{slug(group)}-{guesser}",
-                    dataset={"name": dataset, "limit": LIMITS[dataset]},
-                    translator=translators[group],
-                    guesser=options,
-                    buzzer={"name": "mlp", "model": model},
-                    metrics=[*ANSWERS, *(TEXT if guesser == BEST else ())],
-                ),
-            )
+    players = {name: (guesser, {"name": "mlp", "model": model}) for name, (guesser, model) in GUESSERS.items()}
+    answered = Experiment(
+        [Entry(group, translators[group]) for group in GROUPS],
+        {name: player for name, player in players.items() if name != BEST},
+        dataset=dataset,
+        limit=LIMITS[dataset],
+        metrics=ANSWERS,
+        runs=runs,
+        name_of=lambda cell: f"known-groups-{dataset}-{slug(cell.family)}-{cell.contestant}",
+    )
+    best = replace(answered, guessers={BEST: players[BEST]}, metrics=(*ANSWERS, *TEXT))
+    return {(r.translator, r.guesser): r.stats for r in (*best.run(), *answered.run())}
 
 
 def slug(group: str) -> str:
@@ -238,9 +239,7 @@ def slug(group: str) -> str:
 def measure(_: Path, runs: Path) -> Iterator[Row]:
     """Yield value, change and drop of every metric, group and guesser, and the share of sentences that changed."""
     for dataset in DATASETS:
-        planned = list(configs(dataset, runs))
-        made = run_all([config for *_, config in planned], runs)
-        stats = {(group, guesser): saved.stats for (group, guesser, _), saved in zip(planned, made, strict=True)}
+        stats = stats_of(dataset, runs)
         groups = texts(load_questions(dataset))
         for group in groups:
             texts_of = zip(groups[INTACT][:SIZE], groups[group][:SIZE], strict=True)
@@ -274,8 +273,7 @@ def drop(cell: tuple[str, ...], metric: Any, intact: Floats, group: Floats, othe
     scorers = [metric.score_many] * 3
     a, b, c = score_sums(stats, scorers, bootstrap_weights(len(intact), 1000, 0))
     x, y, z = (metric.score(table.sum(axis=0)) for table in stats)
-    low, high = np.percentile((a - b) / (a - c), [2.5, 97.5])
-    return Row(cell, metric.name, (x - y) / (x - z), float(low), float(high), len(intact), "share")
+    return Row(cell, metric.name, (x - y) / (x - z), *percentiles((a - b) / (a - c)), len(intact), "share")
 
 
 # ------------------------------------------------------------------------------------------------ table and figure

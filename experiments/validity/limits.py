@@ -18,7 +18,6 @@ from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.pages import ledger_of
 from experiments.lab.tables import number
-from experiments.measured import intervals
 from experiments.paper.figure3 import BEST
 from experiments.studies.translation_table import SetConfig
 from experiments.studies.words_ahead import last_linked, segments
@@ -30,7 +29,7 @@ from sqa.data.datasets import load_questions
 from sqa.diagnose.alignment import load_aligner
 from sqa.pipeline.config import of_parts
 from sqa.pipeline.parts import Parts
-from sqa.results import markdown
+from sqa.results import intervals, markdown
 
 DATASETS = ("xqb-es", "xqb-pl")
 ANSWERERS = ("rerank", "bm25", "gru", "bert")
@@ -48,7 +47,7 @@ TOSSUPS = {  # model -> (tossups, all text), in thousands of English words an ep
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     """Yield the rows of all parts."""
     grid = grid_rows.finished(
-        config_path, runs, lambda cell: (cell.guesser, str(cell.k)) == (BEST, "full") and cell.family in FULL_INPUT
+        config_path, runs, lambda cell: (cell.contestant, str(cell.k)) == (BEST, "full") and cell.family in FULL_INPUT
     )
     for dataset in DATASETS:
         known = answerable(dataset)
