@@ -26,7 +26,8 @@ from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import columns, number, pivot
 from experiments.studies import known_groups
-from experiments.studies.known_groups import DATASETS, GROUPS, GUESSERS, OTHER
+from experiments.studies.known_groups import DATASETS, GROUPS, GUESSERS
+from experiments.validity.damage import OTHER
 from sqa.core.significance import percentiles
 from sqa.core.types import Floats
 from sqa.results import markdown
