@@ -6,14 +6,14 @@ at random (sqa/core/differences.py).  Intervals are percentiles over questions, 
 not account for the choice of the best k.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from experiments.grid import Finished
 from experiments.lab.ledger import Row, row_of
 from sqa import metrics as metric_names
+from sqa.api.experiment import Result
 from sqa.core.differences import PERMUTATIONS, compare_pooled, null_of, p_value, p_values
 from sqa.core.k import FULL, K, order
 from sqa.core.types import Floats
@@ -71,10 +71,10 @@ class Ladder(NamedTuple):
         return indices[int(np.argmax(self.scores(metric)[list(indices)]))]
 
 
-def ladders(grid: Sequence[Finished]) -> list[Ladder]:
+def ladders(grid: Iterable[Result]) -> list[Ladder]:
     """Return the ladders of a grid's translators; separately trained ones have none."""
     once = (row for row in grid if row.cell.family != "reference" and row.cell.seed is None)
-    return of_tables({(r.cell.dataset, r.cell.family, r.cell.guesser, r.cell.k): r.stats for r in once})
+    return of_tables({(r.cell.dataset, r.cell.family, r.cell.contestant, r.cell.k): r.stats for r in once})
 
 
 def of_tables(tables: Mapping[tuple[str, str, str, K], Mapping[str, Floats]]) -> list[Ladder]:

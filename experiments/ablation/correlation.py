@@ -19,15 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.grid import Finished
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Row
 from experiments.outputs import Outputs
+from sqa.api.experiment import COLUMNS, Results
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.metrics import is_variant
-from sqa.pipeline import folder as folders
 from sqa.pipeline import paired
 from sqa.pipeline.config import load
+from sqa.pipeline.folder import RunFolder
 from sqa.report import plots
 from sqa.report.correlation import HEADER, Correlation, correlate_runs
 from sqa.results import Table, show
@@ -52,7 +52,7 @@ def main(config_path: Path, runs: Path) -> None:
     config = load(config_path, CorrelationConfig)
     finished, taus, metrics = ranked(config_path, runs)
     outputs, head = Outputs(runs / config.name), ["dataset", "guesser", *HEADER]
-    outputs.rows("correlation.csv", grid_rows.COLUMNS, grid_rows.rows_of(finished))
+    outputs.rows("correlation.csv", COLUMNS, finished.frame.rows)
     lines = [[*group, *tau.cells()] for group, correlations in taus.items() for tau in correlations]
     outputs.csv("correlation_tau.csv", [head, *lines])
     plain = [name for name in metrics if not is_variant(name)]
@@ -64,16 +64,16 @@ def main(config_path: Path, runs: Path) -> None:
     outputs.end()
 
 
-def ranked(config_path: Path, runs: Path) -> tuple[list[Finished], Taus, dict[str, Any]]:
+def ranked(config_path: Path, runs: Path) -> tuple[Results, Taus, dict[str, Any]]:
     """Return all finished cells, the correlations of each data set and guesser, and the compared metrics.
 
     A data set and guesser with too few systems has no correlations.  Runs that the store lacks are computed.
     """
     config = load(config_path, CorrelationConfig)
     finished = grid_rows.finished(config_path.parent / config.ablation, runs, lambda cell: cell.k != "diagonal")
-    folders_of: dict[tuple[str, str], list[folders.RunFolder]] = {}
-    for cell in (row.cell for row in finished if row.cell.family != "reference"):
-        folders_of.setdefault((cell.dataset, cell.guesser), []).append(folders.read(runs / cell.run.name))
+    folders_of: dict[tuple[str, str], list[RunFolder]] = {}
+    for row in (row for row in finished if row.cell.family != "reference"):
+        folders_of.setdefault((row.dataset, row.guesser), []).append(row.saved)
     taus: Taus = {}
     metrics: dict[str, Any] = {}
     for group, systems in folders_of.items():

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from experiments.grid import AblationConfig, Finished, finished
-from experiments.lab import grid_rows
+from experiments.grid import AblationConfig, finished
 from experiments.ladders import Ladder, differences, ladders
 from experiments.outputs import Outputs
 from experiments.paper.figure3 import PANELS, drawn_over, every_k
 from experiments.studies import training
+from sqa.api.experiment import COLUMNS, Result, Results
 from sqa.pipeline.engine import EMPTY_SENTENCES
 from sqa.pipeline.overrides import load_study
 from sqa.pipeline.saving import UNKNOWN_PAGES
@@ -35,10 +35,9 @@ def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int 
     config = load_study(config_path, AblationConfig, words)
     config = config if workers is None else replace(config, workers=workers)
     rows = finished(config, runs)
-    once = [row for row in rows if row.cell.seed is None]
-    frame = Frame(grid_rows.COLUMNS, tuple(grid_rows.rows_of(once)))
-    lines, outputs = ladders(once), Outputs(runs / config.name)
-    outputs.rows("table.csv", grid_rows.COLUMNS, grid_rows.rows_of(rows))
+    once = Results(row for row in rows if row.cell.seed is None)
+    frame, lines, outputs = once.frame, ladders(once), Outputs(runs / config.name)
+    outputs.rows("table.csv", COLUMNS, rows.frame.rows)
     outputs.differences((row for ladder in lines for row in differences(ladder)), show=False)
     show(Table(PEAK, [peak(ladder) for ladder in lines if "ew" in ladder.metrics], {"EW": 3}))
     report = ["# Expected wins and translation quality over k"]
@@ -78,15 +77,15 @@ def figure(frame: Frame, dataset: str, translators: Sequence[str], above: str) -
     )
 
 
-def tables(frame: Frame, rows: Sequence[Finished]) -> Iterator[str]:
+def tables(frame: Frame, rows: Sequence[Result]) -> Iterator[str]:
     """Yield the table of each contestant on a data set, and the numbers of wrong and empty outputs."""
-    unknown = {row.cell.guesser: row.counts.get(UNKNOWN_PAGES) for row in rows}
+    unknown = {row.cell.contestant: row.saved.counts.get(UNKNOWN_PAGES) for row in rows}
     for contestant in unknown:
         yield from (f"Answered by {contestant}:", "", *every_k(rows[0].cell.dataset, contestant)(frame), "")
-    yield f"{rows[0].n} questions; 95% intervals over questions."
+    yield f"{len(rows[0].saved.questions)} questions; 95% intervals over questions."
     for guesser, pages in unknown.items():
         if pages is not None:
             yield f"{pages} of the answer pages are unknown to {guesser}; those questions count as wrong."
-    empty = [(row.cell, empty) for row in rows if (empty := row.counts[EMPTY_SENTENCES])]
+    empty = [(row.cell, empty) for row in rows if (empty := row.saved.counts[EMPTY_SENTENCES])]
     shown = dict.fromkeys(f"{cell.translator} k={cell.k}: {n}" for cell, n in empty)
     yield f"Sentences with an empty translation: {', '.join(shown) or 'none'}."

@@ -6,27 +6,22 @@ from pathlib import Path
 from typing import Any
 
 from experiments import grid
-from experiments.grid import COLUMNS as COLUMNS
-from experiments.grid import AblationConfig, Cell, Finished
+from experiments.grid import AblationConfig
 from experiments.lab.item import Item, config_inputs, dataset_digests, digest_of, model_digests
 from experiments.lab.ledger import Row
+from sqa.api.experiment import COLUMNS, Cell, Results
 from sqa.core.paths import CONFIGS
 from sqa.pipeline.config import load
 
 
 def measure(config_path: Path, runs: Path) -> Iterable[Row]:
     """Return the rows of every cell of a grid's config; missing runs are computed."""
-    return rows_of(finished(config_path, runs))
+    return finished(config_path, runs).frame.rows
 
 
-def finished(config_path: Path, runs: Path, wanted: Callable[[Cell], bool] = lambda _: True) -> list[Finished]:
+def finished(config_path: Path, runs: Path, wanted: Callable[[Cell], bool] = lambda _: True) -> Results:
     """Return the wanted cells of a grid; missing runs are computed."""
     return grid.finished(load(config_path, AblationConfig), runs, wanted)
-
-
-def rows_of(grid: Iterable[Finished]) -> list[Row]:
-    """Return one row for each metric of each cell."""
-    return [row for each in grid for row in each.rows]
 
 
 def inputs(config_path: Path) -> dict[str, str]:

@@ -5,18 +5,16 @@ models, data sets), and the signatures, which the rows refer to by number.  A he
 row follow. A row is identified by its cell (the item's own columns) and its metric.
 """
 
-import csv
 import hashlib
-import io
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqa import results
 from sqa.core.errors import DataError
 from sqa.files.atomic import write_text
-from sqa.results import Frame
+from sqa.results import Frame, Table, read_row
 from sqa.results import Row as Row
 from sqa.results import row_of as row_of
 
@@ -51,16 +49,12 @@ def read(path: Path) -> Ledger:
 def _parsed(text: str) -> Ledger:
     lines = text.splitlines()
     head = dict(line[2:].split(": ", 1) for line in lines if line.startswith("# "))
-    table, *body = csv.reader((line for line in lines if not line.startswith("# ")), delimiter="\t")
-    size = len(table) - len(MEASURED)
+    header, *body = (line.split("\t") for line in lines if not line.startswith("# "))
     signatures = {"": ""} | _named(head, "signature ")
-    rows = []
-    for cells in body:
-        metric, value, *ends, n, unit, signature, _ = cells[size:]
-        low, high = (float(end) if end else None for end in ends)
-        rows.append(Row(tuple(cells[:size]), metric, float(value), low, high, int(n), unit, signatures[signature]))
+    rows = (read_row(cells[:-1], nothing="") for cells in body)
+    named = tuple(replace(row, signature=signatures[row.signature]) for row in rows)
     about = {key: head[key] for key in ("item", "command", "version", "date")}
-    return Ledger(tuple(table[:size]), tuple(rows), **about, inputs=_named(head, "input "))
+    return Ledger(tuple(header[: -len(MEASURED)]), named, **about, inputs=_named(head, "input "))
 
 
 def _named(head: Mapping[str, str], kind: str) -> dict[str, str]:
@@ -74,12 +68,10 @@ def dump(ledger: Ledger) -> str:
     head = {"item": ledger.item, "command": ledger.command, "version": ledger.version, "date": ledger.date}
     head |= {f"input {name}": digest for name, digest in sorted(ledger.inputs.items())}
     head |= {f"signature {number}": signature for signature, number in signatures.items()}
-    body = io.StringIO()
-    table = csv.writer(body, delimiter="\t", lineterminator="\n")
-    table.writerow([*ledger.columns, *MEASURED])
-    table.writerows([*_shown(r), r.unit, signatures.get(r.signature, ""), ""] for r in ledger.rows)
-    head["rows"] = rows_digest(body.getvalue())
-    return "".join(f"# {key}: {value}\n" for key, value in head.items()) + body.getvalue()
+    rows = [[*_shown(row), row.unit, signatures.get(row.signature, ""), ""] for row in ledger.rows]
+    body = Table((*ledger.columns, *MEASURED), rows).to_tsv()
+    head["rows"] = rows_digest(body)
+    return "".join(f"# {key}: {value}\n" for key, value in head.items()) + body
 
 
 def rows_digest(body: str) -> str:

@@ -37,7 +37,7 @@ def of_grid(metrics: tuple[str, ...], contestant: str) -> Callable[[Path, Path],
     """Return a function (config, runs) -> the tables of some metrics of a grid, answered by one contestant."""
 
     def tables(config: Path, runs: Path) -> Tables:
-        grid = grid_rows.finished(config, runs, lambda cell: cell.guesser == contestant)
+        grid = grid_rows.finished(config, runs, lambda cell: cell.contestant == contestant)
         return {(*one.cell.key, name): one.stats[name] for one in grid for name in metrics if name in one.stats}
 
     return tables

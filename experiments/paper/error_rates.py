@@ -74,10 +74,13 @@ def planted(ladder: Ladder, sets: int, indices: Sequence[int], seed: int = 1) ->
 
 def shares(quantity: str, held_by_claim: dict[str, np.ndarray]) -> Iterator[Row]:
     """Yield one row per claim."""
-    for claim, yes in held_by_claim.items():
-        test = binomtest(int(yes.sum()), len(yes))
-        ends = test.proportion_ci()
-        yield Row((claim,), quantity, float(yes.mean()), float(ends.low), float(ends.high), len(yes), "share of sets")
+    yield from (share((claim,), quantity, yes) for claim, yes in held_by_claim.items())
+
+
+def share(cell: tuple[str, ...], quantity: str, yes: np.ndarray) -> Row:
+    """Return the share of sets with its Clopper-Pearson interval."""
+    ends = binomtest(int(yes.sum()), len(yes)).proportion_ci()
+    return Row(cell, quantity, float(yes.mean()), float(ends.low), float(ends.high), len(yes), "share of sets")
 
 
 ITEMS = (

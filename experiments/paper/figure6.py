@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -27,16 +28,13 @@ from experiments.outputs import Outputs, gap
 from experiments.paper.wait_k_runs import WAIT_K, FigureConfig, Runs, nameable, runs_of
 from sqa.core.differences import Comparison, compare
 from sqa.core.significance import Mean, bootstrap_band, mean_curve, means
-from sqa.core.trace import QuestionTrace
-from sqa.metrics.qa import log_reciprocal_rank
-from sqa.pipeline import folder as folders
 from sqa.pipeline.config import load
 from sqa.pipeline.parts import Parts
 from sqa.report import plots
+from sqa.report.figures import log_ranks_at
 
 HUMAN = "human"
 BEST = 9  # the best k according to the paper
-FLOOR = -4.0  # log reciprocal rank of an answer that is not in the list
 BINS = ("dataset", "guesser", "k", "bin")  # columns
 
 Lines = Mapping[int | str, np.ndarray]  # k, or HUMAN -> (n, bins) log reciprocal ranks
@@ -46,10 +44,10 @@ def main(config_path: Path, runs: Path) -> None:
     """Write numbers, figures and differences of Figure 6; print the differences."""
     config, parts = load(config_path, FigureConfig), workshop(runs).parts
     grid = runs_of(config.contestants, config_path.parent / config.ablation, runs, parts)
-    lines = lines_of(grid, config, runs, parts)
+    lines = lines_of(grid, config, parts)
     outputs = Outputs(runs / config.name)
     for dataset in grid.datasets:
-        rows = [row for guesser in grid.labels for row in binned(grid, dataset, guesser, lines[dataset, guesser])]
+        rows = [row for guesser in grid.contestants for row in binned(grid, dataset, guesser, lines[dataset, guesser])]
         stem = f"figure6_{Path(dataset).name}"
         outputs.rows(f"{stem}.csv", BINS, rows)
         outputs.picture(stem, over_source, rows, config)
@@ -57,27 +55,19 @@ def main(config_path: Path, runs: Path) -> None:
     outputs.end()
 
 
-def at_bin_ends(trace: QuestionTrace, bins: int) -> np.ndarray:
-    """Return (bins,): log reciprocal rank at the newest step of each bin, FLOOR before the first step."""
-    logs = np.concatenate([[FLOOR], log_reciprocal_rank(trace.rank, floor=FLOOR)])  # (steps + 1,)
-    ends = np.arange(1, bins + 1) / bins
-    steps = np.searchsorted(trace.fraction, ends + 1e-9, side="right")  # fraction never decreases; 1e-9: its rounding
-    return logs[steps]
-
-
-def lines_of(grid: Runs, config: FigureConfig, runs: Path, parts: Parts) -> dict[tuple[str, str], Lines]:
+def lines_of(grid: Runs, config: FigureConfig, parts: Parts) -> dict[tuple[str, str], Lines]:
     """Return the lines of each (data set, guesser), the human translation last."""
     guessers = {contestant.label: contestant.guesser for contestant in config.contestants}
     lines: dict[tuple[str, str], Lines] = {}
-    for dataset, guesser in ((dataset, guesser) for dataset in grid.datasets for guesser in grid.labels):
+    for dataset, guesser in product(grid.datasets, grid.contestants):
         by_k: dict[int | str, np.ndarray] = {}
         for row in grid.of(dataset, guesser):
-            traces = list(folders.open_run(runs / row.cell.run.name, parts).traces)
+            traces = row.run.traces
             name = HUMAN if row.cell.family == "reference" else row.cell.k
-            by_k[name] = np.array([at_bin_ends(trace, config.bins) for trace in traces])
+            by_k[name] = np.array([log_ranks_at(trace, config.bins) for trace in traces])
         if config.questions != "all":
             questions = [trace.question for trace in traces]
-            kept = nameable([guessers[grid.labels[guesser]]], questions, config.questions, parts)
+            kept = nameable([guessers[guesser]], questions, config.questions, parts)
             by_k = {name: values[kept] for name, values in by_k.items()}
         lines[dataset, guesser] = by_k
     return lines
@@ -88,7 +78,7 @@ def binned(grid: Runs, dataset: str, guesser: str, lines: Lines) -> Iterator[Row
     for k, values in lines.items():
         band = bootstrap_band(means(values), mean_curve, grid.config.resamples, grid.config.seed)
         for number, interval in enumerate(band, 1):
-            yield row_of((dataset, grid.labels[guesser], str(k), str(number)), "log-mrr", interval, "nats")
+            yield row_of((dataset, guesser, str(k), str(number)), "log-mrr", interval, "nats")
 
 
 def of_lines(grid: Runs, lines: Mapping[tuple[str, str], Lines]) -> Iterator[Row]:
@@ -98,7 +88,7 @@ def of_lines(grid: Runs, lines: Mapping[tuple[str, str], Lines]) -> Iterator[Row
         return compare(means(a), means(b), Mean("log-mrr"), grid.config.resamples, grid.config.seed)
 
     for (dataset, guesser), by_k in lines.items():
-        where = (dataset, WAIT_K, grid.labels[guesser])
+        where = (dataset, WAIT_K, guesser)
         waiting = {k: values for k, values in by_k.items() if k != HUMAN}
         (smallest, small), *_, (_, full) = waiting.items()
         half, third = small.shape[1] // 2, -(-small.shape[1] // 3)

@@ -17,14 +17,12 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.grid import Finished, workshop
-from experiments.lab import grid_rows
+from experiments.grid import workshop
 from experiments.lab.ledger import Row, row_of
 from experiments.ladders import POOLED, differences, ladders
-from experiments.measured import intervals
 from experiments.outputs import Outputs
 from experiments.paper.wait_k_runs import WAIT_K, FigureConfig, Runs, nameable, runs_of
-from sqa import metrics as metric_names
+from sqa.api.experiment import COLUMNS, Result, Results
 from sqa.core.significance import bootstrap_band
 from sqa.pipeline.config import load
 from sqa.pipeline.parts import Parts
@@ -42,7 +40,7 @@ def main(config_path: Path, runs: Path) -> None:
     outputs = Outputs(runs / config.name)
     for dataset in grid.datasets:
         stem, rows = f"{config.name}_{Path(dataset).name}", over_k(grid, dataset)
-        outputs.rows(f"{stem}.csv", grid_rows.COLUMNS, rows)
+        outputs.rows(f"{stem}.csv", COLUMNS, rows)
         outputs.picture(stem, by_guesser, rows, config.questions)
     outputs.differences(of_guessers(grid), grid.left_out)
     outputs.end()
@@ -50,19 +48,19 @@ def main(config_path: Path, runs: Path) -> None:
 
 def matched(grid: Runs, config: FigureConfig, parts: Parts) -> Runs:
     """Return the rows and intervals for the questions whose answer one of the guessers can name."""
-    guessers = [contestant.guesser for contestant in config.contestants if contestant.label in grid.labels.values()]
+    guessers = [contestant.guesser for contestant in config.contestants if contestant.label in grid.contestants]
     masks = {
-        dataset: nameable(guessers, parts.questions(grid.of(dataset)[0].cell.run.dataset), config.questions, parts)
+        dataset: nameable(guessers, parts.questions(grid.of(dataset)[0].cell.config.dataset), config.questions, parts)
         for dataset in grid.datasets
     }
 
-    def only(each: Finished) -> Finished:
-        stats = {name: values[masks[each.cell.dataset]] for name, values in each.stats.items()}
-        scored = [(metric, stats[metric.name]) for metric in metric_names.build(PANELS)]
-        rows = intervals(each.cell.key, scored, grid.config.resamples, grid.config.seed)
-        return replace(each, n=rows[0].n, rows=tuple(rows), stats=stats)
+    def only(each: Result) -> Result:
+        mask, saved = masks[each.dataset], each.saved
+        stats = {name: values[mask] for name, values in saved.stats.items()}
+        signatures = {name: saved.signatures[name] for name in PANELS}
+        return replace(each, saved=replace(saved, stats=stats, signatures=signatures))
 
-    return grid._replace(rows=list(map(only, grid.rows)))
+    return grid._replace(results=Results(map(only, grid.results)))
 
 
 def agreement(stats: np.ndarray) -> np.ndarray:
@@ -78,30 +76,25 @@ def agreement(stats: np.ndarray) -> np.ndarray:
 
 
 def of_guessers(grid: Runs) -> Iterator[Row]:
-    """Yield Figure 7's claims on every data set, with the guessers' labels in place of their names."""
-    for ladder in ladders(grid.rows):
+    """Yield Figure 7's claims on every data set."""
+    for ladder in ladders(grid.results):
         if ladder.dataset != POOLED:
-            for row in differences(ladder):
-                yield replace(row, cell=(*row.cell[:2], grid.labels[ladder.contestant], *row.cell[3:]))
+            yield from differences(ladder)
     for dataset in grid.datasets:
-        for a, b in combinations(grid.labels, 2):
+        for a, b in combinations(grid.contestants, 2):
             for metric in PANELS:
                 rows = [row for g in (a, b) for row in grid.of(dataset, g) if row.cell.family == WAIT_K]
                 stats = np.hstack([row.stats[metric] for row in rows])  # (n, 4 K)
                 [tau] = bootstrap_band(stats, agreement, grid.config.resamples, grid.config.seed)
                 claim = f"the guessers order the k alike by {metric} (Kendall's tau)"
-                cell = (dataset, WAIT_K, f"{grid.labels[a]}, {grid.labels[b]}", claim, f"{len(rows) // 2} k")
+                cell = (dataset, WAIT_K, f"{a}, {b}", claim, f"{len(rows) // 2} k")
                 yield row_of(cell, "tau", tau)
 
 
 def over_k(grid: Runs, dataset: str) -> list[Row]:
     """Return the rows of the figure: each guesser's metrics for wait-k at every k and for the human translation."""
-    return [
-        replace(row, cell=(*row.cell[:3], label))
-        for guesser, label in grid.labels.items()
-        for row in grid_rows.rows_of(grid.of(dataset, guesser))
-        if row.metric in PANELS
-    ]
+    rows = (row for contestant in grid.contestants for row in grid.of(dataset, contestant).frame.rows)
+    return [row for row in rows if row.metric in PANELS]
 
 
 def by_guesser(rows: Sequence[Row], which: str) -> plots.Figure:

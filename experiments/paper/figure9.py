@@ -16,20 +16,16 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
-from experiments.grid import AblationConfig, language_of, part_of_name, systems, usable, workshop
+from experiments.grid import AblationConfig, experiment, part_of_name, usable
 from experiments.lab.ledger import Row
-from experiments.measured import intervals, scored
 from experiments.outputs import LeftOut, Outputs, gap
+from sqa.api.experiment import Result, Results
 from sqa.core.differences import compare
 from sqa.core.errors import NotComputable
 from sqa.core.schema import checked
-from sqa.files.store import Store
-from sqa.pipeline.config import QualityConfig, load, of_parts, to_mapping
-from sqa.pipeline.engine import RunResult, run
-from sqa.pipeline.parts import Parts
-from sqa.pipeline.spread import make_ahead
+from sqa.pipeline import paired
+from sqa.pipeline.config import QualityConfig, load, to_mapping
 from sqa.report import plots
 
 COLUMNS = ("dataset", "translator", "k")
@@ -51,70 +47,53 @@ class Figure9Config:
         return [] if right else [f"labels: one for each of the {len(self.quality)} entries of quality, at least one"]
 
 
-class Point(NamedTuple):
-    """One translator at one k on one data set."""
-
-    dataset: str
-    family: str
-    k: int | str
-    result: RunResult
-
-
 def main(config_path: Path, runs: Path) -> None:
     """Write numbers, figures and differences of Figure 9; print the differences."""
     config = load(config_path, Figure9Config)
-    base = replace(load(config_path.parent / config.ablation, AblationConfig), sweeps={})
-    points = list(measure(config, base, Store(runs), workshop(runs).parts))
+    base = load(config_path.parent / config.ablation, AblationConfig)
+    results = measure(config, base, runs)
     labels = {entry.name: label for entry, label in zip(config.quality, config.labels, strict=True)}
-    refusals = {name: why for point in reversed(points) for name, why in point.result.refusals.items()}
+    refusals = {name: why for result in reversed(results) for name, why in result.saved.refusals.items()}
     left_out = [LeftOut(label, " ".join(refusals[name].split())) for name, label in labels.items() if name in refusals]
     for out in left_out:
         print(f"{out.label}: not computed, {out.reason}", file=sys.stderr)
-    rows = [row for point in points for row in rows_of(point, labels, base)]
+    rows = [replace(row, cell=row.cell[:3]) for row in results.frame.rows if row.metric in labels]
     if not rows:
         raise NotComputable("figure 9: " + "; ".join(f"{out.label}: {out.reason}" for out in left_out))
     outputs = Outputs(runs / config.name)
     families = list(dict.fromkeys(row.cell[1] for row in rows))
-    for dataset in dict.fromkeys(point.dataset for point in points):
+    for dataset in dict.fromkeys(result.dataset for result in results):
         stem, of_dataset = f"figure9_{Path(dataset).name}", [row for row in rows if row.cell[0] == dataset]
         outputs.rows(f"{stem}.csv", COLUMNS, of_dataset)
         outputs.picture(stem, drawn, of_dataset, labels, families)
-    outputs.differences(differences_of(points, labels, base), left_out)
+    outputs.differences(differences_of(results, labels), left_out)
     outputs.end()
 
 
-def measure(config: Figure9Config, base: AblationConfig, store: Store, parts: Parts) -> Iterator[Point]:
-    """Yield every translator of the ablation at every k on every data set, scored against the human translation."""
-    for dataset in usable(base):
-        for family, k, translator, _ in systems(base, language_of(dataset), []):
-            if family != "reference":
-                wanted = of_parts(
-                    name=f"{config.name}-{Path(dataset).name}-{part_of_name(family)}-{k}",
-                    dataset={"name": dataset, "limit": base.limit},
-                    translator=translator,
-                    seed=base.seed,
-                    quality=to_mapping(config.quality),
-                )
-                yield Point(dataset, family, k, run(wanted, store, parts=parts, progress=False, ahead=make_ahead))
+def measure(config: Figure9Config, base: AblationConfig, runs: Path) -> Results:
+    """Return every translator of the ablation at every k on every data set, scored against the human translation."""
+    texts = replace(
+        experiment(base, usable(base), runs),
+        guessers={"-": (None, None)},
+        metrics=("bleu",),
+        quality=to_mapping(config.quality),
+        name_of=lambda cell: f"{config.name}-{Path(cell.dataset).name}-{part_of_name(cell.family)}-{cell.k}",
+    )
+    return texts.run(wanted=lambda cell: cell.family != "reference")
 
 
-def rows_of(point: Point, labels: Mapping[str, str], base: AblationConfig) -> list[Row]:
-    """Return the rows of the metrics that could be computed."""
-    given = [(metric, stats) for metric, stats in scored(point.result) if metric.name in labels]
-    return intervals((point.dataset, point.family, str(point.k)), given, base.resamples, base.seed)
-
-
-def differences_of(points: Sequence[Point], labels: Mapping[str, str], base: AblationConfig) -> Iterator[Row]:
+def differences_of(results: Sequence[Result], labels: Mapping[str, str]) -> Iterator[Row]:
     """Yield the claim for every data set, translator with several k, and metric."""
-    for dataset, family in dict.fromkeys((point.dataset, point.family) for point in points):
-        of_family = [point for point in points if (point.dataset, point.family) == (dataset, family)]
+    for dataset, family in dict.fromkeys((result.dataset, result.cell.family) for result in results):
+        of_family = [result for result in results if (result.dataset, result.cell.family) == (dataset, family)]
         for name, label in labels.items():
-            line = sorted((p for p in of_family if name in p.result.stats), key=lambda p: plots.order(p.k))
+            line = sorted((r for r in of_family if name in r.stats), key=lambda r: plots.order(r.cell.k))
             if len(line) > 1 and line[-1].k == "full":
-                small, full = line[0].result, line[-1].result
-                [metric] = [metric for metric in full.metrics if metric.name == name]
-                difference = compare(full.stats[name], small.stats[name], metric, base.resamples, base.seed)
-                claim = f"{label} is better at k=full than at k={line[0].k}"
+                small, full = line[0], line[-1]
+                [metric] = paired.metrics_of([name], full.saved)
+                pair = full.stats[name], small.stats[name]
+                difference = compare(*pair, metric, full.resamples, full.cell.config.seed)
+                claim = f"{label} is better at k=full than at k={small.k}"
                 yield gap(dataset, family, "-", claim, difference, ".4f")
 
 

@@ -7,7 +7,6 @@ from itertools import combinations
 import numpy as np
 
 from experiments.lab.ledger import Row, row_of
-from experiments.measured import intervals
 from experiments.paper.table4_config import DIFFERENCES, MEAN, METRICS, MINUS, NOTHING, RANK, Group, Table4Config
 from experiments.paper.table4_measured import Answered
 from sqa.core.differences import compare_many
@@ -15,6 +14,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission
 from sqa.metrics.quality.bleu import Bleu
 from sqa.metrics.short_answers import LanguageMean, by_language
+from sqa.results import intervals
 
 
 def rows_of(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:

@@ -18,13 +18,15 @@ import numpy as np
 from msgspec import Meta
 
 from experiments.contestants import Contestant, NamedContestant, check_labels, components, names_of, sift
-from experiments.grid import AblationConfig, Finished, finished, language_of
+from experiments.grid import AblationConfig, experiment, run_name, usable
 from experiments.outputs import LeftOut
 from experiments.studies.guesser_report import knows
+from sqa.api.experiment import Results
 from sqa.core.errors import ConfigError
 from sqa.core.registry import BUZZERS, GUESSERS
 from sqa.core.schema import checked
 from sqa.core.types import Question
+from sqa.data.datasets import source_language
 from sqa.data.languages import code_of
 from sqa.pipeline.config import load
 from sqa.pipeline.parts import Parts
@@ -54,19 +56,23 @@ class Runs(NamedTuple):
     """Runs of the ablation's wait-k models, answered by some contestants."""
 
     config: AblationConfig
-    rows: list[Finished]  # wait-k at every k, and the human translation at full input
-    labels: dict[str, str]  # name of a contestant (Cell.guesser) -> its label
+    results: Results  # wait-k at every k, and the human translation at full input
     left_out: list[LeftOut]
 
     @property
     def datasets(self) -> list[str]:
         """Available data sets."""
-        return list(dict.fromkeys(row.cell.dataset for row in self.rows))
+        return list(dict.fromkeys(result.dataset for result in self.results))
 
-    def of(self, dataset: str, guesser: str | None = None) -> list[Finished]:
-        """Return the rows of a data set and guesser (None: all) by k; the human translation is last."""
-        rows = [row for row in self.rows if row.cell.dataset == dataset and guesser in (None, row.cell.guesser)]
-        return sorted(rows, key=lambda row: (row.cell.family == "reference", plots.order(row.cell.k)))
+    @property
+    def contestants(self) -> list[str]:
+        """Labels of the available contestants."""
+        return list(dict.fromkeys(result.guesser for result in self.results))
+
+    def of(self, dataset: str, contestant: str | None = None) -> Results:
+        """Return the results of a data set and contestant (None: all) by k; the human translation is last."""
+        chosen = [r for r in self.results if r.dataset == dataset and contestant in (None, r.guesser)]
+        return Results(sorted(chosen, key=lambda r: (r.cell.family == "reference", plots.order(r.cell.k))))
 
 
 def runs_of(
@@ -95,20 +101,23 @@ def runs_of(
     problems += [f"{ablation.name} metrics: needs {name}" for name in metrics if name not in base.metrics]
     if problems:
         raise ConfigError(problems)
-    contestants = tuple(Contestant(contestant.guesser, contestant.buzzer or {}) for contestant in present)
-    reserved = names_of(base.contestants)
-    labels = dict(zip(names_of(contestants, reserved).values(), (one.label for one in present), strict=True))
+    contestants = [Contestant(contestant.guesser, contestant.buzzer or {}) for contestant in present]
+    named = names_of(contestants, names_of(base.contestants)).values()
+    names = dict(zip((contestant.label for contestant in present), named, strict=True))
     systems = tuple(system for system in base.translators if system.label == WAIT_K)
-    base = replace(base, contestants=contestants, sweeps={}, translators=systems)
-    cells = {(WAIT_K, k) for k in base.k} | {("reference", "full")}
+    base = replace(base, sweeps={}, translators=systems)
     languages = {code_of(system.language) for system in systems if language in (None, system.language)}
-    rows = finished(
-        base, runs, lambda cell: (cell.family, cell.k) in cells and language_of(cell.dataset) in languages, reserved
-    )
-    if not rows:
+    datasets = [dataset for dataset in usable(base) if source_language(dataset) in languages]
+    if not datasets:
         wanted_in = f" in {language}" if language else ""
         raise ConfigError(f"{ablation.name} translators: no {WAIT_K} for a data set{wanted_in} that is here")
-    return Runs(base, rows, labels, left_out)
+    cells = {(WAIT_K, k) for k in base.k} | {("reference", "full")}
+    grid = replace(
+        experiment(base, datasets, runs),
+        guessers={contestant.label: (contestant.guesser, contestant.buzzer) for contestant in present},
+        name_of=lambda cell: run_name(base, replace(cell, contestant=names[cell.contestant])),
+    )
+    return Runs(base, grid.run(wanted=lambda cell: (cell.family, cell.k) in cells), left_out)
 
 
 def nameable(

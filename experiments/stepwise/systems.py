@@ -138,11 +138,11 @@ def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collecti
     if wrong:
         raise ConfigError(wrong)
     wanted = {("reference", "full"), *wanted_systems}
-    rows = finished(base, runs, lambda cell: cell.guesser == config.guesser and (cell.family, cell.k) in wanted)
+    rows = finished(base, runs, lambda cell: cell.contestant == config.guesser and (cell.family, cell.k) in wanted)
     selection = Selection(config, base, [], [], runs / config.name)
     human: dict[str, tuple[Line, ...]] = {}
-    for cell in sorted((row.cell for row in rows), key=lambda cell: cell.family != "reference"):
-        folder, aligned = runs / cell.run.name, cell.family != "reference"
+    for row in sorted(rows, key=lambda row: row.cell.family != "reference"):
+        cell, folder, aligned = row.cell, row.saved.folder, row.cell.family != "reference"
         try:
             run, lines, errors = opened(folder, aligned, (folder / SUMMARY).read_bytes())
         except ConfigError as reason:
@@ -155,7 +155,7 @@ def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collecti
             continue
         index_of = {question.id: index for index, question in enumerate(run.questions)}
         known = (run, errors, lines, human[cell.dataset], index_of)
-        selection.subjects.append(Subject(cell.dataset, cell.k, cell.guesser, *known, cell.family))
+        selection.subjects.append(Subject(cell.dataset, cell.k, cell.contestant, *known, cell.family))
     return selection
 
 

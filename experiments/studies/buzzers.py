@@ -30,12 +30,12 @@ from buzzers.learnt import LOGISTIC, MLP, all_features
 from buzzers.recurrent import RECURRENT
 from buzzers.threshold import KIND, SIGNALS, ThresholdBuzzer, signals
 from buzzers.train import load_config
-from experiments.grid import Finished
 from experiments.lab import grid_rows
 from experiments.lab.item import Item, elsewhere, inputs_of
 from experiments.lab.ledger import Row, row_of
 from experiments.lab.tables import Column, columns, pivot
 from sqa import metrics as metric_names
+from sqa.api.experiment import Result
 from sqa.core.differences import compare
 from sqa.core.errors import ConfigError
 from sqa.core.paths import CONFIGS, DATA, ROOT
@@ -185,14 +185,14 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 
 def contestants_compared(config: Path, runs: Path) -> Iterator[Row]:
     """Yield both contestants of every translator at every k, and their paired difference."""
-    cells: dict[tuple[str, str, str], dict[str, Finished]] = {}
+    cells: dict[tuple[str, str, str], dict[str, Result]] = {}
     for row in grid_rows.finished(config, runs):
-        cells.setdefault((row.cell.dataset, row.cell.translator, str(row.cell.k)), {})[row.cell.guesser] = row
+        cells.setdefault((row.cell.dataset, row.cell.translator, str(row.cell.k)), {})[row.cell.contestant] = row
     for cell, rows in cells.items():
         if all(name in rows for name in CONTESTANTS):
             for metric in metric_names.build(METRICS):
                 for name in CONTESTANTS:
-                    yield replace(rows[name].by_metric[metric.name], signature="")
+                    yield replace(rows[name].rows[metric.name], signature="")
                 a, b = (rows[name].stats[metric.name] for name in CONTESTANTS)
                 gap = compare(a, b, metric)
                 yield row_of((*cell, "difference"), metric.name, gap, metric.unit)

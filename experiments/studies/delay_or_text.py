@@ -23,7 +23,6 @@ from sqa import metrics as metric_names
 from sqa.core.differences import compare
 from sqa.core.significance import bootstrap
 from sqa.core.trace import QuestionTrace
-from sqa.pipeline import folder as folders
 from sqa.report import plots
 
 METRICS = ("ew", "oracle-ew")
@@ -45,11 +44,11 @@ def rescheduled(trace: QuestionTrace, k: int) -> QuestionTrace:
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     """Yield, for each translator with several k, both texts at each pace and the two differences."""
-    grid = grid_rows.finished(config_path, runs, lambda cell: cell.guesser == BEST)
+    grid = grid_rows.finished(config_path, runs, lambda cell: cell.contestant == BEST)
     for dataset, family in dict.fromkeys((row.cell.dataset, row.cell.family) for row in grid):
         ladder = {row.cell.k: row for row in grid if (row.cell.dataset, row.cell.family) == (dataset, family)}
         if "full" in ladder and len(ladder) > 2:
-            traces = list(folders.read(runs / ladder["full"].cell.run.name).open().traces)
+            traces = ladder["full"].run.traces
             for k, metric in product(sorted(ladder, key=plots.order), metric_names.build(METRICS)):
                 at_pace = full = ladder["full"].stats[metric.name]
                 if isinstance(k, int):

@@ -18,7 +18,6 @@ import numpy as np
 from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import columns, number, pivot
-from experiments.measured import intervals, scored
 from experiments.studies.fact_changes import CONTRAST
 from experiments.studies.translation_table import SetConfig, load_set
 from sqa.core.differences import compare
@@ -35,7 +34,7 @@ from sqa.metrics.facts_log import FactOptions, judged_lines
 from sqa.metrics.quality.facts import facts_in, judge
 from sqa.pipeline.config import of_parts
 from sqa.pipeline.engine import run
-from sqa.results import markdown
+from sqa.results import intervals, markdown
 
 GOLD = ROOT / "tests" / "golden" / "vectors"  # facts-*.tsv: ids of sentences, and their facts marked by hand
 METRICS = ("facts", "facts@invented", "facts-lag", "facts@timed", "names", "bleu", "chrf")
@@ -66,7 +65,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
         for label, translator in systems.items():
             wanted = of_parts(translator=translator, metrics=METRICS)
             results[label] = run(wanted, Store(runs), questions=questions, progress=False)
-            yield from intervals(("systems", name, label), scored(results[label]))
+            yield from intervals(("systems", name, label), results[label].scored)
         for (better, first), (worse, second) in pairwise((k, v) for k, v in results.items() if not k.endswith("6")):
             for metric in build(METRICS[:2]):
                 difference = compare(first.stats[metric.name], second.stats[metric.name], metric)

@@ -39,7 +39,6 @@ from experiments.contestants import NamedContestant, check_labels, sift
 from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Row
 from experiments.lab.tables import across, columns, pivot
-from experiments.measured import intervals, scored
 from experiments.outputs import Outputs
 from sqa.core.errors import DataError
 from sqa.core.schema import Count, checked
@@ -57,6 +56,7 @@ from sqa.pipeline.engine import run as run_stages
 from sqa.pipeline.overrides import load_study
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.spread import make_ahead
+from sqa.results import intervals
 
 POINTS = (10, -15, -5, -10, 15, 5)
 OUTCOMES = tuple(f"{value:+d}" for value in POINTS)
@@ -240,7 +240,7 @@ def rows_of(label: str, result: RunResult, opponents: dict[str, Opponents], conf
     tables = {name: np.array([values[name] for values in measured]) for name in (*MEASURES, *OUTCOMES)}
     against = [(Mean(name), table) for name, table in tables.items() if table[:, 1].sum() > 0]  # 0: never first
     is_played = np.array([question.id in opponents for question in result.questions])
-    of_run = [(metric, stats[is_played]) for metric, stats in scored(result)]
+    of_run = [(metric, stats[is_played]) for metric, stats in result.scored]
     rows = intervals((label,), against, config.resamples, config.seed, unit="")
     rows = [replace(row, signature=f"{row.metric}|{how}") for row in rows]
     return rows + [replace(row, unit="") for row in intervals((label,), of_run, config.resamples, config.seed)]

@@ -13,14 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
 
-from experiments.grid import CONTINUED, SEPARATE, AblationConfig, Finished
+from experiments.grid import CONTINUED, SEPARATE, AblationConfig
 from experiments.lab import grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import DEVIATION
 from smt.training.sweep import MULTI, finished
 from sqa import metrics as metric_names
+from sqa.api.experiment import Result
 from sqa.core.differences import compare_trainings
+from sqa.core.significance import total
 from sqa.pipeline.config import load
 from sqa.report import plots
 
@@ -30,8 +32,8 @@ SHOWN = ("bleu", "ew", "oracle-ew", "accuracy")
 COLUMNS = ("dataset", "translator", "k", "guesser")
 
 Key = tuple[str, str, int | str, str]  # data set, family, k, guesser
-Groups = Mapping[Key, Sequence[Finished]]
-Pair = tuple[tuple[str, ...], Sequence[Finished], Sequence[Finished], bool]  # cell, trainings a, b; same seeds
+Groups = Mapping[Key, Sequence[Result]]
+Pair = tuple[tuple[str, ...], Sequence[Result], Sequence[Result], bool]  # cell, trainings a, b; same seeds
 
 
 def development(_: Path, runs: Path) -> Iterator[Row]:
@@ -57,19 +59,19 @@ def answers(config: Path, runs: Path) -> Iterator[Row]:
     return rows_of(grid_rows.finished(config, runs), load(config, AblationConfig).resamples)
 
 
-def rows_of(grid: Sequence[Finished], resamples: int) -> Iterator[Row]:
+def rows_of(grid: Sequence[Result], resamples: int) -> Iterator[Row]:
     """Yield means and deviations over trainings, largest k minus smallest, and separate models minus the others.
 
     The shipped model counts as one training.
     """
-    groups: defaultdict[Key, list[Finished]] = defaultdict(list)
+    groups: defaultdict[Key, list[Result]] = defaultdict(list)
     for row in grid:
         if row.cell.seed is not None or row.cell.family == SHIPPED:
-            groups[row.cell.dataset, row.cell.family, row.cell.k, row.cell.guesser].append(row)
+            groups[row.cell.dataset, row.cell.family, row.cell.k, row.cell.contestant].append(row)
     metrics = metric_names.build(SHOWN)
     for (dataset, family, k, guesser), trainings in groups.items():
-        for metric in (metric for metric in metrics if all(metric.name in row.by_metric for row in trainings)):
-            values = [row.by_metric[metric.name].value for row in trainings]
+        for metric in (metric for metric in metrics if all(metric.name in row.stats for row in trainings)):
+            values = [total(row.stats[metric.name], metric) for row in trainings]
             yield from _spread_over((dataset, family, str(k), guesser), metric.name, values, metric.unit)
     for metric in metrics:
         tables = {key: rows for key, rows in groups.items() if all(metric.name in row.stats for row in rows)}

@@ -20,11 +20,9 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from experiments.contestants import Needs, twice
-from experiments.grid import DECODED
 from experiments.lab.item import Item, config_inputs, model_digests
 from experiments.lab.ledger import Row
 from experiments.lab.tables import Column, across, columns, pivot
-from experiments.measured import intervals, scored
 from experiments.outputs import LeftOut, Outputs
 from sqa.core import progress
 from sqa.core.errors import ConfigError, DataError
@@ -41,6 +39,7 @@ from sqa.pipeline.parts import Parts
 from sqa.pipeline.scheduler import current
 from sqa.pipeline.spread import Job, spread
 from sqa.report import plots
+from sqa.results import intervals
 
 METRICS = ("bleu", "chrf", "dal")
 SHARES = ("empty", "copied", "looping")
@@ -144,10 +143,9 @@ def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]
     kept = {id(one.questions): keeping.keep(one.questions) for one in wanted}
     jobs = []
     for one in wanted:
-        # a program's translations of prefixes are cached within a process, so its k stay together
-        beside, given = "" if one.run.translator.name in DECODED else one.cell[2], kept[id(one.questions)]
+        given = kept[id(one.questions)]
         finish = partial(finished, one.cell, one.run, config.resamples, config.seed, given)
-        jobs.append(Job(one.run, finish, given=given, beside=beside))
+        jobs.append(Job(one.run, finish, given=given, beside=one.cell[2]))
     rows: dict[int, list[Row]] = {}
     with progress.bar("translations", len(jobs), unit="run") as bar:
         for index, rows_of in spread(jobs, store, config.workers):
@@ -186,7 +184,7 @@ def finished(
     result = run_stages(config, store, parts=parts, questions=store.kept(kept), progress=False)
     pairs = (zip(map(" ".join, t.question.sentences), t.hypotheses, strict=True) for t in result.traces)
     odd = zip(SHARES, shares([pair for of_trace in pairs for pair in of_trace]), strict=True)
-    rows = intervals(cell, scored(result), resamples, seed)
+    rows = intervals(cell, result.scored, resamples, seed)
     return rows + [Row(cell, name, share, n=len(result.questions), unit="share") for name, share in odd]
 
 

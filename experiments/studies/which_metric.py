@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import mannwhitneyu
 
 from experiments.ablation import correlation
-from experiments.grid import AblationConfig, workshop
+from experiments.grid import AblationConfig
 from experiments.lab import grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
@@ -26,7 +26,7 @@ from experiments.paper.figure3 import BEST
 from sqa import metrics as metric_names
 from sqa.core.significance import percentiles
 from sqa.core.types import Bools, Floats
-from sqa.files.store import Store
+from sqa.pipeline import paired
 from sqa.pipeline.config import load
 from sqa.results import markdown
 
@@ -57,21 +57,22 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     """Yield a row for each system and metric, then the mean over the systems of a data set."""
     config = load(config_path, figure9.Figure9Config)
     ablation = config_path.parent / config.ablation
-    grid = grid_rows.finished(ablation, runs, lambda cell: cell.guesser == BEST)
+    grid = grid_rows.finished(ablation, runs, lambda cell: cell.contestant == BEST)
     metrics: dict[str, Any] = {metric.name: metric for metric in metric_names.build(SCORES)}
     scored: dict[tuple[str, str, int | str], dict[str, Floats]] = {}
-    for point in figure9.measure(config, load(ablation, AblationConfig), Store(runs), workshop(runs).parts):
-        stats = point.result.stats
-        names = {entry.name for entry in config.quality}
-        metrics |= {m.name: m for m in point.result.metrics if m.name in names & stats.keys()}
-        facts = {name: metric_names.collect(point.result.traces, metrics[name]) for name in OF_TRACES}
-        scored[point.dataset, point.family, point.k] = facts | {name: stats[name] for name in metrics if name in stats}
+    for result in figure9.measure(config, load(ablation, AblationConfig), runs):
+        stats, traces = result.stats, result.run.traces
+        names = [entry.name for entry in config.quality if entry.name in stats]
+        metrics |= {m.name: m for m in paired.metrics_of(names, result.saved)}
+        facts = {name: metric_names.collect(traces, metrics[name]) for name in OF_TRACES}
+        at = result.dataset, result.cell.family, result.cell.k
+        scored[at] = facts | {name: stats[name] for name in metrics if name in stats}
     for dataset in dict.fromkeys(row.cell.dataset for row in grid):
         rows = [row for row in grid if row.cell.dataset == dataset]
         human = next(row for row in rows if row.cell.family == "reference" and row.cell.k == "full")
         answerable = human.stats["accuracy"][:, 0] > 0
         systems = [
-            ((dataset, cell.translator, str(cell.k)), scored.get((dataset, cell.family, cell.k), {}) | row.stats)
+            ((dataset, cell.translator, str(cell.k)), {**scored.get((dataset, cell.family, cell.k), {}), **row.stats})
             for row in rows
             if (cell := row.cell).family != "reference"
         ]

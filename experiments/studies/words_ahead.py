@@ -20,11 +20,11 @@ import numpy as np
 from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Row
 from experiments.lab.tables import Column, pivot
-from experiments.measured import intervals
 from experiments.studies.translation_table import SetConfig, load_set
 from sqa.core.significance import Mean
 from sqa.diagnose.alignment import Alignment, load_aligner
 from sqa.pipeline.config import load
+from sqa.results import intervals
 
 WORDS, NAMES = Mean("words-ahead"), Mean("names-ahead")
 Pair = tuple[Sequence[str], Sequence[str]]  # words of the source, words of the human translation

@@ -26,9 +26,10 @@ from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import columns, number, pivot
 from experiments.studies import known_groups
-from experiments.studies.known_groups import DATASETS, GROUPS, GUESSERS, OTHER
+from experiments.studies.known_groups import DATASETS, GROUPS, GUESSERS
+from experiments.validity.damage import OTHER
+from sqa.core.significance import percentiles
 from sqa.core.types import Floats
-from sqa.pipeline.spread import run_all
 from sqa.results import markdown
 
 EFFECTS = ("s", "g", "q", "sg", "sq", "gq", "sgq")
@@ -40,11 +41,9 @@ RESAMPLES, SPLITS = 1000, 500
 def measure(_: Path, runs: Path) -> Iterator[Row]:
     """Yield the rows of each data set; the runs are those of the item `known-groups`."""
     for dataset in DATASETS:
-        planned = list(known_groups.configs(dataset, runs))
-        made = run_all([config for *_, config in planned], runs)
-        tables = {(group, guesser): saved.stats["ew"] for (group, guesser, _), saved in zip(planned, made, strict=True)}
+        stats = known_groups.stats_of(dataset, runs)
         systems = [group for group in GROUPS if group != OTHER]
-        stacked = np.array([[tables[system, guesser] for guesser in GUESSERS] for system in systems])
+        stacked = np.array([[stats[system, guesser]["ew"] for guesser in GUESSERS] for system in systems])
         yield from rows(dataset, stacked[..., 0] / stacked[..., 1])
 
 
@@ -62,8 +61,7 @@ def rows(dataset: str, x: Floats) -> Iterator[Row]:
         values = [questions_for(v, m) for v in (observed, *drawn)]
         yield with_interval((dataset, f"{m} guessers"), "questions", values[0], values[1:], n)
     taus = splits(x, rng)
-    low, high = np.percentile(taus, [2.5, 97.5])
-    yield Row((dataset, "halves"), "tau", float(np.mean(taus)), float(low), float(high), n // 2)
+    yield Row((dataset, "halves"), "tau", float(np.mean(taus)), *percentiles(np.array(taus)), n // 2)
     expected = [tau(reliability(v, len(GUESSERS), n // 2)) for v in (observed, *drawn)]
     yield with_interval((dataset, "halves"), "tau by the components", expected[0], expected[1:], n // 2)
 
@@ -129,8 +127,7 @@ def splits(x: Floats, rng: np.random.Generator) -> list[float]:
 
 def with_interval(cell: tuple[str, str], metric: str, value: float, drawn: list[float], n: int) -> Row:
     """Return a row with the percentile interval of its resampled values."""
-    low, high = np.percentile(np.minimum(drawn, 1e6), [2.5, 97.5])
-    return Row(cell, metric, min(value, 1e6), float(low), float(high), n)
+    return Row(cell, metric, min(value, 1e6), *percentiles(np.minimum(drawn, 1e6)), n)
 
 
 def needs(ledger: Ledger) -> list[str]:

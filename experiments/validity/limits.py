@@ -18,19 +18,16 @@ from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.pages import ledger_of
 from experiments.lab.tables import number
-from experiments.measured import intervals
 from experiments.paper.figure3 import BEST
+from experiments.paper.wait_k_runs import nameable
 from experiments.studies.translation_table import SetConfig
 from experiments.studies.words_ahead import last_linked, segments
 from sqa import metrics as metric_names
-from sqa.core.answers import key
-from sqa.core.registry import GUESSERS
 from sqa.core.significance import Mean, means
 from sqa.data.datasets import load_questions
 from sqa.diagnose.alignment import load_aligner
-from sqa.pipeline.config import of_parts
 from sqa.pipeline.parts import Parts
-from sqa.results import markdown
+from sqa.results import intervals, markdown
 
 DATASETS = ("xqb-es", "xqb-pl")
 ANSWERERS = ("rerank", "bm25", "gru", "bert")
@@ -48,7 +45,7 @@ TOSSUPS = {  # model -> (tossups, all text), in thousands of English words an ep
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     """Yield the rows of all parts."""
     grid = grid_rows.finished(
-        config_path, runs, lambda cell: (cell.guesser, str(cell.k)) == (BEST, "full") and cell.family in FULL_INPUT
+        config_path, runs, lambda cell: (cell.contestant, str(cell.k)) == (BEST, "full") and cell.family in FULL_INPUT
     )
     for dataset in DATASETS:
         known = answerable(dataset)
@@ -67,12 +64,7 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 
 def answerable(dataset: str) -> np.ndarray:
     """Return (n,) bool: whether a bundled guesser can name the answer page of each question."""
-    parts, known = Parts(), set[str]()
-    for name in ANSWERERS:
-        config = of_parts(guesser={"name": name}).guesser
-        assert config is not None
-        known |= {key(page) for page in parts.component(GUESSERS, config).pages}
-    return np.array([key(question.page) in known for question in load_questions(dataset)])
+    return nameable([{"name": name} for name in ANSWERERS], load_questions(dataset), "answerable", Parts())
 
 
 def early(dataset: str) -> Iterator[Row]:

@@ -26,22 +26,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import binomtest
 
-from experiments.grid import Finished
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import number
 from experiments.ladders import Ladder, p_of
+from experiments.paper.error_rates import share
 from experiments.paper.figure3 import BEST, NAMES
 from experiments.studies.delay_or_text import rescheduled
 from sqa import metrics as metric_names
+from sqa.api.experiment import Cell
 from sqa.core.differences import compare, holm, null_of, p_value, p_values, shuffled
 from sqa.core.k import FULL, K
 from sqa.core.significance import bootstrap
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
-from sqa.pipeline import folder as folders
 from sqa.report import plots
 from sqa.results import markdown
 
@@ -74,23 +73,17 @@ def at_pace(traces: Sequence[QuestionTrace], k: K) -> Floats:
 def read(config_path: Path, runs: Path) -> tuple[list[Texts], dict[str, list[QuestionTrace]]]:
     """Return the texts of each translator, and the traces of the human translation by data set."""
 
-    def wanted(cell: object) -> bool:
-        family, k = cell.family, cell.k  # type: ignore[attr-defined]
-        of_human = (family, k) == ("reference", FULL)
-        return cell.guesser == BEST and (of_human or (family in TRANSLATORS and k in KS))  # type: ignore[attr-defined]
+    def wanted(cell: Cell) -> bool:
+        of_human = (cell.family, cell.k) == ("reference", FULL)
+        return cell.contestant == BEST and (of_human or (cell.family in TRANSLATORS and cell.k in KS))
 
     grid = grid_rows.finished(config_path, runs, wanted)
-    traces = {(r.cell.dataset, r.cell.family, r.cell.k): traces_of(r, runs) for r in grid}
+    traces = {(r.cell.dataset, r.cell.family, r.cell.k): r.run.traces for r in grid}
     found = []
     for dataset, translator in product(DATASETS, TRANSLATORS):
         table = [[at_pace(traces[dataset, translator, text], pace) for pace in KS] for text in KS]
         found.append(Texts(dataset, translator, KS, np.moveaxis(np.array(table), 2, 0)))
     return found, {dataset: traces[dataset, "reference", FULL] for dataset in DATASETS}
-
-
-def traces_of(row: Finished, runs: Path) -> list[QuestionTrace]:
-    """Return the traces of a finished run."""
-    return list(folders.read(runs / row.cell.run.name).open().traces)
 
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
@@ -189,12 +182,6 @@ def power(texts: Texts, seed: int) -> Floats:
             tables[lost[: round(DIFFERENCE * n / value[pace])], -1, pace, 0, r] = value[pace]
     flat = tables.reshape(n, m, -1, PLANTED)
     return p_values(flat, partial(gap, paces), observed(tables), 1000, 0)
-
-
-def share(cell: tuple[str, str], quantity: str, yes: np.ndarray) -> Row:
-    """Return the row of a share of sets."""
-    ends = binomtest(int(yes.sum()), len(yes)).proportion_ci()
-    return Row(cell, quantity, float(yes.mean()), float(ends.low), float(ends.high), len(yes), "share of sets")
 
 
 # ------------------------------------------------------------------------------------------------ tables and figure

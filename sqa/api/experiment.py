@@ -1,10 +1,12 @@
-"""Run every combination of translators, guessers and k, and show the results in a table and a figure."""
+"""Run every combination of translators, k, contestants and data sets, and show the results in a table and a figure."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +16,17 @@ from sqa.core.errors import ConfigError
 from sqa.core.k import FULL, K
 from sqa.core.paths import DATA
 from sqa.core.registry import TRANSLATORS, did_you_mean
+from sqa.core.types import Floats
+from sqa.data.datasets import source_language
+from sqa.data.languages import code_of
 from sqa.pipeline import paired
-from sqa.pipeline.config import run_from_mapping, to_mapping
+from sqa.pipeline.config import RunConfig, run_from_mapping, to_mapping
+from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.overrides import named
+from sqa.pipeline.saving import RESAMPLES
 from sqa.pipeline.spread import run_all
 from sqa.report.plots import COLUMN, Panel, canvas, draw, lines, style
-from sqa.results import Frame, Table, frames
+from sqa.results import Frame, Row, Table, frames, intervals
 
 if TYPE_CHECKING:
     import pandas
@@ -27,83 +34,217 @@ if TYPE_CHECKING:
     from sqa.report.plots import Axes
 
 Part = str | Mapping[str, Any]  # "bm25", or {"name": "waitk", "model": "es-en"}
-KEYS = ("translator", "guesser", "k")
+COLUMNS = ("dataset", "translator", "k", "contestant")  # of a frame
 PRINTED = ("ew", "oracle-ew", "accuracy", "bleu", "dal")  # default columns of the printed table
 TRAINED_FOR = "its guesser"  # selects the bundled buzzer of each guesser
+NO_K = "-"  # in place of the k of a translator without one
+_Contestant = tuple[str, Part | None, Part | None]  # label, guesser, buzzer
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A translator, and its names in the results."""
+
+    label: str  # its name in tables and figures
+    translator: Part  # as in a run's config
+    k: K = ""  # as shown in the results; "": the translator runs at every k of the experiment
+    seed: int | None = None  # seed of its training, if the translator was trained several times
+    language: str | None = None  # source language code of its data sets; None: all data sets
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One run of an experiment: a translator at one k, answered by one contestant on one data set."""
+
+    dataset: str
+    family: str  # label of the translator
+    k: K  # a number of words, "full", or another name
+    contestant: str
+    config: RunConfig
+    seed: int | None = None  # training seed, if several were trained
+
+    @property
+    def translator(self) -> str:
+        """The translator's label, with the seed if there are several."""
+        return with_seed(self.family, self.seed)
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """Values of the columns COLUMNS."""
+        return self.dataset, self.translator, str(self.k), self.contestant
+
+
+def with_seed(family: str, seed: int | None) -> str:
+    """Return the name of one training of a translator in the results."""
+    return family if seed is None else f"{family}, seed {seed}"
 
 
 @dataclass(frozen=True)
 class Experiment:
     """An experiment: the parts to combine, given as in a config.  Nothing is read or run before `run`."""
 
-    translators: Sequence[Part]
-    guessers: Sequence[Part]
+    translators: Sequence[Part | Entry]
+    guessers: Sequence[Part] | Mapping[str, tuple[Part | None, Part | None]]  # or label -> (guesser, buzzer)
     k: Sequence[K] = ()  # for every translator with a k; empty: each translator's own
-    buzzer: Part | None = TRAINED_FOR  # for all combinations; by default the bundled buzzer of each guesser
-    dataset: str = "mini-es"
+    buzzer: Part | None = TRAINED_FOR  # for all guessers without label; by default the bundled buzzer of each
+    dataset: str | Sequence[str] = "mini-es"  # one or several
     limit: int | None = None  # number of questions
     metrics: Sequence[str] = ()  # empty: the default set
     name: str = "experiment"  # prefix of the names of runs
     runs: str | Path = "runs"
     workers: int | None = None  # processes; None: one per processor
+    seed: int = 0  # of the intervals
+    resamples: int = RESAMPLES  # behind the intervals of `Results.frame`
+    quality: Sequence[Part] = ()  # metrics of texts, as in a run's config
+    name_of: Callable[[Cell], str] | None = None  # name of a cell's run; None: its labels, and digits of its config
 
-    def run(self, progress: bool = True) -> Results:
-        """Run every combination, reusing stored blocks.  Raises ConfigError with all problems before the first run."""
-        configs, problems = [], list[str]()
-        for labels, mapping in self._combinations():
+    def run(self, progress: bool = True, wanted: Callable[[Cell], bool] = lambda _: True) -> Results:
+        """Run every combination, reusing stored blocks.
+
+        Args:
+            progress: Whether to print progress on stderr.
+            wanted: Select the cells to run.
+
+        Returns:
+            The results in the order of data set, translator, k, guesser.
+
+        Raises:
+            ConfigError: With all problems, before the first run.
+        """
+        cells = list(filter(wanted, self.cells()))
+        set_for(name for cell in cells for name in part_names(cell.config))
+        configs, beside = [cell.config for cell in cells], [cell.translator for cell in cells]
+        made = run_all(configs, Path(self.runs), progress, self.workers, beside)
+        return Results(Result(cell, saved, self.resamples) for cell, saved in zip(cells, made, strict=True))
+
+    def cells(self) -> list[Cell]:
+        """Return every combination.  Raises ConfigError with all problems."""
+        cells, problems = [], list[str]()
+        for dataset, entry, (contestant, guesser, buzzer) in self._combinations():
             try:
-                configs.append((labels, named(run_from_mapping(mapping), labels)))
+                config = self._config(dataset, entry, guesser, buzzer)
+                cell = Cell(dataset, entry.label, entry.k, contestant, config, entry.seed)
+                cells.append(replace(cell, config=self._named(cell)))
             except ConfigError as error:
-                problems += [f"{' '.join(labels)}: {problem}" for problem in error.problems]
+                labels = f"{with_seed(entry.label, entry.seed)} {contestant} {entry.k}"
+                problems += [f"{labels}: {problem}" for problem in error.problems]
         if problems:
             raise ConfigError(problems)
-        if not configs:
+        if not cells:
             raise ConfigError("an experiment needs at least one translator and one guesser")
-        set_for(name for _, config in configs for name in part_names(config))
-        made = run_all([config for _, config in configs], Path(self.runs), progress, self.workers)
-        return Results(Result(*labels, Run(run.folder)) for (labels, _), run in zip(configs, made, strict=True))
+        return cells
 
-    def _combinations(self) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]]:
-        """Yield the labels (translator, guesser, k) and the config's plain values of each combination."""
-        for translator, label in zip(map(_mapping, self.translators), _labels(self.translators), strict=True):
-            for k in self.k if self.k and _has_k(translator) else (None,):
-                for guesser, other in zip(map(_mapping, self.guessers), _labels(self.guessers), strict=True):
-                    mapping: dict[str, Any] = {
-                        "name": self.name,
-                        "dataset": {"name": self.dataset, "limit": self.limit},
-                        "translator": translator if k is None else {**translator, "k": k},
-                        "guesser": guesser,
-                        "buzzer": _bundled_buzzer(guesser) if self.buzzer == TRAINED_FOR else to_mapping(self.buzzer),
-                    }
-                    if self.metrics:
-                        mapping["metrics"] = list(self.metrics)
-                    yield (label, other, str(translator.get("k", "-") if k is None else k)), mapping
+    def _combinations(self) -> Iterator[tuple[str, Entry, _Contestant]]:
+        """Yield each data set with every translator of its language at each k, and every contestant."""
+        entries, contestants = list(self._entries()), list(self._contestants())
+        by_language = any(entry.language for entry in entries)
+        for dataset in [self.dataset] if isinstance(self.dataset, str) else self.dataset:
+            language = source_language(dataset) if by_language else None
+            of_dataset = [e for e in entries if e.language is None or code_of(e.language) == language]
+            yield from product([dataset], of_dataset, contestants)
+
+    def _entries(self) -> Iterator[Entry]:
+        """Yield every translator at each k."""
+        for part, label in zip(self.translators, _labels(self.translators), strict=True):
+            entry = part if isinstance(part, Entry) else Entry(label, part)
+            translator = _mapping(entry.translator)
+            if entry.k:
+                yield entry
+            elif self.k and _has_k(translator):
+                yield from (replace(entry, translator={**translator, "k": k}, k=k) for k in self.k)
+            else:
+                yield replace(entry, k=translator.get("k", NO_K))
+
+    def _contestants(self) -> Iterator[_Contestant]:
+        if isinstance(self.guessers, Mapping):
+            yield from ((label, *parts) for label, parts in self.guessers.items())
+            return
+        for part, label in zip(self.guessers, _labels(self.guessers), strict=True):
+            yield label, part, _bundled_buzzer(_mapping(part)) if self.buzzer == TRAINED_FOR else self.buzzer
+
+    def _config(self, dataset: str, entry: Entry, guesser: Part | None, buzzer: Part | None) -> RunConfig:
+        mapping: dict[str, Any] = {
+            "name": self.name,
+            "dataset": {"name": dataset, "limit": self.limit},
+            "translator": _mapping(entry.translator),
+            "guesser": to_mapping(guesser),
+            "buzzer": to_mapping(buzzer),
+            "seed": self.seed,
+            "quality": to_mapping(self.quality),
+        }
+        return run_from_mapping(mapping | ({"metrics": list(self.metrics)} if self.metrics else {}))
+
+    def _named(self, cell: Cell) -> RunConfig:
+        """Return the config of a cell with the name of its run."""
+        if self.name_of is not None:
+            return replace(cell.config, name=self.name_of(cell))
+        config: RunConfig = named(cell.config, (cell.translator, cell.contestant, str(cell.k)))
+        return config
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
-    """The result of a combination."""
+    """The result of a cell."""
 
-    translator: str
-    guesser: str
-    k: str  # "-" if the translator has no k
-    run: Run
+    cell: Cell
+    saved: RunFolder
+    resamples: int = RESAMPLES
+
+    @property
+    def dataset(self) -> str:
+        """Name of the data set."""
+        return self.cell.dataset
+
+    @property
+    def translator(self) -> str:
+        """Label of the translator."""
+        return self.cell.translator
+
+    @property
+    def guesser(self) -> str:
+        """Label of the guesser."""
+        return self.cell.contestant
+
+    @property
+    def k(self) -> str:
+        """k of the translator; "-" if it has none."""
+        return str(self.cell.k)
+
+    @cached_property
+    def run(self) -> Run:
+        """The run."""
+        return Run(self.saved.folder)
+
+    @cached_property
+    def report(self) -> dict[str, Row]:
+        """The rows of the run's report by metric, to six digits, with its counts and refused metrics."""
+        return self.saved.report
+
+    @property
+    def stats(self) -> Mapping[str, Floats]:
+        """Metric -> statistics of each question (n, d)."""
+        return self.saved.stats
+
+    @cached_property
+    def rows(self) -> dict[str, Row]:
+        """The rows of the metrics that have a value, by metric, unrounded, with intervals of `resamples`."""
+        given = [(m, self.stats[m.name]) for m in paired.metrics_of(list(self.saved.signatures), self.saved)]
+        rows = intervals(self.cell.key, given, self.resamples, self.saved.config.seed)
+        return {row.metric: row for row in rows}
 
     def is_baseline_of(self, other: Result, to: str) -> bool:
         """Return True if this is the baseline `to` of `other`: a k of the same translator, or a translator's label."""
-        same = self.guesser == other.guesser
+        same = (self.dataset, self.guesser) == (other.dataset, other.guesser)
         return same and (self.translator == to or (self.translator == other.translator and self.k == to))
 
 
 class Results(tuple[Result, ...]):
-    """All results, in the order translator, k, guesser; printed as a table of a few metrics."""
+    """All results, in the order data set, translator, k, guesser; printed as a table of a few metrics."""
 
     @property
     def frame(self) -> Frame:
-        """A frame with one row per combination and metric, with columns translator, guesser and k."""
-        cells = [(result, (result.translator, result.guesser, result.k)) for result in self]
-        rows = (replace(row, cell=cell) for result, cell in cells for row in result.run.rows.values())
-        return Frame(KEYS, tuple(rows))
+        """A frame with one row per combination and metric, with the columns COLUMNS."""
+        return Frame(COLUMNS, tuple(row for result in self for row in result.rows.values()))
 
     def __repr__(self) -> str:
         return repr(self._shown())
@@ -114,51 +255,57 @@ class Results(tuple[Result, ...]):
     def _shown(self) -> Table:
         return self.table(*(name for name in PRINTED if name in self._names()))
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Attributes of a result that tell it from the others: the first columns of tables."""
+        several = len({result.dataset for result in self}) > 1
+        return (*(["dataset"] if several else []), "translator", "guesser", "k")
+
     def table(self, *metrics: str, intervals: bool = False) -> Table:
         """Return a row per combination and a column per metric (default: all), optionally with 95% intervals."""
         names = metrics or self._names()
         digits = {name: getattr(self._metric(name), "digits", 0) for name in names}
         rows = []
         for result in self:
-            measured = [result.run.rows.get(name) for name in names]
+            measured = [result.report.get(name) for name in names]
             cells = [row if intervals or row is None else row.value for row in measured]
-            rows.append((result.translator, result.guesser, result.k, *cells))
-        return Table((*KEYS, *names), rows, digits)
+            rows.append((*(getattr(result, key) for key in self.keys), *cells))
+        return Table((*self.keys, *names), rows, digits)
 
     def compare(self, *metrics: str, to: str = FULL) -> pandas.DataFrame:
-        """Compare each result with a baseline of the same guesser, paired over questions.
+        """Compare each result with a baseline of the same data set and guesser, paired over questions.
 
         Args:
             metrics: Names of metrics; default: `ew`.
             to: The k of the baseline, with the same translator, or the label of the baseline's translator.
 
         Returns:
-            A frame with one row per compared result and metric.  Columns: translator, guesser, k, metric, diff (result
-            minus baseline), low, high (95% interval) and p (approximate randomisation).
+            A frame with one row per compared result and metric.  Columns: dataset (if there are several), translator,
+            guesser, k, metric, diff (result minus baseline), low, high (95% interval) and p (approximate
+            randomisation).
 
         Raises:
             ConfigError: If no result has that baseline.
         """
-        header = (*KEYS, "metric", "diff", "low", "high", "p")
         rows = []
         for result in self:
             base = next((other for other in self if other.is_baseline_of(result, to)), None)
             if base is not None and base is not result:
-                for row in paired.compare(result.run.read, base.run.read, wanted=metrics or ("ew",))[0]:
-                    key = (result.translator, result.guesser, result.k)
+                for row in paired.compare(result.saved, base.saved, wanted=metrics or ("ew",))[0]:
+                    key = (getattr(result, name) for name in self.keys)
                     rows.append((*key, row.metric, row.diff, row.low, row.high, row.p_randomization))
         if not rows:
             raise ConfigError(f"to={to!r}: no result has that k or translator as its baseline")
-        return frames().DataFrame(rows, columns=header)
+        return frames().DataFrame(rows, columns=(*self.keys, "metric", "diff", "low", "high", "p"))
 
     def plot(self, metric: str = "ew", ax: Axes | None = None) -> Axes:
         """Plot a metric over k with 95% bands, one line per translator and guesser, in `ax` or a new figure."""
         label = getattr(self._metric(metric), "label", metric)
-        rows = [
-            replace(row, cell=(", ".join(row.cell[:2]), row.cell[2]))
-            for row in self.frame.where(metric)
-            if row.value is not None
-        ]
+        rows = []
+        for result in self:
+            names = ", ".join(getattr(result, key) for key in self.keys if key != "k")
+            row = result.report.get(metric)
+            rows += [] if row is None or row.value is None else [replace(row, cell=(names, result.k))]
         with style(to_files=False):
             if ax is None:
                 _, [[ax]] = canvas((COLUMN, 2.6))
@@ -171,7 +318,7 @@ class Results(tuple[Result, ...]):
 
     def _names(self) -> tuple[str, ...]:
         """Return the metrics and counts of the runs' reports."""
-        return tuple(dict.fromkeys(row.metric for row in self.frame.rows))
+        return tuple(dict.fromkeys(name for result in self for name in result.report))
 
     def _metric(self, name: str) -> Any:
         """Return a metric of the runs by name; None for a count or a metric without a value.
@@ -180,7 +327,7 @@ class Results(tuple[Result, ...]):
         """
         if name not in self._names():
             raise ConfigError(f"{name!r} is no metric of these runs{did_you_mean(name, self._names())}")
-        folder = next((result.run.read for result in self if name in result.run.read.signatures), None)
+        folder = next((result.saved for result in self if name in result.saved.signatures), None)
         return None if folder is None else paired.metrics_of([name], folder)[0]
 
 
@@ -188,9 +335,9 @@ def _mapping(part: Part) -> dict[str, Any]:
     return {"name": part} if isinstance(part, str) else dict(to_mapping(part))
 
 
-def _labels(parts: Sequence[Part]) -> list[str]:
+def _labels(parts: Sequence[Part | Entry]) -> list[str]:
     """Return the name of each part; parts with equal names get their other values appended."""
-    mappings = list(map(_mapping, parts))
+    mappings = [{"name": part.label} if isinstance(part, Entry) else _mapping(part) for part in parts]
     names = [str(mapping.get("name")) for mapping in mappings]
     return [
         name if names.count(name) == 1 else " ".join(str(value) for value in mapping.values())

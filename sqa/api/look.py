@@ -12,8 +12,8 @@ import numpy as np
 
 from sqa.core.trace import QuestionTrace
 from sqa.files.atomic import write_text
-from sqa.metrics.qa import curve_named, log_reciprocal_rank
-from sqa.report.figures import wins_at
+from sqa.metrics.qa import curve_named
+from sqa.report.figures import log_ranks_at, wins_at
 from sqa.report.plots import COLOURS, COLUMN, GREY, canvas, style
 from sqa.report.viewer import render
 from sqa.report.viewer_data import ViewConfig, page_data
@@ -66,13 +66,7 @@ def plot_question(trace: QuestionTrace, curve: str, ax: Axes | None) -> Axes:
 
 def over_source(traces: Sequence[QuestionTrace], points: int) -> dict[str, np.ndarray]:
     """Return the means over questions at `points` shares of the source, (points,) each."""
-    shares = np.arange(1, points + 1) / points
-    logs = [_log_rank_at(trace, shares) for trace in traces]
+    logs = [log_ranks_at(trace, points) for trace in traces]
     wins = [wins_at(trace, points) for trace in traces]
+    shares = np.arange(1, points + 1) / points
     return {"share": shares, "log_rank": np.mean(logs, axis=0), "ew": np.mean(wins, axis=0)}
-
-
-def _log_rank_at(trace: QuestionTrace, shares: np.ndarray) -> np.ndarray:
-    """Return the answer's log reciprocal rank at the latest word at each share; -4 before the first word."""
-    newest = np.searchsorted(trace.fraction, shares + 1e-9, side="right")
-    return np.concatenate([[-4.0], log_reciprocal_rank(trace.rank)])[newest]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +22,7 @@ from sqa.pipeline.config import RunConfig, run_in
 from sqa.pipeline.engine import BLOCK_SIZE, EMPTY_SENTENCES
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.saving import CONFIG, COUNTED, REPORT, STATS, SUMMARY, TIMES, stamp
-from sqa.results import MEASURED, NOTHING, Row
+from sqa.results import MEASURED, Row, read_row
 
 Key = Annotated[str, Meta(pattern=r"^[0-9A-Za-z_-]+\Z")]  # stage key, a folder name in the store
 FileName = Annotated[str, Meta(pattern=r"^[0-9A-Za-z._-]+\Z")]  # name of a file in the run's folder
@@ -122,12 +122,10 @@ class RunFolder:
 
 def _report_row(line: str) -> Row:
     """Parse a line of a report.  Raises ValueError for anything else."""
-    metric, *numbers, n, unit, signature = line.split("\t", len(MEASURED) - 1)
-    value, low, high = (None if cell == NOTHING else float(cell) for cell in numbers)
-    if not all(math.isfinite(number) for number in (value, low, high) if number is not None):
-        raise ValueError(f"{metric}: no finite number")
-    counted = int(value) if value is not None and unit in COUNTED else value
-    return Row((), metric, counted, low, high, int(n), unit, signature)
+    row = read_row(line.split("\t", len(MEASURED) - 1))
+    if not all(math.isfinite(number) for number in (row.value, row.low, row.high) if number is not None):
+        raise ValueError(f"{row.metric}: no finite number")
+    return replace(row, value=int(row.value)) if row.value is not None and row.unit in COUNTED else row
 
 
 @dataclass(frozen=True)

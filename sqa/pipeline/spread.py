@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 PARTS = 4  # maximum number of parts of a block; smaller batches are slower
 NVIDIA = Path("/dev/nvidiactl")  # exists if there is a GPU, which `device: auto` then uses
+SEPARATE_K = ("waitk", "causal-lm")  # translators that share no work between different k
 PER_WORKER = 8  # tasks submitted ahead per worker thread
 FEWEST = 4  # minimum number of worker threads assumed, because more may start
 GPU = "GPU"  # Dask resource of a worker: dask worker ... --resources GPU=1
@@ -70,7 +71,7 @@ class Job:
     finish: Finish
     until: str = "score"
     given: str | None = None  # fingerprint of stored questions (`Store.keep`) that replace those of config.dataset
-    beside: str = ""  # runs of the same name share work within a process, such as prefixes translated by a program
+    beside: str = ""  # translator whose k share work within a process, such as prefixes translated by a program
 
     @property
     def large(self) -> bool:
@@ -86,7 +87,10 @@ class Job:
 
     def group(self) -> str:
         """Return a key that is equal for runs whose blocks are computed by one task."""
-        shared = self.beside or to_mapping(self.config.translator)
+        translator = self.config.translator
+        shared = self.beside or to_mapping(translator)
+        if self.beside and translator.name in SEPARATE_K:
+            shared = [translator.options.model, translator.options.k]
         return digest([to_mapping(self.config.dataset), self.given, shared])
 
 

@@ -20,7 +20,7 @@ from sqa.core.k import FULL, order
 from sqa.core.packages import need
 from sqa.core.significance import Interval, bootstrap_band, mean_curve, means
 from sqa.core.trace import QuestionTrace
-from sqa.metrics.qa import curve_named
+from sqa.metrics.qa import curve_named, log_reciprocal_rank
 from sqa.pipeline.folder import open_run
 from sqa.pipeline.parts import Parts
 from sqa.report.data import Gap, Reported, described, one_line
@@ -34,6 +34,7 @@ PANELS = (("ew", "expected wins (EW)"), ("oracle-ew", "oracle EW"), ("bleu", "BL
 LAGS = (("dal", "DAL"), ("laal", "LAAL"), ("al", "AL"))  # x axis: the lag that most runs have
 BINS = 20  # number of positions at which expected wins are drawn
 CURVE = "qanta2018"
+FLOOR = -4.0  # log reciprocal rank of an answer that is not in the list
 Series = Mapping[str, Sequence[Reported]]  # name in the legend -> runs, in the order of k
 
 
@@ -151,6 +152,14 @@ def wins_at(trace: QuestionTrace, bins: int = BINS) -> np.ndarray:
     newest = np.searchsorted(trace.fraction, ends + 1e-9, side="right") - 1  # -1: nothing was written yet
     right = {step: _right(trace, step) for step in set(newest.tolist())}  # fraction never decreases; 1e-9: its rounding
     return np.where([right[step] for step in newest.tolist()], curve_named(CURVE)(ends), 0.0)
+
+
+def log_ranks_at(trace: QuestionTrace, bins: int = BINS) -> np.ndarray:
+    """Return (bins,): log reciprocal rank of the answer at the newest step there, as `wins_at`; FLOOR before it."""
+    ends = np.arange(1, bins + 1) / bins
+    logs = np.concatenate([[FLOOR], log_reciprocal_rank(trace.rank, floor=FLOOR)])  # (steps + 1,)
+    values: np.ndarray = logs[np.searchsorted(trace.fraction, ends + 1e-9, side="right")]
+    return values
 
 
 def _right(trace: QuestionTrace, step: int) -> bool:

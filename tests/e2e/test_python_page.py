@@ -8,7 +8,7 @@ import pytest
 from doubles import write_questions
 from refusals import refused
 
-from sqa.api.experiment import Result
+from sqa.api.experiment import Cell, Result
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
 
@@ -47,7 +47,8 @@ def test_unknown_questions_and_baselines_are_refused(tmp_path: Path) -> None:
     run = sqa.run("mini_es_wait6_bm25", limit=2, runs=tmp_path, progress=False)
     for method in (run.view, run.plot_question):
         refused(ConfigError, "did you mean 'mini-002-es'", method, "mini-02-es")
-    results = sqa.Results([Result("a", "bm25", "6", run), Result("b", "bm25", "-", run)])
+    cells = (Cell("mini-es", label, k, "bm25", run.config) for label, k in (("a", 6), ("b", "-")))
+    results = sqa.Results(Result(cell, run.read) for cell in cells)
     refused(ConfigError, "no result has that k or translator", results.compare, to="full")
     assert results.compare(to="b")["diff"].tolist() == [0.0]
 

@@ -87,7 +87,7 @@ def ablation(runs: Path, scheduler: str | None = None, store: str | None = None)
 def rows_of(runs: Path, scheduler: str | None, store: str | None = None) -> Rows:
     with scheduled(scheduler, runs, store):
         rows = grid.finished(load(Path("ablation.yaml"), AblationConfig), runs)
-    return [(row.cell.run.name, row.rows) for row in rows]
+    return [(row.cell.config.name, tuple(row.rows.values())) for row in rows]
 
 
 def some_blocks(runs: Path) -> bool:

@@ -50,4 +50,4 @@ def test_any_translator_may_have_several_trainings(tmp_path):
 
 
 def test_without_sweeps_there_is_nothing_to_report(tmp_path):
-    assert trained(tmp_path, {}, [3]) == {}
+    assert trained(tmp_path, {}, [3]) == []

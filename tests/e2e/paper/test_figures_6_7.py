@@ -19,6 +19,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Guess
 from sqa.data.datasets import load_questions
 from sqa.files.yaml_reader import read_yaml
+from sqa.report.figures import log_ranks_at
 
 KS = [1, 3, 6, "full"]
 KEYWORD = {"name": "doubles:build_guesser"}
@@ -99,10 +100,10 @@ def test_full_input_is_constant_within_a_sentence():
     )
     second = (Guess("France", 2.0), Guess("Spain", 1.0))
     guesses = ((), second, second, second, second[1:])
-    values = figure6.at_bin_ends(QuestionTrace(question, emissions, guesses), 25)
+    values = log_ranks_at(QuestionTrace(question, emissions, guesses), 25)
     assert values.tolist() == [-4.0] * 6 + [-math.log(2)] * 18 + [0.0]
     silent = QuestionTrace(question, (), ())
-    assert figure6.at_bin_ends(silent, 5).tolist() == [-4.0] * 5
+    assert log_ranks_at(silent, 5).tolist() == [-4.0] * 5
 
 
 def test_question_matches_if_one_guesser_knows_it(runs):

@@ -10,7 +10,7 @@ from refusals import refused
 from experiments.ablation.correlation import CorrelationConfig
 from experiments.ablation.models import ModelsConfig
 from experiments.contestants import Contestant, names_of
-from experiments.grid import AblationConfig, cells
+from experiments.grid import AblationConfig, experiment
 from experiments.paper.figure9 import Figure9Config
 from experiments.paper.table4_config import Table4Config
 from experiments.paper.wait_k_runs import FigureConfig
@@ -64,12 +64,12 @@ def ablation(folder: Path, **changes: object) -> AblationConfig:
 
 
 def test_names_of_runs(tmp_path):
-    runs = [cell.run.name for cell in cells(ablation(tmp_path), ["mini-es"], {})]
+    runs = [cell.config.name for cell in experiment(ablation(tmp_path), ["mini-es"], Path()).cells()]
     assert "ablation-mini-es-wait-k-6-bm25" in runs and "ablation-mini-es-reference-full-gru" in runs
     both = [{"guesser": BM25, "buzzer": buzzer} for buzzer in ({"name": "oracle"}, MLP)]
-    results = list(cells(ablation(tmp_path, translators=WAIT_K, contestants=both), ["mini-es"], {}))
-    assert len({cell.run.name for cell in results}) == len(results) == 2 * 11
-    assert {cell.guesser for cell in results} == {"bm25+oracle", "bm25+mlp"}
+    results = experiment(ablation(tmp_path, translators=WAIT_K, contestants=both), ["mini-es"], Path()).cells()
+    assert len({cell.config.name for cell in results}) == len(results) == 2 * 11
+    assert {cell.contestant for cell in results} == {"bm25+oracle", "bm25+mlp"}
 
 
 @pytest.mark.parametrize(

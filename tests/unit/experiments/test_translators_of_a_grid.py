@@ -8,7 +8,7 @@ import pytest
 from refusals import refused
 
 from experiments.contestants import Needs
-from experiments.grid import AblationConfig, System, cells, usable
+from experiments.grid import AblationConfig, System, experiment, usable
 from sqa.core.errors import ConfigError, DataError
 
 CAT = {"name": "command", "command": ["cat"]}
@@ -25,9 +25,11 @@ def config(*systems: System, **changes: object) -> AblationConfig:
 
 def test_translators_have_rows_at_every_k():
     grid = config(System("cat", "es", CAT), System("slow cat", "es", CAT, (6, "full")), System("polish", "pl", CAT))
-    results = [(cell.family, cell.k) for cell in cells(grid, ["mini-es"], {}) if cell.family != "reference"]
+    results = [
+        (cell.family, cell.k) for cell in experiment(grid, ["mini-es"], Path()).cells() if cell.family != "reference"
+    ]
     assert results == [("cat", 1), ("cat", 3), ("cat", "full"), ("slow cat", 6), ("slow cat", "full")]
-    assert len({cell.run.name for cell in cells(grid, ["mini-es", "mini-pl"], {})}) == 5 + 3 + 4
+    assert len({cell.config.name for cell in experiment(grid, ["mini-es", "mini-pl"], Path()).cells()}) == 5 + 3 + 4
 
 
 def test_language_comes_from_questions_not_file_names(tmp_path, monkeypatch, capsys):
@@ -35,9 +37,9 @@ def test_language_comes_from_questions_not_file_names(tmp_path, monkeypatch, cap
     _write(tmp_path / "sub" / "es.jsonl", ["pl", "pl"])
     name = "sub/es.jsonl"
     grid = config(System("cat", "es", CAT), System("dog", "pl", CAT), datasets=(name,))
-    results = list(cells(grid, usable(grid), {}))
+    results = experiment(grid, usable(grid), Path()).cells()
     assert {cell.family for cell in results} == {"dog", "reference"} and {cell.dataset for cell in results} == {name}
-    assert len({cell.run.name for cell in results}) == len(results)
+    assert len({cell.config.name for cell in results}) == len(results)
     expected = ["cat: no rows, the questions are in pl and it is for es"]
     assert capsys.readouterr().err.splitlines()[1:] == expected
 
@@ -48,7 +50,7 @@ def test_language_may_have_several_codes(tmp_path, monkeypatch, capsys):
     _write(tmp_path / "mine.jsonl", ["spa", "es"])
     systems = (System(name, code, CAT) for name, code in (("cat", "es"), ("cow", "spa"), ("dog", "pol")))
     grid = config(*systems, datasets=("mine.jsonl",))
-    assert {cell.family for cell in cells(grid, usable(grid), {})} == {"cat", "cow", "reference"}
+    assert {cell.family for cell in experiment(grid, usable(grid), Path()).cells()} == {"cat", "cow", "reference"}
     assert "dog: no rows, the questions are in es and it is for pl" in capsys.readouterr().err
 
 
@@ -69,14 +71,14 @@ def _write(path: Path, languages: Sequence[str]) -> None:
 
 def test_trainings_of_a_translator_have_separate_rows():
     grid = config(System("cat", "es", CAT, (3,), seed=0), System("cat", "es", CAT, (3,), seed=1))
-    results = [cell for cell in cells(grid, ["mini-es"], {}) if cell.family == "cat"]
+    results = [cell for cell in experiment(grid, ["mini-es"], Path()).cells() if cell.family == "cat"]
     assert [cell.translator for cell in results] == ["cat, seed 0", "cat, seed 1"]
-    assert len({cell.run.name for cell in results}) == 2
+    assert len({cell.config.name for cell in results}) == 2
 
 
 def test_missing_translator_is_left_out_with_a_line(capsys):
     needs = Needs(package="no_such_package", hint="make lm")
-    results = list(cells(config(System("far", "es", CAT, needs=needs)), ["mini-es"], {}))
+    results = experiment(config(System("far", "es", CAT, needs=needs)), ["mini-es"], Path()).cells()
     assert {cell.family for cell in results} == {"reference"}
     text = "far: left out, it needs the Python package no_such_package, which is not installed (make lm)\n"
     assert capsys.readouterr().err == text

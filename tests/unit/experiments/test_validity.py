@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from experiments.studies import known_groups
-from experiments.validity import generalisability, text_at_pace
+from experiments.validity import damage, generalisability, text_at_pace
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
 from sqa.metrics import build
 
-WORDS = known_groups.Words(frozenset("the a in of king".split()), ("Rome", "Paris"))
+WORDS = damage.Words(frozenset("the a in of king".split()), ("Rome", "Paris"))
 SENTENCE = "In 1804 the king of Rome did not see Paris in two days.".split()
 
 
@@ -29,24 +29,24 @@ SENTENCE = "In 1804 the king of Rome did not see Paris in two days.".split()
     ],
 )
 def test_change_damages_only_its_target(group, expected):
-    assert " ".join(known_groups.EACH[group](SENTENCE, random.Random(0), WORDS)) == expected
+    assert " ".join(damage.EACH[group](SENTENCE, random.Random(0), WORDS)) == expected
 
 
 def test_changed_numbers_keep_their_form():
-    changed = known_groups.numbers_changed(SENTENCE, random.Random(0), WORDS)
+    changed = damage.numbers_changed(SENTENCE, random.Random(0), WORDS)
     assert [i for i, word in enumerate(changed) if word != SENTENCE[i]] == [1, 11]
-    assert changed[1].isdigit() and len(changed[1]) == 4 and changed[11] in known_groups.NUMBERS
+    assert changed[1].isdigit() and len(changed[1]) == 4 and changed[11] in damage.NUMBERS
 
 
 def test_groups_keep_the_sentences_of_the_source():
     questions = load_questions("mini-es", 6)
-    groups = known_groups.texts(questions)
-    intact = groups[known_groups.INTACT]
+    groups = damage.texts(questions)
+    intact = groups[damage.INTACT]
     for group, texts in groups.items():
         assert [len(text) for text in texts] == [len(q.sentences) for q in questions], group
     shuffled = groups["shuffled within sentences"]
     assert [[sorted(s) for s in t] for t in shuffled] == [[sorted(s) for s in t] for t in intact] and shuffled != intact
-    assert all(a != b for a, b in zip(groups[known_groups.OTHER], intact, strict=True))
+    assert all(a != b for a, b in zip(groups[damage.OTHER], intact, strict=True))
 
 
 def test_drop_is_0_for_the_intact_text_and_1_at_worst():
