@@ -1,4 +1,4 @@
-"""Training loops over optimiser steps, with a learning rate and a log line per step and periodic development BLEU."""
+"""Training loop over optimiser steps, with a log line per step and periodic development BLEU."""
 
 import json
 import time
@@ -16,7 +16,9 @@ from sqa.training.trainer import Trainer
 
 WINDOW = 100  # steps in the displayed mean loss
 LOG = "steps.tsv"  # one line per optimiser step; a resumed training continues the file
-HEADER = "step\tloss\tpieces\tlearning_rate\tseconds\n"  # step from 1; loss in nats per piece; target pieces
+HEADER = (
+    "step\tloss\tpieces\tlearning_rate\tseconds\n"  # step, from 1; loss, in nats per piece; number of target pieces
+)
 
 
 class Training(Protocol):
@@ -39,7 +41,7 @@ class Training(Protocol):
 def run_steps(training: Training, stop: Path) -> bool:
     """Train to the last step with a progress bar, checkpoints, BLEU and log lines.
 
-    A file at `stop` ends the training after the current step, with a checkpoint.  Returns whether the last step was
+    A file at `stop` ends the training after the current step and a checkpoint.  Returns whether the last step was
     reached.
     """
     trainer, config, folder = training.trainer, training.settings, training.folder

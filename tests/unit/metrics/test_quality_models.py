@@ -134,7 +134,7 @@ def test_invalid_comet_folders_are_refused(comets: dict[str, Path], bert: Path, 
         return problem(comet, CometConfig(str(folder), encoder=encoder and str(encoder)))
 
     good = comets["regression-bert"]
-    assert wrong("./nowhere") == "model ./nowhere not found: there is no such folder"
+    assert wrong("./nowhere") == "model ./nowhere not found: this folder does not exist"
     assert "is not a COMET model: it has no hparams.yaml; it has a config.json" in wrong(bert)
     assert "COMET has no 'yet_another'" in wrong(rewritten(good, tmp_path / "a", class_identifier="yet_another"))
     (tmp_path / "b").mkdir()
@@ -266,7 +266,7 @@ def test_bleurt_20_uses_sentencepiece(tmp_path: Path) -> None:
 
 @needs_bleurt
 def test_invalid_bleurt_folders_are_refused(bert: Path, tmp_path: Path) -> None:
-    for folder, message in ((bert, "says 'bert'"), (tmp_path, "no config.json"), ("./no", "no such folder")):
+    for folder, message in ((bert, "says 'bert'"), (tmp_path, "no config.json"), ("./no", "folder does not exist")):
         assert message in problem(bleurt, BleurtConfig(str(folder)))
     folder = quality_models.save_bleurt(tmp_path / "bleurt", bert)
     weights = load_file(folder / "model.safetensors")
