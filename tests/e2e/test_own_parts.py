@@ -201,10 +201,10 @@ def test_own_perturbation(mine: Path) -> None:
     with pytest.raises(ConfigError) as raised:
         perturb.chosen([f"{mine / 'mine.py'}:words", shout, shout, "typo"])
     assert raised.value.problems == (
-        "perturbation: mine.py:words made a Words, expected a Perturbation",
+        "perturbation: mine.py:words returned a Words, expected a Perturbation",
         f"perturbation: unknown 'typo', did you mean 'typos'; known: {', '.join(perturb.PERTURBATIONS)}, "
         "or your own 'module:build' or 'file.py:build'",
-        "perturbation: the same one is named twice",
+        "perturbation: one is named twice",
     )
 
 
@@ -217,7 +217,7 @@ def test_own_perturbation(mine: Path) -> None:
         ('translator: {name: command, command: [cat], policy: "half.py:Half"}', "made a Half, which has no start"),
         ('translator: {name: command, command: [cat], k: 2, policy: {name: "mine.py:build"}}', "takes its own keys"),
         ('metrics: ["mine.py:build"]', "build() without parameters failed"),
-        ('metrics: ["al@mine.py:words"]', "mine.py:words made a Words, expected a Convention"),
+        ('metrics: ["al@mine.py:words"]', "mine.py:words returned a Words, expected a Convention"),
         ('metrics: ["mine.py:late"]', "mine.py:late made a Convention, which has no unit, digits, label"),
     ],
 )

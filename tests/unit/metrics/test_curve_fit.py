@@ -145,7 +145,7 @@ def test_players_are_filtered_as_published(tmp_path: Path) -> None:
     seldom = [row | {"player": "seldom", "qid": f"q{i}"} for i, row in enumerate(rows[40:59])]
     kept = human_buzzes.regular_players(loaded(tmp_path, often + seldom))
     assert kept.position.tolist() == [row["rel_pos"] for row in often[::2]] and set(kept.player) == {"often"}
-    refused(DataError, "the busiest answered 19", human_buzzes.regular_players, loaded(tmp_path, seldom))
+    refused(DataError, "the maximum is 19", human_buzzes.regular_players, loaded(tmp_path, seldom))
 
 
 def test_first_of_game(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ GOOD = {"qid": "q", "rel_pos": 0.5, "correct": True}
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([], "no buzzes in it"),
+        ([], "contains no buzzes"),
         ([GOOD, {**GOOD, "rel_pos": -0.1}], r":2: Expected `float` >= 0\.0 - at `\$\.rel_pos`"),
         ([GOOD, {**GOOD, "correct": None}], ":2: no value for correct"),
         ([{**GOOD, "correct": "maybe"}], ":1: Invalid enum value 'maybe' - at `\\$.correct`"),

@@ -249,7 +249,7 @@ def test_entry_inherits_and_overrides_keys(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "entry", "message"),
     [
-        (ENTRIES, "", "holds several configs; say which, .*x.yaml:NAME with one of small, large"),
+        (ENTRIES, "", "contains several configs; use .*x.yaml:NAME with one of small, large"),
         (ENTRIES, ":smal", "no entry 'smal', did you mean 'small'"),
         (ENTRIES, ":round", "like: a circle, round -> about -> round"),
         (ENTRIES, ":lost", r"x\.yaml:lost like: no entry 'smal', did you mean 'small'"),
