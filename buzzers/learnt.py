@@ -200,9 +200,7 @@ SLOPE = 0.01  # slope added so that the calibrated value always increases
 ROUNDING = 1e-5  # rounding error of float32 logits
 CLIP = 8.0  # limit of standardised features, in deviations
 
-End = Literal[
-    "answer", "silent"
-]  # treatment of a question that ends unanswered: answer with the top guess, or stay silent (the paper)
+End = Literal["answer", "silent"]  # at the end of an unanswered question: the top guess, or no answer (the paper)
 # A buzzer cannot detect the end of a question, so the metric selects the rule (`ew`, `ew@answer-at-end`).
 
 

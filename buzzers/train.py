@@ -122,9 +122,7 @@ class Material(NamedTuple):
 
     learnt: list[GuessHistory]
     kept: list[GuessHistory]  # tossups that select the epoch and calibrate
-    tuning: list[
-        GuessHistory
-    ]  # tossups that tune the threshold: `kept`, or all corrupted tossups if there are translations
+    tuning: list[GuessHistory]  # tossups that tune the threshold: `kept`, or with translations all corrupted tossups
     dev: dict[str, list[GuessHistory]]  # name -> tossups for the report: the fold `dev`, and held-out translations
 
 

@@ -41,9 +41,7 @@ READ = "status error timed_out terminated_early _shards hits.hits._id hits.hits.
 class ElasticConfig:
     """Config of `guesser: {name: elasticsearch, ...}`."""
 
-    model: Annotated[File, "folder of the embedded twin, which determines the texts to index"] = (
-        "runs/train/bm25-lucene"
-    )
+    model: Annotated[File, "folder of the embedded twin, which defines the texts to index"] = "runs/train/bm25-lucene"
     index: Annotated[str, "name of the index in the server"] = "sqa-pages"
     url: Annotated[str, 'http://host:port; "" = $ELASTICSEARCH_URL, else http://127.0.0.1:9200'] = ""
     k1: Annotated[Positive, "must be the index' own"] = 2.0

@@ -56,9 +56,7 @@ class PrefixGru(nn.Module):
         self.embedding = nn.Embedding(shape.vocabulary + 1, shape.embedding)
         self.gru = nn.GRU(shape.embedding, shape.hidden, batch_first=True)
         self.salience = nn.Linear(shape.embedding, 1)  # weight of a word in the running mean, 0..1
-        self.log_prior = nn.Parameter(
-            torch.tensor([math.log(PRIOR)])
-        )  # log weight of the zero vector in the running mean
+        self.log_prior = nn.Parameter(torch.tensor([math.log(PRIOR)]))  # log weight of the zero vector in the mean
         self.norm = nn.BatchNorm1d(shape.features)
         self.dropout = nn.Dropout(shape.dropout)
         self.bottleneck = nn.Linear(shape.features, shape.bottleneck)

@@ -131,8 +131,6 @@ def _load(folder: Path) -> tuple[Any, Any]:
         raise DataError(f"{folder}: its tokenizer is slow and gives no positions of pieces")
     tokenizer.padding_side = "right"  # piece 0 of every window is a mark, never padding
     if tokenizer("a")["input_ids"][0] != tokenizer.cls_token_id:
-        problem = (
-            "its texts do not begin with a special mark, which is needed for 'not here' (XLNet's texts end with it)"
-        )
+        problem = "its texts do not begin with a special mark, which 'not here' needs (XLNet's texts end with it)"
         raise DataError(f"{folder}: {problem}")
     return tokenizer, model

@@ -125,9 +125,7 @@ class BeamSearch:
         done = (hypotheses.finished & state.alive).view(-1, n)[:, :1].expand(-1, n)  # (A, n)
         parent = torch.where(done, parent.view(-1, n)[:, :1], parent.view(-1, n)).flatten()
         if not torch.equal(parent, self.numbers(len(parent))):
-            self.stepper.move(
-                parent, int(self.start[state.alive].min())
-            )  # hypotheses of a sentence are equal before it
+            self.stepper.move(parent, int(self.start[state.alive].min()))  # hypotheses of a sentence agree before it
         return self.publish(done.flatten(), ended)
 
     def extend(self, limit: Tensor) -> tuple[Tensor, Tensor, Tensor]:

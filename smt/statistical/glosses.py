@@ -20,11 +20,8 @@ from sqa.data.priors import form, strip_edges
 VERSION = 1  # increase when the glosses change
 COMMON = 300  # number of occurrences in the table from which a word needs no gloss
 LEAST = 0.2  # minimum p(e|f) of a gloss
-PLAIN_TEXTS, PLAIN_WORDS, OTHER = (
-    0.15,
-    0.3,
-    0.12,
-)  # shares in training: texts without glosses, words without gloss, less likely glosses
+# shares in training: texts without glosses, words without gloss, less likely glosses
+PLAIN_TEXTS, PLAIN_WORDS, OTHER = 0.15, 0.3, 0.12
 
 
 @dataclass(frozen=True, slots=True)

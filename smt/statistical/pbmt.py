@@ -56,9 +56,7 @@ class Engine:
         if not self.model.load_language_model(str(folder / LANGUAGE)):
             raise DataError(f"{folder}: the decoder cannot read the language model")
         self.model.non_monotonicity = decoding.reorder
-        longest = min(
-            decoding.options, longest_source(folder / f"{TABLE}.ttable")
-        )  # length of the table's longest phrase
+        longest = min(decoding.options, longest_source(folder / f"{TABLE}.ttable"))  # the table's longest phrase
         self.model.w, self.model.a, self.model.e = 0.4, longest, 2
         # Future-cost heuristic (6: best phrases, language model, distance).  Without reordering it is the same for all
         # compared

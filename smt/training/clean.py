@@ -30,9 +30,8 @@ VERSION = 2  # increase when other pairs pass, so that users' own pairs are prep
 STEPS = ("length", "ratio", "noise", "copied", "letters", "language", "overlap", "duplicate", "alignment")
 
 _NOISE = re.compile(r"[<>{}|\\_$@#%=~^\[\]]|https?:|www\.|\.{4}|--\w|\(\*\)|\(\"|&\w|\w&|::|/\w+/")
-_ALIGNED_TOGETHER = (
-    200_000  # pairs per call of the aligner: larger blocks improve its statistics, smaller blocks save memory
-)
+# pairs per call of the aligner: larger blocks improve its statistics, smaller blocks save memory
+_ALIGNED_TOGETHER = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +48,7 @@ class CleanConfig:
     min_letters: Annotated[Share, "minimum share of letters, their marks and blanks among the characters"] = 0.7
     language: Annotated[bool, "drop pairs with a side in a wrong language (smt/training/language.py)"] = False
     overlap_words: Annotated[Whole, "drop pairs that share this many consecutive words with held-out text; 0 = off"] = 0
-    min_aligned: Annotated[Share, "minimum share of words linked in both directions of alignment; 0 = no alignment"] = (
-        0.0
-    )
+    min_aligned: Annotated[Share, "minimum share of words linked in both directions; 0 = no alignment"] = 0.0
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""

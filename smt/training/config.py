@@ -73,21 +73,12 @@ class TrainConfig:
     steps: Annotated[Count, "total number of optimiser steps"] = 4000
     batch_pieces: Annotated[Count, "target pieces per batch, padding included"] = 2000
     accumulate: Annotated[Count, "batches per optimiser step"] = 1
-    k: Annotated[tuple[int | str, ...], "one value: single-k; several: multi-path, one k per batch"] = (
-        3,
-        6,
-        9,
-        12,
-        15,
-        "full",
-    )
+    k: Annotated[tuple[int | str, ...], "one: single-k; several: multi-path, one per batch"] = (3, 6, 9, 12, 15, "full")
     k_weights: Annotated[tuple[float, ...], "probability of each k, in the same order; empty = equal"] = ()
     emission_rate: Annotated[float, Meta(ge=0.5, le=1), "target words per source word, see `Schedule`"] = 1.0
     learning_rate: Annotated[NotNegative, "peak learning rate, reached after `warmup` steps"] = 1.5e-3
     warmup: Annotated[Whole, "steps of the linear increase"] = 300
-    schedule: Annotated[Literal["inverse_sqrt", "constant"], "schedule between the increase and the final decrease"] = (
-        "inverse_sqrt"
-    )
+    schedule: Annotated[Literal["inverse_sqrt", "constant"], "between increase and final decrease"] = "inverse_sqrt"
     cooldown: Annotated[Whole, "last steps, in which the rate falls linearly to zero"] = 500
     label_smoothing: BelowOne = 0.1
     alignment_weight: Annotated[NotNegative, "weight of the guided-alignment loss"] = 0.3

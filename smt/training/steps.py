@@ -16,9 +16,7 @@ from sqa.training.trainer import Trainer
 
 WINDOW = 100  # steps in the displayed mean loss
 LOG = "steps.tsv"  # one line per optimiser step; a resumed training continues the file
-HEADER = (
-    "step\tloss\tpieces\tlearning_rate\tseconds\n"  # step, from 1; loss, in nats per piece; number of target pieces
-)
+HEADER = "step\tloss\tpieces\tlearning_rate\tseconds\n"  # step from 1; loss in nats per piece; target pieces
 
 
 class Training(Protocol):

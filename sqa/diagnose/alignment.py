@@ -75,9 +75,7 @@ def load_aligner(
     comes from a single alignment.
     """
     if folder is None and not has_priors(pair):
-        hint = (
-            "aligned from these texts alone, with more errors than with priors: python -m smt.training.alignment_priors"
-        )
+        hint = "aligned from these texts alone; priors reduce errors: python -m smt.training.alignment_priors"
         print(f"sqa: no priors for {pair}; {hint}", file=sys.stderr)
         return HmmAligner(Priors(pair, {}, {}, {}, "none"), seeds, cache)
     return HmmAligner(load_priors(pair, folder), seeds, cache)
