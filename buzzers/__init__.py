@@ -1,1 +1,1 @@
-"""Buzzers: decide when to answer, from the guesses so far."""
+"""Buzzers, which decide from the guesses so far when to answer."""

@@ -1,4 +1,4 @@
-"""Calibrate the probabilities of a buzzer: a probability of being right should equal the share of right steps.
+"""Calibration of a buzzer: its probability of being right should equal the share of right steps.
 
 The fit is isotonic.  Steps are sorted by logit and cut into bins of equal size.  Neighbouring bins whose shares of
 right steps decrease are merged (pool adjacent violators), and the logits of the shares are joined by straight
@@ -18,7 +18,7 @@ KNOTS = 20  # number of bins of the fit
 
 
 def fit(logits: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return (2, k) knots, 1 <= k <= 20: increasing logits, and nondecreasing offsets to a hundredth of them.
+    """Return (2, k) knots, 1 <= k <= 20: increasing logits, and nondecreasing calibrated logits minus .01 logit.
 
     `logits` (n,) finite and `right` (n,) bool, n >= 1.
     """
@@ -35,7 +35,7 @@ def fit(logits: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _chance(pool: list[float]) -> float:
-    """Return the share of right steps, never 0 or 1: half a step of each kind is added."""
+    """Return the share of right steps after adding half a right and half a wrong step, so it is never 0 or 1."""
     return (pool[2] + 0.5) / (pool[0] + 1)
 
 

@@ -7,7 +7,7 @@ curve at step t.  Then
     sum_t EW_t right_t p_t prod_{s<t} (1 - p_s)
 
 is the question's expected wins if every step answers with that probability.  It is differentiable, so training
-maximises it directly over the whole question.  A share of the cross entropy is added so that p stays a probability of
+maximises it directly over the whole question.  A share of the cross entropy is added so that p remains a probability of
 being right. With `at_end` the remaining probability is answered at the last step.
 """
 
@@ -29,7 +29,7 @@ from sqa.training.trainer import Trainer
 
 GRADIENT_NORM = 1.0  # maximum norm of the gradient
 Scale = tuple[np.ndarray, np.ndarray]  # mean and deviation (d,)
-AT_ONCE = 256  # questions scored at a time
+AT_ONCE = 256  # number of questions scored at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class Batch(NamedTuple):
     right: Tensor  # (B, n), 1 where the top guess is right
     guessed: Tensor  # (B, n), 1 where there is a guess, 0 in the padding
     worth: Tensor  # (B, n), the curve where the top guess is right, else 0
-    end: Tensor  # (B,), worth of the last step if an unanswered question is answered there, else 0
+    end: Tensor  # (B,), value of the last step if unanswered questions are answered there, else 0
 
 
 class StepNetwork(nn.Module):
-    """Network with one logit per step from the step's features: logistic regression, or an MLP with hidden units."""
+    """Network with one logit per step from the step's features: logistic regression, or an MLP if there are units."""
 
     def __init__(self, width: int, units: int) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class StepNetwork(nn.Module):
 
 
 class StateNetwork(nn.Module):
-    """Recurrent network with one logit per step from a state of the steps so far."""
+    """Recurrent network with one logit per step from the state after the steps so far."""
 
     def __init__(self, width: int, units: int, cell: Literal["gru", "lstm"], dropout: float, skip: bool) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ def loss(logits: Tensor, batch: Batch, config: FitConfig) -> Tensor:
 
 
 def soft_wins(logits: Tensor, batch: Batch) -> Tensor:
-    """Return the expected wins (B,) if each step answers with probability sigmoid(logit), never without a guess."""
+    """Return the expected wins (B,) if each step with a guess answers with probability sigmoid(logit)."""
     wait = -softplus(logits) * batch.guessed  # ln(1 - p), (B, n)
     waited = torch.cumsum(wait, dim=1) - wait  # ln of the probability that no earlier step answered
     answer = torch.exp(waited - softplus(-logits)) * batch.guessed

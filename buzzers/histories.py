@@ -1,4 +1,4 @@
-"""Arrays of a guesser's word-by-word results on tossups, the input of training, tuning and reporting.
+"""Arrays of a guesser's results after each word of tossups, the input of training, tuning and reporting.
 
 Guessing takes longer than training, so the results on a fold are cached.  The file name is a hash of everything
 that can change them: the guesser's fingerprint, the tossups, the code version.
@@ -33,16 +33,16 @@ class DataChoice:
     """The guesser and the tossups to train on."""
 
     guesser: Annotated[str, "a registered guesser"]
-    model: Annotated[str, "its model, which must not have seen the folds `buzzer` and `dev`"]
-    limit: Annotated[Count | None, "at most this many tossups of each fold; null = all"]
-    noise: Annotated[Share, "of the words, corrupted in a second reading of every tossup; 0 = none"]
-    cache: Annotated[Path, "folder of the tossups already played"]
+    model: Annotated[str, "model of the guesser, which must not have seen the folds `buzzer` and `dev`"]
+    limit: Annotated[Count | None, "maximum number of tossups per fold; null = all"]
+    noise: Annotated[Share, "maximum share of words corrupted in a second reading of every tossup; 0 = none"]
+    cache: Annotated[Path, "folder with stored results"]
     translated: Annotated[tuple[Path, ...], "files of `python -m guessers.noise --fold buzzer`"] = ()
-    noise_least: Annotated[float, "of its words corrupted at least, <= noise"] = 0.0
+    noise_least: Annotated[float, "minimum share of words corrupted, <= noise"] = 0.0
     half: Annotated[Half | None, "only this half of the fold `buzzer`; null = all"] = None
 
     def problems(self) -> list[str]:
-        """Return problems other than those of ranges."""
+        """Return the problems that the declared bounds do not check."""
         wrong = not 0 <= self.noise_least <= self.noise
         return [f"noise_least: must be in [0, noise], got {self.noise_least}"] if wrong else []
 
@@ -52,7 +52,7 @@ class GuessHistory:
     """A guesser's results on a tossup with n steps, one per word."""
 
     rows: np.ndarray  # (n, 45) float32, `all_features`
-    signals: np.ndarray  # (n, 3) float64: SIGNALS, -inf where a fixed threshold never buzzes
+    signals: np.ndarray  # (n, 3) float64: SIGNALS; -inf at steps where a fixed threshold never buzzes
     right: np.ndarray  # (n,) bool, the top guess is right
     guessed: np.ndarray  # (n,) bool, there is a guess
     fraction: np.ndarray  # (n,) float64, characters read / characters
@@ -78,7 +78,7 @@ def histories_of(guesser: Any, tossups: Sequence[Tossup], name: str, cache: Path
 
 
 def history_of(guesser: Any, tossup: Tossup) -> GuessHistory:
-    """Return the guesser's results on one tossup; a tossup without a page is never answered right."""
+    """Return the guesser's results on one tossup; no answer is right for a tossup without a page."""
     words = tossup.text.split()
     history = guesses_per_word(guesser, words, N_GUESSES)
     read = np.cumsum([len(word) + 1 for word in words]) - 1  # characters up to the end of each word

@@ -4,12 +4,12 @@ Standardised features -> logit -> calibrated probability of being right -> answe
 
 The networks run in numpy: logistic regression, a layer of rectified units, and buzzers/recurrent.py.  Each network maps
 the features of a step to the inputs of the output layer, which is one weighted sum.  Steps are computed one after
-another, so a step's logit is bitwise the same whether or not the question continues after it.
+another, so a step's logit does not depend, not even in the last bit, on later steps.
 
 The features of a step are QANTA's 22 numbers (its `vector_converter_0`) and 23 numbers of this project.
 
-`features`, with p1..p10 the scores of the ten best guesses (0 where there are fewer) and "previous" the step before (0
-at first):
+`features`, where p1..p10 are the scores of the ten best guesses (0 if there are fewer) and "previous" means the step
+before (0 at first):
 
     0-2    p1, p2, p3                       13     how many of the best five were not among the previous ten
     3-5    1 if guess 1, 2, 3 is new        14-15  mean of the ten, now and previously
@@ -18,10 +18,10 @@ at first):
     11-12  p1, p2 minus the previous ones   18-19  variance of the ten, now and previously
                                             20-21  variance of the best five, now and previously
 
-The original also uses six in 16 and five in 17.  A guess is new if its page was not among the previous ten; its change
-is then its score.  Variances are population variances.
+As in the original, column 16 uses six guesses and column 17 five.  A guess is new if its page was not among the
+previous ten; its change is then its score.  Variances are population variances.
 
-`shape`, mostly free of the guesser's scale: with m = p1 - p2, and t = 1, 2, ... the words read:
+`shape`, mostly independent of the guesser's scale, where m = p1 - p2 and t = 1, 2, ... is the number of words read:
 
     0-1    ln t, t / 100                            11  ln(1 + steps in a row with this top guess)
     2-4    shares of p1, p2, p3 in the sum of ten   12  ln(1 + different top guesses so far)
@@ -33,8 +33,8 @@ is then its score.  Variances are population variances.
                                                     21  guesses / 10
                                                     22  ln(p1 / (1 - p1)), with p1 kept in .000001 .. .999
 
-Features 6 and 7 correspond to a softmax over scores; 22 is for guessers whose scores are probabilities.  The length of
-the question is unknown in advance, so no feature depends on it.
+Features 6 and 7 correspond to a softmax over scores; feature 22 is for guessers whose scores are probabilities.  The
+length of the question is unknown in advance, so no feature depends on it.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def shape(history: Sequence[Sequence[Guess]]) -> np.ndarray:
 
 
 def _loyalty(history: Sequence[Sequence[Guess]]) -> np.ndarray:
-    """Return columns 11-14, (4, n): how long and how often the current top guess has been on top; 0 without a guess."""
+    """Return columns 11-14, (4, n): number and recency of steps with the current top guess; 0 without a guess."""
     columns = np.zeros((4, len(history)))
     times: dict[str, int] = {}  # page -> number of steps on top
     first: dict[str, int] = {}  # page -> first step among the ten
@@ -194,14 +194,14 @@ MLP = Network("mlp", _rectified_shapes, _rectified)
 
 # ------------------------------------------------------------------------------------------------------------- buzzers
 
-VERSION = 2  # of the files, and of the code that turns guesses into buzzes
-WIDTHS = {"qanta": N_FEATURES, "all": N_FEATURES + N_SHAPE}  # numbers per step by set of features
-SLOPE = 0.01  # added per unit of the logit, so that the calibrated value always rises
+VERSION = 2  # version of the files, and of the code that turns guesses into buzzes
+WIDTHS = {"qanta": N_FEATURES, "all": N_FEATURES + N_SHAPE}  # set of features -> numbers per step
+SLOPE = 0.01  # slope added so that the calibrated value always increases
 ROUNDING = 1e-5  # rounding error of float32 logits
 CLIP = 8.0  # limit of standardised features, in deviations
 
-End = Literal["answer", "silent"]  # result of a question that ends unanswered: the top guess, or nothing (the paper)
-# A buzzer cannot detect the end of a question, so the metric decides which rule applies (`ew`, `ew@answer-at-end`).
+End = Literal["answer", "silent"]  # at the end of an unanswered question: the top guess, or no answer (the paper)
+# A buzzer cannot detect the end of a question, so the metric selects the rule (`ew`, `ew@answer-at-end`).
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +209,12 @@ End = Literal["answer", "silent"]  # result of a question that ends unanswered: 
 class LearntConfig:
     """Options of `buzzer: {name: mlp, ...}`, and of `logistic` and `recurrent`."""
 
-    model: Annotated[File, "the guesser it was trained for (bundled: bm25, gru), or a model folder"] = "bm25"
-    threshold: Annotated[Share | None, "chance of being right at which to answer, 0..1; null = the model's own"] = None
+    model: Annotated[File, "guesser of the training guesses (bundled: bm25, gru), or a model folder"] = "bm25"
+    threshold: Annotated[
+        Share | None, "probability of being right at which to answer, 0..1; null = the model's own"
+    ] = None
     end: Annotated[
-        End | None, "the rule whose best threshold it takes: silent (the paper's; null) or answer (ew@answer-at-end)"
+        End | None, "rule for which the threshold is optimal: silent (the paper's; null) or answer (ew@answer-at-end)"
     ] = field(default=None, metadata={"written": "if any"})
     device: Annotated[Literal["auto", "cpu"], "computed with numpy"] = "cpu"
     dtype: Annotated[Literal["auto", "float32"], "computed with numpy"] = "auto"
@@ -220,13 +222,13 @@ class LearntConfig:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """Contents of a model's config.json besides kind and version."""
+    """Contents of a model's config.json except kind and version."""
 
     guesser: str  # guesser of the training guesses
     features: Literal["qanta", "all"]  # a key of WIDTHS
     threshold: float  # probability at which the buzzer answers
     training: Mapping[str, Any]  # objective, seed, ...; informative only
-    end: End = "silent"  # the rule for which the threshold is optimal
+    end: End = "silent"  # rule for which the threshold is optimal
     thresholds: Mapping[str, float] = field(default_factory=dict)  # optimal threshold per End, if both are known
 
     def chosen(self, threshold: float | None, end: End | None) -> Card:
@@ -245,10 +247,10 @@ class LearntBuzzer:
         Args:
             tensors: float32: mean (d,), deviation (d,), calibration (2, k) (buzzers/calibration.py), and the network's
                 own.
-            digest: Name of the tensors in the fingerprint.
+            digest: Digest that represents the tensors in the fingerprint.
 
         Raises:
-            ValueError: Other names, shapes or types, deviations that are not above 0, or a decreasing calibration.
+            ValueError: Names, shapes or types are wrong, a deviation is not above 0, or the calibration decreases.
         """
         width = WIDTHS[card.features]
         expected = network.shapes(width, tensors)
@@ -258,12 +260,14 @@ class LearntBuzzer:
         at, height = tensors["calibration"]
         rises = len(at) and (np.diff(at) > 0).all() and (np.diff(height + SLOPE * at) >= -ROUNDING).all()
         if not rises or not (tensors["deviation"] > 0).all() or any(a.dtype.kind != "f" for a in tensors.values()):
-            raise ValueError("deviations must be above 0, a calibration must rise, and all tensors must hold floats")
+            raise ValueError(
+                "deviations must be above 0, the calibration must increase, and all tensors must contain floats"
+            )
         self.network, self.tensors, self.card, self._digest = network, tensors, card, digest
 
     @property
     def trained_for(self) -> str:
-        """Return the guesser of the training guesses."""
+        """Return the name of the guesser of the training guesses."""
         return self.card.guesser
 
     @property
@@ -304,7 +308,7 @@ def calibrated(knots: np.ndarray, logits: np.ndarray) -> np.ndarray:
 
 
 def standardise(rows: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
-    """Return (n, d) features in deviations from the mean, within -8..8."""
+    """Return (n, d) features in standard deviations from the mean, limited to -8..8."""
     return np.clip((rows - mean) / deviation, -CLIP, CLIP)
 
 
@@ -328,10 +332,10 @@ def bundled(network: Network, config: LearntConfig) -> LearntBuzzer:
 
 
 def logistic(config: LearntConfig) -> LearntBuzzer:
-    """Return a buzzer with a weighted sum of the features of a step."""
+    """Return a buzzer that computes a weighted sum of a step's features."""
     return bundled(LOGISTIC, config)
 
 
 def mlp(config: LearntConfig) -> LearntBuzzer:
-    """Return a buzzer with one layer of rectified units over the features of a step."""
+    """Return a buzzer that applies one layer of rectified units to a step's features."""
     return bundled(MLP, config)

@@ -1,4 +1,4 @@
-"""The oracle buzzer: buzzes wherever the top guess is right, which it knows from the answer; an upper bound."""
+"""The oracle buzzer, an upper bound: it knows the answer and buzzes at every step with a right top guess."""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,21 +14,21 @@ VERSION = 1  # version of the code that turns guesses into buzzes
 
 @dataclass(frozen=True, slots=True)
 class OracleConfig:
-    """Options of `buzzer: {name: oracle}`: none."""
+    """Empty options of `buzzer: {name: oracle}`."""
 
 
 class OracleBuzzer:
-    """Buzzer that buzzes wherever the top guess is right."""
+    """Buzzer that buzzes at every step with a right top guess."""
 
     oracle: ClassVar[bool] = True  # makes the pipeline call `decide_with_answer`
 
     def decide_with_answer(self, history: Sequence[Sequence[Guess]], page: str) -> list[Buzz]:
-        """Return one buzz per step: score 1 and True where the top guess is `page`, else 0 and False."""
+        """Return one buzz per step: score 1 and True if the top guess is `page`, else 0 and False."""
         right = [bool(guesses) and is_right(guesses[0].page, page) for guesses in history]
         return [Buzz(float(hit), hit) for hit in right]
 
     def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]:
-        """Raise an error: without the answer there is no oracle."""
+        """Raise an error, since an oracle needs the answer."""
         raise ConfigError("buzzer: the oracle needs the answer; call decide_with_answer")
 
     def fingerprint(self) -> str:

@@ -1,8 +1,8 @@
 """The trained buzzer `recurrent`: a GRU or an LSTM over the features of a question's steps.
 
 The state at step t depends on steps 1..t, so it reflects the history of the guesses.  The shapes of the tensors
-determine the cell: a GRU's gates are three times its units, an LSTM's four times.  They also show whether the
-output reads the features of the step besides the state.
+determine the cell: a GRU's gates are three times its units, an LSTM's four times.  They also show whether the output
+reads the step's features in addition to the state.
 """
 
 import numpy as np

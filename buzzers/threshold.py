@@ -1,10 +1,10 @@
 """The threshold buzzer: answers once one of three signals of the top guess reaches a threshold.
 
-share    its share of the sum of the best ten scores (QANTA's TF-IDF baseline answers at .3): between .1, ten equal
-         guesses, and 1, independent of the scale of the scores.  Ten guesses are required, because a single guess, as
-         in the first words of a question, always has a large share
+share    its share of the sum of the best ten scores, between .1 (ten equal guesses) and 1, independent of the scale of
+         the scores (QANTA's TF-IDF baseline answers at .3).  Ten guesses are required, because the few guesses after
+         the first words of a question always have large shares
 score    its score
-margin   its lead over the second guess, which is required
+margin   its lead over the second guess; two guesses are required
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class ThresholdConfig:
     """Options of `buzzer: {name: threshold, ...}`."""
 
     threshold: Annotated[float | None, "value at which to answer, above 0; null = the model's, else .17"] = None
-    signal: Annotated[Signal | None, "what is compared with it; null = the model's, else share"] = None
-    model: Annotated[File | None, "a tuned threshold: its guesser (bundled: bm25, gru), or a folder"] = None
+    signal: Annotated[Signal | None, "value that is compared with it; null = the model's, else share"] = None
+    model: Annotated[File | None, "guesser of a tuned threshold (bundled: bm25, gru), or a folder"] = None
 
     def __post_init__(self) -> None:
         if self.threshold is not None and not self.threshold > 0:
@@ -44,7 +44,7 @@ class ThresholdConfig:
         if self.threshold is not None and self.signal in (None, "share") and self.model is None and self.threshold > 1:
             raise ConfigError(f"threshold: must be at most 1, the largest share, got {self.threshold}")
         if self.model is not None and self.signal is not None:
-            raise ConfigError("signal: a model has its own; leave out one of the two")
+            raise ConfigError("signal: a model has its own; omit `signal` or `model`")
 
 
 def share(guesses: Sequence[Guess]) -> float:
@@ -56,8 +56,8 @@ def share(guesses: Sequence[Guess]) -> float:
 def signals(guesses: Sequence[Guess]) -> tuple[float, float, float]:
     """Return SIGNALS of one step: share of the best ten, top score, lead over the second guess.
 
-    The share of fewer than ten guesses and the lead of a single guess are -inf; otherwise they would be largest where
-    the least is known.
+    The share of fewer than ten guesses and the lead of a single guess are -inf.  Otherwise both would be largest at the
+    start of a question.
     """
     if not guesses:
         return (-np.inf, -np.inf, -np.inf)
@@ -66,10 +66,10 @@ def signals(guesses: Sequence[Guess]) -> tuple[float, float, float]:
 
 
 class ThresholdBuzzer:
-    """Buzzer that buzzes where the signal reaches the threshold."""
+    """Buzzer that buzzes when the signal reaches the threshold."""
 
     def __init__(self, threshold: float = 0.17, signal: Signal = "share", trained_for: str | None = None) -> None:
-        """`trained_for`: the guesser on whose guesses the threshold was tuned."""
+        """Store a threshold; `trained_for` names the guesser whose guesses were used for tuning."""
         self.threshold, self.signal, self.trained_for = threshold, signal, trained_for
 
     def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]:

@@ -1,17 +1,16 @@
-"""Implement `sqa train buzzer CONFIG`: train a buzzer on a guesser's guesses for tossups that the guesser never saw.
+"""Command `sqa train buzzer CONFIG`: trains a buzzer on a guesser's guesses for tossups that the guesser never saw.
 
-Every word of a tossup of the fold `buzzer` is a step, labelled by whether the top guess is right.  Tossups without
-an answer page are included; the guesser is never right on them, as on answers that it does not know.  One tossup in
-eight is held out for tuning: the epoch and the probability threshold (by expected wins), and the calibration.
+Every word of a tossup of the fold `buzzer` is a step, labelled by whether the top guess is right.  Tossups without an
+answer page are included; like on unknown answers, the guesser is never right on them.  One tossup in eight is held out
+to choose the epoch and the probability threshold (by expected wins) and to calibrate.
 
-With `noise` every tossup is used twice, clean and corrupted (`sqa.data.texts`) like a translation.  With
-`translated` the round-trip translations of some files (`guessers.noise`) are used too, corrupted as well.  Such a
-buzzer is for translations, so clean text without translation does not tune it.  Round trips have fewer errors than
-translations, so all corrupted texts tune the threshold.
+With `noise`, every tossup is used twice: clean, and corrupted like a translation (`sqa.data.texts`).  With
+`translated`, round-trip translations in files (`guessers.noise`) are also used, and corrupted as well.  Such a buzzer
+is for translations, so all corrupted texts, but no clean originals, tune its threshold.
 
-With `end: answer` a question that ends unanswered is answered with the top guess, where a wrong answer costs
-nothing.  The fold `dev` is read only for the final report.  `python -m buzzers.train CONFIG...` trains several
-buzzers; those with the same guesser share its guesses.
+With `end: answer`, a question that ends unanswered is answered with the top guess, and a wrong answer costs nothing.
+The fold `dev` is read only for the final report.  `python -m buzzers.train CONFIG...` trains several buzzers, which
+share the guesses of a common guesser.
 """
 
 import json
@@ -38,7 +37,7 @@ from sqa.files.yaml_reader import read_yaml
 from sqa.metrics.qa import oracle_expected_wins, stable_expected_wins
 from sqa.pipeline import config as configs
 
-KEPT_BACK = 8  # one in this many tossups is for tuning
+KEPT_BACK = 8  # one in this many tossups is used for tuning
 ENDS: tuple[End, ...] = ("answer", "silent")
 
 
@@ -49,8 +48,8 @@ class NetworkShape:
 
     hidden: Annotated[Count | None, "rectified units, or units of the state"] = None
     cell: Literal["gru", "lstm"] | None = None
-    dropout: Annotated[BelowOne | None, "part of the state left out in training, 0..1"] = None
-    skip: Annotated[bool | None, "the output sees the step's features beside the state"] = None
+    dropout: Annotated[BelowOne | None, "dropout of the state in training, 0..1"] = None
+    skip: Annotated[bool | None, "whether the output also reads the step's features"] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +122,8 @@ class Material(NamedTuple):
 
     learnt: list[GuessHistory]
     kept: list[GuessHistory]  # tossups that select the epoch and calibrate
-    tuning: list[GuessHistory]  # tossups that tune the threshold: `kept`, or with translations all corrupted ones
-    dev: dict[str, list[GuessHistory]]  # name -> tossups for the report: the fold `dev`, held-out translations
+    tuning: list[GuessHistory]  # tossups that tune the threshold: `kept`, or with translations all corrupted tossups
+    dev: dict[str, list[GuessHistory]]  # name -> tossups for the report: the fold `dev`, and held-out translations
 
 
 def material(data: DataChoice) -> Material:
@@ -162,7 +161,7 @@ def load_config(path: Path) -> ThresholdTraining | Learning:
 
 
 def tune(histories: Histories) -> tuple[ThresholdBuzzer, int]:
-    """Return the threshold with the best expected wins over all signals, and its column in `GuessHistory.signals`."""
+    """Return the threshold with the best expected wins over all signals, and its signal's column in `signals`."""
     columns = range(len(SIGNALS))
     best = [wins.best_threshold(histories, [history.signals[:, column] for history in histories]) for column in columns]
     column = max(columns, key=lambda column: best[column][1])

@@ -1,6 +1,6 @@
 """Expected wins of answering at the first step whose score reaches a threshold, for many thresholds at once.
 
-`at_end`: unanswered questions are answered at the last step, where a wrong answer costs nothing.
+With `at_end`, unanswered questions are answered at the last step, where a wrong answer costs nothing.
 """
 
 from collections.abc import Sequence
@@ -12,17 +12,17 @@ from sqa.metrics.qa import CURVES
 
 CURVE = CURVES["qanta2018"]
 Scores = Sequence[np.ndarray]  # one array (n,) per question
-GRID = 99  # number of thresholds tried, quantiles of the scores
+GRID = 99  # number of candidate thresholds, which are quantiles of the scores
 
 
 def first_answers(history: GuessHistory, scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """Return (k,) int: the first of n steps with a guess and a score (n,) >= each threshold (k,); n if none."""
+    """Return (k,) int: the first of n steps with a guess and a score (n,) >= each threshold (k,), or n."""
     highest = np.maximum.accumulate(np.where(history.guessed, scores, -np.inf))  # (n,), nondecreasing
     return np.searchsorted(highest, thresholds, side="left")
 
 
 def wins_at(history: GuessHistory, steps: np.ndarray, at_end: bool = False) -> np.ndarray:
-    """Return (k,) expected wins of answering at each of `steps` (k,); n means never: 0 or the end's value."""
+    """Return (k,) expected wins of answering at each of `steps` (k,); n means never, worth 0 or the end's value."""
     worth = np.append(np.where(history.right, CURVE(history.fraction), 0.0), 0.0)  # (n + 1,)
     if at_end and len(history.right):
         worth[-1] = worth[-2]
@@ -43,7 +43,7 @@ def grid(scores: Scores, size: int = GRID) -> np.ndarray:
 
 
 def best_threshold(histories: Histories, scores: Scores, at_end: bool = False) -> tuple[float, float]:
-    """Return (threshold, mean expected wins) of the best threshold of `grid`, the lowest among equals."""
+    """Return (threshold, mean expected wins) of the best threshold of `grid`; the lowest wins ties."""
     tried = grid(scores)
     means = wins(histories, scores, tried, at_end).mean(0)
     best = int(means.argmax())

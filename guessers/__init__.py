@@ -1,1 +1,1 @@
-"""Guessers: rankings of the pages that an unfinished text may be about, best first."""
+"""Guessers, which rank the pages that an unfinished text may be about."""

@@ -1,17 +1,17 @@
-"""Bonus parts as training text: short clues with answers, without those that repeat an evaluation question.
+"""Bonus parts as training text: short clues with answers, except clues that repeat an evaluation question.
 
-A quiz packet has bonuses besides its tossups, with three short clues each, and they cover pages that no tossup has. The
+A quiz packet has tossups and bonuses.  A bonus has three short clues, and bonuses cover pages that no tossup has. The
 file (`bonus-parts` in data/manifest.yaml) was never checked against the evaluation questions of guessers and buzzers.
 This module checks it against all of them (`held_out`): XQB's human references, QANTA's guessdev, the bundled questions,
 the tossups of recorded human buzzes, and the tossups of the folds `buzzer` and `dev`.  A clue is dropped if it, or its
 bonus' opening, repeats one of these questions
 
-    in wording   at least 25 % of its runs of four words are in the question, and at least 3 of them
-    in facts     it has the question's answer, and at least 75 % of its stems (stop words aside, 6 or more) are in the
-                 question, in any order: typical of a clue that was translated there and back
+    in wording   at least 25 % of its runs of four words, and at least 3 runs, are in the question
+    in facts     it has the question's answer, and at least 75 % and at least 6 of its stems (except stop words) are in
+                 the question, in any order, as is typical of a clue that was translated back and forth
 
-where runs that more than 20 of the questions have ("this man who wrote") are ignored.  Shares half as large still arise
-by chance: two writers who describe an author's work use the same names.
+Runs in more than 20 questions ("this man who wrote") are ignored.  Shares half as large can arise by chance, because
+descriptions of the same work use the same names.
 
 `python -m guessers.bonus` prints the number of clues, and of dropped clues by reason.
 """
@@ -33,10 +33,10 @@ from sqa.data.texts import fold_of, load_guessdev, load_tossups
 from sqa.files import records
 
 RUN = 4  # words per run
-PHRASE = 20  # a run in more questions than this is a common phrase
-WORDING, MIN_RUNS = 0.25, 3  # minimum share and number of a clue's runs that make it a repetition
-FACTS, MIN_STEMS = 0.75, 6  # minimum share of a clue's stems, and minimum number of its stems
-GUESSED_PAGES = frozenset({"skey", "alt-alias", "alt-assign", "or-alias"})  # labels from unreliable rules
+PHRASE = 20  # a run in more questions is a common phrase
+WORDING, MIN_RUNS = 0.25, 3  # minimum share and number of repeated runs in a repetition
+FACTS, MIN_STEMS = 0.75, 6  # minimum share and number of repeated stems in a repetition
+GUESSED_PAGES = frozenset({"skey", "alt-alias", "alt-assign", "or-alias"})  # labels given by unreliable rules
 
 Verdict = Literal["kept", "no page", "wording", "facts"]
 
@@ -47,9 +47,9 @@ class Bonus:
 
     id: str
     text: str
-    page: str | None  # in the tossups' spelling; None if the answer has no known page
+    page: str | None  # page in the tossups' spelling; None if the answer has no known page
     answer: str
-    opening: str  # text read before all three parts; it may be about any of them
+    opening: str  # text before all three parts, which may refer to any of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def _runs(line: str) -> frozenset[tuple[str, ...]]:
 
 
 def sift(clues: Sequence[Bonus], questions: Collection[text.Profile]) -> dict[Verdict, list[Bonus]]:
-    """Return the clues by verdict, in their order."""
+    """Return the clues by verdict, in the given order."""
     overlap = Overlap(questions)
     sifted: dict[Verdict, list[Bonus]] = {"kept": [], "no page": [], "wording": [], "facts": []}
     for clue in tqdm(clues, "bonus parts against held-out questions", mininterval=2, leave=False):

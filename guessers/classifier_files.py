@@ -1,6 +1,6 @@
-"""Shared code of the page classifiers (GRU and BERT): their files, and selection of the best pages.
+"""Files of the page classifiers (GRU and BERT), and selection of the best pages.
 
-Tables with one row per word or page are int8 with one step per row, norms float32, everything else float16.
+Tables with one row per word or page are int8 with one step per row, norms are float32, and all other tensors float16.
 """
 
 from collections.abc import Callable, Container, Sequence
@@ -20,7 +20,7 @@ Tensors = dict[str, np.ndarray]
 
 
 def pack(network: nn.Module, tables: Container[str], words: Sequence[str], titles: Sequence[str]) -> Tensors:
-    """Return the tensors of a float32 or float64 network for `write_tensors`; `tables` names those stored in int8."""
+    """Return the tensors of a float32 or float64 network for `write_tensors`; `tables` names the int8 tensors."""
     tensors: Tensors = {}
     for name, tensor in network.state_dict().items():
         tensor = tensor.cpu()
@@ -39,13 +39,13 @@ def read(
 ) -> P:
     """Read a folder that `pack` filled; `make` gets its config, tensors, words and titles.
 
-    `make` removes tensors that do not belong to the network.  It returns the network, whose weights are then loaded,
-    and the result of `read`.  Raises DataError for files that are damaged, of another kind, or do not fit each other.
+    `make` removes the tensors that do not belong to the network, and returns the network, whose weights are then
+    loaded, and the result of `read`.  Raises DataError for files that are damaged, of another kind, or inconsistent.
     """
     tensors, config = read_tensors(folder, kind, version)
     try:
         words, titles = unpack_strings(tensors.pop("words")), unpack_strings(tensors.pop("titles"))
-        with torch.device("meta"):  # a config may ask for any size: shapes are compared before allocation
+        with torch.device("meta"):  # a config may state any size, so shapes are compared before allocation
             planned, _ = make(config, dict(tensors), words, titles)
         network_shapes = {name: tuple(value.shape) for name, value in planned.state_dict().items() if value.ndim}
         if wrong := sorted(name for name, shape in network_shapes.items() if tensors[name].shape != shape):
@@ -70,7 +70,7 @@ def quantise(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def dequantise(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return all tensors as float32, codes multiplied by their steps; ValueError unless each row has one step."""
+    """Return all tensors as float32, codes multiplied by their steps; ValueError if a row has no single step."""
     plain = {}
     for name, array in tensors.items():
         if not name.endswith(".step"):
@@ -82,7 +82,7 @@ def dequantise(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def best_pages(logits: Tensor, titles: Sequence[str], n: int) -> list[list[Guess]]:
-    """Return the `n` likeliest pages per row of (N, P) logits, best first, ties by page; scores are a softmax."""
+    """Return the `n` most probable pages per row of (N, P) logits, best first, ties by page; scores are a softmax."""
     values, pages = torch.topk(torch.softmax(logits, -1), min(n, logits.shape[1]), dim=1)
     has_ties = (values[:, 1:] == values[:, :-1]).any(1).tolist()
     guesses = []

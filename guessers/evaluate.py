@@ -1,4 +1,4 @@
-"""`python -m guessers.evaluate GUESSER...`: accuracy on complete questions, as TSV on stdout.
+"""Command `python -m guessers.evaluate GUESSER...`: prints accuracy on complete questions as TSV.
 
 Each guesser and question set has a row with n, accuracy at 1, 10 and 50, and the mean reciprocal rank over the best 50.
 The text is the human English reference.  A question whose page the guesser does not know counts as wrong.
@@ -24,7 +24,7 @@ DEPTH = 50
 
 
 def rank_of(guesses: Sequence[Guess], page: str) -> int:
-    """Return the 1-based rank of the first right guess, 0 if there is none."""
+    """Return the 1-based rank of the first right guess, or 0 if there is none."""
     return next((rank for rank, guess in enumerate(guesses, start=1) if is_right(guess.page, page)), 0)
 
 

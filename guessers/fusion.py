@@ -18,7 +18,7 @@ from sqa.pipeline.config import ComponentConfig
 from sqa.pipeline.parts import fingerprint_of
 
 VERSION = 2  # increase when the guesses change
-DEPTH = 50  # guesses requested of each guesser
+DEPTH = 50  # number of guesses requested from each guesser
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,13 @@ class FusionConfig:
     """Options of `guesser: {name: fusion, ...}`."""
 
     guessers: Annotated[tuple[ComponentConfig, ...], "two or more"]
-    constant: Annotated[NotNegative, "of the reciprocal rank: the larger, the less the first ranks stand out"] = 5.0
+    constant: Annotated[
+        NotNegative, "constant of the reciprocal rank; larger values reduce the weight of the first ranks"
+    ] = 5.0
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
-        return [] if len(self.guessers) > 1 else [f"guessers: a fusion needs two or more, got {len(self.guessers)}"]
+        return [] if len(self.guessers) > 1 else [f"guessers: a fusion needs at least two, got {len(self.guessers)}"]
 
 
 class FusionGuesser:
@@ -42,12 +44,12 @@ class FusionGuesser:
 
     @property
     def pages(self) -> frozenset[str] | None:
-        """Return all pages that any of the guessers can name; None if a guesser cannot say."""
+        """Return all pages that any of the guessers can name, or None if a guesser does not know its pages."""
         named = [part.pages for _, part in self._parts if isinstance(part, KnowsPages) and part.pages is not None]
         return frozenset().union(*named) if len(named) == len(self._parts) else None
 
     def check_texts(self, texts: Iterable[Sequence[str]]) -> None:
-        """Show all texts to the guessers that have `check_texts`."""
+        """Pass all texts to the guessers that have `check_texts`."""
         wanting = [part for _, part in self._parts if isinstance(part, ChecksTexts)]
         kept = list(texts) if wanting else []
         for part in wanting:

@@ -1,4 +1,4 @@
-"""Vectors of many texts, computed in blocks and kept in a folder: a killed run continues after the last block."""
+"""Vectors of many texts, computed in blocks and stored in a folder; a killed run resumes after the last block."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -14,9 +14,9 @@ from sqa.files.atomic import atomic
 def kept_vectors(
     folder: Path, texts: Sequence[str], block: int, width: int, compute: Callable[[Sequence[str]], np.ndarray]
 ) -> np.ndarray:
-    """Return (texts, width) float16; files of `folder` that exist are read, the others computed and written.
+    """Return vectors (texts, width) float16; read existing files of `folder`, and compute and write the others.
 
-    Raises DataError for a file that is damaged or holds other vectors than its `block` texts have.
+    Raises DataError for a damaged file, or if its shape does not fit its `block` texts.
     """
     files = {folder / f"{start:08d}.npy": texts[start : start + block] for start in range(0, len(texts), block)}
     missing = [path for path in files if not path.is_file()]

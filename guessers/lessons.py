@@ -19,12 +19,12 @@ KEYS = ("text", "page", "id", "meta")  # keys of a user's own text
 
 
 def mapped_tossups(folds: Sequence[str]) -> list[Tossup]:
-    """Return the tossups of some folds whose answer has a page; others cannot be learnt from."""
+    """Return the tossups of some folds whose answer has a page; other tossups cannot be used for training."""
     return [tossup for tossup in tossups_of(folds) if tossup.page is not None]
 
 
 def lessons(folds: Sequence[str], with_bonus: bool, texts: Sequence[Path] = ()) -> list[Tossup | Bonus]:
-    """Return the tossups of some folds, or own texts instead, and optionally bonus parts; all have a page."""
+    """Return the tossups of some folds, or own texts instead, and optionally bonus parts, all with a page."""
     return [*learnt(folds, texts), *(clean_bonus() if with_bonus else ())]
 
 
@@ -35,7 +35,7 @@ def learnt(folds: Sequence[str], texts: Sequence[Path]) -> list[Tossup]:
     chosen = [lesson for lesson in own_texts(texts) if fold_of(lesson.id) in folds]
     if not chosen:
         files = ", ".join(map(str, texts))
-        raise DataError(f"{files}: no text falls into {', '.join(folds)} (sqa/data/texts.py); give more texts")
+        raise DataError(f"{files}: no text is in the folds {', '.join(folds)} (sqa/data/texts.py); give more texts")
     return chosen
 
 
@@ -50,28 +50,28 @@ def own_texts(files: Sequence[Path]) -> list[Tossup]:
             where = f"{file}:{line}: record {number}"
             if unknown := [key for key in record if key not in KEYS and not key.startswith("_")]:
                 near = did_you_mean(unknown[0], KEYS)
-                raise DataError(f"{where}: unknown key {unknown[0][:60]!r}{near}; there are {', '.join(KEYS)}")
+                raise DataError(f"{where}: unknown key {unknown[0][:60]!r}{near}; known are {', '.join(KEYS)}")
             text, page, id = record.get("text"), record.get("page"), record.get("id")
             if not (isinstance(text, str) and text.split() and isinstance(page, str) and answers.canonical(page)):
                 raise DataError(f"{where}: expected a text 'text' and the title of its page 'page', neither empty")
             if not any(map(tokens, text.split())):
-                raise DataError(f"{where}: 'text' has no Latin letter and no digit; guessers read nothing else")
+                raise DataError(f"{where}: 'text' has no Latin letter or digit, which are all that guessers read")
             if wrong := answers.unwritable(answers.canonical(page)):
-                raise DataError(f"{where}: 'page' holds {wrong}; a page title has no control characters")
+                raise DataError(f"{where}: 'page' contains {wrong}; a page title must have no control characters")
             id = f"{file.stem}-{number}" if id is None else name_of(where, "id", id)
             if id in texts:
-                raise DataError(f"{where}: expected an 'id' of its own, got {id!r}, which an earlier text has")
+                raise DataError(f"{where}: expected a unique 'id', got {id!r} again")
             texts[id] = Tossup(id, " ".join(text.split()), answers.canonical(page), "", page, "", None)
     if not texts:
-        raise DataError(f"{', '.join(map(str, files))}: no texts in it")
+        raise DataError(f"{', '.join(map(str, files))}: contains no texts")
     return list(texts.values())
 
 
 def check_output(output: Path, texts: Sequence[Path]) -> None:
-    """Raise ConfigError if a guesser of own texts would overwrite a bundled model."""
+    """Raise ConfigError if a guesser of the user's own texts would overwrite a bundled model."""
     bundled = (DATA / "models").resolve()
     if texts and (output.resolve() == bundled or bundled in output.resolve().parents):
-        raise ConfigError(f"output: {output} is the folder of a bundled model; name another one for your own texts")
+        raise ConfigError(f"output: {output} is the folder of a bundled model; name another folder for your own texts")
 
 
 def identity_of(config: Any, but: Collection[str]) -> dict[str, Any]:

@@ -5,11 +5,11 @@ Training hides words and swaps neighbours.  Machine-translated tossups are produ
     python -m guessers.noise --output runs/train/noisy.es.jsonl --tossups 3000
 
 translates English tossups into the foreign language (Apertium) and back with the project's own simultaneous model, each
-at one of several k.  `--fold buzzer` takes tossups that no guesser learnt from, with and without a page, for buzzers
-and fusions (`translated` in their configs).  In Polish: --there "python -m smt.training.lexical_lines pl-en" --model
-pl-en.  All noise is keyed by seed and tossup id, so it does not depend on other tossups.  The file has one JSON object
-a line, {"id", "k", "by", "sentences": [English, ...]}; `by` names its translators.  A killed run continues after the
-tossups it finished.
+at one of several k.  `--fold buzzer` selects tossups that no guesser was trained on, with and without a page, for
+buzzers and fusions (`translated` in their configs).  For Polish, use --there "python -m smt.training.lexical_lines
+pl-en" --model pl-en.  All noise is keyed by seed and tossup id, so it does not depend on other tossups.  The file has
+one JSON object per line, {"id", "k", "by", "sentences": [English, ...]}, where `by` names the translators.  A killed
+run resumes after its finished tossups.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sqa.data.sentences import split
 from sqa.data.texts import Tossup, tossups_of
 from sqa.files.records import parse_json
 
-BLOCK = 100  # tossups translated together, and the most that a kill can lose
+BLOCK = 100  # tossups translated together, and the maximum that a kill loses
 KS = ("3", "6", "9", "12", "15", "full")
 
 
@@ -60,7 +60,7 @@ def swap_words(ids: np.ndarray, share: float, rng: np.random.Generator) -> np.nd
     return swapped
 
 
-# --- making the texts
+# --- translation
 
 
 class RoundTrip:
@@ -108,7 +108,7 @@ def _question(name: str, sentences: Iterable[Sequence[str]]) -> Question:
 
 
 def _by_sentence(question: Question, emissions: Sequence[Any]) -> list[list[str]]:
-    """Return the target words of each source sentence."""
+    """Return the target words by source sentence."""
     sentences: list[list[str]] = [[] for _ in question.sentences]
     for emission in emissions:
         sentences[emission.sentence].append(emission.token)
@@ -121,7 +121,7 @@ def choose(tossups: Iterable[Tossup], n: int, seed: int) -> list[Tossup]:
 
 
 def write(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int) -> None:
-    """Translate the tossups to `path` in blocks, after those already there.
+    """Translate the tossups to `path` in blocks, skipping finished ones.
 
     Raises ConfigError if the file was written from other tossups or by other translators.
     """
@@ -152,7 +152,7 @@ def _finished(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int)
         actual = (record.get("id"), record.get("by"), record.get("k"))
         if expected is None or actual != (expected, trip.by, trip.k_of(expected, seed)):
             raise ConfigError(
-                f"{path}:{number + 1}: made from other tossups, translators, k or seed; remove it or name another file"
+                f"{path}:{number + 1}: made with other tossups, translators, k or seed; remove it or name another file"
             )
     return lines
 
@@ -166,12 +166,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m guessers.noise", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, required=True, help="file of the texts, JSON lines")
-    parser.add_argument("--tossups", type=int, default=3000, help="how many of the fold")
+    parser.add_argument("--tossups", type=int, default=3000, help="number of tossups of the fold")
     parser.add_argument("--fold", choices=("guesser", "buzzer"), default="guesser", help="(default: %(default)s)")
     parser.add_argument("--there", default="apertium -u eng-spa", help="command from English (default: %(default)s)")
-    parser.add_argument("--model", default="es-en", help="wait-k model back (default: %(default)s)")
-    parser.add_argument("--k", nargs="+", default=KS, help="one of these for each tossup (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of the choice of tossups and k (default: %(default)s)")
+    parser.add_argument("--model", default="es-en", help="wait-k model into English (default: %(default)s)")
+    parser.add_argument(
+        "--k", nargs="+", default=KS, help="values of k, one of which is chosen per tossup (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of the choice of tossups and k (default: %(default)s)"
+    )
     options = parser.parse_args(arguments)
     if options.tossups < 1:
         raise ConfigError(f"--tossups: must be >= 1, got {options.tossups}")

@@ -1,9 +1,9 @@
-"""`python -m guessers.paired A B`: two guessers on the same questions, paired, as TSV on stdout.
+"""Command `python -m guessers.paired A B`: compares two guessers on the same questions and prints TSV.
 
 The output has each guesser's accuracy on complete questions and oracle expected wins (curve qanta2018) with guesses
 after every word.  It also has their difference with its 95% interval over questions (bootstrap).  The text is the human
-English reference, and a word's position is its share of that text's characters.  With --complete only complete
-questions are read, for accuracy.
+English reference, and a word's position is its share of that text's characters.  With --complete, guessers read only
+complete questions, and only accuracy is computed.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """A guesser's view of a word: lower-case ASCII tokens, English stems, and stop words.
 
 The tokens of a text are the tokens of its words in order, and a word's tokens do not depend on its neighbours.  So a
-text that grew by a word has the old tokens plus the new word's, and reading on equals reading from the start.
+further word only appends its tokens, and incremental reading equals reading from the start.
 """
 
 import functools
@@ -38,7 +38,7 @@ _english = stemmer("english")
 
 
 class Profile(Protocol):
-    """A text that describes a page, for training or as a question, and the page (None or "" if unknown)."""
+    """A text for training or of a question, and the page that it describes (None or "" if unknown)."""
 
     @property
     def text(self) -> str: ...
@@ -53,7 +53,7 @@ def fold(text: str) -> str:
 
 @functools.lru_cache(maxsize=1 << 17)
 def tokens(word: str) -> tuple[str, ...]:
-    """Return the runs of a-z and 0-9 in the folded word, "'s" dropped: "Saint-Exupéry's" -> ("saint", "exupery")."""
+    """Return the runs of a-z and 0-9 in the folded word, without "'s": "Saint-Exupéry's" -> ("saint", "exupery")."""
     return tuple(_TOKEN.findall(_POSSESSIVE.sub("", fold(word))))
 
 
@@ -83,8 +83,8 @@ def line_stems(line: str) -> frozenset[str]:
 def spans(words: Sequence[str], least: int, most: int) -> list[tuple[int, int]]:
     """Return begin and end of each passage of a text, about a sentence each; [] for no words.
 
-    A passage ends at a sentence end once it has `least` words, anywhere at `most`.  All passages except the last are
-    independent of later words.
+    A passage ends at a sentence end if it has `least` words, and anywhere if it has `most`.  All passages except the
+    last are independent of later words.
     """
     passages, start = [], 0
     for end, word in enumerate(words, start=1):

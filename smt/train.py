@@ -1,4 +1,4 @@
-"""`sqa train smt CONFIG`: the config selects what to train; the default is this project's Transformer."""
+"""Command `sqa train smt CONFIG`: trains the model that the config selects, by default this project's Transformer."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def main(
     A config of `kind: pbmt` trains a phrase-based model; one with `base` fine-tunes a language model.
 
     Args:
-        sweep: The values of k to train, one training each, as in "k=3,6,full".
+        sweep: Values of k, with one training each, as in "k=3,6,full".
         seeds: Number of seeds per k.
     """
     mapping = read_yaml(config_path)
@@ -23,15 +23,15 @@ def main(
         from smt.statistical.stages import main as train_phrases
 
         if sweep is not None or seeds is not None:
-            raise ConfigError("--sweep, --seeds: a phrase-based model reads everything, and has no seed")
+            raise ConfigError("--sweep, --seeds: a phrase-based model needs the full input and has no seed")
         train_phrases(config_path, runs, fresh)
     elif "base" in mapping:
         from smt.lm.fine_tuning import main as fine_tune
 
         if sweep is not None:
-            raise ConfigError("--sweep: a fine-tuned language model is one for every k; --seeds N trains several")
+            raise ConfigError("--sweep: one fine-tuned language model serves every k; use --seeds N to train several")
         if current() is not None:
-            raise ConfigError("--scheduler: fine-tunings are not spread; start one on each machine")
+            raise ConfigError("--scheduler: fine-tunings are not distributed; start one on each machine")
         fine_tune(config_path, runs, fresh, seeds)
     elif sweep is not None or seeds is not None:
         from smt.training.sweep import main as train_many

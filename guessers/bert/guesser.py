@@ -2,12 +2,12 @@
 
 The encoder reads a text passage by passage (guessers/bert/encoder.py); the head receives the weighted mean of the word
 pieces' vectors before and after encoding: mean -> batch norm, dropout -> bottleneck -> softmax over pages.  As in the
-GRU guesser the mean starts from the zero vector with some weight, which keeps the confidence low after few words.
+GRU guesser, the mean starts from a weighted zero vector, which keeps the confidence low after few words.
 
 Only the last passage of a text changes with the next word.  Each prefix of a text therefore costs one short passage,
 and passages of similar length are read together.
 
-A model's folder holds the head.  It names its encoder and the sha256 of the encoder's files; another encoder is
+A model's folder contains the head, the name of its encoder and the sha256 of the encoder's files.  Another encoder is
 refused.
 
 Shapes: N texts, H width of the encoder, D bottleneck, P pages.
@@ -38,7 +38,7 @@ from sqa.files.records import converted
 
 VERSION = 1  # version of the code that turns words into guesses; raise it when guesses change
 PRIOR = 4.0  # initial weight of the zero vector in the mean, in pieces of maximum rarity
-BLOCK = 256  # texts scored at once: (BLOCK, P) float64 takes tens of megabytes
+BLOCK = 256  # texts scored at once; (BLOCK, P) float64 takes tens of megabytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,13 @@ class BertConfig:
     """Options of `guesser: {name: bert, ...}`."""
 
     model: Annotated[File, "a bundled model (folder of data/models) or a folder"] = "bert"
-    encoder: Annotated[File | None, "folder or hub name of its encoder; null = as the model says"] = None
-    revision: Annotated[str | None, "of a hub encoder: branch, tag or commit; needed to fetch it"] = None
-    download: Annotated[bool, "fetch a hub encoder that is not in the local cache"] = False
+    encoder: Annotated[File | None, "folder or hub name of its encoder; null = the encoder named in the model"] = None
+    revision: Annotated[str | None, "branch, tag or commit of a hub encoder; required for a download"] = None
+    download: Annotated[bool, "download a hub encoder that is not in the local cache"] = False
     temperature: Annotated[Positive, "divides the logits before the softmax: > 1 flattens the scores"] = 1.0
-    batch_tokens: Annotated[Count, "word pieces read at once, padding included"] = 2048
-    device: Annotated[Device, "of the encoder; auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "of the encoder; int8 is CTranslate2's, on a CPU"] = "float32"
+    batch_tokens: Annotated[Count, "maximum word pieces per batch, including padding"] = 2048
+    device: Annotated[Device, "device of the encoder; auto = a GPU if there is one"] = "cpu"
+    dtype: Annotated[Dtype, "element type of the encoder; int8 needs CTranslate2 and a CPU"] = "float32"
     ARITHMETIC: ClassVar = ARITHMETIC
 
 
@@ -64,14 +64,14 @@ class Shape:
     width: int  # H of the encoder
     pages: int  # classes
     bottleneck: int  # D
-    dropout: float  # on the features, in training
+    dropout: float  # dropout of the features in training
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderName:
     """The encoder that a head belongs to."""
 
-    name: str  # a name for find_encoder
+    name: str  # name for `find_encoder`
     revision: str | None
     sha256: str  # weights_digest of its folder
 
@@ -101,7 +101,7 @@ class Head(nn.Module):
 
 @dataclass(frozen=True)
 class Parts:
-    """Contents of a model's folder besides the head, fixed after training."""
+    """Contents of a model's folder except the head, fixed after training."""
 
     titles: tuple[str, ...]  # pages, sorted
     words: frozenset[str]  # stems of the training texts; a text with none of them has no guesses
@@ -113,11 +113,11 @@ class BertGuesser:
     """An encoder and a trained head."""
 
     def __init__(self, encoder: Encoder, head: Head, parts: Parts, temperature: float = 1.0, digest: str = "") -> None:
-        """Take over the head and compute it in float64; `digest` names the weights in the fingerprint."""
+        """Store the head and compute in float64; `digest` represents the weights in the fingerprint."""
         if encoder.width != head.shape.width:
             raise DataError(
                 f"the head reads vectors of {head.shape.width} numbers, the encoder writes {encoder.width}; "
-                "they do not belong together"
+                "they do not match"
             )
         self.encoder, self._head, self._parts = encoder, head.eval().to(torch.float64), parts
         self._temperature, self._digest = temperature, digest
@@ -132,13 +132,14 @@ class BertGuesser:
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
         """Return the best `n` pages for each text, none for a text without a known word; scores are probabilities.
 
-        A text's scores depend on the other texts in the fifth digit (bfloat16: the second), because the order of the
-        encoder's sums depends on the batch.  int8 scales every row alone, so it adds no further dependence.
+        A text's scores depend on the other texts in the fifth digit (in bfloat16: the second), because the batch
+        determines the order of the encoder's sums.  int8 adds no further dependence, since it scales each row
+        separately.
         """
         return self._guess([line.split() for line in texts], n)
 
     def guess_prefixes(self, words: Sequence[str], n: int) -> list[list[Guess]]:
-        """Return the guesses after each word; common parts of prefixes are read once."""
+        """Return the guesses after each word; common parts of the prefixes are read once."""
         return self._guess([words[:end] for end in range(1, len(words) + 1)], n)
 
     def fingerprint(self) -> str:
@@ -178,7 +179,7 @@ class BertGuesser:
 
     @torch.inference_mode()
     def _top(self, texts: Sequence[Sequence[str]], n: int) -> list[list[Guess]]:
-        """Return the n best pages of each text, best first, equal scores by title."""
+        """Return the n best pages of each text, best first, with equal scores ordered by title."""
         logits = self._head(torch.from_numpy(self.sums(texts))) / self._temperature  # (N, P)
         return classifier_files.best_pages(logits, self._parts.titles, n)
 
@@ -193,7 +194,7 @@ class BertGuesser:
 
     @classmethod
     def load(cls, folder: Path, config: BertConfig | None = None) -> BertGuesser:
-        """Read a folder written by `save`, and the encoder that it names; DataError if they do not belong together."""
+        """Read a folder written by `save`, and the encoder that it names; raises DataError if they do not match."""
         config = config or BertConfig()
         head, parts = classifier_files.read(folder, "bert", VERSION, _parts)
         name = parts.encoder
@@ -203,7 +204,7 @@ class BertGuesser:
         if (digest := bert_encoder.weights_digest(encoder_folder)) != name.sha256:
             raise DataError(
                 f"{folder}: was trained on the encoder {name.name!r} with sha256 {name.sha256[:12]}..., "
-                f"{encoder_folder} has {digest[:12] or 'no weights'}...; give that one or train again"
+                f"{encoder_folder} has {digest[:12] or 'no weights'}...; give that encoder or train again"
             )
         model, tokenizer = bert_encoder.load_encoder(encoder_folder)
         encoder = Encoder(model, tokenizer, parts.weights, place(config), config.batch_tokens)

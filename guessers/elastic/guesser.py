@@ -1,11 +1,12 @@
 """The Elasticsearch guesser: retrieval by a server that answers multi-searches of several texts.
 
 The guesser needs a server with an index (made by guessers/elastic/index.py) and the Python client (extra
-"elasticsearch").  It never falls back: a missing server, a missing index, an index of other texts or settings, and
-a server of another major version are errors.  The message names the embedded twin, which has the same documents,
-analyzer and formula without a server (guessers/retrieval/bm25.py with `similarity: elasticsearch`).
+"elasticsearch").  There is no fallback: a missing server or index, an index of other texts or settings, and a server of
+another major version are errors.  The message names the embedded twin, which has the same documents, analyzer and
+formula without a server (guessers/retrieval/bm25.py with `similarity: elasticsearch`).
 
-Scores are the server's: BM25 times (k1 + 1).  QANTA's guesser has k1 2.0 and b .75, Lucene itself 1.2 and .75.
+Scores are the server's, BM25 times (k1 + 1).  QANTA's guesser has k1 = 2.0 and b = .75; Lucene's default is 1.2 and
+.75.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 VERSION = 2  # version of the parsing of answers; raise it when stored guesses must be recomputed
 MOST = 10_000  # the server's limit on guesses (index.max_result_window)
 IN_FLIGHT = 4  # concurrent multi-searches; the client has ten connections
-# The parts of an answer that are read.  The server leaves out other parts, and also empty lists.
+# Parts of an answer that are read.  The server omits other parts and empty lists.
 READ = "status error timed_out terminated_early _shards hits.hits._id hits.hits._score".split()
 
 
@@ -40,14 +41,14 @@ READ = "status error timed_out terminated_early _shards hits.hits._id hits.hits.
 class ElasticConfig:
     """Config of `guesser: {name: elasticsearch, ...}`."""
 
-    model: Annotated[File, "folder of the embedded twin, which lists the texts to index"] = "runs/train/bm25-lucene"
+    model: Annotated[File, "folder of the embedded twin, which defines the texts to index"] = "runs/train/bm25-lucene"
     index: Annotated[str, "name of the index in the server"] = "sqa-pages"
     url: Annotated[str, 'http://host:port; "" = $ELASTICSEARCH_URL, else http://127.0.0.1:9200'] = ""
     k1: Annotated[Positive, "must be the index' own"] = 2.0
     b: Annotated[Share, "must be the index' own"] = 0.75
     batch: Annotated[Count, "texts in one multi-search"] = 100
     timeout: Annotated[Positive, "seconds for one answer"] = 60.0
-    retries: Annotated[Whole, "tries after a timeout or a busy server, with growing pauses"] = 5
+    retries: Annotated[Whole, "retries after a timeout or a busy server, with increasing pauses"] = 5
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
@@ -59,7 +60,7 @@ class ElasticGuesser:
     """Guesser that queries an Elasticsearch server."""
 
     def __init__(self, client: Elasticsearch, titles: Sequence[str], config: ElasticConfig, identity: str) -> None:
-        """Create the guesser; `identity` names server version, texts and settings in the fingerprint."""
+        """Create the guesser; `identity` represents server version, texts and settings in the fingerprint."""
         self._client, self._titles, self._config, self._identity = client, titles, config, identity
 
     @property
@@ -73,7 +74,7 @@ class ElasticGuesser:
         return hashlib.sha256(f"elasticsearch {versions} {self._identity}".encode()).hexdigest()
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """Return the best `n` pages (at most MOST) for each text, equal scores by title.
+        """Return the best `n` pages (at most MOST) for each text, with equal scores ordered by title.
 
         Raises DataError if the server fails.
         """
@@ -116,7 +117,7 @@ class ElasticGuesser:
             if len(found) == len(texts):
                 return found
         where, missing = elastic_index.where(self._client), len(texts) - len(found)
-        raise DataError(f"{where} is too busy for {missing} searches, {attempt + 1} tries ({busy})")
+        raise DataError(f"{where} is too busy for {missing} searches after {attempt + 1} tries ({busy})")
 
 
 def _hits(answer: Mapping[str, Any]) -> list[Guess]:

@@ -1,4 +1,4 @@
-"""The pages' texts in an Elasticsearch server: connecting, indexing, and telling whether an index is the one wanted.
+"""The pages' texts in an Elasticsearch server: connection, indexing, and checks of an index.
 
     python -m guessers.elastic.index CONFIG [--index NAME] [--url URL] [--k1 2.0] [--b 0.75]
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 VERSION = 1  # version of the index' layout; raise it when an index must be rebuilt
 URL = "http://127.0.0.1:9200"  # the address in docker-compose.yml
-BUSY = (429, 502, 503, 504)  # status codes after which a retry helps
+BUSY = (429, 502, 503, 504)  # status codes that are retried
 CHUNK, RETRIES = 200, 5  # documents per request; retries of a chunk
 
 
@@ -62,7 +62,7 @@ class Identity:
 
 
 def embedded(model: str, k1: float, b: float) -> str:
-    """Return how to do without a server, for error messages."""
+    """Return a hint for error messages: the config of the embedded twin."""
     twin = f"{{name: bm25, model: {model}, similarity: elasticsearch, k1: {k1}, b: {b}}}"
     return f"without a server use its embedded twin: guesser: {twin}"
 
@@ -70,7 +70,7 @@ def embedded(model: str, k1: float, b: float) -> str:
 def connect(url: str, timeout: float, retries: int) -> Elasticsearch:
     """Return a client without sending a request; raises ConfigError if the client package is missing.
 
-    An empty url stands for $ELASTICSEARCH_URL, or else URL.
+    An empty url means $ELASTICSEARCH_URL or, if that is not set, URL.
     """
     try:
         from elasticsearch import Elasticsearch
@@ -82,7 +82,7 @@ def connect(url: str, timeout: float, retries: int) -> Elasticsearch:
             request_timeout=timeout,
             max_retries=retries,
             retry_on_timeout=True,
-            retry_on_status=(),  # retried here after a pause, because clients before 9.1 do not pause
+            retry_on_status=(),  # retries happen here after a pause, because clients before 9.1 do not pause
             api_key=os.environ.get("ELASTICSEARCH_API_KEY"),
         )
     except ValueError as error:
@@ -110,9 +110,9 @@ def _explanation(error: Exception, server: str, index: str) -> str:
         case DataError():
             return str(error)
         case elasticsearch.UnsupportedProductError():
-            return f"{server} is no Elasticsearch server"
+            return f"{server} is not an Elasticsearch server"
         case elasticsearch.NotFoundError() if _kind(error.body) == "index_not_found_exception":
-            return f"{server} has no index {index!r}; make it with `{command(index)}`"
+            return f"{server} has no index {index!r}; create it with `{command(index)}`"
         case elasticsearch.ApiError() if error.status_code == 401 or _kind(error.body) == "security_exception":
             hint = "user and password in ELASTICSEARCH_URL (http://user:password@host:port) or ELASTICSEARCH_API_KEY"
             return f"{server} rejects the credentials ({error.status_code} {reason(error.body)}); give {hint}"
@@ -132,7 +132,7 @@ def where(client: Elasticsearch) -> str:
 
 
 def command(index: str) -> str:
-    """Return the command that makes an index."""
+    """Return the command that creates an index."""
     return f"python -m guessers.elastic.index CONFIG --index {index}"
 
 
@@ -156,21 +156,21 @@ def check_index(client: Elasticsearch, index: str, expected: Identity) -> None:
     mappings = _mappings(client, index)
     meta, fields = mappings.get("_meta", {}), mappings.get("properties", {})
     if "sqa" not in meta:
-        raise DataError(f"index {index!r} was not made by this program; name another index")
+        raise DataError(f"index {index!r} was not created by this program; name another index")
     wanted = expected.meta().items()
     other = [f"{key} {meta.get(key)!r}, not {value!r}" for key, value in wanted if meta.get(key) != value]
     changed = [name for name, field in expected.properties().items() if fields.get(name) != field]
     if other:
         problem = f" was made with {'; '.join(other)}"
     elif "pages" not in meta:
-        problem = " was never finished"
+        problem = " is incomplete"
     elif changed:
         problem = f": the mapping of {', '.join(changed)} was changed"
     elif (count := _count(client, index)) != meta["pages"]:
         problem = f" has {count} pages of {meta['pages']}"
     else:
         return
-    raise DataError(f"index {index!r}{problem}; make it again with `{command(index)}`")
+    raise DataError(f"index {index!r}{problem}; recreate it with `{command(index)}`")
 
 
 def _count(client: Elasticsearch, index: str) -> int:
@@ -184,7 +184,7 @@ def _mappings(client: Elasticsearch, index: str) -> dict[str, Any]:
 
 
 def documents_of(profiles: Iterable[Profile]) -> dict[str, str]:
-    """Return all texts of each page as one, ordered by page."""
+    """Return page -> all its texts joined, ordered by page."""
     texts: dict[str, list[str]] = {}
     for profile in profiles:
         if profile.page is not None:
@@ -199,7 +199,7 @@ def fill(client: Elasticsearch, index: str, identity: Identity, documents: Mappi
 
     with suppress(NotFoundError):
         if "sqa" not in _mappings(client, index).get("_meta", {}):
-            raise DataError(f"index {index!r} exists and was not made by this program; name another with --index")
+            raise DataError(f"index {index!r} exists and was not created by this program; name another with --index")
         client.indices.delete(index=index)
     fields = {"dynamic": "strict", "properties": identity.properties()}
     client.indices.create(index=index, settings=identity.settings(), mappings={"_meta": identity.meta(), **fields})
@@ -226,7 +226,7 @@ def fill(client: Elasticsearch, index: str, identity: Identity, documents: Mappi
 
 
 def check_complete(answer: Mapping[str, Any], asked: str) -> None:
-    """Raise DataError if a search or a count with status 200 lacks shards or was cut short by the server."""
+    """Raise DataError if a search or a count with status 200 lacks shards or was truncated by the server."""
     shards = answer["_shards"]
     if answer.get("timed_out"):
         problem = "it timed out on the server (search.default_search_timeout)"
@@ -237,11 +237,11 @@ def check_complete(answer: Mapping[str, Any], asked: str) -> None:
         problem = f"{shards['successful']} of {shards['total']} shards answered{''.join(said)}"
     else:
         return
-    raise DataError(f"the {asked} is not complete: {problem}; try again once the server is sound")
+    raise DataError(f"the {asked} is incomplete: {problem}; try again when the server is healthy")
 
 
 def reason(body: Any) -> str:
-    """Return the server's error and its causes, each once, without surrounding fields."""
+    """Return the server's error and its distinct causes, without surrounding fields."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if not isinstance(error, dict):
         return str(error)[:200]
@@ -265,13 +265,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser("python -m guessers.elastic.index", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("config", type=Path, help="training config of the embedded twin")
     parser.add_argument("--index", default="sqa-pages", help="name of the index (default: %(default)s)")
-    parser.add_argument("--url", default="", help=f"the server (default: $ELASTICSEARCH_URL, else {URL})")
-    parser.add_argument("--k1", type=float, default=2.0, help="BM25's k1: 2.0 as QANTA (default), 1.2 is Lucene's own")
+    parser.add_argument("--url", default="", help=f"URL of the server (default: $ELASTICSEARCH_URL, else {URL})")
+    parser.add_argument(
+        "--k1", type=float, default=2.0, help="BM25's k1: 2.0 as in QANTA (default); Lucene's own is 1.2"
+    )
     parser.add_argument("--b", type=float, default=0.75, help="BM25's b (default: %(default)s)")
     options = parser.parse_args(arguments)
     config = configs.load(options.config, Bm25Training)
     if config.analyzer == "stems" or config.pair_min_count is not None:
-        raise ConfigError(f"{options.config}: a server's twin has analyzer: standard or english, pair_min_count: null")
+        raise ConfigError(
+            f"{options.config}: the twin of a server needs analyzer: standard or english, and pair_min_count: null"
+        )
     client = connect(options.url, 60.0, RETRIES)
     instead = embedded(str(config.output), options.k1, options.b)
     with explained(client, options.index, instead):

@@ -1,8 +1,8 @@
 """Tossups as token ids, and the examples that the GRU guesser sees in an epoch.
 
-examples: prefix     every tossup once, from a random sentence on, asked at each later sentence end and at some random
+examples: prefix     every tossup once, from a random sentence on, queried at each later sentence end and at some random
                      words: single sentences, whole questions and all prefixes, in one pass of a forward network
-examples: sentence   every sentence by itself, asked at its end (as in QANTA)
+examples: sentence   every sentence by itself, queried at its end (as in QANTA)
 
 The random choices for a tossup depend only on seed, epoch and its id.
 """
@@ -57,7 +57,7 @@ class Codec:
         self._page_ids = {page: id for id, page in enumerate(self.pages)}
 
     def example(self, tossup: Tossup, sentences: Iterable[Sequence[str]] | None = None) -> Example:
-        """Return a tossup as ids, with page -1 if unknown, or other sentences (lists of words) in place of its own."""
+        """Return a tossup as ids, with page -1 if unknown, or other sentences (lists of words) instead of its own."""
         ids: list[int] = []
         ends: list[int] = []
         for sentence in split(tossup.text, "en") if sentences is None else sentences:
@@ -70,7 +70,7 @@ class Codec:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Training data: tossups as ids, and the words and pages behind the ids."""
+    """Training data: tossups as ids, with the words and pages of the ids."""
 
     words: tuple[str, ...]
     pages: tuple[str, ...]
@@ -90,7 +90,7 @@ class Material:
         """Build the data of a training.
 
         Words and pages come only from `tossups`; `texts` holds machine-translated sentences by tossup id.  Tossups
-        without a known token are left out.
+        without a known token are omitted.
         """
         codec = Codec(tossups, vocabulary, units)
         train = [codec.example(tossup) for tossup in tqdm(tossups, "reading tossups", mininterval=4)]
@@ -139,27 +139,27 @@ class GruTraining:
     noisy_texts: Path | None = None
     noisy_share: Share = 0.5
     rate_factor: Annotated[float, Meta(gt=0, lt=1)] = 0.3
-    texts: Annotated[tuple[FilePath, ...], "your own, in place of the tossups: JSON lines {text, page, id?}"] = ()
+    texts: Annotated[tuple[FilePath, ...], "your own texts instead of the tossups: JSON lines {text, page, id?}"] = ()
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "of the training: float32"] = "auto"
+    dtype: Annotated[Dtype, "element type of the training: float32"] = "auto"
     ARITHMETIC: ClassVar = Arithmetic(("float32",))
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
         wrong = []
         if self.direction == "bidirectional" and self.bottleneck is not None:
-            wrong.append(f"bottleneck: must be null, the bidirectional network has none, got {self.bottleneck}")
+            wrong.append(f"bottleneck: must be null, since the bidirectional network has none, got {self.bottleneck}")
         if self.direction == "forward" and (self.bottleneck or 0) < 1:
             wrong.append(f"bottleneck: must be >= 1, got {self.bottleneck}")
         elif self.direction == "forward" and self.start == "svd" and self.bottleneck != self.embedding:
             wrong.append(f"bottleneck: start: svd needs it equal to embedding ({self.embedding})")
         if self.vectors is not None and self.start == "svd":
-            wrong.append("start: must be random where `vectors` names a file")
+            wrong.append("start: must be random if `vectors` names a file")
         return wrong
 
 
 class Reading(NamedTuple):
-    """Tokens read in one pass, the token indices to ask at, and the right page."""
+    """Tokens read in one pass, the queried token indices, and the right page."""
 
     ids: np.ndarray
     points: list[int]
@@ -188,7 +188,7 @@ def draw(example: Example, noisy: Example | None, config: GruTraining, epoch: in
 
 
 def batches(material: Material, config: GruTraining, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
-    """Yield batches of similar length: ids (B, L), and rows (N,), columns (N,) and pages (N,) of the points asked.
+    """Yield batches of similar length: ids (B, L), and rows (N,), columns (N,) and pages (N,) of the queried points.
 
     B is at least `config.batch` and less than twice that (or the whole data).  No batch has a single row, because batch
     normalisation could not learn from it.

@@ -1,9 +1,9 @@
 """The GRU guesser: a recurrent classifier over pages that carries its state from word to word.
 
 It follows Han et al. (2022) and QANTA's RNN guesser.  The bundled network is adapted to little data and one CPU.  It
-reads only forwards, so a prefix that grew by one word costs one step.  It reads stems without stop words, and its
-softmax layer is factorised.  The published bidirectional network is the training option `direction: bidirectional`.
-Both networks are in guessers/gru/network.py.
+reads only forwards, so each further word costs one step.  It reads stems without stop words, and its softmax layer is
+factorised.  The published bidirectional network is the training option `direction: bidirectional`.  Both networks are
+in guessers/gru/network.py.
 
 Shapes: L tokens, N prefixes, F features, P pages.
 """
@@ -28,13 +28,13 @@ from sqa.files.model_files import folder_digest, resolve_model, write_tensors
 
 VERSION = 1  # version of the code that turns words into guesses; raise it when guesses change
 TABLES = ("embedding.weight", "pages.weight")  # one row per word or page
-BLOCK = 512  # prefixes scored at once: (BLOCK, P) float32 takes tens of megabytes
+BLOCK = 512  # prefixes scored at once; (BLOCK, P) float32 takes tens of megabytes
 DOUBLE = Place("cpu", "float64")
 
 Unit = Literal["stems", "words"]
 UNITS: Mapping[str, Callable[[str], tuple[str, ...]]] = {  # word -> tokens that the network reads
-    "stems": text.content_stems,  # stems of its tokens, no stop words
-    "words": text.tokens,  # all its tokens unchanged (as in QANTA and pretrained vectors)
+    "stems": text.content_stems,  # stems of its tokens, without stop words
+    "words": text.tokens,  # all its tokens, unchanged (as in QANTA and pretrained vectors)
 }
 
 
@@ -46,7 +46,9 @@ class GruConfig:
     model: Annotated[File, "a bundled model (folder of data/models) or a folder"] = "gru"
     temperature: Annotated[Positive, "divides the logits before the softmax: > 1 flattens the scores"] = 1.0
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "auto = float64: no score depends on how many prefixes are computed at once"] = "auto"
+    dtype: Annotated[
+        Dtype, "auto = float64, in which scores do not depend on the number of prefixes computed at once"
+    ] = "auto"
     ARITHMETIC: ClassVar = Arithmetic(("float32",), ("float64", "float32"))
 
 
@@ -63,14 +65,14 @@ class GruGuesser:
         digest: str = "",
         where: Place = DOUBLE,
     ) -> None:
-        """Take over a network; compute in float64 unless `where` names another element type.
+        """Store a network; compute in float64 unless `where` names another element type.
 
-        In float32 the guesses of a prefix depend, in the sixth digit, on the number of prefixes computed at once.
+        In float32, the sixth digit of a prefix's scores depends on the number of prefixes computed at once.
 
         Args:
             words: Words, stems or tokens (`units`), by id from 1.
             pages: Page titles, sorted.
-            digest: Name of the weights in the fingerprint.
+            digest: Digest that represents the weights in the fingerprint.
         """
         self._network: Network = where.take(network.eval())
         self._where = where
@@ -108,7 +110,7 @@ class GruGuesser:
 
     @torch.inference_mode()
     def _prefixes(self, words: Sequence[str], n: int, *, last_only: bool) -> list[list[Guess]]:
-        """Return the guesses after each word (a single list, after the last, if `last_only`)."""
+        """Return the guesses after each word, or only after the last if `last_only`."""
         ids: list[int] = []
         ends: list[int] = []  # tokens read after each word
         for word in words:

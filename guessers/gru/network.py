@@ -2,9 +2,9 @@
 
 PrefixGru           word vectors -> one forward GRU -> last state, running weighted mean of states and word vectors,
                     running maximum of the states -> batch norm -> dropout -> bottleneck -> pages.  All features can be
-                    computed step by step, so a prefix that grew by one word costs one step.  The running mean
-                    starts from the zero vector with some weight.  Otherwise a mean of three words would be as long as a
-                    mean of a hundred, and the guesser as confident.
+                    computed step by step, so each further word costs one step.  The running mean starts from the zero
+                    vector with some weight.  Otherwise, the mean of three words would be as long as the mean of a
+                    hundred, and the guesser as confident.
 BidirectionalGru    QANTA's RNN guesser (Pinafore/qb, qanta/guesser/rnn.py, with dropout on the word vectors as in its
                     later PyTorch version): word vectors -> one GRU in each direction -> last state of each -> linear ->
                     batch norm over the pages -> dropout.  The backward GRU begins at the end of the prefix, so every
@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-PRIOR = 8.0  # initial weight of the zero vector in the running mean, in fully counted words
+PRIOR = 8.0  # initial weight of the zero vector in the running mean, in words of weight 1
 
 READ_TOGETHER = 128  # prefixes of similar length per pass of the bidirectional network
 
@@ -36,9 +36,9 @@ class Shape:
     vocabulary: int  # number of word types, without the unknown word
     pages: int  # classes
     embedding: int  # E
-    hidden: int  # H, states of one direction
+    hidden: int  # H, number of states of one direction
     bottleneck: int  # D; ignored by the bidirectional network, which has none
-    dropout: float  # in training: on word vectors and features (forward) or on word vectors and logits
+    dropout: float  # dropout in training: of word vectors, and of features (forward) or logits (bidirectional)
     direction: Direction = "forward"
 
     @property
@@ -56,7 +56,7 @@ class PrefixGru(nn.Module):
         self.embedding = nn.Embedding(shape.vocabulary + 1, shape.embedding)
         self.gru = nn.GRU(shape.embedding, shape.hidden, batch_first=True)
         self.salience = nn.Linear(shape.embedding, 1)  # weight of a word in the running mean, 0..1
-        self.log_prior = nn.Parameter(torch.tensor([math.log(PRIOR)]))  # log weight of the zero vector in it
+        self.log_prior = nn.Parameter(torch.tensor([math.log(PRIOR)]))  # log weight of the zero vector in the mean
         self.norm = nn.BatchNorm1d(shape.features)
         self.dropout = nn.Dropout(shape.dropout)
         self.bottleneck = nn.Linear(shape.features, shape.bottleneck)
@@ -95,8 +95,8 @@ class BidirectionalGru(nn.Module):
     def features_at(self, ids: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
         """Return the last states (N, F) of both readings of ids[row, : column + 1].
 
-        Takes (B, L) ids, (N,) rows and (N,) columns.  Outside training it reads READ_TOGETHER prefixes at a time;
-        ordering them by length is fastest.
+        Takes (B, L) ids, (N,) rows and (N,) columns.  Outside training, it reads READ_TOGETHER prefixes at a time,
+        which is fastest if they are ordered by length.
         """
         if self.training:
             return self._last_states(ids, rows, columns)

@@ -2,7 +2,7 @@
 
 guessers/gru/examples.py selects the examples of an epoch.  Word vectors start from a file of pretrained vectors, from
 an SVD, or at random.  The SVD is a truncated SVD of the BM25-weighted page-by-word matrix of the same tossups; it also
-sets the page vectors of the forward network.
+initialises the page vectors of the forward network.
 """
 
 from collections.abc import Sequence
@@ -35,9 +35,9 @@ def train(config: GruTraining, material: Material) -> GruGuesser:
 def _train(config: GruTraining, material: Material) -> GruGuesser:
     counts = len(material.train), len(material.dev)
     if counts[0] < 2 or counts[1] < 1:
-        raise DataError(f"a training needs two tossups, and one to stop by, got {counts[0]} and {counts[1]}")
+        raise DataError(f"a training needs two tossups, and one for early stopping, got {counts[0]} and {counts[1]}")
     if config.noisy_texts is not None and not material.noisy:
-        raise DataError(f"{config.noisy_texts}: has no text of a tossup that is trained on")
+        raise DataError(f"{config.noisy_texts}: contains no text of a training tossup")
     words, pages = material.words, material.pages
     sizes = (len(words), len(pages), config.embedding, config.hidden, config.bottleneck or 0)
     network = network_of(Shape(*sizes, config.dropout, config.direction)).to(place(config).device)
@@ -66,7 +66,10 @@ def _train(config: GruTraining, material: Material) -> GruGuesser:
 
 
 def _epoch(config: GruTraining, trainer: Trainer, network: Network, material: Material, epoch: int) -> float:
-    """Run one pass over the tossups; return the mean loss per point asked.  Random only by seed and epoch."""
+    """Run one pass over the tossups; return the mean loss per queried point.
+
+    The random choices depend only on seed and epoch.
+    """
     torch.manual_seed(config.seed * 1000 + epoch)
     criterion = nn.CrossEntropyLoss(label_smoothing=config.label_smoothing)
     network.train()
@@ -113,7 +116,7 @@ def set_start(network: Network, config: GruTraining, material: Material) -> None
 def start_from_svd(network: Network, examples: Sequence[Example]) -> None:
     """Set word and page vectors so that an untrained forward network already retrieves pages by latent semantics.
 
-    W (pages x words) holds BM25 weights; W ~ U S V'.  Words get V S^1/2, pages U S^1/2, and the bottleneck passes on
+    W (pages x words) holds BM25 weights; W ~ U S V'.  Words get V S^1/2, pages get U S^1/2, and the bottleneck copies
     the running mean of the word vectors.  The bidirectional network has no such mean and gets only the word vectors.
     Raises ConfigError if there are too few pages or words for vectors of that width.
     """

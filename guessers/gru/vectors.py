@@ -18,7 +18,7 @@ from sqa.files import records
 def table(path: Path, vocabulary: Sequence[str], width: int, *, stems: bool) -> tuple[np.ndarray, int]:
     """Return the vectors of a vocabulary, (V + 1, width) float32, and the number of its words found in the file.
 
-    Row 0, the unknown word, and missing words get the mean of the vectors found (QANTA's rule).  With `stems` a stem
+    Row 0 (the unknown word) and missing words get the mean of the vectors found, as in QANTA.  With `stems`, a stem
     gets the mean vector of the file's words with that stem.  Raises DataError if the vectors have another width or if
     no word is found.
     """
@@ -30,7 +30,7 @@ def table(path: Path, vocabulary: Sequence[str], width: int, *, stems: bool) -> 
             count[row] += 1
     has_vector = count > 0
     if not has_vector.any():
-        raise DataError(f"{path}: none of the {len(rows)} words of the training is in it; is it an English file?")
+        raise DataError(f"{path}: contains none of the {len(rows)} words of the training; is it an English file?")
     total[has_vector] /= count[has_vector, None]
     total[~has_vector] = total[has_vector].mean(0)
     return total.astype(np.float32), int(has_vector.sum())
@@ -65,4 +65,4 @@ def read(path: Path, width: int) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _wrong_width(path: Path, width: int, actual: int) -> str:
-    return f"{path}: its vectors have {actual} numbers, the config says embedding: {width}; set embedding: {actual}"
+    return f"{path}: its vectors have {actual} numbers, but the config has embedding: {width}; set embedding: {actual}"

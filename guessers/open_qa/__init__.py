@@ -1,1 +1,1 @@
-"""Short answers from retrieved passages, for questions whose answer is not a page."""
+"""Short answers from retrieved passages, for questions that are not answered by a page."""

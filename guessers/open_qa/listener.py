@@ -23,14 +23,14 @@ VERSION = 2  # increase when answers change
 class ListenerConfig:
     """Options of `guesser: {name: listener, ...}`."""
 
-    base: Annotated[File, "of the extra lm; or a model's folder, a .gguf file, a hub name"] = "gemma3-270m"
+    base: Annotated[File, "model of the extra lm, or a folder, a .gguf file or a hub name"] = "gemma3-270m"
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "auto = bfloat16 where the device multiplies it, else float32"] = "auto"
+    dtype: Annotated[Dtype, "auto = bfloat16 if the device supports it, else float32"] = "auto"
     ARITHMETIC: ClassVar = LmReaderConfig.ARITHMETIC
 
 
 class Listener:
-    """A guesser that answers questions about the source; it names no pages."""
+    """Guesser that answers questions about the source and names no pages."""
 
     def __init__(self, config: ListenerConfig) -> None:
         self._reader = LmReader(LmReaderConfig(base=config.base, device=config.device, dtype=config.dtype))

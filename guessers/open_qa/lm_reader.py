@@ -1,14 +1,14 @@
 """A base language model (trained only on plain text) as the reader of retrieved passages.
 
-The prompt continues a few solved questions.  It has the title of each passage with the sentence that shares most stems
-with the question, then the question, then "Answer:".  The answer is the greedy continuation up to the end of the line.
+The prompt starts with a few solved questions.  Then it has the title of each passage with the sentence that shares most
+stems with the question, the question, and "Answer:".  The answer is the greedy continuation up to the end of the line.
 It need not occur in any passage, so it can be right even if retrieval found nothing.
 
     reader = LmReader(LmReaderConfig())                # Gemma 3 270M of the extra lm
     reader.answers(["Who founded Rome?"], [passages])  # ["Romulus"]
 
-The solved questions were written for this project; none is in XOR-TyDi.  They include yes/no questions, because the
-data sets do.  Questions are answered in batches (smt/lm/lines.py).
+The solved questions were written for this project; none is in XOR-TyDi.  They include yes/no questions, as the data
+sets do.  Questions are answered in batches (smt/lm/lines.py).
 """
 
 from collections.abc import Sequence
@@ -65,11 +65,11 @@ ASKING = "\nAnswer:"
 class LmReaderConfig:
     """The model and the sizes of its input."""
 
-    base: Annotated[File, "of the extra lm; or a folder, a .gguf file, a hub name"] = "gemma3-270m"
-    passages: Annotated[int, Meta(ge=0, le=50), "shown of those retrieved, the best"] = 3
-    max_tokens: Annotated[int, Meta(ge=1, le=100), "pieces of an answer at most"] = 10
+    base: Annotated[File, "model of the extra lm, or a folder, a .gguf file or a hub name"] = "gemma3-270m"
+    passages: Annotated[int, Meta(ge=0, le=50), "number of best passages that are shown"] = 3
+    max_tokens: Annotated[int, Meta(ge=1, le=100), "maximum pieces of an answer"] = 10
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "auto = bfloat16 where the device multiplies it, else float32"] = "auto"
+    dtype: Annotated[Dtype, "auto = bfloat16 if the device supports it, else float32"] = "auto"
     ARITHMETIC: ClassVar = Arithmetic(FLOATS, ("bfloat16", "float32"))
 
 
@@ -90,7 +90,7 @@ class LmReader:
         return LineWriter(load(self.config), SOLVED)
 
     def answers(self, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[str]:
-        """Return an answer to each question; "" for a blank question, or if the model ends the line at once."""
+        """Return an answer to each question; "" for a blank question, or if the model ends the line immediately."""
         indices = [i for i, question in enumerate(questions) if question.strip()]
         prompts = [prompt(questions[i], passages[i][: self.config.passages]) for i in indices]
         lines = map(str.strip, self._writer.write(prompts, self.config.max_tokens))

@@ -23,7 +23,7 @@ from sqa.data.texts import load_tossups
 from sqa.files import records
 from sqa.files.atomic import file_digest
 
-K1, B = 1.2, 0.75  # Lucene's own, which XOR-TyDi's BM25 baseline uses
+K1, B = 1.2, 0.75  # Lucene's defaults, which XOR-TyDi's BM25 baseline uses
 QUIZ_FILES = ("tossups", "bonus-parts")  # names in the manifest
 
 
@@ -42,22 +42,22 @@ class _Profile(NamedTuple):
 
 
 def read_passages(path: Path) -> list[Passage]:
-    """Return the passages of a JSON lines file; DataError names the first invalid record or repeated id."""
+    """Return the passages of a JSON lines file; raises DataError for the first invalid record or repeated id."""
     passages: dict[str, Passage] = {}
     for i, record in enumerate(records.json_lines(path)):
         where = f"{path}: record {i}"
         id = {"id": records.name_of(where, "id", record["id"])} if "id" in record else {}
         passage = records.converted(where, record | id, Passage)
         if passage.id in passages or not passage.text.strip():
-            raise DataError(f"{where}: expected an id of its own and a text, got {str(record)[:80]}")
+            raise DataError(f"{where}: expected a unique id and a text, got {str(record)[:80]}")
         passages[passage.id] = passage
     if not passages:
-        raise DataError(f"{path}: no passages in it")
+        raise DataError(f"{path}: contains no passages")
     return list(passages.values())
 
 
 def quiz_passages() -> list[Passage]:
-    """Return tossups, then bonus parts, in file order; titles are pages, or answers where no page is known."""
+    """Return tossups, then bonus parts, in file order; titles are pages, or answers if no page is known."""
     return [
         Passage(f"{kind}-{item.id}", item.page or item.answer, item.text)
         for kind, items in (("tossup", load_tossups()), ("bonus", load_bonus()))
@@ -71,7 +71,7 @@ def fingerprint(path: Path | None) -> str:
     if path is None:
         return " ".join(download.entry(name).sha256 for name in QUIZ_FILES)
     if not path.is_file():
-        raise DataError(f"{path}: no such file of passages")
+        raise DataError(f"{path}: this file of passages does not exist")
     return file_digest(path)
 
 

@@ -1,14 +1,14 @@
 """A pretrained extractive reader: it selects the span of the retrieved passages that answers a question.
 
-It takes any `transformers` model with a fast tokenizer and a question-answering head (BERT, RoBERTa, ELECTRA or XLM-R
+It accepts any `transformers` model with a fast tokenizer and a question-answering head (BERT, RoBERTa, ELECTRA or XLM-R
 fine-tuned on SQuAD or similar data).  Question and passage, "title. text", are read together in windows of `max_length`
 pieces that overlap by `stride`.  A span from piece i to piece j scores
 
     start(i) + end(j) - start(0) - end(0)        i <= j < i + max_answer
 
 where piece 0 is the model's mark for "not here" (Devlin et al. 2019); the subtraction makes spans of different windows
-comparable.  The best span of all passages is the answer.  Ties go to the earlier passage, then the earlier span.  So
-every question with a passage has an answer.
+comparable.  The best span of all passages is the answer, so every question with a passage has one.  Ties are resolved
+in favour of the earlier passage, then the earlier span.
 
 Weights are read only from safetensors, nothing is downloaded unless the config allows it, and no code in a model's
 folder is run.
@@ -42,13 +42,13 @@ class ReaderConfig:
     """The model and its reading options."""
 
     model: Annotated[str, "a folder with config, *.safetensors and a fast tokenizer, or a name on the Hugging Face hub"]
-    max_length: Annotated[int, Meta(ge=32), "pieces of a window, question and marks included"] = 384
-    stride: Annotated[Count, "pieces that two windows of a passage share"] = 128
-    max_answer: Annotated[Count, "pieces of an answer at most"] = 30
-    batch: Annotated[Count, "windows read at once"] = 16
+    max_length: Annotated[int, Meta(ge=32), "maximum pieces of a window, including question and marks"] = 384
+    stride: Annotated[Count, "pieces shared by neighbouring windows of a passage"] = 128
+    max_answer: Annotated[Count, "maximum pieces of an answer"] = 30
+    batch: Annotated[Count, "number of windows per batch"] = 16
     device: Annotated[Device, "auto = a GPU if there is one"] = "auto"
-    revision: Annotated[str | None, "of a hub model: branch, tag or commit; needed to fetch it"] = None
-    download: Annotated[bool, "fetch a hub model that is not in the local cache"] = False
+    revision: Annotated[str | None, "branch, tag or commit of a hub model; required for a download"] = None
+    download: Annotated[bool, "download a hub model that is not in the local cache"] = False
 
 
 class Reader:
@@ -87,7 +87,7 @@ class Reader:
 
         if not texts:
             return
-        room = self.config.max_length // 2  # at least half of a window is for the passage
+        room = self.config.max_length // 2  # at least half of a window is left for the passage
         pieces = self.tokenizer(question, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
         if len(pieces) > room:
             question = question[: pieces[room - 1][1]]
@@ -128,9 +128,9 @@ def _load(folder: Path) -> tuple[Any, Any]:
     """Return tokenizer and model (float32, eval mode); raises a one-line error for a folder without them."""
     tokenizer, model = load_pretrained(folder, "AutoModelForQuestionAnswering", "a trained reader")
     if not tokenizer.is_fast:
-        raise DataError(f"{folder}: its tokenizer is a slow one, which does not say where its pieces stand")
+        raise DataError(f"{folder}: its tokenizer is slow and gives no positions of pieces")
     tokenizer.padding_side = "right"  # piece 0 of every window is a mark, never padding
     if tokenizer("a")["input_ids"][0] != tokenizer.cls_token_id:
-        problem = "its texts do not begin with a mark that can stand for 'not here' (XLNet's end with it)"
+        problem = "its texts do not begin with a special mark, which 'not here' needs (XLNet's texts end with it)"
         raise DataError(f"{folder}: {problem}")
     return tokenizer, model

@@ -1,19 +1,18 @@
 """Rule-based short answers from retrieved passages, without a trained reader.
 
     title    the title of the best passage
-    typed    the first item in the best passages of the kind that the question's first words request:
+    typed    the first item of the kind that the question's first words request, in the best passages:
 
         when, what/which year|century|decade ...  a date or a year      "14 March 1879", "1492", "19th century"
         how many, how much, how long|old|tall ... a number              "1,500", "twelve"
-        a question that begins with is, did, ...  "yes": retrieval cannot tell, and XOR-TyDi has twice as many yes
-                                                  as no
+        a question that begins with is, did, ...  "yes", which is twice as frequent as "no" in XOR-TyDi
         anything else                             the title of the best passage
 
-The rule uses the best passage with an item of that kind, in it the sentence that shares most stems with the question,
-and in that sentence the first item.  A title that the question already names is no answer, so the next passage's title
-is used.  If nothing is found, the answer is the title; without a passage it is "".
+The rule selects the best passage with an item of that kind, then its sentence that shares most stems with the question,
+then the first item in it.  A title that occurs in the question is not an answer, so the next passage's title is used.
+If nothing is found, the answer is the title; without a passage it is "".
 
-The rules are for English.  They recognise no first word of a question in another language.
+The rules are for English questions only.
 """
 
 import re
@@ -46,7 +45,7 @@ _DISAMBIGUATION = re.compile(r"\s*\([^()]*\)$")
 
 
 def kind_of(question: str) -> Kind:
-    """Return the kind of answer that an English question asks for."""
+    """Return the kind of answer that an English question requests."""
     words = [token for word in question.lower().split() for token in tokens(word)]
     first, second = (*words[:2], "", "")[:2]
     if first in _ASKS_YES:
@@ -86,10 +85,10 @@ def typed_answer(question: str, passages: Sequence[Passage]) -> str:
 
 
 def sentences_of(text: str) -> list[str]:
-    """Return a text cut after each full stop, exclamation or question mark."""
+    """Return the sentences of a text, which end at a full stop, exclamation mark or question mark."""
     return _ENDS.split(text)
 
 
 def closest_sentence(sentences: Sequence[str], question_stems: frozenset[str]) -> str:
-    """Return the sentence with most of the stems `question_stems`, the first of equals; "" for no sentences."""
+    """Return the sentence with most of the stems `question_stems`, the first among equals; "" without sentences."""
     return max(sentences, key=lambda sentence: len(line_stems(sentence) & question_stems), default="")

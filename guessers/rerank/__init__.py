@@ -1,1 +1,1 @@
-"""The rerank guesser: reorders the best retrieved pages by the requested kind of answer and the names in the text."""
+"""The rerank guesser, which reorders the best retrieved pages by the kind of answer and the names in the text."""

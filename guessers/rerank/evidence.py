@@ -1,7 +1,7 @@
 """The evidence for every page after every word of a text.
 
-P pages, M candidates of a step, R = len(EVIDENCE) numbers each.  A text is read once, from its start.  Each word adds
-its postings, so the evidence at a word depends only on the words so far.
+There are P pages, M candidates of a step, and R = len(EVIDENCE) numbers for each.  A text is read once, from its start.
+Each word adds its postings, so the evidence at a word depends only on the words so far.
 """
 
 from collections import deque
@@ -17,21 +17,21 @@ EVIDENCE = (
     "words",  # TF-IDF score of the words read
     "pairs",  # the same for pairs of words
     "bm25",
-    "word hits",  # number of words read that the page has
-    "pair hits",  # number of pairs that the page has
-    "most",  # largest contribution of one of them to the TF-IDF score
+    "word hits",  # number of words read that occur in the page
+    "pair hits",  # number of pairs that occur in the page
+    "most",  # largest contribution of a pair to the TF-IDF score
     "last 12",  # TF-IDF score of the last 12 words
     "last 25",
     "last 50",
-    "untold kinds",  # log ratio to an average page of the probability that the unnamed kinds do not apply
-    "title",  # share of the title's words, by idf, that was read: a question does not name its answer
+    "untold kinds",  # log ratio of the probability that the unnamed kinds do not apply, relative to an average page
+    "title",  # share of the title's words, by idf, that was read; a question does not name its answer
     "title word",  # highest idf of a title word that was read
     "whole title",  # 1 if all title words were read
     "bracket",  # 1 if a word in the title's parentheses was read
-    "kinds",  # log ratio to an average page of the probability of the question's kinds (kinds.py)
-    "pronouns",  # the same for pronouns
-    "last kinds",  # the same for only the last three kinds, including pronouns
-    "last kind",  # the same for the last kind
+    "kinds",  # log ratio of the probability of the question's kinds (kinds.py), relative to an average page
+    "pronouns",  # as `kinds`, for pronouns
+    "last kinds",  # as `kinds`, for the last three kinds including pronouns
+    "last kind",  # as `kinds`, for the last kind
     "kind",  # largest share of its lessons that use one of the question's kinds
     "length",  # ln(1 + words counted for the page)
     "lessons",  # ln(1 + number of its training texts)
@@ -67,11 +67,11 @@ class Knowledge:
         return self._idf.get(stem, float(np.log(max(len(self.titles), 1))))
 
     def _named(self, names: list[str]) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """Return stem -> the pages (n,) with it in their name, and (P,) the summed idf of each name's stems."""
+        """Return stem -> pages (n,) that have it in their name, and the summed idf of each name's stems (P,)."""
         pages_of: dict[str, list[int]] = {}
         weight = np.zeros(len(names))
         for page, name in enumerate(names):
-            for stem in sorted(text.line_stems(name)):  # fixed order of the sums, independent of the hash seed
+            for stem in sorted(text.line_stems(name)):  # fixes the order of the sums, independent of the hash seed
                 pages_of.setdefault(stem, []).append(page)
                 weight[page] += self.idf(stem)
         return {stem: np.array(pages, np.int64) for stem, pages in pages_of.items()}, weight

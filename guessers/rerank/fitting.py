@@ -16,12 +16,12 @@ from sqa.data.texts import Fold
 from sqa.files.devices import Arithmetic, Device, Dtype, place
 from sqa.training.trainer import Trainer
 
-KEPT_BACK = 8  # one in so many texts selects the epoch
+KEPT_BACK = 8  # one in this many texts is used to select the epoch
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """A retrieval model, and the texts that it counted."""
+    """A retrieval model, and the texts from which it was counted."""
 
     model: Annotated[str, "a bundled BM25 model or a folder"]
     folds: Annotated[tuple[Fold, ...], "of tossups"]
@@ -56,11 +56,11 @@ class RerankTraining:
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
         seen = "buzzer" in self.learnt.folds
-        return ["learnt.folds: must be without buzzer, which the weights are learnt from"] if seen else []
+        return ["learnt.folds: must not contain buzzer, from which the weights are learnt"] if seen else []
 
 
 class Lesson(NamedTuple):
-    """One text at some of its words."""
+    """A text, queried at some of its words."""
 
     rows: np.ndarray  # (M + T, D) float32, as `Candidates.rows`
     step: np.ndarray  # (M + T,) int64
@@ -88,7 +88,7 @@ def fitted(config: RerankTraining, lessons: Sequence[Lesson]) -> Scorer:
     torch.manual_seed(config.seed)
     seen = np.concatenate([lesson.rows for lesson in learnt])
     mean, deviation = seen.mean(0, dtype=np.float64), seen.std(0, dtype=np.float64)
-    deviation[deviation < 1e-6] = 1.0  # a constant number carries no information
+    deviation[deviation < 1e-6] = 1.0  # constant columns carry no information
     scale = (mean.astype(np.float32), deviation.astype(np.float32))
     network = nn.Sequential(nn.Linear(seen.shape[1], config.hidden), nn.ReLU(), nn.Linear(config.hidden, 1))
     device = place(config).device

@@ -2,12 +2,12 @@
 
 Retrieval nearly always has an indexed right page among its ten best for a complete question, but often ranks another
 page first: the author instead of the novel, or a page that the question names.  Every page among the best 50 of either
-method is described by its evidence (guessers/rerank/evidence.py).  The evidence has its scores, also for the last words
-alone, the kinds that its training texts use or avoid for it (kinds.py), and the share of its title that was read.
-Further numbers compare it with the other candidates (numbers.py).  One layer of rectified units maps the numbers to a
-logit, and a softmax over the pages of the step and "none of them" gives probabilities.
+method is described by its evidence (guessers/rerank/evidence.py).  The evidence consists of its scores (also for the
+last words alone), the kinds that its training texts use or avoid for it (kinds.py), and the share of its title that was
+read.  Further numbers compare it with the other candidates (numbers.py).  One layer of rectified units maps the numbers
+to a logit, and a softmax over the pages of the step and "none of them" gives probabilities.
 
-A text is read once; each further word only adds its postings.
+A text is read once; each further word adds its postings.
 
     guesser: {name: rerank}
 """
@@ -52,7 +52,7 @@ class Candidates(NamedTuple):
     pages: np.ndarray  # (M,) int64, indices of titles
     step: np.ndarray  # (M,) int64, ascending; every step occurs
     rows: np.ndarray  # (M + T, D), see guessers/rerank/numbers.py
-    words: list[int]  # T, words read at each step; before the first indexed word there is no step
+    words: list[int]  # (T,) words read at each step; there is no step before the first indexed word
 
 
 def candidates(knowledge: Knowledge, words: Sequence[str], at: Sequence[int]) -> Candidates:
@@ -77,7 +77,7 @@ class RerankGuesser:
     """A retrieval model, and the weights that order its results."""
 
     def __init__(self, knowledge: Knowledge, scorer: Scorer, retrieval: str, digest: str = "") -> None:
-        """Store the parts; `retrieval` is the name or folder of the counts, `digest` names the weights' files."""
+        """Store the parts; `retrieval` is the name or folder of the counts, `digest` represents the weights' files."""
         self._knowledge, self._scorer, self._retrieval, self._digest = knowledge, scorer, retrieval, digest
 
     @property
@@ -122,7 +122,7 @@ class RerankGuesser:
 
     @classmethod
     def load(cls, folder: Path) -> RerankGuesser:
-        """Read a folder written by `save`, and the counts that it names; DataError if they do not belong together."""
+        """Read a folder written by `save`, and the counts that it names; raises DataError if they do not match."""
         tensors, config = read_tensors(folder, KIND, VERSION)
         retrieval = config.get("retrieval")
         if not isinstance(retrieval, str):
@@ -130,7 +130,7 @@ class RerankGuesser:
         counts = resolve_model(retrieval)
         index = Index.load(counts)
         if config.get("titles") != digest_of(index.titles):
-            raise DataError(f"{folder}: {retrieval} has other pages than the ones it was learnt with; train it again")
+            raise DataError(f"{folder}: {retrieval} has other pages than in training; train it again")
         weights: Tensors = {name: array for name, array in tensors.items() if array.dtype.kind == "f"}
         try:
             scorer, kinds = Scorer(weights, len(NUMBERS)), Kinds.read(tensors)

@@ -1,8 +1,9 @@
 """Kinds: the words by which a question refers to its answer ("this German author", "these animals", "his", "it").
 
 Retrieval cannot distinguish a novel from its author, because their clues share all names.  The question states which of
-them it wants, but in words that occur in thousands of questions and so have little weight in retrieval.  A kind is the
-stem of one of up to three words after "this" or "these", up to the first stop word or comma, or a pronoun ("#his").
+them it requests, but in words that occur in thousands of questions and therefore have little weight in retrieval.  A
+kind is the stem of one of up to three words after "this" or "these", up to the first stop word or comma, or a pronoun
+("#his").
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ POINTING = frozenset({"this", "these"})
 PRONOUNS = frozenset({"he", "his", "him", "she", "her", "it", "its", "they", "their"})
 MARK = "#"  # prefix of a pronoun
 FOLLOWING = 3  # words after "this" or "these"
-SMOOTHING = 2.0  # lessons of an average page that are added to every page's own
-CERTAIN = 0.98  # upper limit of the probability of a kind: a kind that is not named must not rule a page out
+SMOOTHING = 2.0  # lessons of an average page that are added to every page's lessons
+CERTAIN = 0.98  # upper limit of the probability of a kind, so that an unnamed kind cannot exclude a page
 
 Tables = Mapping[str, np.ndarray]
 
 
 class KindReader:
-    """Reader of the kinds of a text, word by word."""
+    """Reader that finds the kinds in a text, word by word."""
 
     def __init__(self) -> None:
         self._left = 0  # words that may still name a kind
@@ -48,7 +49,7 @@ class KindReader:
 
 
 class Kinds:
-    """Counts of how often the lessons of each of P pages use each of K kinds for it."""
+    """Counts of the lessons of each of P pages that use each of K kinds for it."""
 
     def __init__(
         self, names: Sequence[str], starts: np.ndarray, pages: np.ndarray, counts: np.ndarray, lessons: np.ndarray
@@ -72,7 +73,7 @@ class Kinds:
 
     @classmethod
     def of(cls, profiles: Iterable[Profile], titles: Sequence[str], least: int) -> Kinds:
-        """Count the lessons that use a kind for their page; kinds with fewer than `least` lessons are left out."""
+        """Count the lessons that use a kind for their page; kinds with fewer than `least` lessons are omitted."""
         number = {title: index for index, title in enumerate(titles)}
         counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
         lessons = np.zeros(len(titles), np.int64)
@@ -97,7 +98,7 @@ class Kinds:
         return pages, self._counts[entries] / (self.lessons[pages] + 1)
 
     def evidence(self, kind: str) -> np.ndarray | None:
-        """Return the log ratio (P,) to an average page of the probability of a kind; None for an uncounted kind."""
+        """Return the log ratio (P,) of a kind's probability to that of an average page; None for an uncounted kind."""
         kind_id = self._index.get(kind)
         if kind_id is None:
             return None
@@ -105,7 +106,7 @@ class Kinds:
         return self._of_pages(kind_id, np.log(without / rate), np.log(entries / rate))
 
     def negative(self, kind: str) -> np.ndarray | None:
-        """Return the log ratio (P,) to an average page of the probability of not using a kind; None if uncounted."""
+        """Return the log ratio (P,) of not using a kind, relative to an average page; None for an uncounted kind."""
         kind_id = self._index.get(kind)
         return None if kind_id is None else self._of_pages(kind_id, *self._negatives(kind_id))
 
@@ -120,7 +121,7 @@ class Kinds:
         return without_any[self._number] + entries
 
     def _chances(self, kind_id: int) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return the probability of a kind for pages without it (U,), its pages (entries,) and an average page.
+        """Return the probability of a kind for pages without it (U,), for its pages (entries,) and for an average page.
 
         The first array is indexed by the number of lessons.
         """
@@ -137,7 +138,7 @@ class Kinds:
         return np.log1p(-np.minimum(without, CERTAIN)) - of_any, np.log1p(-np.minimum(entries, CERTAIN)) - of_any
 
     def _of_pages(self, kind_id: int, without: np.ndarray, entries: np.ndarray) -> np.ndarray:
-        """Return (P,) values: `without` (U,) by the number of lessons, but `entries` for the pages of a kind."""
+        """Return values (P,): `without` (U,) by the number of lessons, and `entries` for the pages of a kind."""
         values = without[self._number]
         values[self._pages[self._starts[kind_id] : self._starts[kind_id + 1]]] = entries
         return values
@@ -154,7 +155,7 @@ class Kinds:
 
     @classmethod
     def read(cls, tables: Tables) -> Kinds:
-        """Invert `tables`; KeyError or ValueError if a table is missing or does not fit."""
+        """Invert `tables`; raises KeyError or ValueError if a table is missing or does not fit."""
         names = unpack_strings(tables["kinds"])
         keys = ("pages_per_kind", "page_steps", "counts", "lessons")
         per_kind, steps, counts, lessons = (unpack_integers(tables[key]) for key in keys)

@@ -1,8 +1,8 @@
-"""Numbers by which the weights judge a candidate: its evidence, also compared with the other candidates of its step.
+"""Numbers that describe a candidate: its evidence, alone and compared with the other candidates of its step.
 
-T steps, M candidates over all steps, D = len(NUMBERS) numbers each.  After the candidates comes "none of them" of every
-step, which has the step's numbers and zeros for the others.  The weights see one candidate at a time, so the comparison
-with the other candidates of the step must be part of the numbers.
+There are T steps, M candidates over all steps, and D = len(NUMBERS) numbers for each.  After the candidates follows
+"none of them" of every step, which has the step's numbers, and zeros for the others.  The weights see one candidate at
+a time, so the comparison with the other candidates of the step must be part of the numbers.
 """
 
 from collections.abc import Sequence
@@ -11,16 +11,16 @@ import numpy as np
 
 from guessers.rerank.evidence import EVIDENCE, WINDOWS
 
-COMPARED = ("score", "bm25", "words", "pairs")  # each as share of the maximum, ln of the share, and 6 / (5 + rank)
+COMPARED = ("score", "bm25", "words", "pairs")  # each as its share of the maximum, ln of the share, and 6 / (5 + rank)
 SPREAD = ("score", "bm25")  # in deviations from the step's mean
 UNCHANGED = EVIDENCE[EVIDENCE.index("title") :]
 STEP = ("words read", "top score", "lead")  # ln(1 + words), ln of the best TF-IDF score, ln of best over second
 _FITS = ("kinds", "pronouns", "last kinds", "kind", "title", "title word", "length", "lessons")
 _KINDS = ("untold kinds", "last kind")
-RELATIVE = {  # comparison -> the evidence compared with the other candidates of the step
+RELATIVE = {  # comparison -> evidence that is compared with the other candidates of the step
     "behind": _FITS,  # minus the step's maximum
     "off": _FITS,  # minus the mean of the likely candidates
-    "of the first": ("kinds", "title", "kind"),  # value of the best-scored candidate, minus its own
+    "of the first": ("kinds", "title", "kind"),  # value of the best-scored candidate, minus the candidate's own value
     "ahead": (  # minus the maximum of the others
         *(f"{what}: share" for what in COMPARED),
         *(f"last {window}" for window in WINDOWS),
@@ -28,7 +28,7 @@ RELATIVE = {  # comparison -> the evidence compared with the other candidates of
     ),
     "place": ("kinds", "last kinds", *_KINDS),  # 6 / (5 + rank)
 }
-LIKELY = 10.0  # weight exp(LIKELY (share of the best score - 1)) in the mean of the likely candidates
+LIKELY = 10.0  # weights of likely candidates in their mean: exp(LIKELY (share of the best score - 1))
 NUMBERS = (
     *(f"{what}: {how}" for what in COMPARED for how in ("share", "ln share", "place")),
     *(f"{what}: spread" for what in SPREAD),
@@ -47,7 +47,7 @@ Columns = dict[str, np.ndarray]  # name -> (M,)
 def numbers(evidence: np.ndarray, step: np.ndarray, words: Sequence[int]) -> np.ndarray:
     """Return the numbers (M + T, D) of evidence (M, R).
 
-    step (M,) int64 has every step 0 .. T - 1, ascending; words (T,) are the words read so far.
+    `step` (M,) int64 contains every step 0 ..  T - 1, ascending; `words` (T,) are the numbers of words read.
     """
     of = {name: evidence[:, column] for column, name in enumerate(EVIDENCE)}
     of["score"] = of["words"] + of["pairs"]
@@ -66,7 +66,7 @@ def numbers(evidence: np.ndarray, step: np.ndarray, words: Sequence[int]) -> np.
 
 
 def _own(of: Columns, step: np.ndarray, firsts: np.ndarray, read: np.ndarray, top: np.ndarray) -> Columns:
-    """Return the numbers before RELATIVE, by name; read (T,) words, top (T,) scores."""
+    """Return the numbers before RELATIVE by name; `read` (T,) are words read, `top` (T,) are best scores."""
     count = np.diff(firsts, append=len(step))
     own: Columns = {}
     for name in COMPARED:
@@ -102,7 +102,7 @@ def _relative(of: Columns, step: np.ndarray, firsts: np.ndarray) -> list[np.ndar
 
 
 def _others(values: np.ndarray, step: np.ndarray, firsts: np.ndarray) -> np.ndarray:
-    """Return the largest (M, C) of values (M, C) among the others of the step; a lone candidate's own value."""
+    """Return the largest (M, C) of values (M, C) among the others of the step, or a single candidate's own value."""
     top = values == np.maximum.reduceat(values, firsts)[step]
     second = np.maximum.reduceat(np.where(top, -np.inf, values), firsts)[step]
     alone = top & (np.add.reduceat(top.astype(np.int64), firsts) == 1)[step] & np.isfinite(second)
@@ -122,7 +122,7 @@ def _reciprocal_rank(values: np.ndarray, step: np.ndarray, firsts: np.ndarray) -
 
 
 def _lead(values: np.ndarray, step: np.ndarray, firsts: np.ndarray) -> np.ndarray:
-    """Return ln(best / second), (T,), limited to 0 .. 4; 4 without a second."""
+    """Return ln(best / second), (T,), limited to 0 .. 4, or 4 without a second candidate."""
     ordered = values[_order(values, step)]
     alone = np.diff(firsts, append=len(values)) < 2
     second = ordered[np.minimum(firsts + 1, len(values) - 1)]

@@ -18,7 +18,7 @@ class Scorer:
     """The weights for D numbers per candidate."""
 
     def __init__(self, tensors: Tensors, numbers: int) -> None:
-        """Store the tensors; raises ValueError for other names or shapes, or deviations that are not above 0.
+        """Store the tensors; raises ValueError for wrong names or shapes, or deviations that are not above 0.
 
         The tensors are mean (D,), deviation (D,), hidden.weight (H, D), hidden.bias (H,), output.weight (1, H) and
         output.bias (1,).
@@ -32,7 +32,7 @@ class Scorer:
         self._double = {name: array.astype(np.float64) for name, array in tensors.items()}
 
     def chances(self, rows: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Return the probability of each candidate (M,); those of a step sum to 1 minus that of none of them.
+        """Return the probability of each candidate (M,); those of a step sum to 1 minus that of "none of them".
 
         rows (M + T, D): the candidates by step, then "none of them" of every step; step (M,) int64.
         """
@@ -48,12 +48,12 @@ class Scorer:
 
 
 def best(scores: np.ndarray, pages: Sequence[str], step: np.ndarray, steps: int, n: int) -> list[list[Guess]]:
-    """Return the best `n` candidates of each step, equal scores by title; scores (M,), pages M, step (M,) ascending."""
+    """Return the best `n` candidates of each step, ties by title, from scores (M,), M pages and ascending step (M,)."""
     ends = np.searchsorted(step, np.arange(steps + 1))
     listed = []
     for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
         near = scores[start:end]
-        if 0 < n < end - start:  # all that tie with the last selected one, so that titles decide
+        if 0 < n < end - start:  # also all that tie with the last selected one, so that titles decide
             indices = start + np.flatnonzero(near >= np.partition(near, end - start - n)[end - start - n])
         else:
             indices = np.arange(start, end)

@@ -1,10 +1,10 @@
-"""`sqa train guesser configs/train_guessers.yaml:rerank`: learn the order of retrieved pages.
+"""Command `sqa train guesser configs/train_guessers.yaml:rerank`: learns the order of retrieved pages.
 
-The texts are tossups of the fold `buzzer`: unchanged, with words corrupted (sqa/data/texts.py), and translated there
-and back.  The unchanged tossups are used again at their last word alone.  Retrieval and the kinds of its pages have
-then seen only the fold `guesser`.  The finished model combines the weights of the whole fold with the published counts.
-A buzzer learns from guesses for tossups that no part of its guesser saw.  Therefore `work` gets the weights of the
-fold's first half alone, and buzzers use the second half.
+The texts are tossups of the fold `buzzer`: unchanged, with words corrupted (sqa/data/texts.py), and translated back and
+forth.  The unchanged tossups are used a second time at their last word alone.  In training, retrieval and the kinds of
+its pages use only the fold `guesser`.  The finished model combines the weights of the whole fold with the published
+counts.  A buzzer learns from guesses for tossups that no part of its guesser saw.  Therefore `work` gets weights from
+the fold's first half alone, and buzzers use the second half.
 """
 
 import numpy as np
@@ -35,13 +35,13 @@ def train(config: RerankTraining) -> RerankGuesser:
 
 
 def read(knowledge: Knowledge, config: RerankTraining, half: Half) -> list[Lesson]:
-    """Return the lessons of a half of the fold, without texts that have no indexed word."""
+    """Return the lessons of a half of the fold, except texts without an indexed word."""
     whole = tossups_of(["buzzer"], half)
     unchanged = whole[: config.limit]
     corrupted = corrupt(unchanged, config.noise) if config.noise else []
     texts = [*unchanged, *corrupted, *translations(config.translated, whole)]
     if len(texts) < KEPT_BACK:
-        raise DataError(f"{config.output}: {len(texts)} texts of the {half} half to learn from; raise limit")
+        raise DataError(f"{config.output}: only {len(texts)} training texts in the {half} half; raise limit")
     bar = tqdm(texts, f"guessing, {half} half", mininterval=2)
     lessons_of = [lesson_of_text(knowledge, text, number, config) for number, text in enumerate(bar)]
     taught = [lesson for lesson in lessons_of if len(lesson.target)]
@@ -55,12 +55,12 @@ def at_last_word(lesson: Lesson) -> Lesson:
 
 
 def knowledge_of(counts: Counts, least: int) -> Knowledge:
-    """Return some counts with the kinds of the counted texts; raises DataError if a lesson has an unknown page."""
+    """Return the knowledge of counts, with the kinds of their texts; raises DataError for an unknown page."""
     index = Index.load(resolve_model(counts.model))
     taught = lessons(counts.folds, counts.bonus)
     if lacking := {lesson.page for lesson in taught} - set(index.titles):
         raise DataError(
-            f"{counts.model}: lacks {len(lacking)} pages of its folds, {min(map(str, lacking))!r} for one; "
+            f"{counts.model}: lacks {len(lacking)} pages of its folds, e.g. {min(map(str, lacking))!r}; "
             "count them again"
         )
     return Knowledge(index, Kinds.of(taught, index.titles, least))

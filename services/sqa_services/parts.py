@@ -1,4 +1,4 @@
-"""Entry point of this distribution, which registers its commands and components with `sqa`; it imports nothing else."""
+"""Entry point of this distribution: registers its commands and components with `sqa` and imports nothing else."""
 
 from sqa.core.registry import BUZZERS, COMMANDS, GUESSERS, ITEMS, QUALITY, TRANSLATORS
 

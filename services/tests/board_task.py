@@ -1,4 +1,4 @@
-"""A small labelling task for the board's tests; a model file states its answers and their running time.
+"""A small labelling task for the board's tests; a model file contains its answers and their running time.
 
 If TOY_LOG is set, each model call writes a file into that folder.
 """
@@ -96,7 +96,7 @@ RIGHT = {"eins": "a", "zwei": "b", "DREI": "c"}  # correct labels
 
 
 def model(name: str = "m", **config: object) -> bytes:
-    """Return the file of a model that answers correctly, or as `answers` states."""
+    """Return the file of a model that answers correctly, or with the given `answers`."""
     return json.dumps({"name": name, "answers": RIGHT, **config}).encode()
 
 
@@ -115,7 +115,7 @@ Row = tuple[str, int, str, bool]  # token, g, guess, buzz
 
 
 def submission(of: Callable[[Question, int], Iterable[Row]], suffix: str = "") -> list[dict[str, Any]]:
-    """Return the lines of a submission to a board's mini-es.
+    """Return the lines of a submission for mini-es on a board.
 
     `of` maps a question and its number to rows; `suffix` is appended to the question ids.
     """

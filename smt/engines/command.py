@@ -25,7 +25,7 @@ from sqa.data.languages import Pair, certain_pair
 from sqa.files.atomic import file_digest
 from sqa.files.store import digest
 
-VERSION = 2  # increase when the same program gives other words
+VERSION = 2  # increase when the words of a program change
 MAX_PROGRAM = 1 << 20  # maximum bytes of a program, given by its path, that are hashed for the fingerprint
 _INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|deno|java|php|lua|Rscript|julia|bash|dash|zsh|sh|env)[\d.]*$")
 TIMEOUT = 600  # seconds for one call of the command
@@ -36,13 +36,13 @@ TIMEOUT = 600  # seconds for one call of the command
 class CommandConfig:
     """The program and the policy around it."""
 
-    command: Annotated[tuple[File, ...], "program and arguments; reads lines on stdin, writes as many on stdout"]
+    command: Annotated[tuple[File, ...], "program and arguments; must write one line to stdout per line of stdin"]
     k: PolicyK = "full"
-    blank_lines: Annotated[Whole, "put between sentences and expected back, so that the program sees them apart"] = 1
-    separator: Annotated[str, "line translated and dropped between sentences, against memory of the last one"] = ""
-    policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
+    blank_lines: Annotated[Whole, "separator of sentences, which the program must return"] = 1
+    separator: Annotated[str, "dummy line between sentences, by which the program forgets the last"] = ""
+    policy: Annotated[PolicyConfig, "policy, see smt/policies/prefixes.py"] = "wait-k"
     n: PolicyN = None
-    files: Annotated[tuple[File, ...] | None, "what else the program reads (models, folders); [] = nothing"] = None
+    files: Annotated[tuple[File, ...] | None, "other files and folders that the program reads; [] = none"] = None
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
@@ -93,12 +93,12 @@ class Engine:
         if missing > 0 and all(not text.strip() for text in texts[len(lines) :]):
             lines.extend([""] * missing)
         if len(lines) != len(texts):
-            raise DataError(f"command {' '.join(self.command)}: {len(lines)} lines came back for {len(texts)}")
+            raise DataError(f"command {' '.join(self.command)}: {len(lines)} lines were returned for {len(texts)}")
         return lines
 
 
 def _languages(command: Sequence[str]) -> Pair | None:
-    """Return the pair in an Apertium mode name (spa-eng); None for other programs, whose commands do not state it."""
+    """Return the pair in an Apertium mode name (spa-eng), or None for other programs."""
     if Path(command[0]).name != "apertium":
         return None
     options = ("-d", "-f", "-m")  # options that take a value
@@ -141,13 +141,16 @@ def named_files(command: Sequence[str]) -> Iterator[tuple[int, Path]]:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # for example inline code, longer than any file name
+    except OSError:  # for example inline code that is longer than any file name
         return False
 
 
 def build(config: CommandConfig) -> PolicyTranslator:
-    """Return the translator of a config; warn on stderr if the program may import files its command does not name."""
+    """Return the translator of a config.
+
+    Warns on stderr if the program may import files that its command does not name.
+    """
     if config.files is None and config.command and _is_interpreted(config.command[0]):
-        unseen = "results are kept under the files that it names, not under what these import or load"
-        print(f"sqa: command {' '.join(config.command)}: {unseen}; say that in `files` ([]: nothing)", file=sys.stderr)
+        unseen = "stored results depend on the files that it names, not on the files that these import or load"
+        print(f"sqa: command {' '.join(config.command)}: {unseen}; list those in `files` ([]: none)", file=sys.stderr)
     return simultaneous(Engine, config)

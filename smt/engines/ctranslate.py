@@ -36,18 +36,18 @@ class CTranslateConfig:
     """The converted model and its search options."""
 
     folder: Annotated[File, "what `convert` wrote"]
-    source_language: Annotated[str | None, "code as the tokenizer knows it; null for bilingual models"] = None
+    source_language: Annotated[str | None, "the tokenizer's code; null for bilingual models"] = None
     target_language: Annotated[str | None, "the same"] = None
-    beams: Annotated[Count, "hypotheses kept; 1 = greedy"] = 1
+    beams: Annotated[Count, "number of hypotheses; 1 = greedy"] = 1
     batch_tokens: Annotated[Count, "source pieces in a batch, padding included"] = 4096
-    max_new_tokens: Annotated[Count, "pieces written per text at most"] = 256
+    max_new_tokens: Annotated[Count, "maximum pieces written per text"] = 256
     compute_type: Annotated[
         Literal["default", "auto", "int8", "int8_float32", "int8_float16", "int16", "float16", "float32"],
         "default = as stored, int8 = fastest on a CPU",
     ] = "default"
     device: Annotated[Literal["auto", "cpu", "cuda"], "auto = a GPU if there is one"] = "cpu"
-    threads: Annotated[Whole, "of one translation; 0 = CTranslate2's choice"] = 0
-    policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
+    threads: Annotated[Whole, "threads of one translation; 0 = CTranslate2's choice"] = 0
+    policy: Annotated[PolicyConfig, "policy, see smt/policies/prefixes.py"] = "wait-k"
     k: PolicyK = "full"
     n: PolicyN = None
 
@@ -63,7 +63,7 @@ class _OwnText:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary, self.pieces = vocabulary, vocabulary.pieces
         self._ids = {piece: i for i, piece in enumerate(self.pieces)}
-        self.prefix: list[str] = []  # pieces at the start of every translation
+        self.prefix: list[str] = []  # pieces at the beginning of every translation
         self.suppress = [[self.pieces[i]] for i in (PAD, UNK, BOS)]  # never written
 
     def encode(self, texts: Sequence[str]) -> list[list[str]]:
@@ -153,7 +153,7 @@ class CTranslate:
 
 
 def _own_languages(config: CTranslateConfig, path: Path) -> Pair | None:
-    """Return the pair of one of our models: from the config, else from the file that `convert` wrote."""
+    """Return the language pair of one of our models, from the config or from the file that `convert` wrote."""
     if config.source_language or config.target_language:
         return certain_pair(config.source_language, config.target_language)
     return pair_of(json_document(path)) if path.is_file() else None

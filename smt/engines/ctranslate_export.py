@@ -7,8 +7,8 @@ positions from 0, the end of the source appended, and a decoder that begins with
 
 * The alignment head and the lexicon have no counterpart, so a model with either is refused.
 * CTranslate2 has no causal encoder.  The export expresses it as T5's relative attention bias: 0 for positions up to the
-query and -10,000 for later ones.  CTranslate2 omits the position vectors if the FIRST layer has such a bias, so an
-identity layer is put before the others.
+  query and -10,000 for later ones.  CTranslate2 omits the position vectors if the FIRST layer has such a bias, so an
+  identity layer is inserted before the others.
 """
 
 import json
@@ -51,7 +51,7 @@ def convert(
     if storage not in get_args(Storage):
         raise ConfigError(f"storage: unknown {storage!r}{did_you_mean(storage, get_args(Storage))}")
     if folder.exists():
-        raise ConfigError(f"{folder}: exists already; give a new folder")
+        raise ConfigError(f"{folder}: already exists; give a new folder")
     bundled = stored(DATA / "models" / model / "vocabulary.model").is_file()
     if bundled or (Path(model) / "vocabulary.model").is_file():
         network, vocabulary, metadata = load_model(model_folder(model))
@@ -91,13 +91,13 @@ def _convert_hub(source: Path, folder: Path, storage: Storage) -> Path:
 
     model_type, model, tokenizer = check_model(source), load_translator(source), load_tokenizer(source)
     check_vocabulary(source, model, tokenizer)
-    if model_type == "mbart":  # the hub's config.json may leave it out
+    if model_type == "mbart":  # the hub's config.json may omit it
         model.config.normalize_before = model.config.normalize_embedding = True
     kinds = {"marian": loaders.MarianMTLoader, "m2m_100": loaders.M2M100Loader, "mbart": loaders.MBartLoader}
     with torch.no_grad():
         spec = kinds[model_type]()(model, tokenizer)
     if type(tokenizer).__name__.startswith("MBart50Tokenizer"):
-        spec.config.decoder_start_token = tokenizer.eos_token  # else only where config.json names the tokenizer
+        spec.config.decoder_start_token = tokenizer.eos_token  # otherwise only if config.json names the tokenizer
     if spec.config.bos_token is None:
         spec.config.bos_token = tokenizer.eos_token  # must name a piece, but is never used
     with atomic_folder(folder) as partial:
@@ -166,7 +166,7 @@ def _norm(target: Any, norm: nn.LayerNorm) -> None:
 
 
 def _backward_attention(heads: int) -> Any:
-    """Return self-attention with a bias per distance and head, (BUCKETS, H); half of them for later positions."""
+    """Return self-attention with a bias per distance and head, (BUCKETS, H); half of the buckets are for later keys."""
     from ctranslate2.specs import attention_spec
 
     attention = attention_spec.MultiHeadAttentionSpec(self_attention=True, relative_attention_bias=True)

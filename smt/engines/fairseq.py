@@ -2,7 +2,7 @@
 
 It supports the text-to-text Transformers: fairseq's `transformer*`, the models of its simultaneous_translation example
 (`transformer_unidirectional*`, and `transformer_monotonic*` with wait-k attention) and the `waitk_transformer*` of
-attn2d (Elbayad et al. 2020).  The converted model gives fairseq's logits to rounding.
+attn2d (Elbayad et al. 2020).  The converted model's logits equal fairseq's up to rounding.
 
 The differences are options of `smt.models.transformer.ModelConfig`: normalisation after the residual, separate source,
 target and output embeddings, sines and cosines in halves, positions numbered from 2, and decoding that begins with
@@ -75,9 +75,9 @@ def convert(
     Args:
         source_dict: The source's dict.*.txt of fairseq-preprocess.
         target_dict: The target's dict.*.txt.
-        bpe: How the training text was cut into pieces.
+        bpe: Method that segmented the training text into pieces.
         codes: The subword-nmt codes, or the source's SentencePiece model.
-        moses: Source language if Moses tokenised the text before that.
+        moses: Source language if Moses tokenised the text before the segmentation.
 
     Raises:
         DataError: Files have another format or do not fit each other.
@@ -122,7 +122,7 @@ def _check_size(loaded: Checkpoint, side: str, symbols: tuple[str, ...], path: P
     if table is None:
         raise DataError(f"{loaded.path}: not a text-to-text Transformer: it has no {side}.embed_tokens.weight")
     if len(table) != len(symbols):
-        problem = f"{len(symbols)} symbols, the special ones included, but the checkpoint's {side} has {len(table)}"
+        problem = f"{len(symbols)} symbols, including special ones, but the checkpoint's {side} has {len(table)}"
         raise DataError(f"{path}: {problem}")
 
 
@@ -133,7 +133,7 @@ def trained_k(loaded: Checkpoint) -> int | str:
         if arguments.get("multi_waitk"):
             return "multi"
         k = arguments.get("waitk", 1024)
-        return "full" if k >= 1024 else int(k)  # attn2d's default 1024 means: wait until the end
+        return "full" if k >= 1024 else int(k)  # attn2d's default 1024 means waiting until the end
     if loaded.architecture.startswith("transformer_monotonic"):
         return int(arguments.get("waitk_lagging", 1))
     return "full"
@@ -167,7 +167,7 @@ def build_model(loaded: Checkpoint, joint: bool) -> Transformer:
         model.load_state_dict(weights)
     except RuntimeError as error:
         problem = " ".join(str(error).split()[:30])
-        raise DataError(f"{loaded.path}: {loaded.architecture} is not built like a Transformer: {problem}") from error
+        raise DataError(f"{loaded.path}: {loaded.architecture} is not a standard Transformer: {problem}") from error
     return model.eval()
 
 
@@ -193,7 +193,7 @@ def _config(loaded: Checkpoint, source: Tensor, target: Tensor, output: Tensor |
         raise DataError(f"{loaded.path}: activation {activation}; supported are relu and gelu")
     tied = arguments.get("share_decoder_input_output_embed") or arguments.get("share_all_embeddings")
     if output is None and not tied:
-        raise DataError(f"{loaded.path}: it has no output layer, decoder.output_projection.weight")
+        raise DataError(f"{loaded.path}: it has no output layer (decoder.output_projection.weight)")
     layers = [len({name.split(".")[2] for name in weights if name.startswith(f"{side}.layers.")}) for side in SIDES]
     inner = weights.get("encoder.layers.0.fc1.weight")
     learned = [weights[f"{s}.embed_positions.weight"] for s in SIDES if f"{s}.embed_positions.weight" in weights]
@@ -260,7 +260,7 @@ class _Weights:
         return {f"{target}.{part}": self.need(f"{source}.{part}") for part in ("weight", "bias")}
 
     def attention(self, source: str, target: str) -> dict[str, Tensor]:
-        """Return an attention's projections; before 2019 (and in attn2d) queries, keys and values were one matrix."""
+        """Return an attention's projections; before 2019 and in attn2d, queries, keys and values shared a matrix."""
         out = self.linear(f"{source}.out_proj", f"{target}.output")
         for part in ("weight", "bias"):
             joined = self.take(f"{source}.in_proj_{part}")

@@ -2,8 +2,8 @@
 
 A checkpoint is a pickle.  `torch.load(weights_only=True)` makes tensors and plain containers; the only other class that
 a fairseq checkpoint needs is argparse.Namespace (its arguments), which is allowed.  Some checkpoints hold their
-configuration as omegaconf objects, or numpy numbers among their statistics: those names are bound to an inert record of
-this module, so that neither package is imported.  A file that names anything else is refused.
+configuration as omegaconf objects, or numpy numbers among their statistics.  These names are bound to an inert record
+of this module, so that neither package is imported.  A file with any other name is refused.
 """
 
 from argparse import Namespace
@@ -19,13 +19,13 @@ from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
 
 from sqa.core.errors import DataError
 
-# Names that are bound to _Record: kinds of configuration values, metadata and statistics.
+# names that are bound to _Record: types of configuration values, metadata and statistics
 _RECORDS = ("omegaconf.", "fairseq.", "typing.", "numpy.", "pathlib.")
 _RECORD_NAMES = {"_codecs.encode", *(f"builtins.{kind}" for kind in "bool dict float int list str tuple".split())}
 
 
 class _Record:
-    """An inert record that holds the arguments of a pickled object."""
+    """Inert record of a pickled object's arguments."""
 
     def __init__(self, *args: object) -> None:
         self.args = args
@@ -36,7 +36,7 @@ class _Record:
 
 
 def _dictionary(*_: object) -> dict[object, object]:
-    """Return an empty dictionary in place of collections.defaultdict."""
+    """Return an empty dictionary; replaces collections.defaultdict."""
     return {}
 
 
@@ -95,7 +95,7 @@ def _allowed(path: Path) -> list[Callable[..., object] | tuple[Callable[..., obj
     try:
         with safe_globals([Namespace]):
             names = get_unsafe_globals_in_checkpoint(path)
-    except ValueError:  # the format before torch 1.6, where torch.load itself refuses such names
+    except ValueError:  # in the format before torch 1.6, torch.load itself refuses such names
         return allowed
     refused = []
     for name in sorted(names):
@@ -106,7 +106,7 @@ def _allowed(path: Path) -> list[Callable[..., object] | tuple[Callable[..., obj
         else:
             refused.append(name)
     if refused:
-        raise DataError(f"{path}: refused: a model needs no {', '.join(refused[:5])}, which this file would run")
+        raise DataError(f"{path}: refused: this file would run {', '.join(refused[:5])}, which no model needs")
     return allowed
 
 

@@ -2,7 +2,7 @@
 
     translator: {name: fixed, text: reference, reveal: full}
     translator: {name: fixed, text: google.txt, unit: sentence}
-    translator: {name: fixed, text: source, reveal: diagonal}    # no translation: each source word as it is read
+    translator: {name: fixed, text: source, reveal: diagonal}    # copies each source word when it is read
 
 `reveal` sets when its words appear.  "full": all words of a source sentence appear when that sentence has been read (k
 = infinity).  "diagonal": target word j of |T| appears after ceil(j |S| / |T|) source words, whatever their order. With
@@ -24,24 +24,24 @@ from sqa.files import records
 from sqa.files.store import digest
 
 VERSION = 1  # increase when the emissions change
-GIVEN = ("reference", "source")  # texts that every question carries
+GIVEN = ("reference", "source")  # texts that every question has
 
 
 @dataclass(frozen=True, slots=True)
 class FixedConfig:
     """The source of the text and the time of its appearance."""
 
-    text: Annotated[File, '"reference" = the human translation, "source" = none, else a UTF-8 file'] = "reference"
+    text: Annotated[File, '"reference" (human translation), "source", or a UTF-8 file'] = "reference"
     reveal: Annotated[
         Literal["full", "diagonal"], "after the whole sentence, or at an even pace (an oracle that reads ahead)"
     ] = "full"
-    unit: Annotated[Literal["sentence", "question"], "what a line of the file translates"] = "sentence"
+    unit: Annotated[Literal["sentence", "question"], "unit that each line of the file translates"] = "sentence"
 
-    ABSENT: ClassVar = {"k": "a fixed text has no k, `reveal` says when its words appear"}
+    ABSENT: ClassVar = {"k": "a fixed text has no k; `reveal` sets when its words appear"}
 
 
 class FixedTranslator:
-    """Emissions of given text for whole questions; nothing is streamed."""
+    """Emissions of a given text for whole questions; nothing is streamed."""
 
     def __init__(self, config: FixedConfig) -> None:
         self.config = config

@@ -35,7 +35,7 @@ def check_model(folder: Path) -> str:
 def check_tokenizer(folder: Path) -> None:
     """Raise DataError for a folder without a tokenizer."""
     if not any((folder / name).is_file() for name in TOKENIZER_FILES):
-        raise DataError(f"{folder}: no tokenizer; put the model's own there with tokenizer.save_pretrained")
+        raise DataError(f"{folder}: no tokenizer; save the model's tokenizer there with tokenizer.save_pretrained")
 
 
 def load_tokenizer(folder: Path) -> Any:
@@ -73,10 +73,10 @@ class TextCodec:
         self.kind = type(tokenizer).__name__.removesuffix("Fast")
         self.target_token: str | None = None
         self.starts_decoder = self.kind == "MBartTokenizer"
-        self._last = max(tokenizer.get_vocab().values())  # models may have more pieces, as padding of their matrices
+        self._last = max(tokenizer.get_vocab().values())  # models may have more pieces, which pad their matrices
         self._mark = ""  # prefix of every source text
         self.languages: Pair | None = None  # if the config or the tokenizer names them
-        self._silent: frozenset[int] = frozenset()  # language pieces, which some tokenizers would spell out
+        self._silent: frozenset[int] = frozenset()  # language pieces; some tokenizers would otherwise segment them
         if self.kind == "MarianTokenizer":
             self._bilingual(source_language, target_language)
         elif self.kind in MULTILINGUAL:
@@ -109,10 +109,10 @@ class TextCodec:
         languages["target_language"] = (target, self.tokenizer.target_lang)
         wrong = {key: pair for key, pair in languages.items() if None not in pair and pair[0] != pair[1]}
         if wrong:
-            raise ConfigError([f"{key}: the model has {own!r} only, got {got!r}" for key, (got, own) in wrong.items()])
+            raise ConfigError([f"{key}: the model only has {own!r}, got {got!r}" for key, (got, own) in wrong.items()])
 
     def encode(self, texts: Sequence[str], limit: int) -> list[list[int]]:
-        """Return the piece ids of each text with all marks; raises DataError for one over `limit` pieces."""
+        """Return the piece ids of each text with all marks; raises DataError for a text of more than `limit` pieces."""
         rows = self.tokenizer([self._mark + text for text in texts], verbose=False)["input_ids"] if texts else []
         for text, row in zip(texts, rows, strict=True):
             if len(row) > limit:
@@ -120,7 +120,7 @@ class TextCodec:
         return rows
 
     def decode(self, pieces: Sequence[int]) -> tuple[str, ...]:
-        """Return the words that target pieces spell, without marks and pieces unknown to the tokenizer."""
+        """Return the words of target pieces, without marks and pieces unknown to the tokenizer."""
         spoken = [piece for piece in pieces if piece <= self._last and piece not in self._silent]
         text = self.tokenizer.decode(spoken, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return tuple(text.split())

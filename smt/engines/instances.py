@@ -21,7 +21,7 @@ def write_instances(traces: Iterable[QuestionTrace], folder: Path, unit: Unit = 
     rows: list[str] = []
     for trace in traces:
         if any(emission.erase for emission in trace.emissions):
-            raise NotComputable(f"{trace.question.id} retracts words; an instances.log cannot say so")
+            raise NotComputable(f"{trace.question.id} retracts words, which an instances.log cannot represent")
         references = list(question_texts([trace.question], "references", unit))
         for member, reference in zip(units_of(trace.question, unit), references, strict=True):
             written = [e for e in trace.emissions if member.sentence in (None, e.sentence)]

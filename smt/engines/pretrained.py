@@ -3,8 +3,8 @@
     translator: {name: pretrained, model: Helsinki-NLP/opus-mt-es-en, download: true, revision: main}
     translator: {name: pretrained, model: some/folder, source_language: pol_Latn, target_language: eng_Latn}
 
-The models read whole texts.  Without a policy every word is written once the sentence is over (k = infinity).  The keys
-`policy`, `k` and `n` make the same model simultaneous, see smt/policies/prefixes.py.
+The models read whole texts.  Without a policy, every word is written after the end of the sentence (k = infinity).  The
+keys `policy`, `k` and `n` make the same model simultaneous, see smt/policies/prefixes.py.
 """
 
 import copy
@@ -35,17 +35,17 @@ class PretrainedConfig:
     """The model, its languages and its search options."""
 
     model: Annotated[File, "name on the Hugging Face hub, or a local folder with config, *.safetensors and tokenizer"]
-    source_language: Annotated[str | None, "as the tokenizer knows it (es, spa_Latn, es_XX); null for opus-mt"] = None
-    target_language: Annotated[str | None, "the same; for opus-mt only where the model writes several languages"] = None
-    beams: Annotated[Count, "hypotheses kept; 1 = greedy"] = 1
+    source_language: Annotated[str | None, "the tokenizer's code (es, spa_Latn, es_XX); null for opus-mt"] = None
+    target_language: Annotated[str | None, "the tokenizer's code; for opus-mt only if there are several"] = None
+    beams: Annotated[Count, "number of hypotheses; 1 = greedy"] = 1
     batch_tokens: Annotated[Count, "source pieces in a batch, padding included"] = 4096
-    max_new_tokens: Annotated[Count, "pieces written per text at most"] = 256
+    max_new_tokens: Annotated[Count, "maximum pieces written per text"] = 256
     device: Annotated[Device, "auto = a GPU if there is one"] = "auto"
-    dtype: Annotated[Dtype, "of the weights; auto = bfloat16 where the device multiplies it"] = "float32"
+    dtype: Annotated[Dtype, "element type of the weights; auto = bfloat16 if the device supports it"] = "float32"
     ARITHMETIC: ClassVar = Arithmetic(FLOATS, ("bfloat16", "float32"))
-    revision: Annotated[str | None, "of a hub model: branch, tag or commit; needed to fetch it"] = None
-    download: Annotated[bool, "fetch a hub model that is not in the local cache"] = False
-    policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
+    revision: Annotated[str | None, "branch, tag or commit of a hub model; required for a download"] = None
+    download: Annotated[bool, "download a hub model that is not in the local cache"] = False
+    policy: Annotated[PolicyConfig, "policy, see smt/policies/prefixes.py"] = "wait-k"
     k: PolicyK = "full"
     n: PolicyN = None
 
@@ -65,7 +65,7 @@ class Pretrained:
         self.model = load_translator(self.folder, self.where.dtype).to(self.device)
         self.codec = TextCodec(load_tokenizer(self.folder), config.source_language, config.target_language)
         self.languages = self.codec.languages
-        self.limit = int(self.model.config.max_position_embeddings)  # pieces, of source and target
+        self.limit = int(self.model.config.max_position_embeddings)  # maximum pieces of source and target
         if config.max_new_tokens >= self.limit:
             raise ConfigError(f"max_new_tokens: the model writes fewer than {self.limit}, got {config.max_new_tokens}")
         check_vocabulary(self.folder, self.model, self.codec.tokenizer)
@@ -133,8 +133,8 @@ def check_vocabulary(folder: Path, model: Any, tokenizer: Any) -> None:
     """Raise DataError for a tokenizer with more pieces than the model."""
     highest = max(tokenizer.get_vocab().values())
     if highest >= (pieces := model.config.vocab_size):
-        problem = f"its tokenizer has piece {highest}, the model only {pieces} pieces"
-        raise DataError(f"{folder}: {problem}; the two are not of one model")
+        problem = f"its tokenizer has piece {highest}, but the model has only {pieces} pieces"
+        raise DataError(f"{folder}: {problem}; they belong to different models")
 
 
 def build(config: PretrainedConfig) -> PolicyTranslator:

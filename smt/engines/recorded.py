@@ -7,20 +7,20 @@
 `smt.engines.recorded_speech`. If the tokens of a log are pieces of words, `pieces` or the log's `prediction_spm` states
 it (`sqa.files.pieces`).
 
-`file` has one *unit* for every sentence of the data set (`unit: sentence`) or for every question (`unit: question`),
-in the order of the data set.  A delay is the number of source words of its unit read before the token was written:
-whole numbers, never falling.  With `unit: question` they run over all words of the question, and a token written
-after d of them belongs to the sentence that holds word d (the inverse of equation 1, see `sqa.core.trace`).
+`file` has one *unit* for every sentence of the data set (`unit: sentence`) or for every question (`unit: question`), in
+the order of the data set.  A delay is the number of source words of the unit that were read before the token was
+written.  Delays are whole numbers and never decrease.  With `unit: question` they count all words of the question, and
+a token with delay d belongs to the sentence that contains word d (the inverse of equation 1, see `sqa.core.trace`).
 
-SimulEval's `instances.log` of a text-to-text evaluation in words, one JSON object a line:
-    Release 1.1: delays 0..|x|; a system knows that the last word is the last.
+SimulEval's `instances.log` of a text-to-text evaluation in words, one JSON object per line:
+    Release 1.1: delays 0..|x|; a system recognises the last word as the last.
     Release 1.0 (its lines have "metric"): delays 0..|x|+1, since the end of the sentence is read like a word.
-    A final "</s>" and its delay are dropped in both: it is not a word.
-    With `--start-index` the first index is not 0; then every line has its `source`, so that another part is noticed.
+    In both releases, a final "</s>" and its delay are dropped, since it is not a word.
+    With `--start-index` the first index is not 0; then every line has its `source`, so that a wrong part is detected.
 
 Tables with one line per token: `smt.engines.recorded_table`.
 
-Every error is a DataError "FILE:LINE: what is wrong".
+Every error is a DataError "FILE:LINE: PROBLEM".
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -69,11 +69,11 @@ KEYS = Row.__struct_fields__
 class RecordedConfig:
     """The file and its reading options."""
 
-    file: Annotated[File, "the log or table; of SimulStreaming also a folder of NAME.jsonl"]
-    unit: Annotated[Unit, "what one line of the log, or one name in the table, stands for"] = "sentence"
-    pieces: Annotated[Pieces | None, "kind of the tokens; null: words, refused if they look like pieces"] = None
+    file: Annotated[File, "the log or table; for SimulStreaming also a folder of NAME.jsonl"]
+    unit: Annotated[Unit, "unit of a line of the log, or of a name in the table"] = "sentence"
+    pieces: Annotated[Pieces | None, "kind of the tokens; null = words, refused if they look like pieces"] = None
 
-    ABSENT: ClassVar = {"k": "a recorded log has no k, its delays are in it"}
+    ABSENT: ClassVar = {"k": "a recorded log has no k; it contains its delays"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,8 @@ class Record:
     key: Key
     tokens: tuple[str, ...]
     delays: tuple[int, ...]  # one per token, >= 0, in ascending order
-    lines: tuple[int, ...]  # 1-based lines of the record itself, then of each token
-    counts_end: bool  # the end of the unit counts as a read: |x| + 1 is a valid delay
+    lines: tuple[int, ...]  # 1-based line of the record, then the line of each token
+    counts_end: bool  # whether the end of the unit counts as a read, so that |x| + 1 is a valid delay
     source: tuple[str, ...] | None = None  # the words of the unit, if the file has them
     source_length: int | None = None  # |x|, if the file has it
 
@@ -115,23 +115,23 @@ class RecordedTranslator:
         lines = len(self._records)
         if lines == sum(len(units_of(question, other)) for question in questions) != len(units):
             problem = f"{lines} lines for {len(units)} {self.unit}s; the data set has {lines} {other}s"
-            hint = f"if each has a line here, say `unit: {other}`, or is the file cut off?"
+            hint = f"if each has a line here, set `unit: {other}`; or is the file truncated?"
             raise DataError(f"{self.path}: {problem}: {hint}")
         start = _start(self._records) if lines == len(units) else 0
         for index, record in enumerate(self._records):
             where = f"{self.path}:{record.lines[0]}"
             if index == len(units):
-                raise DataError(f"{where}: one {self.unit} too many; the data set has {len(units)}")
+                raise DataError(f"{where}: too many {self.unit}s; the data set has {len(units)}")
             expected = _key(record.key, start + index, units[index])
             if record.key != expected:
                 got, wanted = _named(record.key), _named(expected)
-                raise DataError(f"{where}: expected {wanted} here, got {got}; each {self.unit} once, in data set order")
+                raise DataError(f"{where}: expected {wanted}, got {got}; each {self.unit} must occur once, in order")
             _check_source(self.path, record, units[index])
             of[units[index].question.id].append(record)
         if len(self._records) < len(units):
             missing, line = units[len(self._records)], self._records[-1].lines[-1] if self._records else 1
             ends = f"ends after {len(self._records)} of {len(units)} {self.unit}s, {missing} is missing"
-            raise DataError(f"{self.path}:{line}: {ends}; is the file cut off, or of another data set?")
+            raise DataError(f"{self.path}:{line}: {ends}; is the file truncated, or for another data set?")
         self._of = of
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
@@ -159,7 +159,7 @@ def build(config: RecordedConfig) -> BatchTranslator:
         first = next(numbered_lines(path), None)
         if first is None or not kind_of(f"{path}:{first[0]}", first[1]).speech:
             return RecordedTranslator(path, config.unit, _simuleval(path, config.pieces))
-    from smt.engines.recorded_speech import RecordedSpeech  # text logs do not need it
+    from smt.engines.recorded_speech import RecordedSpeech  # imported here, since text logs do not need it
 
     return RecordedSpeech(path, config.pieces)
 
@@ -182,7 +182,7 @@ def _key(example: Key, index: int, unit: DataUnit) -> Key:
 
 
 def _start(records: Sequence[Record]) -> int:
-    """Return the first index of a log made with --start-index; its sources show which part of the data set it has."""
+    """Return the first index of a log, which --start-index sets; the sources show which part of the data set it has."""
     key = records[0].key[0] if records else 0
     return key if isinstance(key, int) and all(record.source is not None for record in records) else 0
 
@@ -227,7 +227,7 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
         if wrong := misspelt(line, KEYS):
             raise DataError(f"{where}: unknown key {wrong}")
         if kind_of(where, line).speech:
-            raise DataError(f"{where}: `source` is an audio file, that of the first line is text")
+            raise DataError(f"{where}: `source` is an audio file, but the first line's is text")
         row = converted(where, line, Row)
         size = len(row.delays)
         if row.prediction_length not in (None, size):
@@ -235,7 +235,7 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
         _check_delays([(f"{where}: delays[{i}]", delay) for i, delay in enumerate(row.delays)])
         tokens, delays = row.prediction.split(), row.delays
         if pieces or row.prediction_spm or len(tokens) != size or any(mark in row.prediction for mark in MARKS):
-            from sqa.files.pieces import words_at  # logs of plain words do not need it
+            from sqa.files.pieces import words_at  # imported here, since logs of plain words do not need it
 
             tokens, delays = words_at(where, row.prediction, delays, "delays", pieces, row.prediction_spm)
         if tokens and tokens[-1] == EOS:
@@ -249,7 +249,7 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
 
 def _table(path: Path, unit: Unit) -> Iterator[Record]:
     """Yield the units of a table, in the order of the file."""
-    from smt.engines.recorded_table import read_table  # logs do not need it
+    from smt.engines.recorded_table import read_table  # imported here, since logs do not need it
 
     for key, tokens, delays, at in read_table(path, unit):
         _check_delays([(f"{path}:{number}: delay", delay) for number, delay in zip(at[1:], delays, strict=True)])
@@ -260,4 +260,4 @@ def _check_delays(delays: Sequence[tuple[str, int]]) -> None:
     """Raise DataError at the first (where, delay) that is less than its predecessor."""
     for (_, previous), (where, delay) in pairwise(delays):
         if delay < previous:
-            raise DataError(f"{where} is {delay} after {previous}; delays never fall")
+            raise DataError(f"{where} is {delay} after {previous}; delays must not decrease")

@@ -1,7 +1,7 @@
-"""Logs of speech translation systems (`smt.engines.speech_logs`) as translators of questions whose words have times.
+"""Logs of speech translation systems (`smt.engines.speech_logs`) as translators of questions with word times.
 
-g(j) is the number of source words spoken when target word j was written: the words whose entry in the question's
-`word_times` is at most a microsecond later.  The inverse of equation 1 gives the sentence of a word
+g(j) is the number of source words spoken when target word j was written.  A source word counts if its entry in the
+question's `word_times` is at most a microsecond later.  The inverse of equation 1 gives the sentence of a word
 (`sqa.core.trace.by_sentence`), as for logs of whole questions.
 """
 
@@ -18,7 +18,7 @@ from sqa.files.store import digest
 
 VERSION = 1  # increase when the emissions change
 MICROSECOND = 1e-6  # s: sums of chunk lengths have rounding errors
-TOLERANCE = 0.1  # s: the last word's end and the recording's are measured by different programs
+TOLERANCE = 0.1  # s: different programs measure the ends of the last word and of the recording
 PAGE = "docs/simulstream.md"
 
 
@@ -48,7 +48,7 @@ class RecordedSpeech:
             self._of[question.id] = recording = by_name[name]
             if recording.seconds is not None and question.word_times[-1] > recording.seconds + TOLERANCE:
                 problem = f"the recording takes {1000 * recording.seconds:g} ms, but the last word of question"
-                problem += f" {question.id} is said at {question.word_times[-1]:g} s"
+                problem += f" {question.id} is spoken at {question.word_times[-1]:g} s"
                 raise DataError(f"{self.path}:{recording.line}: {problem}; are the log's times seconds?")
         for name, recording in by_name.items():
             if name not in names:
@@ -58,7 +58,7 @@ class RecordedSpeech:
     def _by_name(self, names: Sequence[str]) -> dict[str, Recording]:
         """Map names to recordings; numbered or single recordings take the data set's names in its order."""
         if any(recording.name is None for recording in self._recordings) and len(names) != 1:
-            problem = f"the log of one recording, but the data set has {len(names)}"
+            problem = f"the log has one recording, but the data set has {len(names)}"
             raise DataError(f"{self.path}:1: {problem}; give a folder with a file for each, such as {names[0]}.jsonl")
         by_name = {}
         for recording in self._recordings:
@@ -80,7 +80,7 @@ class RecordedSpeech:
 
     def _placed(self, question: Question) -> Iterator[tuple[str, int, bool, int]]:
         sentence_of = [i for i, sentence in enumerate(question.sentences) for _ in sentence]
-        sentence, written = 0, 0  # the newest sentence, and its words so far
+        sentence, written = 0, 0  # the current sentence, and its words so far
         for wrote in self._of[question.id].wrote:
             read = bisect_right(question.word_times, wrote.seconds + MICROSECOND)
             current = max(sentence, sentence_of[read - 1] if read else 0)

@@ -1,11 +1,11 @@
 """Tables of delays as translators: one line per target token.
 
-A table: tab-separated, a header, then one line per token; the header defines how units are named:
+A table is tab-separated and has a header and one line per token.  The header defines how units are named:
     index     token  delay               index = 0-based number of the unit in the data set
     question  sentence  token  delay     the question's id and the 0-based sentence in it (unit: sentence)
     question  token  delay               the question's id (unit: question)
-    Delays 0..|x|+1, |x|+1 = written after the end of the source.  A unit without words is one line with empty token and
-    delay, so that a truncated file is noticed; for the same reason its last line must end.
+Delays are 0..|x|+1, where |x|+1 means after the end of the source.  A unit without words is one line with empty
+token and delay, so that truncated files are detected.  For the same reason, the last line must have a line end.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ from sqa.files.records import chunks, lines
 
 Key = tuple[str | int, ...]  # key of a unit
 Token = tuple[int, Key, str, int]
-Row = tuple[Key, tuple[str, ...], tuple[int, ...], tuple[int, ...]]  # unit, tokens, delays, lines as in a `Record`
+Row = tuple[Key, tuple[str, ...], tuple[int, ...], tuple[int, ...]]  # (unit, tokens, delays, lines), as in a `Record`
 HEADERS: dict[tuple[str, ...], tuple[str, ...]] = {  # table headers, and the units that each can name
     ("index", "token", "delay"): ("sentence", "question"),
     ("question", "sentence", "token", "delay"): ("sentence",),
@@ -38,13 +38,13 @@ def read_table(path: Path, unit: str) -> Iterator[Row]:
     for chunk in chunks(path):
         last = chunk[-1:] or last
     if last != b"\n":
-        raise DataError(f"{path}: the last line has no line end; is the file cut off?")
+        raise DataError(f"{path}: the last line has no line end; is the file truncated?")
     for key, group in groupby(_tokens(path, rows, header), key=itemgetter(1)):
         numbers, _, tokens, delays = zip(*group, strict=True)
         if tokens == ("",):
             tokens = delays = ()
         elif "" in tokens:
-            problem = "an empty token stands for nothing written, but its unit has words"
+            problem = "an empty token marks a unit without words, but this unit has words"
             raise DataError(f"{path}:{numbers[tokens.index('')]}: {problem}")
         yield key, tokens, delays, (numbers[0], *numbers[: len(tokens)])
 
@@ -65,7 +65,7 @@ def _tokens(path: Path, rows: Iterable[tuple[int, Sequence[str]]], header: Seque
 
 
 def _count(where: str, name: str, text: str) -> int:
-    """Return a number of words or units, which must consist of decimal digits."""
+    """Return a number of words or units.  Raises DataError unless the text consists of decimal digits."""
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise DataError(f"{where}: {name} must be a whole number >= 0, got {text!r}")
     return int(text)

@@ -2,20 +2,20 @@
 
     simulstream      {"id", "metadata": {"wav_name"}} begins a recording; then {"id", "total_audio_processed" (s),
                      "computation_time", "generated_tokens", "deleted_tokens"} after every chunk, by release 1.0
-    SimulStreaming   the standard output of one recording, {"emission_time" (s), "text", ...}, of Whisper or of the
-                     translation after it; a COMPLETE line replaces those of "status" INCOMPLETE before it
+    SimulStreaming   the standard output for one recording, {"emission_time" (s), "text", ...}, from Whisper or the
+                     translation; a line of "status" COMPLETE replaces the INCOMPLETE lines before it
     OmniSTEval       instances.resegmented.jsonl, {"docid", "segid", "prediction", "emission_cu" (ms since the segment's
                      start), "time_to_recording_end" (ms)}: a recording is a docid, and begins with its first segment
     SimulEval        instances.log of speech, {"source": [WAV, ...], "prediction", "delays" (ms)}
 
-`sqa.files.logs` detects the program.  None of the times includes computation ("emission_time" is the time that
-SimulStreaming simulates).  A word that a later line continues ("Vien", then "na") is written at the time of its last
-piece, as in simulstream's own reader; deleted tokens retract the words they belonged to.  Tokens are words unless
-`pieces` names another kind.
+`sqa.files.logs` detects the program.  No time includes computation ("emission_time" is SimulStreaming's simulated
+time).  A word that a later line continues ("Vien", then "na") is written at the time of its last piece, as in
+simulstream's own reader; deleted tokens retract the words that they belonged to.  Tokens are words unless `pieces`
+names another kind.
 
 Impossible times are refused: decreasing times, negative times, and times past the end of the recording.
 
-Every error is a DataError "FILE:LINE: what is wrong".
+Every error is a DataError "FILE:LINE: PROBLEM".
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -49,7 +49,7 @@ class TimedWord(NamedTuple):
 
     seconds: float  # seconds of the recording, >= 0, in ascending order
     token: str  # "" if words are retracted and none follows
-    erase: int  # number of words retracted first
+    erase: int  # number of words retracted before the word is written
     line: int
 
 
@@ -57,7 +57,7 @@ class TimedWord(NamedTuple):
 class Recording:
     """The translation of one recording."""
 
-    name: str | int | None  # file name without extension; an int numbers recordings in log order; None: not named
+    name: str | int | None  # file name without extension, or an int that numbers recordings in log order; None: unnamed
     line: int  # first line in the log
     wrote: tuple[TimedWord, ...]
     seconds: float | None = None  # length of the recording, if the log states it
@@ -73,7 +73,7 @@ class Shown(NamedTuple):
 
 
 def words_of(states: Sequence[Shown]) -> tuple[TimedWord, ...]:
-    """Return the words, each at the time it is complete; words missing from a later state are retracted."""
+    """Return the words, each at the time when it is complete; words missing from a later state are retracted."""
     words: list[TimedWord] = []
     previous: Words = ()
     for state, complete in zip(states, map(tuple, _whole(states)), strict=True):
@@ -83,7 +83,7 @@ def words_of(states: Sequence[Shown]) -> tuple[TimedWord, ...]:
 
 
 def _whole(states: Sequence[Shown]) -> list[Sequence[str]]:
-    """Return the words of each state, without a last word that a later state only continues."""
+    """Return the words of each state, without a last word that a later state continues."""
     words, grows = [state.words for state in states], False
     for i in range(len(states) - 2, -1, -1):
         current, following = states[i].words, states[i + 1]
@@ -123,7 +123,7 @@ class Output(Struct):
 
 def _simulstream(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
     began: dict[str, int] = {}  # recording -> its first line
-    shown: dict[str, list[Shown]] = {}  # recording -> its tokens, not yet words
+    shown: dict[str, list[Shown]] = {}  # recording -> its tokens, not yet joined to words
     of_id: dict[int | str, list[Shown]] = {}  # an id may be reused for another recording
     tokens: list[str] = []
     for where, number, row in rows:
@@ -136,8 +136,8 @@ def _simulstream(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
         elif "id" in row:
             output = converted(where, row, Output)
             if output.id not in of_id:
-                problem = f'id {output.id!r:.40} has no line with "metadata" before'
-                raise DataError(f"{where}: {problem}; is the log cut off?")
+                problem = f'id {output.id!r:.40} has no earlier line with "metadata"'
+                raise DataError(f"{where}: {problem}; is the log truncated?")
             tokens += output.generated_tokens
             of_id[output.id].append(_after(where, number, output, of_id[output.id]))
         elif "model_loading_time" not in row:
@@ -147,7 +147,7 @@ def _simulstream(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
     check_words(file, tokens, pieces)
     for name, states in shown.items():
         if not states:
-            raise DataError(f"{file}:{began[name]}: the recording {name!r} has no other line; is the log cut off?")
+            raise DataError(f"{file}:{began[name]}: the recording {name!r} has no other line; is the log truncated?")
         whole = [state._replace(words=join(state.words).split()) for state in states]
         yield Recording(name, began[name], words_of(whole))
 
@@ -157,8 +157,8 @@ def _after(where: str, number: int, output: Output, shown: Sequence[Shown]) -> S
     seconds, gone = output.total_audio_processed, output.deleted_tokens
     before = shown[-1] if shown else Shown(0.0, number, [])
     if seconds < before.seconds:
-        raise DataError(f"{where}: total_audio_processed is {seconds:g} after {before.seconds:g}; time never goes back")
-    kept = len(before.words) - len(gone)  # if negative, no slice is as long as `gone`
+        raise DataError(f"{where}: total_audio_processed falls from {before.seconds:g} to {seconds:g}")
+    kept = len(before.words) - len(gone)  # if negative, no slice has the length of `gone`
     if before.words[kept:] != gone:
         raise DataError(f"{where}: deleted_tokens {gone!r:.60} are not the last ones written")
     return Shown(seconds, number, [*before.words[:kept], *output.generated_tokens], bool(gone))
@@ -184,7 +184,7 @@ def _simulstreaming(rows: Rows, _: Pieces | None) -> Iterator[Recording]:
         said = converted(where, row, Said)
         if said.emission_time < previous:
             problem = f"emission_time is {said.emission_time:g} after {previous:g}"
-            raise DataError(f"{where}: {problem}; time never goes back, one file for each recording")
+            raise DataError(f"{where}: {problem}; times must not decrease, and each recording needs its own file")
         previous = said.emission_time
         if said.status != "INCOMPLETE":  # the translation's units are whole words, with or without a blank
             text += said.text if said.status is None else f" {said.text}"
@@ -212,13 +212,15 @@ def _omnisteval(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
     for position, (where, number, row) in enumerate(rows):
         segment = converted(where, row, Segment)
         if segment.index != position:
-            raise DataError(f"{where}: index {segment.index} where {position} is due; each segment once, in order")
+            raise DataError(
+                f"{where}: index {segment.index}, expected {position}; each segment must occur once, in order"
+            )
         segments.append((where, number, segment))
     for due, (document, group) in enumerate(groupby(segments, key=lambda row: row[2].docid)):
         members = list(group)
         where, number, first = members[0]
         if document != due:
-            raise DataError(f"{where}: docid {document} where {due} is due; each recording once, in order")
+            raise DataError(f"{where}: docid {document}, expected {due}; each recording must occur once, in order")
         end = first.time_to_recording_end
         yield Recording(due, number, tuple(_of_document(members, pieces)), None if end is None else end / 1000)
 
@@ -226,14 +228,14 @@ def _omnisteval(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
 def _of_document(members: Sequence[tuple[str, int, Segment]], pieces: Pieces | None) -> Iterator[TimedWord]:
     """Yield the words of a recording's segments, whose times count from the first segment's start."""
     first = members[0][2].time_to_recording_end
-    heard = seconds = 0.0  # the end of the latest segment, in ms; the time of the latest word
+    heard = seconds = 0.0  # end of the latest segment, in ms; time of the latest word
     for where, number, segment in members:
         end = segment.time_to_recording_end
         timed = _timed((where, number), segment.prediction, segment.emission_cu, "emission_cu", pieces)
         if timed and end is None:
             raise DataError(f'{where}: expected a number of milliseconds as "time_to_recording_end"')
         if timed and (first is None or end is None):
-            problem = "the first segment of its recording has no words, and so no start"
+            problem = "the first segment of its recording has no words, hence no start"
             raise DataError(f"{where}: {problem}; give the log that was segmented instead of this one")
         if first is None or end is None:
             continue
@@ -248,7 +250,7 @@ def _of_document(members: Sequence[tuple[str, int, Segment]], pieces: Pieces | N
             time = round(start / 1000 + word.seconds, 6)
             if time < seconds:
                 problem = f"{word.token!r} is written at {time:g} s of the recording, after a word at {seconds:g}"
-                raise DataError(f"{where}: {problem}; time never goes back, and is not negative")
+                raise DataError(f"{where}: {problem}; times must not decrease or be negative")
             seconds = time
             yield word._replace(seconds=time)
 
@@ -268,7 +270,7 @@ def _simuleval(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
     for where, number, row in rows:
         spoken = converted(where, row, Spoken)
         if not kind_of(where, row).speech:
-            raise DataError(f"{where}: `source` names no audio file, that of the first line does")
+            raise DataError(f"{where}: `source` names no audio file, but the first line's does")
         name, length = recording_name(spoken.source), spoken.source_length
         if lines.setdefault(name, number) != number:
             raise DataError(f"{where}: the recording {name!r} appears twice (line {lines[name]})")
@@ -292,7 +294,7 @@ def _timed(
     where, number = at
     for i, (previous, following) in enumerate(pairwise(times), 1):
         if following < previous:
-            raise DataError(f"{where}: {key}[{i}] is {following:g} after {previous:g}; time never goes back")
+            raise DataError(f"{where}: {key}[{i}] is {following:g} after {previous:g}; times must not decrease")
     words = zip(*words_at(where, prediction, times, key, pieces, spm), strict=True)
     return [TimedWord(time / 1000, token, 0, number) for token, time in words]
 
@@ -318,7 +320,7 @@ def read(path: Path, pieces: Pieces | None = None) -> list[Recording]:
     first = next(rows)
     program = kind_of(first[0], first[2]).program
     if pieces is not None and program == "SimulStreaming":
-        raise DataError(f"{path}: a log of SimulStreaming, whose texts are words; leave `pieces` out")
+        raise DataError(f"{path}: a log of SimulStreaming contains words; omit `pieces`")
     return list(READERS[program](chain([first], rows), pieces))
 
 

@@ -4,8 +4,8 @@ The bundled weights are packed (sqa/files/packed.py); peft reads them after `zst
 
 adapter_model.safetensors   the two factors of every map, float16
 adapter_config.json         peft's configuration
-config.json                 direction, base, a probe of the tokenizer, how it was trained
-pieces.safetensors          the pieces that the output layer chooses from, one bit per vocabulary entry
+config.json                 direction, base, a probe of the tokenizer, the training's settings
+pieces.safetensors          the pieces among which the output layer chooses, one bit per vocabulary entry
 """
 
 import json
@@ -44,7 +44,7 @@ class Adapter:
     """A trained direction of a language model."""
 
     folder: Path
-    weights: dict[str, Tensor]  # by peft's names
+    weights: dict[str, Tensor]  # under peft's names
     pieces: Tensor  # (V,), the choices of the output layer
     config: Mapping[str, Any]
 
@@ -52,9 +52,9 @@ class Adapter:
         """Add the adapter to the weights of its base.  Raises DataError for another base or tokenizer."""
         origin = self.config["base"]
         if base.identity != origin["identity"]:
-            raise DataError(f"{self.folder}: an adapter of {origin['name']}, not of the model in {base.folder}")
+            raise DataError(f"{self.folder}: an adapter for {origin['name']}, not for the model in {base.folder}")
         if base.tokens.text(PROBE) != list(origin["probe"]):
-            raise DataError(f"{base.folder}: its tokenizer cuts words otherwise than the one {self.folder} learnt with")
+            raise DataError(f"{base.folder}: its tokenizer differs from the one used to train {self.folder}")
         if not len(self.pieces) or int(self.pieces[-1]) >= base.network.shape.vocabulary:
             raise DataError(f"{self.folder}/{PIECES}: not pieces of a vocabulary of {base.network.shape.vocabulary}")
         base.network.adapt(self.config["rank"], self.config["scale"], 0)
@@ -72,7 +72,7 @@ class Adapter:
 
 
 def tensors(model: CausalLM) -> dict[str, Tensor]:
-    """Return the factors in a model, by peft's names."""
+    """Return the factors in a model under peft's names."""
     factors: dict[str, Tensor] = {}
     for i, layer in enumerate(model.layers):
         for projection in (layer.qkv, layer.out, layer.gate_up, layer.down):

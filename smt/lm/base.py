@@ -29,7 +29,7 @@ class Packaged:
     package: str  # provides `assemble(path)`
     sha256: str
     licence: str
-    hub: str  # the same model, unquantised, on the hub
+    hub: str  # hub name of the same model, unquantised
 
 
 PACKAGED = {
@@ -45,7 +45,7 @@ PACKAGED = {
 def base_folder(base: str, download: bool = False, revision: str | None = None) -> Path:
     """Return the folder of a model by any of its names.
 
-    Raises ConfigError if the model is not available, and DataError or ChecksumError if it is damaged.
+    Raises ConfigError if the model is unavailable, and DataError or ChecksumError if it is damaged.
     """
     path = Path(base).expanduser()
     if base in PACKAGED:
@@ -53,7 +53,7 @@ def base_folder(base: str, download: bool = False, revision: str | None = None) 
     if path.is_file():
         return unpacked(path)
     if path.suffix == ".gguf":
-        raise ConfigError(f"model {base} not found: there is no such file")
+        raise ConfigError(f"model {base} not found: this file does not exist")
     if not path.is_dir() and "/" not in base:
         kinds = f"neither a packaged one ({', '.join(PACKAGED)}), a folder nor a .gguf file"
         raise ConfigError(f"model {base} not found{did_you_mean(base, PACKAGED)}: {kinds}")
@@ -68,16 +68,16 @@ def _packaged(base: str) -> Path:
     or_else = f"{packaged.licence}; or give the folder or hub name of {packaged.hub}"
     need(packaged.package, f"the language model {base} ({or_else})")
     path = cache_dir() / "lm" / "packages" / f"{base}.gguf"
-    with held(path.parent):  # prevents a second process from truncating a file that is memory-mapped (SIGBUS)
-        if (folder / "config.json").is_file():  # another process has unpacked it meanwhile
+    with held(path.parent):  # otherwise a second process could truncate a memory-mapped file (SIGBUS)
+        if (folder / "config.json").is_file():  # another process has unpacked it in the meantime
             return folder
         try:
             import_module(packaged.package).assemble(path, overwrite=True)
         except (OSError, ValueError, ImportError) as error:
-            raise DataError(f"the package {packaged.package} is damaged: {error}; install it again") from error
+            raise DataError(f"the package {packaged.package} is damaged: {error}; reinstall it") from error
         if file_digest(path) != packaged.sha256:
             path.unlink()
-            raise ChecksumError(f"{path}: not the file that {packaged.package} should carry (sha256); install it again")
+            raise ChecksumError(f"{path}: not the file of {packaged.package} (sha256 differs); reinstall the package")
         folder = unpacked(path)
         path.unlink()
     return folder
@@ -94,7 +94,7 @@ class Base:
 
     @property
     def identity(self) -> str:
-        """Return the sha256 of the norms in bfloat16 and the sizes: quantising the matrices changes neither."""
+        """Return the sha256 of the norms in bfloat16 and the sizes, which quantising the matrices does not change."""
         total = hashlib.sha256(repr(self.network.shape).encode())
         for module in self.network.modules():
             if isinstance(module, Norm):
@@ -108,7 +108,7 @@ def load_base(folder: Path, dtype: torch.dtype, device: str = "cpu") -> Base:
     tokens = Tokens.load(folder, config.get("bos_token_id"))
     network = load_network(folder, dtype).to(device)
     if tokens.size > (pieces := network.shape.vocabulary):
-        raise DataError(f"{folder}: its tokenizer has {tokens.size} pieces, the model {pieces}; not of one model")
+        raise DataError(f"{folder}: its tokenizer has {tokens.size} pieces, its model {pieces}; they do not match")
     return Base(folder, network, tokens, load_fingerprint(folder))
 
 

@@ -46,21 +46,21 @@ class CausalLmConfig:
     """The model, its policy and its arithmetic."""
 
     model: Annotated[File, "an adapter, or a language model: name, folder, .gguf file, hub name"]
-    base: Annotated[File | None, "an adapter's language model, unless it lies under the name it was trained on"] = None
-    policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
+    base: Annotated[File | None, "an adapter's language model, unless its name is the one used in training"] = None
+    policy: Annotated[PolicyConfig, "policy, see smt/policies/prefixes.py"] = "wait-k"
     k: PolicyK = "full"
-    emission_rate: Annotated[float, "wait-k of an adapter: target words written per source word read, 0.5 to 2"] = 1.0
+    emission_rate: Annotated[float, "target words per source word (0.5 to 2) in an adapter's wait-k"] = 1.0
     n: PolicyN = None
-    source_language: Annotated[str | None, "ISO 639-1 code or English name; an adapter knows its own"] = None
+    source_language: Annotated[str | None, "ISO 639-1 code or English name; omit it for an adapter"] = None
     target_language: Annotated[str, "what it writes"] = "en"
-    beam: Annotated[int, "hypotheses kept, full input only: see smt/models/beam.py; 1 = greedy"] = 1
-    bidirectional: Annotated[bool, "the source looks at itself in both directions: full input only"] = False
-    lexicon: Annotated[File | None, "phrase-based model whose words help: statistical/lexicon.py, glosses.py"] = None
+    beam: Annotated[int, "number of hypotheses, for full input only; see smt/models/beam.py; 1 = greedy"] = 1
+    bidirectional: Annotated[bool, "whether the source attends in both directions, for full input only"] = False
+    lexicon: Annotated[File | None, "phrase-based model used as lexicon: statistical/lexicon.py, glosses.py"] = None
     lexicon_bonus: Annotated[float, "nats"] = lexicons.BONUS
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "auto = bfloat16 where the device multiplies it, else float32"] = "auto"
-    revision: Annotated[str | None, "of a hub model: branch, tag or commit; needed to fetch it"] = None
-    download: Annotated[bool, "fetch a hub model that is not in the local cache"] = False
+    dtype: Annotated[Dtype, "auto = bfloat16 if the device supports it, else float32"] = "auto"
+    revision: Annotated[str | None, "branch, tag or commit of a hub model; required for a download"] = None
+    download: Annotated[bool, "download a hub model that is not in the local cache"] = False
     ARITHMETIC: ClassVar = Arithmetic(auto=("bfloat16", "float32"))
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class CausalLmConfig:
             raise ConfigError(f"emission_rate: for wait-k, got policy {self.policy!r}")
         whole = [key for key, value in (("beam", self.beam > 1), ("bidirectional", self.bidirectional)) if value]
         if whole and self.policy == "wait-k" and parse_k(self.k) != FULL:
-            raise ConfigError(f"{whole[0]}: reads the whole sentence first, so k must be full, got {self.k}")
+            raise ConfigError(f"{whole[0]}: needs the whole sentence first, so k must be full, got {self.k}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Model:
     languages: tuple[str, str]
     where: Place
     bidirectional: bool = False
-    glosses: bool = False  # whether training put glosses beside rare source words
+    glosses: bool = False  # whether rare source words had glosses in training
 
 
 def resolve(config: CausalLmConfig) -> Model:
@@ -99,17 +99,17 @@ def resolve(config: CausalLmConfig) -> Model:
     if (folder / PEFT).is_file():
         about = load_adapter(folder).config
         if config.source_language is not None:
-            raise ConfigError(f"source_language: the adapter {config.model} knows its languages; leave it out")
+            raise ConfigError(f"source_language: the adapter {config.model} sets its languages; omit this key")
         base = base_folder(config.base or about["base"]["name"], config.download, config.revision)
         if config.bidirectional and not about.get("bidirectional", False):
             raise ConfigError(f"bidirectional: {config.model} was not trained for it (train.bidirectional_share)")
         files, languages = (load_fingerprint(base), adapter_digest(folder)), (about["source"], about["target"])
         return Model(base, folder, files, languages, where, config.bidirectional, about.get("glosses", False))
     if config.bidirectional:
-        raise ConfigError(f"bidirectional: {config.model} is no adapter that was trained for it")
+        raise ConfigError(f"bidirectional: {config.model} is not an adapter that was trained for it")
     if config.base is not None:
-        raise ConfigError(f"base: {config.model} is no adapter, so it takes none")
-    base = base_folder(config.model, config.download, config.revision)  # first, because a name may be misspelt
+        raise ConfigError(f"base: {config.model} is not an adapter; omit this key")
+    base = base_folder(config.model, config.download, config.revision)  # checked first, because a name may be misspelt
     if config.source_language is None:
         raise ConfigError(f"source_language: missing; the prompt for {config.model} names it (es, pl)")
     languages = (config.source_language, config.target_language)
@@ -119,7 +119,7 @@ def resolve(config: CausalLmConfig) -> Model:
 @lru_cache(maxsize=2)
 def writer(model: Model) -> LmWriter:
     """Load a model once for all runs that differ only in the policy."""
-    int8 = model.where.dtype == "int8"  # applies to the matrices; the states between them are float32
+    int8 = model.where.dtype == "int8"  # element type of the matrices; states are float32
     dtype = torch.float32 if int8 else getattr(torch, model.where.dtype)
     base = load_base(model.folder, dtype, model.where.device)
     layout = Layout.of(base.tokens, *model.languages)
@@ -166,6 +166,6 @@ def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
         load = partial(helped_writer, model, lexicon, config.lexicon_bonus)
         return WaitKTranslator(load, schedule, search, fingerprint, certain_pair(*model.languages))
     if config.emission_rate != 1.0:
-        raise ConfigError(f"emission_rate: {config.model} is no adapter, and reads every prefix anew")
+        raise ConfigError(f"emission_rate: {config.model} is not an adapter, so it retranslates every prefix")
     whole = digest(["causal-lm, whole texts", key])
     return PolicyTranslator(_system(model, search, lexicon, config.lexicon_bonus, whole), policy_of(config))

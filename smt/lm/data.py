@@ -1,7 +1,7 @@
 """Batches of sentence pairs for a causal language model, in the layout of smt/lm/layout.py.
 
-Letters in the shape comments: B sentence pairs, S source and T target pieces (both padded), N = S + T, V the pieces the
-output layer chooses from.
+Letters in the shape comments: B sentence pairs, S source and T target pieces (both padded), N = S + T, V pieces among
+which the output layer chooses.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ IGNORED = -100  # label of a position without a training target
 class Pairs:
     """Segmented sentence pairs in flat arrays (memory-mapped when loaded).
 
-    Pair n's source segment is source[source_start[n] : source_start[n + 1]]; `needs` holds the number of words to read
-    before each piece is seen.  Its target words are the pieces target[target_start[n] : target_start[n + 1]], with the
-    0-based word of each in `words`.  The layout adds the pieces around them.
+    Pair n's source segment is source[source_start[n] : source_start[n + 1]]; `needs` has the number of words to read
+    before each piece is visible.  Its target pieces are target[target_start[n] : target_start[n + 1]], and `words` has
+    the 0-based word of each piece.  The layout adds the pieces around them.
     """
 
     source: np.ndarray  # int32
@@ -66,10 +66,10 @@ class Batch:
 
     pieces: Tensor  # (B, N) source segment, padding, target segment without its last piece, padding
     positions: Tensor  # (B, N)
-    source_needs: Tensor  # (B, S) words to be read before a source piece is seen; HIDDEN_WORD = padding
+    source_needs: Tensor  # (B, S) words to read before a source piece is visible; HIDDEN_WORD = padding
     target_words: Tensor  # (B, T) 0-based word to which each target position adds a piece
-    labels: Tensor  # (B, T) the next piece; IGNORED where none is learnt
-    copied: Tensor | None = None  # (B, T) 1 for pieces of names or numbers that the source also has; None = unknown
+    labels: Tensor  # (B, T) next piece; IGNORED without a training target
+    copied: Tensor | None = None  # (B, T) 1 for pieces of names or numbers in the source; None = unknown
 
     def to(self, device: torch.device) -> Batch:
         """Copy the tensors to a device."""
@@ -84,7 +84,7 @@ class Batch:
         b, n = self.pieces.shape
         s = self.source_needs.shape[1]
         allowed = self.pieces.new_ones(n, n, dtype=torch.bool).tril().expand(b, n, n).clone()
-        read = (self.target_words + k[:, None]).clamp_max(HIDDEN_WORD - 1)  # (B, T): padding is never seen
+        read = (self.target_words + k[:, None]).clamp_max(HIDDEN_WORD - 1)  # (B, T): padding is never visible
         allowed[:, s:, :s] = self.source_needs[:, None, :] <= read[:, :, None]
         if ahead is not None:
             allowed[:, :s, :s] |= ahead[:, None, None] & (self.source_needs < HIDDEN_WORD)[:, None, :]
@@ -92,7 +92,7 @@ class Batch:
 
 
 class Batches:
-    """The batches of segmented pairs.  With `tokens` they mark names and numbers that the source also has."""
+    """The batches of segmented pairs.  With `tokens`, they mark names and numbers that also occur in the source."""
 
     def __init__(
         self, pairs: Pairs, layout: Layout, batch_pieces: int, seed: int, tokens: Tokens | None = None
@@ -108,8 +108,8 @@ class Batches:
     def make(self, chosen: np.ndarray, rng: np.random.Generator) -> Batch:
         """Return the tensors of these pairs.
 
-        For half of the targets, the end is chosen after the whole source was read.  For the others, the end counts as a
-        separate word and follows the schedule: before the source has ended it means READ.
+        For half of the targets, the end is chosen after the whole source was read.  For the others, the end follows the
+        schedule like a separate word; chosen before the end of the source, it means READ.
         """
         p, layout = self.pairs, self.layout
         source, needs = (parts(flat, p.source_start, chosen) for flat in (p.source, p.needs))
@@ -140,9 +140,9 @@ class Batches:
 
 
 def copied(source: np.ndarray, needs: np.ndarray, target: np.ndarray, words: np.ndarray, tokens: Tokens) -> np.ndarray:
-    """Return which target pieces (T,) belong to a name or number that the source also has: bool.
+    """Return whether each target piece belongs to a name or number that also occurs in the source: (T,) bool.
 
-    A name has a capital, a number a digit; punctuation at the end of a word is ignored.
+    A name contains a capital letter and a number contains a digit.  Punctuation at the end of a word is ignored.
     """
     spellings = {spelling for _, _, spelling in _spellings(source, needs, tokens)}
     mask = np.zeros(len(target), dtype=bool)
@@ -165,9 +165,9 @@ def _spellings(pieces: np.ndarray, words: np.ndarray, tokens: Tokens) -> Iterato
 
 
 def frequent(pairs: Pairs, tokens: Tokens, layout: Layout, size: int) -> Tensor:
-    """Return the pieces an output layer learns to choose from (V,), ascending.
+    """Return the pieces (V,) among which an output layer learns to choose, ascending.
 
-    They are the `size` most frequent of the targets, the letters and bytes that spell any other word, and the line
+    They are the `size` most frequent target pieces, the letters and bytes that can spell all other words, and the line
     break.
     """
     counts = np.bincount(pairs.target, minlength=tokens.size)
@@ -177,7 +177,7 @@ def frequent(pairs: Pairs, tokens: Tokens, layout: Layout, size: int) -> Tensor:
 
 
 def writable(learnt: Tensor, tokens: Tokens) -> Tensor:
-    """Return the pieces of translations (V,), ascending: those learnt, and all others of words in Latin script.
+    """Return the pieces (V,) of translations, ascending: the learnt pieces and all other pieces of Latin script.
 
     The base model knows words that occur in no training target.  Without their pieces the model cannot spell one
     content word in five of a Quizbowl question correctly, most of them names.

@@ -1,7 +1,8 @@
 """Fine-tuning of a causal language model as a wait-k translator: `sqa train smt CONFIG` with `base:`.
 
-Trains an adapter on the parallel text of the config (smt/training/prepare.py: cleaned, without text similar to a
-development or test set).  A step draws a k for every pair, masks, and computes forward pass and cross-entropy.
+Trains an adapter on the parallel text of the config, which smt/training/prepare.py cleans and separates from
+development and test sets.  A step draws a k for every pair, masks the source, and computes forward pass and
+cross-entropy.
 
 Every random choice is keyed by (seed, step), so a resumed training sees the same batches.
 """
@@ -98,7 +99,7 @@ class LmTraining:
         self.ks = np.array(config.k or (FULL,))
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Tensor, Tensor | None]:
-        """Draw a k for each of n pairs (n,), and which sources attend in both directions (n,)."""
+        """Draw a k for each of n pairs (n,), and whether its source attends in both directions (n,)."""
         full = rng.random(n) < self.settings.full_share
         k = torch.from_numpy(np.where(full, FULL, rng.choice(self.ks, n))).to(self.model.device)
         if not self.settings.bidirectional_share:
@@ -134,11 +135,11 @@ class LmTraining:
         return self.trainer.descend([loss]), pieces
 
 
-LEXICONS = ("freedict", "cldr")  # corpora of single words and names
+LEXICONS = ("freedict", "cldr")  # corpora of single words or names
 
 
 def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tuple[Pairs, Tensor]:
-    """Return the segmented pairs of a config and the pieces to choose from, computed once and stored in `folder`."""
+    """Return the segmented pairs of a config and the pieces that can be chosen; the result is stored in `folder`."""
     done = folder / "prepared.json"
     keys = ("reverse", "full_weight_words", "longest", "output_pieces")
     options: dict[str, Any] = {key: getattr(config, key) for key in keys} | {"glosses": None}
@@ -156,7 +157,7 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
         texts = [(glosses.training_text(source, rng), target) for source, target in texts]
     pairs = Pairs.of(texts, base.tokens, layout, config.longest)
     if not len(pairs):
-        raise DataError(f"{folder}: no pair is left to train on; look at clean.tsv and at corpus.weights")
+        raise DataError(f"{folder}: no training pair is left; check clean.tsv and corpus.weights")
     pieces = frequent(pairs, base.tokens, layout, config.output_pieces)
     write_text(folder / "clean.tsv", report.table().to_tsv())
     save_arrays(pairs, folder)
@@ -166,12 +167,12 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
 
 
 def glosses_folder(config: LmConfig) -> Path | None:
-    """Return the packed model that a config's glosses come from; raises ConfigError for another direction."""
+    """Return the folder of the packed model with a config's glosses; raises ConfigError for another direction."""
     return packed_folder(config.glosses, config.direction) if config.glosses else None
 
 
 def glosses_of(config: LmConfig) -> Glosses | None:
-    """Return the glosses that a config asks for, or None."""
+    """Return the glosses of a config, or None."""
     folder = glosses_folder(config)
     return load_glosses(folder, config.direction[0]) if folder else None
 
@@ -188,7 +189,7 @@ def weights(config: LmConfig) -> Callable[[Pair], float]:
 
 
 def identity(config: LmConfig, base: Base) -> dict[str, Any]:
-    """Return the values that determine a fine-tuning's checkpoints, as JSON; the number of steps may change later."""
+    """Return the values that determine a fine-tuning's checkpoints, as JSON, except the number of steps."""
     free = (
         "steps",
         "cooldown",
@@ -236,7 +237,7 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
 
 
 def begin_with(training: LmTraining, start: str, base: Base) -> None:
-    """Load an adapter's factors; raises ConfigError for an adapter of another base or rank."""
+    """Load an adapter's factors; raises ConfigError if its base or rank differs."""
     folder = DATA / "models" / start
     adapter = load_adapter(folder if (folder / PEFT).is_file() else Path(start))
     if adapter.config["base"]["identity"] != base.identity or adapter.config["rank"] != training.settings.rank:

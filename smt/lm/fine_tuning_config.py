@@ -14,25 +14,25 @@ from sqa.files.devices import Arithmetic, Device, Dtype
 class LmTrainConfig:
     """The optimiser's settings."""
 
-    steps: Annotated[Count, "optimiser steps in all"] = 1200
+    steps: Annotated[Count, "total number of optimiser steps"] = 1200
     batch_pieces: Annotated[Count, "source and target pieces per batch, padding included"] = 1600
-    k: Annotated[tuple[int, ...], "source words read first, drawn for every pair"] = (2, 3, 4, 5, 6, 7, 9, 12, 15)
-    full_share: Annotated[Share, "chance that a pair is read in full instead"] = 0.5
-    bidirectional_share: Annotated[Share, "chance that a source read in full looks at itself in both directions"] = 0.0
+    k: Annotated[tuple[int, ...], "values of k, one of which is drawn for every pair"] = (2, 3, 4, 5, 6, 7, 9, 12, 15)
+    full_share: Annotated[Share, "probability that a pair is read in full instead"] = 0.5
+    bidirectional_share: Annotated[Share, "probability that a fully read source attends in both directions"] = 0.0
     rank: Annotated[Count, "of the adapter"] = 16
-    scale: Annotated[Positive, "factor of the adapter's product"] = 2.0
-    learning_rate: Annotated[Positive, "the peak, reached after `warmup` steps"] = 8e-4
-    warmup: Annotated[Whole, "steps of linear rise"] = 20
-    cooldown: Annotated[Whole, "last steps, falling linearly to zero"] = 300
-    copy_weight: Annotated[Positive, "weight of names and numbers that the source has, too; other words: 1"] = 1.0
+    scale: Annotated[Positive, "factor of the product of the adapter's matrices"] = 2.0
+    learning_rate: Annotated[Positive, "peak learning rate, reached after `warmup` steps"] = 8e-4
+    warmup: Annotated[Whole, "steps of the linear increase"] = 20
+    cooldown: Annotated[Whole, "last steps, in which the rate falls linearly to zero"] = 300
+    copy_weight: Annotated[Positive, "weight of names and numbers that also occur in the source; other words: 1"] = 1.0
     label_smoothing: BelowOne = 0.0
     clip: Annotated[Positive, "gradient norm"] = 1.0
     checkpoint_every: Annotated[Count, "steps"] = 25
     evaluate_every: Annotated[Whole, "steps between BLEU measurements on the development set; 0 = never"] = 200
     evaluate_sentences: Count = 60
-    compile: Annotated[bool, "compile the layers (needs a C++ compiler): a fifth faster"] = True
+    compile: Annotated[bool, "compile the layers; a fifth faster, needs a C++ compiler"] = True
     device: Annotated[Device, "auto = a GPU if there is one"] = "auto"
-    dtype: Annotated[Dtype, "of the weights that stay; auto = bfloat16 where the device multiplies it"] = "bfloat16"
+    dtype: Annotated[Dtype, "element type of frozen weights; auto = bfloat16 if supported"] = "bfloat16"
     threads: Annotated[Whole, "CPU threads; 0 = torch's choice"] = 0
     seed: Whole = 0
     ARITHMETIC: ClassVar = Arithmetic(("float32", "bfloat16"), ("bfloat16", "float32"))
@@ -49,16 +49,16 @@ class LmTrainConfig:
 class LmConfig:
     """The config of one fine-tuning."""
 
-    name: Annotated[str, "results go to runs/smt/<name>"]
+    name: Annotated[str, "results are written to runs/smt/<name>"]
     base: Annotated[str, "the language model: packaged name, folder, .gguf file, hub name"]
     corpus: Annotated[CorpusConfig, "the parallel text; its vocabulary, aligner and lexicon are not used"]
-    reverse: Annotated[bool, "from English into the other language"] = False
-    full_weight_words: Annotated[Count, "a shorter pair is used less often: n words count n / this"] = 10
-    longest: Annotated[Count, "pieces of a side at most"] = 110
-    output_pieces: Annotated[Count, "most frequent target pieces to learn, beside letters and bytes"] = 36_000
-    start: Annotated[str | None, "an adapter (bundled or a folder) to begin with"] = None
+    reverse: Annotated[bool, "whether to translate from English into the other language"] = False
+    full_weight_words: Annotated[Count, "a shorter pair is used less often: n words have the weight n / this"] = 10
+    longest: Annotated[Count, "maximum pieces per side"] = 110
+    output_pieces: Annotated[Count, "frequent target pieces to learn, in addition to letters and bytes"] = 36_000
+    start: Annotated[str | None, "initial adapter: a bundled name or a folder"] = None
     glosses: Annotated[str | None, "phrase-based model that glosses rare source words: statistical/glosses.py"] = None
-    development: Annotated[str, "part whose first sentences measure BLEU while training"] = "flores-dev"
+    development: Annotated[str, "part with the first sentences of which BLEU is measured in training"] = "flores-dev"
     train: LmTrainConfig = field(default_factory=LmTrainConfig)
 
     @property

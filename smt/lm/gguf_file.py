@@ -1,7 +1,7 @@
 """Unpacking of a GGUF file (llama.cpp's format) into a Hugging Face folder for smt/lm/loading.py.
 
 Every tensor is dequantised once and stored in bfloat16.  The tokenizer is built from the file's own pieces and scores,
-because the one that the transformers package builds from the same file segments words wrongly.
+because the transformers package builds a tokenizer that segments words wrongly.
 """
 
 import json
@@ -20,10 +20,10 @@ from sqa.core.packages import need
 from sqa.core.paths import cache_dir
 from sqa.files.atomic import atomic_folder, file_digest, held
 
-VERSION = 1  # increase when the same file would be unpacked differently
+VERSION = 1  # increase when the unpacked files change
 MAGIC = b"GGUF"
 FAMILIES = {"gemma3": "gemma3_text", "llama": "llama"}  # GGUF's name of an architecture -> model_type
-GEMMA_LOCAL_BASE, GEMMA_FULL_EVERY = 10_000.0, 6  # constants of Gemma 3 that its GGUF files leave out
+GEMMA_LOCAL_BASE, GEMMA_FULL_EVERY = 10_000.0, 6  # constants of Gemma 3 that its GGUF files omit
 _WHOLE = {
     "token_embd.weight": "model.embed_tokens.weight",
     "output_norm.weight": "model.norm.weight",
@@ -48,7 +48,7 @@ _LAYER = {
 def unpacked(path: Path) -> Path:
     """Return the folder of a GGUF file's content, cached for the user by the file's sha256.
 
-    Raises DataError for a file that is no GGUF, is truncated, or holds an unsupported model.
+    Raises DataError for a file in another format, a truncated file, or an unsupported model.
     """
     need("gguf", f"{path.name}")
     with path.open("rb") as file:
@@ -82,8 +82,8 @@ def _config(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     architecture = values["general.architecture"]
     if architecture not in FAMILIES or values["tokenizer.ggml.model"] != "llama":
         raise DataError(
-            f"{path}: architecture {architecture!r} with a tokenizer of kind {values['tokenizer.ggml.model']!r}; GGUF "
-            f"files of {', '.join(FAMILIES)} with SentencePiece pieces are read, of others give the Hugging Face folder"
+            f"{path}: architecture {architecture!r} with a tokenizer of kind {values['tokenizer.ggml.model']!r}; "
+            f"supported are {', '.join(FAMILIES)} with SentencePiece pieces; give the Hugging Face folder instead"
         )
 
     def value(key: str, default: Any = None) -> Any:
@@ -119,7 +119,7 @@ def _config(path: Path, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tensors(reader: Any, config: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Return all tensors by Hugging Face's names, bfloat16."""
+    """Return all tensors in bfloat16 under Hugging Face's names."""
     from gguf.quants import dequantize
 
     gemma = config["model_type"] == "gemma3_text"

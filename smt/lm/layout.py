@@ -3,11 +3,11 @@
     source segment    <bos> "Spanish:" w1 w2 ... wn "\\n"       positions 0, 1, 2, ...
     target segment    "English:" t1 t2 ... tm "\\n"             positions OFFSET, OFFSET + 1, ...
 
-The source segment attends only to itself, backwards, so its keys and values never change when more is read.  A target
-piece attends to the preceding target pieces and to the source pieces of the words read when it was chosen.  Source and
-target positions are numbered separately, so neither segment moves when the other grows (Guo et al., ACL 2024:
-Decoder-only Streaming Transformer; Raffel et al., EMNLP 2024: SimulMask).  The line break after the source marks its
-end; as in smt/policies/waitk.py it is one more READ.
+The source segment attends only backwards to itself, so its keys and values stay valid when more words are read.  A
+target piece attends to the preceding target pieces and to the source pieces of the words read when it was chosen.
+Source and target positions are numbered separately, so neither segment moves when the other grows (Guo et al., ACL
+2024: Decoder-only Streaming Transformer; Raffel et al., EMNLP 2024: SimulMask).  The line break after the source marks
+its end and is one more READ, as in smt/policies/waitk.py.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from smt.lm.tokenizer import Tokens
 from sqa.core.languages import language_of
 
-OFFSET = 96  # position of the first target piece; few sources are longer, and longer ones work too
+OFFSET = 96  # position of the first target piece; longer sources are rare and also work
 
 
 def name_of(code: str) -> str:
-    """Return a language's name in the prompt: its English name where sqa/core/languages has it, else its code."""
+    """Return a language's name in the prompt: its English name if sqa/core/languages has it, else its code."""
     return language_of(code).name or code
 
 
@@ -42,7 +42,7 @@ class Layout:
         return cls(tuple(opening), tuple(tokens.text(f"{name_of(target_language)}:")), end)
 
     def source(self, tokens: Tokens, words: Sequence[str]) -> tuple[list[int], list[int]]:
-        """Return the pieces of a whole source segment, and the number of words to read before each is seen.
+        """Return the pieces of a whole source segment, and the number of words to read before each is visible.
 
         The opening needs 0 words, the pieces of word n (from 1) need n, and the line break one more than the number of
         words.

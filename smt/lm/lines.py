@@ -1,8 +1,8 @@
-"""Completion of many prompts with one line each by a causal language model; their common beginning is read once.
+"""Completion of many prompts, one line each, by a causal language model that reads their common beginning once.
 
-The prompts of a batch are written side by side, so that the output layer, most of the work of a single line, is read
-from memory once for all of them.  The other prompts of a batch can change the order of a sum, and so the last bits of a
-score.
+The prompts of a batch are completed in parallel, so the output layer, which dominates the time of a single line, is
+read from memory once for all of them.  The other prompts of a batch can change the order of a sum, and hence the last
+bits of a score.
 
 Letters in the shape comments: B prompts, N positions, M positions of the beginning, D width, V pieces.
 """
@@ -21,7 +21,7 @@ from smt.lm.network import Seen, mask_of
 from sqa.files.devices import place
 from sqa.files.store import digest
 
-ROWS = 16  # prompts written side by side
+ROWS = 16  # prompts completed in parallel
 BREAK = "\n"  # ends a line
 
 
@@ -38,7 +38,7 @@ def load(config: Any) -> Base:
 
 
 class LineWriter:
-    """A model that has read the beginning of every prompt."""
+    """A model that has read the common beginning of all prompts."""
 
     @torch.inference_mode()
     def __init__(self, base: Base, beginning: str) -> None:
@@ -53,7 +53,7 @@ class LineWriter:
         _, self._beginning = base.network(read, torch.arange(n, device=self._device)[None], causal)
 
     def write(self, prompts: Sequence[str], most: int) -> list[str]:
-        """Return the likeliest line after each prompt, piece by piece, up to `most` pieces; prompts must have pieces.
+        """Return the greedy continuation of each prompt up to a line break or `most` pieces; prompts must have pieces.
 
         A line that begins a new word begins with a blank.
         """

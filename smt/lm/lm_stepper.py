@@ -1,6 +1,6 @@
-"""Decoding state of a causal language model: cached keys and values of many sentences, or of one that is being read.
+"""Decoding state of a causal language model: cached keys and values of a batch or of one streamed sentence.
 
-The order of the sums in a matrix product can differ between the two by a few units of the last place.
+The scores of both can differ by a few units in the last place, since the sums in matrix products differ in order.
 
 Letters in the shape comments: B sentences, S source and T target positions, G key/value heads, C head size, V pieces
 that may be chosen.
@@ -44,9 +44,9 @@ class LmWriter:
     rows: Tensor | Matrix8  # (V, D) the rows of these pieces in the output layer
     rules: Rules  # rules over the indices of `pieces`
     offset: int | None = OFFSET  # position of the first target piece; None = the end of the source segment
-    ahead: bool = False  # the source attends in both directions: it is read completely before a word is written
+    ahead: bool = False  # whether the source attends in both directions, which needs the complete source
     bonus: Bonus | None = None  # bonus on translations of the words read
-    glosses: Glosses | None = None  # glosses beside rare source words
+    glosses: Glosses | None = None  # glosses after rare source words
 
     @classmethod
     def of(
@@ -84,13 +84,13 @@ class LmWriter:
         return F.linear(states, self.rows).float()
 
     def places(self, word: str) -> list[int] | None:
-        """Return the indices of a word's pieces among the V; None if a piece may not be chosen."""
+        """Return the indices of a word's pieces among the V pieces, or None if a piece cannot be chosen."""
         pieces = np.array(self.tokens.word(word))
         indices = self.numbers.searchsorted(pieces).clip(max=len(self.numbers) - 1)
         return indices.tolist() if (self.numbers[indices] == pieces).all() else None
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> LmStepper:
-        """Start complete, non-empty sentences before the first READ, with n adjacent rows each."""
+        """Return a stepper of complete, non-empty sentences before the first READ, with n adjacent rows each."""
         segments = [self.layout.source(self.tokens, [*map(self.glossed, words)]) for words in sentences]
         stepper = LmStepper(self, schedule, torch.tensor([len(words) for words in sentences], device=self.device))
         stepper.state.needs = pad([np.array(needs) for _, needs in segments], HIDDEN_WORD).to(self.device)
@@ -100,7 +100,7 @@ class LmWriter:
         return stepper
 
     def stream(self, source: Iterator[str], schedule: Schedule, n: int = 1) -> LmStepper:
-        """Start a sentence whose words arrive one by one."""
+        """Return a stepper of a sentence whose words arrive one by one."""
         length = torch.full((n,), HIDDEN_WORD, device=self.device)
         stepper = LmStepper(self, schedule, length, source)
         stepper.state.needs = length.new_zeros(n, len(self.layout.opening))
@@ -108,7 +108,7 @@ class LmWriter:
         return stepper
 
     def source_pieces(self, word: str | None) -> Sequence[int]:
-        """Return the pieces of a source word; None stands for the end."""
+        """Return the pieces of a source word, or of the end of the source for None."""
         return (self.layout.end,) if word is None else self.tokens.word(self.glossed(word))
 
     def glossed(self, word: str) -> str:
@@ -116,7 +116,7 @@ class LmWriter:
         return word if self.glosses is None else self.glosses.word(word)
 
     def spell(self, pieces: Sequence[int]) -> str:
-        """Return the word that pieces (indices among those that may be chosen) spell."""
+        """Return the word that pieces spell; pieces are indices among the V pieces."""
         return self.tokens.decode(self.numbers[list(pieces)].tolist())
 
 
@@ -134,10 +134,10 @@ class LmStepper:
         self.state = State.begin(length.new_zeros(rows, 0), length, writer.rules.nothing)
         self.read_cache: list[KeyValue] = []  # per layer (A, G, S, C), A = B, or 1 for a streamed source
         self.written_cache = [KeyValue(empty, empty) for _ in range(s.layers)]  # (B, G, T, C)
-        self.pieces = list(writer.layout.opening)  # of the streamed source
-        self.asked = False  # whether the pieces before the first target word, except the last, were run
+        self.pieces = list(writer.layout.opening)  # positions of the streamed source
+        self.asked = False  # whether the network has read the pieces before the first target word, except the last
         self.first = torch.full_like(length, OFFSET if writer.offset is None else writer.offset)  # (B,) of piece 0
-        self.scored = 0  # choices so far, an upper bound on the pieces written
+        self.scored = 0  # number of choices so far, an upper bound on the pieces written
 
     @torch.inference_mode()
     def encode(self, pieces: Tensor) -> None:
@@ -155,7 +155,7 @@ class LmStepper:
 
     @torch.inference_mode()
     def read(self, due: Tensor, written: Tensor) -> None:
-        """READ `due` (B,) more words, and as many as `written` (B,) target pieces require; never beyond the end."""
+        """READ `due` (B,) more words, and as many as `written` (B,) target pieces require, up to the end."""
         if self.source is None:
             self.state.read_on(due, written, self.schedule)
             return
@@ -165,13 +165,13 @@ class LmStepper:
             self.pieces += pieces
             if not whole:
                 self.encode(self.tensor([pieces]))
-        if whole and len(self.pieces) > length:  # new words change earlier states, or a beam reads in batch order
+        if whole and len(self.pieces) > length:  # new words would change earlier states, or a beam reads in batch order
             self.read_cache = []
             self.encode(self.tensor([self.pieces]))
 
     @torch.inference_mode()
     def score(self) -> tuple[Tensor, Tensor]:
-        """Return the scores of each next piece (B, V), and where only the end may follow."""
+        """Return the scores of each next piece (B, V), and whether only the end may follow (B,)."""
         s, w, asking = self.state, self.writer, self.writer.layout.asking
         if not self.asked:
             self.asked = True

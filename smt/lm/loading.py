@@ -22,7 +22,10 @@ LARGEST = 1 << 22  # maximum of any size in a configuration
 
 
 def read_shape(folder: Path) -> tuple[Shape, dict[str, Any]]:
-    """Return the shape in a folder's config.json, and that file; DataError for another family or a damaged file."""
+    """Return the shape in a folder's config.json, and its content.
+
+    Raises DataError for an unsupported family or a damaged file.
+    """
     path = folder / CONFIG
     try:
         config = parse_json(path.read_bytes())
@@ -40,10 +43,10 @@ def shape_of(config: Mapping[str, Any]) -> Shape:
     """Return the shape of a configuration; raises DataError if this network does not support it."""
     family = config.get("model_type")
     if family not in FAMILIES:
-        raise DataError(f"a language model of type {family!r}; this program computes {', '.join(FAMILIES)}")
+        raise DataError(f"a language model of type {family!r}; supported are {', '.join(FAMILIES)}")
     for key in ("attn_logit_softcapping", "final_logit_softcapping", "attention_bias", "mlp_bias"):
         if config.get(key):
-            raise DataError(f"{key} {config[key]} is not computed here")
+            raise DataError(f"{key} {config[key]} is not supported")
     gemma = family == "gemma3_text"
     width, layers, heads = (_size(config, name) for name in ("hidden_size", "num_hidden_layers", "num_attention_heads"))
     kinds = config.get("layer_types") or ["full_attention"] * layers
@@ -74,12 +77,15 @@ def shape_of(config: Mapping[str, Any]) -> Shape:
 
 
 def _rope_base(config: Mapping[str, Any], kind: str) -> float:
-    """Return the rotary base of a kind of layer, as transformers 4 or 5 writes it; DataError for scaled rotations."""
+    """Return the rotary base of a kind of layer, as transformers 4 or 5 writes it.
+
+    Raises DataError for scaled rotations.
+    """
     parameters = config.get("rope_parameters") or {}
-    own = parameters.get(kind, parameters)  # transformers 5: per kind, or one for all layers
+    own = parameters.get(kind, parameters)  # transformers 5: per kind, or the same for all layers
     for scaling in (config.get("rope_scaling"), own):
         if scaling and scaling.get("rope_type", scaling.get("type", "default")) != "default":
-            raise DataError(f"rope_scaling {scaling} is not computed here")
+            raise DataError(f"rope_scaling {scaling} is not supported")
     if own:
         return float(own["rope_theta"])
     if kind == "sliding_attention" and config["model_type"] == "gemma3_text":
@@ -88,12 +94,12 @@ def _rope_base(config: Mapping[str, Any], kind: str) -> float:
 
 
 def _problem(shape: Shape) -> str:
-    """Return why no network has this shape; empty if the shape is valid."""
+    """Return the problem of an invalid shape, or "" if the shape is valid."""
     if len(shape.rope_bases) != shape.layers:
         return f"layer_types: {shape.layers} expected, got {len(shape.rope_bases)}"
     if shape.heads % shape.key_heads or shape.head_size % 2:
-        heads = f"{shape.heads} heads, {shape.key_heads} of keys, of size {shape.head_size}"
-        return f"{heads}: heads must be a multiple of those of keys, and their size even"
+        heads = f"{shape.heads} heads, {shape.key_heads} key heads, size {shape.head_size}"
+        return f"{heads}: the number of heads must be a multiple of the key heads, and their size even"
     scales = (shape.norm_epsilon, *shape.rope_bases, shape.query_scale + 1)
     if not all(math.isfinite(scale) and scale > 0 for scale in scales):
         return "rms_norm_eps, rope_theta and query_pre_attn_scalar must be finite and above 0"
@@ -108,11 +114,11 @@ def _size(config: Mapping[str, Any], key: str, default: int | None = None) -> in
 
 
 def load_network(folder: Path, dtype: torch.dtype) -> CausalLM:
-    """Return the model of a folder, matrices and states in `dtype`, not trainable; DataError if they do not fit."""
+    """Return a folder's model with frozen matrices and states in `dtype`; raises DataError if weights do not fit."""
     shape, config = read_shape(folder)
     paths = sorted(folder.glob("*.safetensors"))
     if not paths:
-        raise DataError(f"{folder}: no *.safetensors in it; pickled weights are never read")
+        raise DataError(f"{folder}: contains no *.safetensors; pickled weights are never read")
     stored: dict[str, Tensor] = {}
     try:
         for path in paths:
@@ -122,7 +128,7 @@ def load_network(folder: Path, dtype: torch.dtype) -> CausalLM:
     except (SafetensorError, OSError) as error:
         raise DataError(f"{folder}: its weights cannot be read: {str(error).splitlines()[0]}") from error
     except KeyError as error:
-        raise DataError(f"{folder}: its weights lack {error.args[0]}; not those of its {CONFIG}") from error
+        raise DataError(f"{folder}: its weights lack {error.args[0]}; they do not belong to its {CONFIG}") from error
     except RuntimeError as error:
         raise DataError(f"{folder}: its weights do not fit its {CONFIG}: {str(error).splitlines()[0]}") from error
 
@@ -130,7 +136,7 @@ def load_network(folder: Path, dtype: torch.dtype) -> CausalLM:
 def _filled(shape: Shape, stored: Mapping[str, Tensor], gemma: bool, dtype: torch.dtype) -> CausalLM:
     if shape.layers > len(stored):
         raise RuntimeError(f"{shape.layers} layers, {len(stored)} tensors")
-    with torch.device("meta"):  # a configuration may ask for any size: only existing weights take memory
+    with torch.device("meta"):  # a configuration may state any size, so only existing weights are allocated
         model = CausalLM(shape)
     half = torch.arange(0, shape.head_size, 2, dtype=torch.float32) / shape.head_size
     model.rates = torch.stack([base**-half for base in sorted(set(shape.rope_bases))])

@@ -1,10 +1,10 @@
-"""A causal language model of the Gemma 3, Llama, Qwen 2 or Qwen 3 family, limited to the needs of translation.
+"""Causal language models of the Gemma 3, Llama, Qwen 2 and Qwen 3 families, limited to the needs of translation.
 
 One forward pass serves training and decoding.  The caller gives attention masks and position numbers: a translator
 numbers source and target separately (smt/lm/layout.py), so keys and values stay valid as the source grows.
 
-Letters in the shape comments: B sentences, N positions, D width, H heads, G key/value heads, C head size, M positions
-looked at, V vocabulary.
+Letters in the shape comments: B sentences, N positions, D width, H heads, G key/value heads, C head size, M attended
+positions, V vocabulary.
 """
 
 import math
@@ -34,14 +34,14 @@ class Shape:
     inner: int  # width of the feed-forward's hidden layer
     norm_epsilon: float
     rope_bases: tuple[float, ...]  # per layer
-    windows: tuple[int, ...]  # per layer, from the config; 0 = none.  Not applied: see `CausalLM.forward`
+    windows: tuple[int, ...]  # window per layer, from the config; 0 = none. Not applied, see `CausalLM.forward`
     activation: Literal["gelu_tanh", "silu"]
     embedding_scale: float = 1.0
     query_scale: float = 0.0  # factor of the scores; 0 = head_size ** -0.5
     head_norms: bool = False  # norms of queries and keys (Gemma 3, Qwen 3)
     output_norms: bool = False  # norms after attention and feed-forward as well (Gemma 3)
     attention_bias: bool = False  # Qwen 2: bias of queries, keys and values
-    tied: bool = True  # the embedding serves as the output layer
+    tied: bool = True  # whether the embedding is also the output layer
 
 
 class KeyValue(NamedTuple):
@@ -72,7 +72,7 @@ class Norm(nn.Module):
 
 
 class Projection(nn.Module):
-    """Linear maps of one input side by side, each with an optional low-rank adapter.
+    """Parallel linear maps of one input, each with an optional low-rank adapter.
 
     An adapter's product B A is computed separately (Hu et al. 2022) until `merge` adds it to the weights.
     """
@@ -166,9 +166,8 @@ class Layer(nn.Module):
         return x + (self.norm_fed(fed) if s.output_norms else fed), new
 
     def attend(self, q: Tensor, seen: Sequence[tuple[KeyValue, Tensor]]) -> Tensor:
-        """Attend from q (B, N, H, C); return (B, N, H C).
-
-        The scores of all parts share one softmax; keys and values are never copied.
+        """Attend from q (B, N, H, C); return (B, N, H C).   The scores of all parts share one softmax, and keys and
+        values are not copied.
         """
         b, n, h, c = q.shape
         g = self.shape.key_heads
@@ -191,7 +190,7 @@ def rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
 
 
 class CausalLM(nn.Module):
-    """Embedding, layers, and an output layer over a choice of pieces."""
+    """Embedding, layers, and an output layer over selected pieces."""
 
     rates: Tensor  # (bases, C/2) rotation rates
 
@@ -252,7 +251,7 @@ class CausalLM(nn.Module):
             projection.adapt(rank, scale, generator)
 
     def merge(self) -> None:
-        """Add the adapter to the weights, so that it costs no time."""
+        """Add the adapter to the weights, so that it takes no time."""
         for projection in self.projections():
             projection.merge()
 

@@ -2,7 +2,7 @@
 
 A model's folder holds tokenizer.json.  For a GGUF file, this module builds the tokenizer from the file's pieces and
 scores.  SentencePiece BPE repeatedly joins the adjacent pair whose joined piece has the highest score.  Blanks are "▁",
-nothing is prepended, and characters that no piece covers become bytes.
+nothing is prepended, and characters without a piece become bytes.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class Tokens:
         self.word = lru_cache(maxsize=CACHE)(self._word)  # pieces of a blank and a word
         self.size = tokenizer.get_vocab_size()
         texts = [tokenizer.id_to_token(i) or "" for i in range(self.size)]
-        mark = tokenizer.encode(" a", add_special_tokens=False).tokens[0][0]  # the prefix of a piece after a blank
+        mark = tokenizer.encode(" a", add_special_tokens=False).tokens[0][0]  # prefix of pieces that follow a blank
         self.texts = [_spelled(text, mark) for text in texts]  # letters that each piece adds to a word
         self.starts_word = np.array([text.startswith(mark) for text in texts])  # (V,)
         self.has_digit = np.array([any(c.isdigit() for c in text) for text in texts])  # (V,)
         self.has_letter = np.array([any(map(str.isalpha, text)) for text in texts])  # (V,)
         self.has_capital = np.array([any(map(str.isupper, text)) for text in texts])  # (V,)
-        self.unprintable = np.array([_unprintable(text, mark) for text in texts])  # (V,) pieces that no word has
+        self.unprintable = np.array([_unprintable(text, mark) for text in texts])  # (V,) pieces that occur in no word
         self.spelling = np.array([_spells(text) for text in texts])  # (V,) single letters of Latin script, bytes
 
     @classmethod
@@ -70,10 +70,10 @@ class Tokens:
         """Return the tokenizer of a folder; raises DataError if it is missing or damaged."""
         path = folder / FILE
         if not path.is_file():
-            raise DataError(f"{path}: not found; a language model's folder holds it")
+            raise DataError(f"{path}: not found; a language model's folder must contain it")
         try:
             return cls(Tokenizer.from_file(str(path)), bos)
-        except Exception as error:  # the library raises no narrower class
+        except Exception as error:  # the library raises no narrower exception
             raise DataError(f"{path}: not a tokenizer: {str(error).splitlines()[0]}") from error
 
     @property
@@ -98,7 +98,7 @@ class Tokens:
 
 
 def _spelled(piece: str, mark: str) -> str:
-    """Return the letters of a piece; "" for control pieces and bytes.
+    """Return the letters of a piece, or "" for control pieces and bytes.
 
     Byte-level tokenizers spell only ASCII literally.
     """

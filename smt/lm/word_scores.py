@@ -5,11 +5,11 @@
     scores.given      # ln p(word | source, the words before it), one number per target word
 
 The whole source is read first and the target words are given (teacher forcing).  Each sentence takes one forward pass
-with its source and one with an empty source, without decoding.  A piece competes with the pieces that the adapter
-chooses from, including itself.
+with its source and one with an empty source, without decoding.  A piece's probability is normalised over the pieces
+among which the adapter chooses.
 
-Letters in the shape comments: S source pieces, A pieces that ask for the translation, T target pieces, D width, V
-pieces that the adapter chooses from.
+Letters in the shape comments: S source pieces, A pieces of the prompt for the translation, T target pieces, D width, V
+pieces among which the adapter chooses.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ class LmScorer:
     group = "lm"
 
     def __init__(self, load: Callable[[], LmWriter], fingerprint: str) -> None:
-        self._load, self._fingerprint = load, fingerprint  # kept as functions: stored scores need no model
+        self._load, self._fingerprint = load, fingerprint  # functions, since stored scores need no model
 
     @property
     def writer(self) -> LmWriter:
@@ -63,7 +63,7 @@ class LmScorer:
         """Return ln p (T,) of each piece, and of the likeliest piece in its place."""
         w = self.writer
         source_pieces, _ = w.layout.source(w.tokens, source)
-        target_inputs = [*w.layout.asking, *pieces[:-1]]  # (A + T - 1,), the last T positions choose the pieces
+        target_inputs = [*w.layout.asking, *pieces[:-1]]  # (A + T - 1,); the last T positions predict the pieces
         first = OFFSET if w.offset is None else w.offset
         positions = [*range(len(source_pieces)), *range(first, first + len(target_inputs))]
         tensor = partial(torch.tensor, device=w.device)
@@ -85,6 +85,6 @@ def build(pair: str) -> LmScorer:
     """Return the scorer of a bundled adapter by its pair ("es-en"); raises ConfigError without adapter or base."""
     model = f"lm-{pair}"
     if not (DATA / "models" / model).is_dir():
-        raise ConfigError(f"no language model was trained to translate {pair}: there is no {DATA / 'models' / model}")
+        raise ConfigError(f"no language model translates {pair}: {DATA / 'models' / model} does not exist")
     found = resolve(CausalLmConfig(model))
     return LmScorer(partial(writer, found), f"language-model {VERSION} {found.where.dtype} {' '.join(found.files)}")

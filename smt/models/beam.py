@@ -1,18 +1,18 @@
 """Beam search within the source read so far: over complete sentences, and before every word that wait-k publishes.
 
-The search keeps n hypotheses per sentence, ranked by their log probability per piece, the final piece included.
-Hypotheses that have ended keep their place, so the beam of the others shrinks.  The search is over when the best
+The search keeps n hypotheses per sentence, ranked by their log probability per piece, including the final piece.
+Hypotheses that have ended stay in the beam, so the beam of the others shrinks.  The search ends when the best
 hypothesis has ended.
 
-1.  While the source continues, the published words are fixed, and every search restarts behind them.  A hypothesis ends
-    with the choice that shows its word number `look_ahead` to be complete (the start of another word; only the most
-    probable such choice counts) or with the end of the sentence.
+1.  While the source continues, the published words are fixed, and every search restarts after them.  A hypothesis ends
+    with the choice that completes its word number `look_ahead` (the start of another word; only the most probable such
+    choice counts) or with the end of the sentence.
 2.  The first word of the best hypothesis is published, the other hypotheses are dropped, and READ follows the schedule
-    of smt/models/decode.py.  If the best hypothesis ends the sentence at once, the search READs one word and publishes
-    nothing. This is the speculative beam search of Zheng et al. 2019.
-3.  Once the source has ended, one search goes to the end of the sentence, and all its words are published.  So with
-    k = full this is ordinary beam search.
-4.  With `unit: piece` READ also happens between words: the search for a word starts once enough pieces for its first
+    of smt/models/decode.py.  If the best hypothesis ends the sentence immediately, the search READs one word and
+    publishes nothing.  This is the speculative beam search of Zheng et al. 2019.
+3.  After the source has ended, one search continues to the end of the sentence, and all its words are published.  With
+    k = full, this is ordinary beam search.
+4.  With `unit: piece` READ also happens between words: the search for a word starts when enough pieces for its first
     piece have been read.
 
 With n = 1 and look_ahead = 1, counted in words, the words and g equal those of the greedy smt.models.decode.
@@ -62,7 +62,7 @@ class _Hypotheses:
     finished: Tensor  # (R,) bool
     words: Tensor  # (R,) words completed
     pieces: Tensor  # (R, T) the whole target, by position
-    mark: Tensor  # (R,) position behind the first word, once it is complete
+    mark: Tensor  # (R,) position after the first word, if it is complete
     mark_last: Tensor  # (R,) the piece before `mark`
     mark_last_pieces: Tensor  # (R, REPEAT), see Past
     mark_runs: Tensor  # (R, REPEAT)
@@ -73,15 +73,15 @@ class _Hypotheses:
             setattr(self, field.name, getattr(self, field.name)[rows])
 
 
-_MARKED = {"mark": "written", "mark_last": "last", "mark_last_pieces": "last_pieces", "mark_runs": "runs"}  # of State
-_MOVED = ("last", "written", "word_open", "last_pieces", "runs")  # of State, per hypothesis
+_MARKED = {"mark": "written", "mark_last": "last", "mark_last_pieces": "last_pieces", "mark_runs": "runs"}  # of `State`
+_MOVED = ("last", "written", "word_open", "last_pieces", "runs")  # field of State, per hypothesis
 
 
 class BeamSearch:
-    """A sequence of searches for each of A sentences; every sentence advances at its own pace."""
+    """A sequence of searches for each of A sentences, which advance independently."""
 
     def __init__(self, writer: Writer, stepper: Stepper, schedule: Schedule, beam: Beam) -> None:
-        """Start from `stepper`, which has n adjacent rows per sentence and has written nothing."""
+        """Start from a `stepper` with n adjacent rows per sentence and no written words."""
         self.writer, self.stepper, self.state = writer, stepper, stepper.state
         self.schedule, self.beam = schedule, beam
         self.start = self.state.written  # (R,) position at which the search began
@@ -155,7 +155,7 @@ class BeamSearch:
         return log_p
 
     def merge_ends(self, log_p: Tensor, rows: Tensor) -> None:
-        """Forbid all but the most probable of the pieces that complete the word of these rows, (R,) bool."""
+        """Forbid all pieces that complete the word of these rows, (R,) bool, except the most probable."""
         if not bool(rows.any()):
             return
         rules = self.writer.rules

@@ -2,7 +2,7 @@
 
 Matrices are stored as int8 with one scale per row, and everything else as float16 or float32.  This takes a quarter of
 the size of float32, so a model fits into the repository.  Computation is float32 on the dequantised weights.  A model
-converted from another toolkit keeps its float32 weights and has vocabulary.json (`smt.models.vocab_bpe`) instead of
+converted from another toolkit keeps float32 weights and has vocabulary.json (`smt.models.vocab_bpe`) instead of
 vocabulary.model.
 """
 
@@ -89,7 +89,7 @@ def save_model(
 
 
 def vocabulary_path(folder: Path) -> Path:
-    """Return the vocabulary file of a model's folder: the kind that exists, else the path of vocabulary.model."""
+    """Return the vocabulary file in a model's folder, or the path of vocabulary.model if there is none."""
     return next((folder / name for name in VOCABULARIES if stored(folder / name).is_file()), folder / Vocabulary.FILE)
 
 
@@ -124,7 +124,7 @@ def load_model(folder: Path) -> tuple[Transformer, AnyVocabulary, dict[str, Any]
 def _filled(config: ModelConfig, stored: dict[str, Tensor]) -> Transformer:
     """Return the network of a configuration with these weights.
 
-    Raises ValueError or RuntimeError if they do not fit.  A configuration may ask for any size, so shapes are compared
+    Raises ValueError or RuntimeError if they do not fit.  A configuration may state any size, so shapes are compared
     before a network is allocated.
     """
     if max(config.encoder_layers, config.decoder_layers) > len(stored):

@@ -1,12 +1,12 @@
-"""Bonus for copying names: a word that begins like a name read in the source is steered towards its spelling.
+"""Bonus for copying names: favours the spelling of a source name in a word that begins like the name.
 
 Translation models often begin a rare name correctly and then misspell it ("Cajamark" for "Cajamarca").  A bonus on the
 pieces that spell the name corrects this without training.  It is contextual biasing by shallow fusion (Zhao et al.,
 Interspeech 2019) with the source read so far as the context.
 
 A name is a capitalised word of at least SHORTEST letters, without digits, that does not begin its sentence.  It counts
-once it is read, so streaming and batched decoding favour the same pieces.  The bonus is in nats: the model must prefer
-another spelling ("Aristotle" for "Aristóteles") by more than the bonus to write it.
+after it was read, so streaming and batched decoding favour the same pieces.  The bonus is in nats: the model writes
+another spelling ("Aristotle" for "Aristóteles") only if it prefers it by more than the bonus.
 
 A name may be spelt as it was read or without its accents ("Perú", Peru).  In languages that inflect names it may also
 lose its ending ("Napoleona", Napoleon; "Warszawy", Warszawa).  All of these spellings get the bonus, and the model
@@ -29,7 +29,7 @@ from sqa.core.answers import STROKES, unmarked
 from sqa.core.errors import ConfigError
 from sqa.core.languages import language_of
 
-VERSION = 2  # increase when the bonus falls on other pieces
+VERSION = 2  # increase when the favoured pieces change
 SHORTEST = 3  # minimum letters of a name
 BEGUN = 2  # minimum letters written before a word can match a name
 MOST = 20.0  # maximum bonus, in nats
@@ -42,7 +42,7 @@ def check(bonus: float, beam: int = 1) -> None:
     if not 0 <= bonus <= MOST:
         raise ConfigError(f"copy_bonus: must be 0 to {MOST:g} nats, got {bonus:g}")
     if bonus and beam > 1:
-        raise ConfigError(f"copy_bonus: for greedy decoding, so beam must be 1, got {beam}")
+        raise ConfigError(f"copy_bonus: only for greedy decoding, so beam must be 1, got {beam}")
 
 
 def spellings(name: str, language: str = "") -> frozenset[str]:
@@ -81,7 +81,7 @@ class Names:
         """Ignore a word of the translation, because a name may occur again."""
 
     def rests(self, begun: str, read: int) -> set[str]:
-        """Return what continues `begun` in names among the first `read` words; "" = a name ends here."""
+        """Return the continuations of `begun` in names among the first `read` words; "" = a name ends here."""
         begun = _OPENING.sub("", begun)
         if len(begun) < BEGUN:
             return set()
@@ -89,9 +89,9 @@ class Names:
 
 
 class Begun(NamedTuple):
-    """The open words of B sentences, and how much of each source has been read."""
+    """The incomplete words of B sentences, and the number of source words read."""
 
-    pieces: Sequence[Sequence[int]]  # piece ids of the open word; empty if no word is open
+    pieces: Sequence[Sequence[int]]  # piece ids of the incomplete word; empty if there is none
     names: Sequence[Any]  # per source: the tracker that the bonus uses
     read: Sequence[int]  # source words read
 
@@ -100,7 +100,7 @@ class Bonus(Protocol):
     """A bonus that depends on the source words read."""
 
     def names(self, words: Iterable[str] = ()) -> Any:
-        """Return the tracker of a sentence whose first `words` are read; it has `hear` and `wrote`, as Names does."""
+        """Return the tracker of a sentence whose first `words` are read; like Names, it has `hear` and `wrote`."""
 
     def favour(self, scores: Tensor, begun: Begun) -> Tensor:
         """Add the bonus (nats) to scores (B, V), in place."""
@@ -130,7 +130,7 @@ class Copier:
     def of(cls, vocabulary: Vocabulary, bonus: float, language: str = "") -> Copier:
         """Return the bonus over all pieces of this project's vocabulary; ConfigError for a model trained elsewhere."""
         if not isinstance(vocabulary, Vocabulary):
-            raise ConfigError("copy_bonus: for models trained here; this one has the vocabulary of another program")
+            raise ConfigError("copy_bonus: only for models trained with this program; this one has another vocabulary")
         return cls(vocabulary.texts, vocabulary.starts_word, bonus, language)
 
     def names(self, words: Iterable[str] = ()) -> Names:
@@ -147,7 +147,7 @@ class Copier:
         for row, (pieces, names, read) in enumerate(zip(*begun, strict=True)):
             if not pieces or not (rests := names.rests("".join(self.texts[p] for p in pieces), read)):
                 continue
-            if "" in rests:  # the word may end here: every non-letter gains against the letters
+            if "" in rests:  # the word may end here, so every non-letter is favoured over letters
                 scores[row] -= self._letters
             places = {place for rest in rests for place in self._places(rest)}
             scores[row, sorted(places)] += self.bonus

@@ -14,14 +14,14 @@ Both forms give equal words and equal g(j).  The greedy search follows these rul
 With `unit: piece` k counts pieces, as fairseq's does, and rules 1 and 2 become:
 
 1.  Target piece j is chosen when at least k + floor((j - 1) / r) source pieces were read; the end of the source counts
-    as a piece.  A source word arrives whole, so READ takes whole words until that many pieces are there.
-2.  The choice that completes a word stands.  The word is published with the g (in WORDS) of that moment,
+    as a piece.  READ takes whole source words until that many pieces have been read.
+2.  The choice that completes a word is kept.  The word is published with the g (in WORDS) of that moment,
     which includes the READ due for that choice: if every word is one piece, g(j) = k + j, not k + j - 1.
 
 smt/models/beam.py implements beam search with look-ahead; smt/models/stepper.py defines the model interface.
 
 On a GPU a batch makes CHOICES choices per sentence before it publishes their words, to avoid waiting for the device in
-between.  Sentences that end meanwhile stay unchanged.
+between.  Sentences that end before the last choice stay unchanged.
 """
 
 from collections.abc import Iterator, Sequence

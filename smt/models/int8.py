@@ -1,9 +1,9 @@
-"""Matrix layers in the fastest arithmetic of the processor.
+"""Matrix layers in the fastest element type of the processor.
 
 8-bit integers use half the memory of bfloat16.  With VNNI, which they require (`sqa.files.devices.is_fast`), they run
-about twice as fast.  Each output has its own scale, and each row of the input gets a scale when it is multiplied, so a
-sentence does not depend on the others of its batch.  The sums are exact integers (Dettmers et al., NeurIPS 2022,
-without their outlier columns).
+about twice as fast.  Each output has its own scale, and each row of the input gets a scale when it is multiplied.  A
+sentence therefore does not depend on the other sentences of its batch.  The sums are exact integers (Dettmers et al.,
+NeurIPS 2022, without their outlier columns).
 
 With bfloat16 and float16 the products use these types and the states stay float32.
 
@@ -68,7 +68,7 @@ class Linear8(nn.Module):
 class Linear32(nn.Module):
     """A linear map in oneDNN's layout."""
 
-    ROWS = 128  # input rows that the layout is optimised for; other numbers work, too
+    ROWS = 128  # number of input rows for which the layout is optimised; other numbers also work
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__()

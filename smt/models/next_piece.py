@@ -1,9 +1,9 @@
 """The next piece of a translation: the model's scores under rules that stop degenerate output of small models.
 
-1.  No phrase of up to REPEAT pieces is written twice in a row, and no piece inside a word three times.  This stops
-    loops of small models, at the cost of names such as "Sing Sing".  Digits are exempt.
-2.  A sentence may have 2 target pieces per visible source piece and 10 more; at the limit the end is chosen.
-3.  After a published word only a word start or the end of the sentence may follow.
+1.  No phrase of up to REPEAT pieces is written twice in a row, and no piece inside a word three times in a row.  This
+    stops loops of small models, at the cost of names such as "Sing Sing".  Digits are exempt.
+2.  A sentence may have 10 target pieces plus 2 per visible source piece; at this limit, the end is chosen.
+3.  Only a word start or the end of the sentence may follow a published word.
 
 Letters in the shape comments: B sentences, V pieces that may be chosen.
 """
@@ -21,15 +21,15 @@ REPEAT = 8  # longest phrase, in pieces, that may not be written twice in a row
 
 
 def piece_limit(visible_pieces: Tensor) -> Tensor:
-    """Return the number of target pieces allowed for so many visible source pieces (rule 2)."""
+    """Return the number of target pieces allowed for a number of visible source pieces (rule 2)."""
     return 2 * visible_pieces + 10
 
 
 class Past(NamedTuple):
-    """The last pieces of B sentences, as far back as rule 1 needs."""
+    """The last pieces of B sentences that rule 1 needs."""
 
     last: Tensor  # (B, REPEAT) pieces, newest first, -1 = none yet
-    run: Tensor  # (B, REPEAT) column n - 1: how many of the last pieces equal the piece n before them
+    run: Tensor  # (B, REPEAT) column n - 1: number of last pieces that equal the piece n positions earlier
 
     @classmethod
     def none(cls, rows: int, device: torch.device) -> Past:
@@ -72,7 +72,7 @@ class Rules:
         self.end, self.nothing = end, nothing
         opens = self.starts_word.clone()
         opens[end] = True
-        # (2, V): pieces that cannot follow a published word, and pieces that cannot continue an open word
+        # (2, V): pieces that cannot follow a published word, and pieces that cannot continue a word
         self.banned = torch.stack([~opens | never, never])
 
     def forbid(self, scores: Tensor, word_open: Tensor, past: Past) -> Tensor:
@@ -88,6 +88,6 @@ class Rules:
         """Return the pieces (B, REPEAT) that rule 1 forbids, padded with `nothing`."""
         candidate, run = past.last.clamp_min(0), past.run  # candidate n - 1 would repeat the last n pieces
         repeats = run >= torch.arange(REPEAT, device=run.device)
-        repeats[:, 0] = self.starts_word[candidate[:, 0]] | (run[:, 0] >= 1)  # a piece inside a word may come twice
+        repeats[:, 0] = self.starts_word[candidate[:, 0]] | (run[:, 0] >= 1)  # a piece inside a word may occur twice
         repeats &= (past.last >= 0) & ~self.free[candidate]
         return torch.where(repeats, candidate, self.nothing)

@@ -50,7 +50,7 @@ class TransformerScorer:
     def _words(
         self, sources: Sequence[Words], targets: Sequence[Words]
     ) -> tuple[list[tuple[float, ...]], list[tuple[float, ...]]]:
-        """Return ln p per sentence and word, and the difference between that and ln p of the likeliest pieces."""
+        """Return ln p per sentence and word, and its difference from ln p of the most probable pieces."""
         source = pad([np.array([*self.vocabulary.words(x)[0], EOS]) for x in sources], PAD)  # (B, S)
         pieces, words = zip(*(self.vocabulary.words(y) for y in targets), strict=True)
         pieces_out = pad([np.array(ids) for ids in pieces], PAD)  # (B, T)
@@ -72,7 +72,7 @@ class TransformerScorer:
 
 
 def summed(numbers: Tensor, index: Sequence[int]) -> tuple[float, ...]:
-    """Return the sum over the pieces (T,) of each word, to 3 decimals; `index` gives the word of each piece."""
+    """Return the sum over the pieces (T,) of each word, with 3 decimals; `index` gives the word of each piece."""
     return tuple(np.bincount(index, numbers[: len(index)].double().numpy(), index[-1] + 1).round(3).tolist())
 
 

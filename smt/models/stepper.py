@@ -21,7 +21,7 @@ from smt.models.next_piece import Past, Rules, piece_limit
 from smt.policies.waitk import HIDDEN_WORD, Schedule
 
 SIZE = 128  # assumed pieces of a long sentence
-GROWTH = 32  # target positions by which caches and hypotheses grow
+GROWTH = 32  # number of target positions by which caches and hypotheses grow
 
 
 class Written(NamedTuple):
@@ -36,10 +36,10 @@ class Written(NamedTuple):
 class State:
     """The progress of reading and writing B sentences."""
 
-    needs: Tensor  # (B, S) source words to be read before a source piece is seen; HIDDEN_WORD = padding
+    needs: Tensor  # (B, S) source words to read before a source piece is visible; HIDDEN_WORD = padding
     length: Tensor  # (B,) |S| in words; HIDDEN_WORD while it is unknown
-    read: Tensor  # (B,) words read; |S| + 1 = the end has been read, too
-    last: Tensor  # (B,) the piece chosen last, as an index among the V
+    read: Tensor  # (B,) words read; |S| + 1 includes the end
+    last: Tensor  # (B,) last chosen piece, as an index among the V pieces
     written: Tensor  # (B,) target pieces chosen
     words: Tensor  # (B,) target words finished
     word_open: Tensor  # (B,) whether the last word can still grow
@@ -73,7 +73,7 @@ class State:
         return self.needs <= self.read[:, None]
 
     def full(self, pieces: Tensor) -> Tensor:
-        """Return where only the end may follow, given the number of visible source pieces (B,)."""
+        """Return whether only the end may follow (B,), given the number of visible source pieces (B,)."""
         return self.written >= piece_limit(pieces)
 
     def commit(self, piece: Tensor, taken: Tensor) -> None:
@@ -86,7 +86,7 @@ class State:
         self.written = self.written + taken
 
     def read_on(self, due: Tensor, written: Tensor, schedule: Schedule) -> None:
-        """READ `due` (B,) more words, and as many as `written` (B,) target pieces require; never beyond the end."""
+        """READ `due` (B,) more words, and as many as `written` (B,) target pieces require, up to the end."""
         self.read = torch.minimum(self.read + due, self.length + 1)
         if schedule.unit == "piece":
             pieces = (self.needs < HIDDEN_WORD).sum(1)
@@ -96,7 +96,7 @@ class State:
     def pull(
         self, source: Iterator[str], pieces_of: Callable[[str | None], Sequence[int]], due: Tensor, needed: Tensor
     ) -> Iterator[Sequence[int]]:
-        """Read more words of a streamed source, for all rows; yield the pieces of each word and of the end.
+        """Read more words of a streamed source for all rows; yield the pieces of each word and of the end.
 
         Reads `due` (B,) words, and further words until there are `needed` (B,) pieces.
         """
@@ -117,7 +117,7 @@ class State:
 
 
 def at_most(numbers: Tensor, bound: int) -> int:
-    """Return the greatest number; on a GPU an upper bound, because reading the value would wait for the device."""
+    """Return the maximum; on a GPU return an upper bound, because reading the value would wait for the device."""
     return int(numbers.max()) if numbers.device.type == "cpu" else bound
 
 
@@ -127,10 +127,10 @@ class Stepper(Protocol):
     state: State
 
     def read(self, due: Tensor, written: Tensor) -> None:
-        """READ `due` (B,) more words, and as many as `written` (B,) target pieces require; never beyond the end."""
+        """READ `due` (B,) more words, and as many as `written` (B,) target pieces require, up to the end."""
 
     def score(self) -> tuple[Tensor, Tensor]:
-        """Return the scores of each next piece (B, V), and where only the end may follow (B,) bool."""
+        """Return the scores of each next piece (B, V), and whether only the end may follow (B,)."""
 
     def keep(self, rows: Tensor) -> None:
         """Keep only these rows, (B,) bool."""
@@ -163,13 +163,13 @@ class Writer(Protocol):
         """Return the memory in bytes of a hypothesis, for a sentence of SIZE pieces."""
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> Stepper:
-        """Start complete, non-empty sentences before the first READ, with n adjacent rows each."""
+        """Return a stepper of complete, non-empty sentences before the first READ, with n adjacent rows each."""
 
     def stream(self, source: Iterator[str], schedule: Schedule, n: int = 1) -> Stepper:
-        """Start a sentence whose words arrive one by one."""
+        """Return a stepper of a sentence whose words arrive one by one."""
 
     def spell(self, pieces: Sequence[int]) -> str:
-        """Return the word spelt by pieces (indices among the V); "" if they spell none."""
+        """Return the word that pieces (indices among the V pieces) spell, or "" if they spell no word."""
 
 
 def by_length(sentences: Sequence[Sequence[str]], rows: int) -> list[list[int]]:

@@ -5,8 +5,8 @@ Letters in the shape comments: B sentences, T target pieces, S source pieces, D 
 Pre-norm layers (Xiong et al. 2020), sinusoidal positions, one embedding for source, target and output.  Two parts
 make small models usable:
 
-* an alignment head: one attention over the source, trained towards statistical word alignments (guided alignment, Chen
-  et al. 2016), which also aligns each target piece to its source;
+* an alignment head: an attention over the source that is trained towards statistical word alignments (guided
+  alignment, Chen et al. 2016) and aligns each target piece to its source;
 * a lexicon: that attention's mixture of piece translation probabilities is added to the logits in log space
   (Arthur, Neubig and Nakamura 2016), so that rare names need not be learnt by gradient descent.
 
@@ -50,19 +50,21 @@ class ModelConfig:
     encoder_layers: int = 4
     decoder_layers: int = 2
     dropout: BelowOne = 0.1
-    encoder: Annotated[Literal["causal", "bidirectional"], "bidirectional is for full input only"] = "causal"
+    encoder: Annotated[Literal["causal", "bidirectional"], "bidirectional only for full input"] = "causal"
     lexicon_width: Annotated[int, "0 = neither lexicon nor alignment head"] = field(default_factory=default_lexicon)
     source_vocabulary: Annotated[int, "pieces of the source embedding; 0 = one embedding for both languages"] = 0
-    tied_output: Annotated[bool, "the target embedding is the output layer too"] = True
-    encoder_norm: Annotated[Literal["pre", "post"], "normalise before each part, or after its residual"] = "pre"
+    tied_output: Annotated[bool, "whether the target embedding is also the output layer"] = True
+    encoder_norm: Annotated[
+        Literal["pre", "post"], "position of the normalisation: before each part, or after its residual"
+    ] = "pre"
     decoder_norm: Literal["pre", "post"] = "pre"
-    encoder_final_norm: Annotated[bool, "one more normalisation after the last layer"] = True
+    encoder_final_norm: Annotated[bool, "whether to normalise once more after the last layer"] = True
     decoder_final_norm: bool = True
     activation: Literal["relu", "gelu"] = "relu"
-    positions: Annotated[Literal["interleaved", "halves", "learned"], "of sines and cosines"] = "interleaved"
-    position_offset: Annotated[int, "number of the first position, where positions are sines and cosines"] = 0
+    positions: Annotated[Literal["interleaved", "halves", "learned"], "order of sines and cosines"] = "interleaved"
+    position_offset: Annotated[int, "number of the first position, for sines and cosines"] = 0
     max_pieces: Annotated[int, "positions there are"] = 1024
-    decoder_start: Annotated[Literal["bos", "eos"], "whose embedding stands before the first target piece"] = "bos"
+    decoder_start: Annotated[Literal["bos", "eos"], "special symbol that precedes the first target piece"] = "bos"
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
@@ -73,7 +75,7 @@ class ModelConfig:
             given = f"{self.max_pieces} and {self.position_offset}"
             wrong.append(f"max_pieces and position_offset: must be at most {MOST_PIECES}, got {given}")
         if self.lexicon_width and self.source_vocabulary:
-            wrong.append("lexicon_width: must be 0 where the source has a vocabulary of its own")
+            wrong.append("lexicon_width: must be 0 if the source has its own vocabulary")
         return wrong
 
 
@@ -88,7 +90,7 @@ class Cache(NamedTuple):
     """The target written so far, in one decoder layer."""
 
     past: KeyValue  # (B, H, Tmax, D/H)
-    at: Tensor  # (B,) position that is written next
+    at: Tensor  # (B,) next position to be written
     filled: Tensor  # (B, 1, 1, Tmax) additive mask of the filled positions, including the next one
 
 
@@ -182,7 +184,7 @@ class Layer(nn.Module):
         return x + self.dropout(part(norm(x))) if self.pre_norm else norm(x + self.dropout(part(x)))
 
     def encode(self, x: Tensor, mask: Tensor | None, causal: bool, past: KeyValue | None) -> tuple[Tensor, KeyValue]:
-        """Encode x (B, S, D); return the same shape, and the keys and values of everything so far."""
+        """Encode x (B, S, D); return the same shape, and the keys and values of all positions so far."""
         entering = self.norm_attention(x) if self.pre_norm else x
         memory = self.attention.project(entering)
         if past is not None:
@@ -194,7 +196,8 @@ class Layer(nn.Module):
     def forward(self, x: Tensor, cross: KeyValue, visible: Tensor, cache: Cache | None = None) -> Tensor:
         """Decode x (B, T, D) to the same shape.
 
-        Training: the whole target at once, causal.  Decoding: T = 1, and the step's key and value go into the cache.
+        In training, x is the whole target with a causal mask.  In decoding, T = 1, and the step's key and value are
+        added to the cache.
         """
 
         def attend(x: Tensor) -> Tensor:
@@ -215,7 +218,7 @@ class Transformer(nn.Module):
     """Encoder, decoder, output layer and (optionally) alignment head with lexicon."""
 
     MAX_PIECES = 1024
-    positions: Tensor  # (max_pieces, D), if sines and cosines
+    positions: Tensor  # (max_pieces, D), for sines and cosines
     lexicon_ids: Tensor  # (V, W) target pieces of each source piece, int32
     lexicon_probabilities: Tensor  # (V, W)
 

@@ -1,12 +1,12 @@
-"""Decoding state of the Transformer: the cached keys and values of many sentences, or of one that is being read.
+"""Decoding state of the Transformer: the cached keys and values of a batch or of one streamed sentence.
 
 A complete source is encoded at once, and READ only makes more of it visible.  For a source that arrives word by word,
 each READ encodes the new words.  A bidirectional encoder re-encodes all words read after every READ, and the target
 continues from the words written.  This is test-time wait-k (Ma et al. 2019, Section 3), for which the model was not
 trained, and it costs an encoding per READ.
 
-Letters in the shape comments: B rows, A of them with their own source (B, or 1 for a sentence that is being read), L
-decoder layers, H heads, D width, S source and T target pieces, V vocabulary, W lexicon entries per piece.
+Letters in the shape comments: B rows, A of them with their own source (B, or 1 for a streamed sentence), L decoder
+layers, H heads, D width, S source and T target pieces, V vocabulary, W lexicon entries per piece.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class TransformerWriter:
     batch = 256
 
     def __init__(self, model: Transformer, vocabulary: Vocabulary, copy_bonus: float = 0.0, language: str = "") -> None:
-        """Take a model; `copy_bonus` is in nats, for pieces that spell a name of the source (smt/models/copying.py).
+        """Wrap a model; `copy_bonus` in nats favours pieces that spell a name of the source (smt/models/copying.py).
 
         `language` is the ISO 639-1 code of the source.
         """
@@ -61,7 +61,7 @@ class TransformerWriter:
         return 4 * (4 * SIZE * c.decoder_layers * c.width + 8 * c.vocabulary)
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> TransformerStepper:
-        """Start complete, non-empty sentences before the first READ, with n adjacent rows each."""
+        """Return a stepper of complete, non-empty sentences before the first READ, with n adjacent rows each."""
         segmented = [self.vocabulary.words(words) for words in sentences]
         for (ids, _), words in zip(segmented, sentences, strict=True):
             self.check(len(ids) + 1, words)
@@ -75,19 +75,19 @@ class TransformerWriter:
         return stepper
 
     def stream(self, source: Iterator[str], schedule: Schedule, n: int = 1) -> TransformerStepper:
-        """Start a sentence whose words arrive one by one."""
+        """Return a stepper of a sentence whose words arrive one by one."""
         length = torch.full((n,), HIDDEN_WORD, device=self.device)
         state = State.begin(length.new_zeros(n, 0), length, BOS)
         return TransformerStepper(self, schedule, state, source)
 
     def check(self, pieces: int, words: Sequence[str] = ()) -> None:
-        """Raise DataError for a text with more pieces, its end included, than the model has positions."""
+        """Raise DataError for a text with more pieces, including its end, than the model has positions."""
         if pieces > (most := self.model.config.max_pieces):
             begins = f" ({' '.join(words[:6])[:80]} ...)" if words else ""
-            raise DataError(f"a sentence{begins} has {pieces} pieces, the model has {most} positions: divide it")
+            raise DataError(f"a sentence{begins} has {pieces} pieces, but the model has {most} positions: split it")
 
     def pieces(self, word: str | None) -> Sequence[int]:
-        """Return the pieces of a source word; None stands for the end."""
+        """Return the pieces of a source word, or of the end of the source for None."""
         return [EOS] if word is None else self.vocabulary.word(word)
 
     def spell(self, pieces: Sequence[int]) -> str:
@@ -123,8 +123,8 @@ class TransformerStepper:
         self.writer, self.model, self.schedule, self.state, self.source = writer, writer.model, schedule, state, source
         c = self.model.config
         size, b = c.width // c.heads, len(state.read)
-        self.past: list[KeyValue] | None = None  # of the encoder, while a source is being read
-        self.scored = 0  # choices so far, an upper bound on the pieces written
+        self.past: list[KeyValue] | None = None  # keys and values of the encoder, while a source is being read
+        self.scored = 0  # number of choices so far, an upper bound on the pieces written
         zeros = partial(torch.zeros, device=writer.device)
         self.pieces = zeros(1, 0, dtype=torch.long)  # (A, S) of the source
         self.cross = zeros(1, 2 * c.decoder_layers, c.heads, 0, size)  # (A, 2 L, H, S, D/H), layer by layer
@@ -147,7 +147,7 @@ class TransformerStepper:
 
     @torch.inference_mode()
     def read(self, due: Tensor, written: Tensor) -> None:
-        """READ `due` (B,) more words, and as many as `written` (B,) target pieces require; never beyond the end."""
+        """READ `due` (B,) more words, and as many as `written` (B,) target pieces require, up to the end."""
         whole = self.model.config.encoder == "bidirectional"
         if self.source is None:
             previous = self.state.read
@@ -182,9 +182,9 @@ class TransformerStepper:
 
     @torch.inference_mode()
     def score(self) -> tuple[Tensor, Tensor]:
-        """Score each piece after each row's last one (B, V); also return where only the end may follow.
+        """Return the scores of each next piece (B, V), and whether only the end may follow (B,).
 
-        Only the end may follow at the model's last position, either.
+        Only the end may follow at the model's last position.
         """
         s = self.state
         b, longest = len(s.written), at_most(s.written, self.scored) + 1
@@ -193,7 +193,7 @@ class TransformerStepper:
             self.cache = lengthen(self.cache, 3, longest + GROWTH)
         visible = s.visible()  # (B, S)
         pieces = visible.sum(1)
-        most = at_most(pieces, visible.shape[1])  # pieces that no sentence has read are left out
+        most = at_most(pieces, visible.shape[1])  # pieces that no sentence has read are omitted
         cached = torch.arange(longest, device=pieces.device) <= s.written[:, None]  # (B, T)
         align_key = self.align_key[:, :most] if self.align_key.shape[2] else None
         memory = Memory(_layers(self.cross[:, :, :, :most].expand(b, -1, -1, -1, -1)), align_key, self.pieces[:, :most])

@@ -23,12 +23,12 @@ PAD, UNK, BOS, EOS = 0, 1, 2, 3
 WORD_START = "\u2581"
 CACHE = 500_000  # words whose pieces are cached
 
-# The corpora mix these typographic variants; one spelling each keeps the vocabulary small.
+# The corpora mix these typographic variants; replacing them keeps the vocabulary small.
 _PUNCTUATION = str.maketrans("’‘“”„«»–—\u00a0", '\'\'"""""-- ') | {ord("…"): "..."}
 
 
 def normalise(text: str) -> str:
-    """Return the text in NFC with one spelling per quote and dash and single blanks; never empty a non-blank text."""
+    """Return the text in NFC with plain quotes and dashes and single blanks; a non-blank text never becomes empty."""
     return " ".join(unicodedata.normalize("NFC", text).translate(_PUNCTUATION).split())
 
 
@@ -45,7 +45,7 @@ def joined(words: Iterable[Sequence[int]]) -> tuple[list[int], list[int]]:
 class Vocabulary:
     """Map between pieces and ids of one SentencePiece model (pad 0, unk 1, bos 2, eos 3)."""
 
-    FILE = "vocabulary.model"  # its name in a model's folder
+    FILE = "vocabulary.model"  # file name in a model's folder
 
     def __init__(self, model: bytes) -> None:
         import sentencepiece
@@ -62,7 +62,7 @@ class Vocabulary:
             not (self._processor.is_control(i) or self._processor.is_byte(i)) and i != UNK for i in range(self.size)
         ]
         self.texts = [piece.removeprefix(WORD_START) * on for piece, on in zip(self.pieces, spelled, strict=True)]
-        self.word = lru_cache(maxsize=CACHE)(self._word)  # piece ids of one white-space word (at least one)
+        self.word = lru_cache(maxsize=CACHE)(self._word)  # piece ids of one white-space word (at least one id)
 
     @classmethod
     def load(cls, path: Path) -> Vocabulary:
@@ -111,15 +111,15 @@ class Vocabulary:
         return joined(map(self.word, words))
 
     def decode_word(self, ids: Sequence[int]) -> str:
-        """Return the word that a run of pieces spells, without bytes that form no printable character; may be ""."""
+        """Return the word that pieces spell, which may be "", without bytes that form no printable character."""
         text = self._processor.decode(list(ids))
         return "".join(c for c in text if c.isprintable() and not c.isspace() and c != "\ufffd")
 
 
 def _untrainable(size: int, message: str) -> ConfigError | DataError:
-    """Return SentencePiece's message as an error about the config's key."""
+    """Convert SentencePiece's message to an error about the config's key."""
     if most := re.search(r"too high .*<= (\d+)", message):
         return ConfigError(f"corpus.vocabulary_size: at most {most[1]} for these pairs, got {size}")
     if least := re.search(r"smaller than required_chars. \d+ vs (\d+)", message):
         return ConfigError(f"corpus.vocabulary_size: at least {least[1]} for the letters of these pairs, got {size}")
-    return DataError(f"no vocabulary can be learnt, is any pair with a word left? ({message.splitlines()[0]})")
+    return DataError(f"no vocabulary can be learnt; is there any pair with a word? ({message.splitlines()[0]})")

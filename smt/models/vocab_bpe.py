@@ -1,8 +1,8 @@
 """The vocabulary of a model trained elsewhere: lists of symbols, and the segmentation of words into them.
 
-It has the interface of `smt.models.vocab.Vocabulary`, but source and target may have separate symbols.  Words are
-segmented one by one: by a SentencePiece model, by subword-nmt codes ("@@" marks a piece that continues) or not at all.
-Before that, a Moses tokeniser may split off punctuation, which is reattached to the output.
+It has the interface of `smt.models.vocab.Vocabulary`, but source and target may have separate symbols.  A SentencePiece
+model or subword-nmt codes ("@@" marks a piece that continues) segment each word, or words stay whole.  A Moses
+tokeniser may split off punctuation first, which is reattached in the output.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")  # ids 0 to 3, as in smt.models.voca
 Bpe = Literal["subword-nmt", "sentencepiece", "none"]
 GOES_ON = "@@"
 
-# Moses' escapes of characters that are special to Moses, besides those of XML.
+# Moses' escapes of characters that are special to Moses, in addition to those of XML
 _ESCAPES = {"&#124;": "|", "&apos;": "'", "&quot;": '"', "&#91;": "[", "&#93;": "]"}
 _CLOSING = frozenset(",.;:!?%)]}»”’…")  # marks attached to the preceding word
 _OPENING = frozenset("([{¿¡«„“‘$£€#")  # marks attached to the following word
@@ -93,10 +93,10 @@ class Cutting:
 class BpeVocabulary:
     """Map between symbols and ids of two languages (pad 0, unk 1, bos 2, eos 3 in both)."""
 
-    FILE = "vocabulary.json"  # its name in a model's folder
+    FILE = "vocabulary.json"  # file name in a model's folder
 
     def __init__(self, source: Sequence[str], target: Sequence[str], cutting: Cutting) -> None:
-        """Take all symbols of `source` and `target` by id, SPECIAL first; equal lists share one vocabulary."""
+        """Create the vocabulary from all symbols by id, SPECIAL first; equal lists share one vocabulary."""
         for side, symbols in (("source", source), ("target", target)):
             if tuple(symbols[: len(SPECIAL)]) != SPECIAL:
                 raise DataError(f"{side} symbols must begin with {' '.join(SPECIAL)}, got {list(symbols[:4])}")
@@ -104,7 +104,7 @@ class BpeVocabulary:
         self.size, self.source_size = len(self.target), len(self.source)
         self._ids = {symbol: i for i, symbol in enumerate(self.source) if i >= len(SPECIAL)}
         self._cut = cutting.cutter()
-        self.word = lru_cache(maxsize=CACHE)(self._word)  # source piece ids of one white-space word (at least one)
+        self.word = lru_cache(maxsize=CACHE)(self._word)  # source piece ids of one white-space word (at least one id)
         self.starts_word = np.array([i >= len(SPECIAL) and self._starts(s) for i, s in enumerate(self.target)])  # (V,)
         self.joins_next = np.array([i >= len(SPECIAL) and self._joins(s) for i, s in enumerate(self.target)])  # (V,)
         self.has_digit = np.array([any(c.isdigit() for c in self._text(s)) for s in self.target])  # (V,)
@@ -169,7 +169,7 @@ class BpeVocabulary:
         return joined(map(self.word, words))
 
     def decode_word(self, ids: Sequence[int]) -> str:
-        """Return the word that target pieces spell, without unprintable characters; may be ""."""
+        """Return the word that target pieces spell, which may be "", without unprintable characters."""
         text = bytearray()
         for symbol in (self.target[i] for i in ids if i >= len(SPECIAL)):
             byte = _byte(symbol) if self.cutting.bpe == "sentencepiece" else None

@@ -38,17 +38,19 @@ ARITHMETIC = Arithmetic(auto=("int8", "float32"))
 
 @dataclass(frozen=True, slots=True)
 class WaitKConfig:
-    """The model and its distance behind the reader."""
+    """The model and its wait-k schedule."""
 
     model: Annotated[File, "a bundled model (es-en, pl-en) or the folder of a trained one"]
     k: Annotated[int | str, 'source words (or pieces) read first, or "full"'] = "full"
-    emission_rate: Annotated[float, "target words written per source word read, 0.5 to 2 (the paper: 0.97)"] = 1.0
-    unit: Annotated[Unit, "what k and the rate count; piece = as fairseq counts, see smt/models/decode.py"] = "word"
-    beam: Annotated[int, "hypotheses searched before a word is published, see smt/models/beam.py; 1 = greedy"] = 1
-    look_ahead: Annotated[int, "with a beam: words of a hypothesis while the source continues"] = 2
-    copy_bonus: Annotated[float, "nats for pieces that spell a name of the source, see smt/models/copying.py"] = 0.0
+    emission_rate: Annotated[float, "target words per source word, 0.5 to 2 (the paper: 0.97)"] = 1.0
+    unit: Annotated[Unit, "unit of k and the rate; piece = as in fairseq, see smt/models/decode.py"] = "word"
+    beam: Annotated[int, "number of hypotheses before a word is published, see smt/models/beam.py; 1 = greedy"] = 1
+    look_ahead: Annotated[int, "with a beam: words per hypothesis while the source continues"] = 2
+    copy_bonus: Annotated[
+        float, "bonus in nats for pieces that spell a name of the source, see smt/models/copying.py"
+    ] = 0.0
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "of matrix products; int8 is faster with VNNI and may write other words"] = "float32"
+    dtype: Annotated[Dtype, "element type of products; int8 is faster with VNNI but may change words"] = "float32"
     ARITHMETIC: ClassVar = ARITHMETIC
 
     def __post_init__(self) -> None:
@@ -86,12 +88,12 @@ class PrefixConfig:
     """The model and the policy around it."""
 
     model: Annotated[File, "a bundled model (es-en, pl-en) or the folder of a trained one"]
-    policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
+    policy: Annotated[PolicyConfig, "policy, see smt/policies/prefixes.py"] = "wait-k"
     k: PolicyK = "full"
     n: PolicyN = None
-    beam: Annotated[int, "hypotheses kept while a prefix is translated, see smt/models/beam.py; 1 = greedy"] = 1
+    beam: Annotated[int, "number of hypotheses per prefix, see smt/models/beam.py; 1 = greedy"] = 1
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "of matrix products; int8 is faster with VNNI and may write other words"] = "float32"
+    dtype: Annotated[Dtype, "element type of products; int8 is faster with VNNI but may change words"] = "float32"
     ARITHMETIC: ClassVar = ARITHMETIC
 
     def __post_init__(self) -> None:

@@ -17,14 +17,16 @@ from sqa.core.registry import POLICIES
 if TYPE_CHECKING:
     PolicyConfig = str | OwnPart
 else:
-    PolicyConfig = Literal[tuple(POLICIES.entries)] | OwnPart  # names are defined only in the registry
+    PolicyConfig = Literal[tuple(POLICIES.entries)] | OwnPart  # the registry defines the names
 # types of a translator's keys `k` and `n`
 PolicyK = Annotated[int | str, 'wait-k: source WORDS read before the first target word, or "full" = the whole sentence']
-PolicyN = Annotated[int | None, "local-agreement: translations that must agree (2); hold, retranslate: words held back"]
+PolicyN = Annotated[
+    int | None, "local-agreement: translations that must agree (2); hold, retranslate: number of words held back"
+]
 
 
 class Counted(Protocol):
-    """Class of a policy with one number, n: every registered policy except wait-k."""
+    """Class of a policy with one number, n; all registered policies except wait-k are such classes."""
 
     counts: str  # description of what n counts
     least: int  # minimum of n
@@ -50,11 +52,11 @@ def policy_of(config: Any) -> Policy:
     k, n = config.k, config.n
     if isinstance(policy, OwnPart):
         if k != "full" or n is not None:
-            raise ConfigError(f"policy: {short(policy.name)} takes its own keys, inside `policy`, not k or n")
+            raise ConfigError(f"policy: {short(policy.name)} takes its own keys inside `policy`, not k or n")
         return own_policy(policy)
     if policy == "wait-k":
         if n is not None:
-            raise ConfigError(f"n: wait-k takes k only, got n = {n!r}")
+            raise ConfigError(f"n: wait-k takes only k, got n = {n!r}")
         return WaitK(parse_k(k))
     if policy not in POLICIES.entries:
         raise ConfigError(f"policy: must be {', '.join(POLICIES.entries)}, got {policy!r}")

@@ -1,4 +1,4 @@
-"""Interface of a policy, and policies of the user: `policy: {name: "mine.py:build", patience: 2}`."""
+"""Interface of policies, and custom policies: `policy: {name: "mine.py:build", patience: 2}`."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -26,10 +26,10 @@ class Policy(Protocol):
 
 
 def own_policy(part: OwnPart) -> Policy:
-    """Return the user's own policy that a config names.  Raises ConfigError if the object lacks `start` or `show`."""
+    """Return the custom policy that a config names.  Raises ConfigError if the object lacks `start` or `show`."""
     policy: Any = POLICIES.build(part.name, part.options)
     if not isinstance(policy, Policy):
         plain = getattr(policy, "own_part", policy)
         lacking = " and ".join(name for name in ("start", "show") if not hasattr(plain, name))
-        raise ConfigError(f"policy: {short(part.name)} made a {type(plain).__name__}, which has no {lacking}")
+        raise ConfigError(f"policy: {short(part.name)} returned a {type(plain).__name__}, which has no {lacking}")
     return policy

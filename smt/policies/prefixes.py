@@ -8,12 +8,12 @@
                                      (Niehues et al. 2018; n is the mask-k of Arivazhagan et al. 2020)
     policy: {name: "mine.py:build", ...}    a `Policy` of the user
 
-`policy: {name: wait-k, k: 6}` is the same as the first.  Each policy is a module of this folder, named in `POLICIES`
+`policy: {name: wait-k, k: 6}` is equivalent to the first.  Each policy is a module of this folder, named in `POLICIES`
 (sqa/core/registry.py).  smt/policies/chosen.py reads the keys.
 
 After every source word, the prefix read so far is translated again, as an independent text.  A policy is one pure
 function, `show`, which maps the text shown so far and the translations so far to the text shown next.  The difference
-between both texts is written.  At the end of the sentence, nothing is held back any more.
+between both texts is written.  At the end of the sentence, all held-back words are written.
 
 The first three policies only append.  The system cannot be forced to continue the committed words, so a later
 translation may have other words in their place.  The committed words stay, and the translation continues at the same
@@ -70,7 +70,7 @@ class PolicyTranslator:
     def __init__(self, system: FullInput, policy: Policy) -> None:
         self.system, self.policy = system, policy
         self.languages = getattr(system, "languages", None)
-        if hasattr(system, "usage"):  # of a language model: what a batch spends
+        if hasattr(system, "usage"):  # costs of a batch, for language models
             self.usage = system.usage
 
     def translate(self, source: Iterator[str]) -> Iterator[str | Write]:
@@ -92,7 +92,7 @@ class PolicyTranslator:
         ]
 
     def _prefixes(self, sentence: Sequence[str]) -> list[str]:
-        """Return the texts to translate: all prefixes from the policy's first on, and last the complete sentence."""
+        """Return the texts to translate: all prefixes from the policy's first on, then the complete sentence."""
         first = min(self.policy.start, len(sentence))
         return [" ".join(sentence[:n]) for n in range(first, len(sentence) + 1)]
 
@@ -135,5 +135,5 @@ def words_of(system: FullInput, texts: Sequence[str]) -> dict[str, Words]:
     distinct = list(dict.fromkeys(texts))
     translations = system.words(distinct) if distinct else []
     if len(translations) != len(distinct):
-        raise DataError(f"the translation system gave {len(translations)} translations for {len(distinct)} texts")
+        raise DataError(f"the translation system returned {len(translations)} translations for {len(distinct)} texts")
     return dict(zip(distinct, translations, strict=True))

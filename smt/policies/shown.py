@@ -1,4 +1,4 @@
-"""The text shown to a reader, as words, and how it changes."""
+"""Changes of the text shown to a reader, as words."""
 
 from collections.abc import Sequence
 from itertools import takewhile
@@ -9,7 +9,7 @@ Words = tuple[str, ...]
 
 
 def append(shown: Words, words: Words) -> Words:
-    """Extend `shown` by the words of `words` at later positions."""
+    """Extend `shown` with the words at later positions of `words`."""
     return shown + words[len(shown) :]
 
 

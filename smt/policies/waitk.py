@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torch import Tensor  # the policy itself does not need torch
 
 FULL = LONGEST  # value of k for full-input translation
-HIDDEN_WORD = 2 * FULL  # word index of source padding, which no k reveals
+HIDDEN_WORD = 2 * FULL  # word index of source padding, which is hidden at any k
 
 
 Unit = Literal["word", "piece"]
@@ -56,13 +56,13 @@ class Schedule:
         return written if self.rate == 1.0 else (written.double() / self.rate).floor().long()
 
     def words_after(self, words: Tensor) -> Tensor:
-        """Return the words to read after target word number `words` (from 1), 1 at rate 1; 0 if k counts pieces."""
+        """Return the number of words to read after target word `words` (from 1): 1 at rate 1, 0 if k counts pieces."""
         if self.unit == "piece":
             return words.new_zeros(words.shape)
         return words.new_ones(words.shape) if self.rate == 1.0 else self.after(words) - self.after(words - 1)
 
     def pieces_before(self, pieces: Tensor) -> Tensor:
-        """Return the source pieces (with the end) to read before target piece number pieces + 1; 1 if k is in words."""
+        """Return the source pieces (with the end) to read before target piece pieces + 1, or 1 if k counts words."""
         return self.k + self.after(pieces) if self.unit == "piece" else pieces.new_ones(pieces.shape)
 
     def visible(self, source_word: Tensor, target_word: Tensor) -> Tensor:
@@ -76,12 +76,12 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class WaitK:
-    """Prefix wait-k, `policy: wait-k, k: 6`, around any system, word by word of its translations of the prefixes.
+    """Prefix wait-k around any system that translates whole texts: `policy: wait-k, k: 6`.
 
-    After each read from the k-th on, one more word of the newest translation is shown, if there is one.
+    From the k-th source word on, each read shows one more word of the newest translation, if it has one.
     """
 
-    k: Annotated[int, "source words, >= 1; FULL = all of them"]
+    k: Annotated[int, "source words, >= 1; FULL = all source words"]
 
     @property
     def start(self) -> int:

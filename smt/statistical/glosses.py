@@ -1,7 +1,7 @@
-"""Glosses: translations beside the rare words of a source, "zarazą[plague]", for a language model trained with them.
+"""Glosses: translations after the rare words of a source, "zarazą[plague]", for a language model trained with them.
 
-The phrase table knows rare words that a small language model has hardly seen.  A gloss is part of the word beside it
-and is read together with that word, so wait-k sees no word too early.  In training, some glosses are omitted or wrong,
+The phrase table contains rare words that a small language model has hardly seen.  A gloss is attached to its word and
+read together with it, so wait-k sees no word too early.  In training, some glosses are omitted or wrong,
 so that the model does not trust them blindly.  Dinu et al. (ACL 2019) annotate terms in the same way.
 """
 
@@ -17,24 +17,25 @@ from smt.statistical.lexicon import Table, load_table
 from smt.statistical.packed import PHRASES, read_phrases
 from sqa.data.priors import form, strip_edges
 
-VERSION = 1  # increase when other words get a gloss
-COMMON = 300  # occurrences in the table from which a word needs no gloss
+VERSION = 1  # increase when the glosses change
+COMMON = 300  # number of occurrences in the table from which a word needs no gloss
 LEAST = 0.2  # minimum p(e|f) of a gloss
-PLAIN_TEXTS, PLAIN_WORDS, OTHER = 0.15, 0.3, 0.12  # training shares: texts and words without gloss, less likely glosses
+# shares in training: texts without glosses, words without gloss, less likely glosses
+PLAIN_TEXTS, PLAIN_WORDS, OTHER = 0.15, 0.3, 0.12
 
 
 @dataclass(frozen=True, slots=True)
 class Glosses:
     """The translations of one language's rare words."""
 
-    table: Table  # translations by source form, likeliest first
+    table: Table  # translations by source form, most likely first
     counts: Mapping[str, int]  # occurrences of each source form
     language: str  # ISO 639-1
 
     def word(self, word: str, other: int = 0) -> str:
         """Return a source word with its gloss, or unchanged.
 
-        `other`: how many ranks below the likeliest translation the gloss is.
+        `other` is the rank of the gloss among the translations, 0 for the most likely.
         """
         core = strip_edges(word)
         stem = form(core, self.language)

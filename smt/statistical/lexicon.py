@@ -3,8 +3,8 @@
 A small language model writes fluent English but forgets content of the source.  The one-to-one rows of a phrase table
 give translations of each source word.  These translations get a bonus if their source word is read and not yet covered.
 The method is a soft form of lexically constrained search without training (Arthur et al., EMNLP 2016: discrete lexicons
-in neural translation).  A name that is not in the table is its own translation, also without its ending
-(smt/models/copying.py).  A source word counts once it is read, so streaming and batched decoding favour the same
+in neural translation).  A name that is not in the table is its own translation, with or without its ending
+(smt/models/copying.py).  A source word counts after it was read, so streaming and batched decoding favour the same
 pieces.
 
 The bonus, `lexicon_bonus` nats, is weighted by sqrt p(e|f) and by the model's uncertainty: the entropy of its next
@@ -37,23 +37,23 @@ from sqa.data.priors import form, strip_edges
 from sqa.files.atomic import joined_digest
 from sqa.files.records import parse_json
 
-VERSION = 3  # increase when the bonus applies to other pieces
+VERSION = 3  # increase when the favoured pieces change
 BONUS = 4.0  # nats, default of the config
 DOUBT = 2.0  # nats of entropy from which the whole bonus applies
 SHORTEST = 3  # minimum letters of a translation
 LEAST = 0.1  # minimum p(e|f) of a translation
-LEAST_BACK = 0.02  # minimum p(f|e), below which the word occurs with any source word
+LEAST_BACK = 0.02  # minimum p(f|e); below it, the word occurs with any source word
 CHOICES = 6  # maximum translations of a source word
 
 Table = Mapping[str, Sequence[tuple[str, float]]]
 
 
 class Translation(NamedTuple):
-    """One way to translate a source word."""
+    """A translation of a source word."""
 
     pieces: tuple[int, ...]  # indices among the allowed pieces
     weight: float  # weight of the bonus, 0 to 1
-    form: str  # form that identifies the translation in the output
+    form: str  # form by which the translation is recognised in the output
 
 
 def model_folder(name: str, languages: tuple[str, str]) -> Path:
@@ -64,10 +64,12 @@ def model_folder(name: str, languages: tuple[str, str]) -> Path:
     bundled = DATA / "models" / name
     folder = bundled if is_packed(bundled) else Path(name).expanduser()
     if not is_packed(folder):
-        raise ConfigError(f"lexicon: {name} is no packed phrase-based model, as pbmt-es-en and pbmt-pl-en are")
+        raise ConfigError(f"lexicon: {name} is not a packed phrase-based model such as pbmt-es-en or pbmt-pl-en")
     pair = pair_of(parse_json((folder / CONFIG).read_bytes()).get("about"))
     if pair not in (None, languages):
-        raise ConfigError(f"lexicon: {name} translates {'-'.join(pair)}, the model {'-'.join(languages)}")
+        raise ConfigError(
+            f"lexicon: {name} translates {'-'.join(pair)}, but the model translates {'-'.join(languages)}"
+        )
     return folder
 
 
@@ -76,7 +78,7 @@ def check(lexicon: str | None, bonus: float, beam: int) -> None:
     if not 0 < bonus <= MOST:
         raise ConfigError(f"lexicon_bonus: must be above 0 and at most {MOST:g} nats, got {bonus:g}")
     if lexicon and beam > 1:
-        raise ConfigError(f"lexicon: for greedy decoding, so beam must be 1, got {beam}")
+        raise ConfigError(f"lexicon: only for greedy decoding, so beam must be 1, got {beam}")
 
 
 def fingerprint(folder: Path, bonus: float) -> str:
@@ -86,7 +88,7 @@ def fingerprint(folder: Path, bonus: float) -> str:
 
 @lru_cache(maxsize=2)
 def load_table(folder: Path, language: str) -> Table:
-    """Return the translations of each source form with their p(e|f), likeliest first, from a packed model's phrases."""
+    """Return the translations of each source form with p(e|f), most likely first, from a packed model's phrases."""
     return table_of(read_phrases(folder / PHRASES), language)
 
 
@@ -194,7 +196,7 @@ class Lexicon:
             gained = torch.zeros_like(beginning).index_add_(0, rows, gained) / beginning
             scores.index_put_((rows, places), bonus, accumulate=True)
             inside = torch.tensor([bool(pieces) for pieces in begun.pieces])
-            scores.addr_(gained.log1p() * inside, self.starts, alpha=-1.0)  # other words become no likelier
+            scores.addr_(gained.log1p() * inside, self.starts, alpha=-1.0)  # other words do not become likelier
         if later:
             rows, places, weights = _columns(later)
             scores.index_put_((rows, places), doubt[rows] * weights, accumulate=True)
@@ -208,7 +210,7 @@ def _columns(bonuses: Sequence[tuple[int, int, float]]) -> tuple[Tensor, Tensor,
 
 
 def _next_pieces(uncovered: Uncovered, pieces: tuple[int, ...], read: int) -> tuple[dict[int, float], dict[int, float]]:
-    """Return the greatest weight of each piece that begins a translation, and of each that continues the open word."""
+    """Return the maximum weight of each piece that begins a translation, and of each that continues the word."""
     beginnings: dict[int, float] = {}
     rests: dict[int, float] = {}
     n = len(pieces)

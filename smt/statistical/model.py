@@ -21,15 +21,15 @@ WEIGHTS = 8  # number of weights of the log-linear model
 class Decoding:
     """Search settings of the decoder."""
 
-    stack: Annotated[Count, "hypotheses kept for each set of translated words"] = 10
+    stack: Annotated[Count, "number of hypotheses for each set of translated words"] = 10
     options: Annotated[Count, "longest source phrase, in words"] = 10
-    reorder: Annotated[Whole, "source words that may be jumped over; 0 = monotone but for what is inside a phrase"] = 0
+    reorder: Annotated[Whole, "maximum jump in source words; 0 = monotone except inside phrases"] = 0
 
 
 def write_model(
     folder: Path, weights: Sequence[float], decoding: Decoding, forms: Mapping[str, str], about: Mapping[str, Any]
 ) -> None:
-    """Write config.json, which turns the decoder's files in `folder` into a model; `about` is documentation."""
+    """Write the config.json of a model whose other files are in `folder`; `about` is documentation."""
     paths = sorted(path for name in (TABLE, LANGUAGE) for path in folder.glob(f"{name}*"))
     files = {path.name: file_digest(path) for path in paths}
     config = {"format": FORMAT, "weights": list(weights), "decoding": asdict(decoding), "files": files}
@@ -55,7 +55,7 @@ def read_model(folder: Path) -> dict[str, Any]:
         raise DataError(f"{path}: not a phrase-based model's configuration ({error!r})") from error
     for name, digest_ in files.items():
         if Path(name).name != name or not (folder / name).is_file():
-            raise DataError(f"{folder / name}: not found; copy the model's folder again, or train it again")
+            raise DataError(f"{folder / name}: not found; copy or train the model again")
         if file_digest(folder / name) != digest_:
-            raise DataError(f"{folder / name}: not the file that was trained; copy the model's folder again")
+            raise DataError(f"{folder / name}: differs from the trained file; copy the model's folder again")
     return config

@@ -1,7 +1,7 @@
-"""A phrase-based model small enough to ship: config.json, phrases.tsv.zst and language.tsv.zst, a few MB in total.
+"""Packed phrase-based models of a few MB: config.json, phrases.tsv.zst and language.tsv.zst.
 
-`sqa train smt configs/pbmt_es_en.yaml` writes one beside the whole model; `translator: {name: pbmt, model: pbmt-es-en}`
-reads a bundled one.  Three measures make it small:
+`sqa train smt configs/pbmt_es_en.yaml` writes one besides the whole model; `translator: {name: pbmt, model:
+pbmt-es-en}` reads a bundled one.  Three measures make it small:
 
 - Redundant phrases are dropped: rare ones, improbable ones, and those composed of two shorter ones
   (relative and compositional pruning, in the spirit of Johnson et al., EMNLP 2007).
@@ -30,7 +30,7 @@ from sqa.core.schema import BelowOne, Count, Whole, checked
 from sqa.files.atomic import atomic_folder, held, joined_digest, write_text
 from sqa.files.records import lines, parse_json
 
-VERSION = 1  # increase when the same packed files would give other decoder files
+VERSION = 1  # increase when the unpacked decoder files change
 CONFIG, PHRASES, NGRAMS = "config.json", "phrases.tsv.zst", "language.tsv.zst"
 LONGEST, MOST = 9, (1 << 31) - 1  # maximum words of an n-gram; maximum count
 _LEVEL = 19  # compression level of zstd
@@ -44,11 +44,11 @@ _ALIGNER = "model: fastAlign\nvariationalBayes: true\nalpha: 0.01\nemitTrainingA
 class PackingConfig:
     """Thresholds of the phrases and n-grams that a packed model keeps."""
 
-    longest: Annotated[Count, "tokens of a phrase's source"] = 4
-    best: Annotated[Count, "target phrases per source phrase"] = 4
-    least: Annotated[BelowOne, "probability of a target phrase given its source"] = 0.02
-    composed: Annotated[Whole, "count below which a source goes if two parts give its best translation"] = 10
-    ngrams: Annotated[Count, "count of an n-gram of two or more words"] = 3
+    longest: Annotated[Count, "maximum tokens of a phrase's source"] = 4
+    best: Annotated[Count, "maximum target phrases per source phrase"] = 4
+    least: Annotated[BelowOne, "minimum probability of a target phrase given its source"] = 0.02
+    composed: Annotated[Whole, "count below which a source is dropped if two parts give its best translation"] = 10
+    ngrams: Annotated[Count, "minimum count of an n-gram of two or more words"] = 3
 
 
 class Phrase(NamedTuple):
@@ -84,7 +84,7 @@ def _row(line: str) -> Phrase:
 
 
 def _likely(rows: Sequence[Phrase], config: PackingConfig) -> list[Phrase]:
-    """Keep the likely rows of one source; a source of several tokens must be seen with the target twice."""
+    """Keep the likely rows of one source; a source of several tokens must occur at least twice with the target."""
     least = config.least * sum(row.both for row in rows)
     ranked = sorted(rows, key=lambda row: (-row.both, row.target))[: config.best]
     return [row for row in ranked if row.both >= least and (row.both > 1 or " " not in row.source)]
@@ -212,7 +212,7 @@ def read_phrases(path: Path) -> Iterator[Phrase]:
 
 
 def _spelt(text: str) -> bool:
-    """Return whether a text is tokens separated by single blanks, as the decoder's own files require."""
+    """Return whether a text consists of tokens separated by single blanks, as the decoder's files require."""
     return text.split(" ") == text.split() and "|||" not in text and "\0" not in text
 
 
@@ -226,7 +226,7 @@ def usual_forms(phrases: Sequence[Phrase]) -> dict[str, str]:
 
 
 def write_small_files(folder: Path) -> None:
-    """Write the settings files that the decoder requires beside a phrase table."""
+    """Write the settings files that the decoder requires in addition to a phrase table."""
     texts = {"lambda": "0.7 0.7", "srcsegmlentable": "Uniform", "trgcutstable": "0.999", "trgsegmlentable": "Geometric"}
     for name, text in texts.items():
         write_text(folder / f"{TABLE}.{name}", text)
@@ -270,4 +270,4 @@ def _write_ngrams(path: Path, out: Path) -> None:
         with out.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{gram} {history} {counts[gram]}\n" for gram, history in history_counts(counts))
     except KeyError as error:
-        raise DataError(f"{path}: has no count of {error}, the beginning of another n-gram") from error
+        raise DataError(f"{path}: has no count of {error}, which begins another n-gram") from error

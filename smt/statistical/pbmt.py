@@ -3,8 +3,8 @@
     translator: {name: pbmt, model: pbmt-es-en, k: 6}
     translator: {name: pbmt, model: runs/smt/pbmt-es-en/model, policy: local-agreement, n: 2}
 
-`sqa train smt configs/pbmt_es_en.yaml` trains a model (smt/statistical/stages.py).  It reads whole texts; without a
-policy, all words are written at the end of the sentence.  Unknown words are copied.
+`sqa train smt configs/pbmt_es_en.yaml` trains a model (smt/statistical/stages.py).  The model translates whole texts.
+Without a policy, all words are written at the end of the sentence.  Unknown words are copied.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,8 +25,8 @@ from sqa.core.schema import File
 from sqa.data.languages import pair_of
 from sqa.files.store import digest
 
-VERSION = 1  # increase when the output of the same model changes
-LONGEST = 150  # maximum tokens decoded at once; longer texts are cut into such pieces
+VERSION = 1  # increase when the output of a model changes
+LONGEST = 150  # maximum tokens decoded at once; longer texts are split
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class StatisticalConfig:
     """The model, and the policy that decides when its words are written."""
 
     model: Annotated[File, "a bundled model (pbmt-es-en, pbmt-pl-en) or the folder of a trained one, whole or packed"]
-    policy: Annotated[PolicyConfig, "when to write what: see smt/policies/prefixes.py"] = "wait-k"
+    policy: Annotated[PolicyConfig, "policy, see smt/policies/prefixes.py"] = "wait-k"
     k: PolicyK = "full"
     n: PolicyN = None
 
@@ -56,7 +56,7 @@ class Engine:
         if not self.model.load_language_model(str(folder / LANGUAGE)):
             raise DataError(f"{folder}: the decoder cannot read the language model")
         self.model.non_monotonicity = decoding.reorder
-        longest = min(decoding.options, longest_source(folder / f"{TABLE}.ttable"))  # the table has no longer phrases
+        longest = min(decoding.options, longest_source(folder / f"{TABLE}.ttable"))  # the table's longest phrase
         self.model.w, self.model.a, self.model.e = 0.4, longest, 2
         # Future-cost heuristic (6: best phrases, language model, distance).  Without reordering it is the same for all
         # compared
@@ -84,7 +84,7 @@ class Engine:
 
 
 def finish(target: Sequence[str], source: str) -> tuple[str, ...]:
-    """Return white-space words of target tokens, with a capital at the start if the source text has one."""
+    """Return the white-space words of target tokens, capitalised if the source text begins with a capital."""
     words = tokens.words(target)
     return tokens.capitalise(words) if tokens.begins_with_capital(source) else words
 

@@ -18,8 +18,8 @@ Span = tuple[int, int, int, int]  # first and last source token, first and last 
 def spans(links: np.ndarray, longest: int) -> Iterator[Span]:
     """Yield phrase pairs consistent with `links` (I, J) bool, with at most `longest` tokens per side.
 
-    Consistent: at least one link inside, and none from inside to outside.  Unaligned tokens at the edges of either side
-    are optional, so they give several pairs.
+    A pair is consistent if it contains at least one link and no link crosses its border.  Unaligned tokens at the edges
+    are optional and give several pairs.
     """
     size, width = links.shape
     rows = [np.flatnonzero(row).tolist() for row in links]
@@ -73,7 +73,7 @@ class PhraseCounts:
         """Yield (target, source, count of target, count of both) for the `best` most frequent targets per source.
 
         Pairs seen once are kept only if their source has at most `once` tokens.  A source token that occurs only in
-        longer phrases gets the target token with most links to it, so that no seen word stays unknown.
+        longer phrases gets the target token with most links to it, so that every seen word is known.
         """
         pairs = ((pair.split(" ||| "), n) for pair, n in self.joint.items())
         kept = sorted((source, -n, target) for (target, source), n in pairs if n > 1 or source.count(" ") < once)
@@ -101,7 +101,7 @@ def longest_source(table: Path) -> int:
 
 
 def only_phrases_of(table: Path, sentences: Iterable[Sequence[str]], longest: int, out: Path) -> None:
-    """Copy the rows whose source occurs in `sentences`; their translations stay the same, and loading is faster."""
+    """Copy the rows whose source occurs in `sentences`; the result translates them equally and loads faster."""
     sources = {
         " ".join(tokens[i : i + n]) for tokens in sentences for n in range(1, longest + 1) for i in range(len(tokens))
     }

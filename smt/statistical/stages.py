@@ -5,9 +5,9 @@
     alignment  FastAlign in both directions (Dyer, Chahuneau and Smith 2013)
     phrases    symmetrised links -> phrase pairs
     tuning     weights of the language model, then of the log-linear model, on development sentences
-    packing    the folder `packed`: a few MB that translate nearly as well, with weights of their own
+    packing    the folder `packed`: a model of a few MB and nearly the same quality, with its own weights
 
-Each stage leaves its files and a record of its inputs.  A killed training resumes with the first missing stage.
+Each stage stores its files and a record of its inputs.  A killed training resumes at the first missing stage.
 Alignment, language model and decoding come from Thot, the engine of sil-machine[thot].
 """
 
@@ -47,7 +47,7 @@ from sqa.files.records import json_document
 from sqa.files.store import digest
 from sqa.pipeline.config import folder_name
 
-VERSION = 1  # increase when a stage writes other files from the same config
+VERSION = 1  # increase when the files of a stage change
 _BATCH = 2000  # sentence pairs aligned per call
 
 
@@ -57,14 +57,14 @@ _BATCH = 2000  # sentence pairs aligned per call
 def suits(pair: Pair) -> tuple[int, str]:
     """Return a sort key of a pair's suitability for Quizbowl.
 
-    A word counts one point (at most 30 words), a name (capital after the first word) two further points.
+    Each of at most 30 words counts one point, and a name (capital after the first word) counts two more.
     """
     words = pair[1].split()
     return -(min(len(words), 30) + 2 * sum(word[:1].isupper() for word in words[1:])), pair[1]
 
 
 def choose(pairs: Sequence[Pair], sizes: dict[str, int], max_words: int) -> list[Pair]:
-    """Return as many pairs per corpus as `sizes` gives, most suitable first, of at most `max_words` words per side."""
+    """Return the most suitable pairs, with `sizes` pairs per corpus and at most `max_words` words per side."""
     chosen: list[Pair] = []
     for corpus, n in sizes.items():
         short = [p for p in pairs if p[2] == corpus and max(len(p[0].split()), len(p[1].split())) <= max_words]
@@ -80,7 +80,7 @@ def make_corpus(config: PbmtConfig, folder: Path) -> None:
     pairs = [pair for pair in cleaned(whole, folder, Report()) if pair[2] in part.pairs]
     missing = [corpus for corpus in part.pairs if corpus not in {pair[2] for pair in pairs}]
     if missing:
-        raise ConfigError(f"corpus.pairs: no clean pair in {', '.join(missing)}; check the names of the corpora")
+        raise ConfigError(f"corpus.pairs: no clean pairs in {', '.join(missing)}; check the names of the corpora")
     chosen = choose(pairs, part.pairs, part.max_words)
     entries = [(normalise(s), normalise(t), c) for s, t, c in [*lexicon_pairs(part.pair), *names(part.pair[:2])]]
     english = sorted({pair[1] for pair in pairs})
@@ -138,7 +138,7 @@ def make_alignment(config: PbmtConfig, folder: Path) -> None:
 
 
 def make_phrases(config: PbmtConfig, folder: Path) -> None:
-    """Write the phrase table, and the small files that Thot requires beside it."""
+    """Write the phrase table, and the small files that Thot also requires."""
     c = config.phrases
     sides = [read_tokens(folder / name) for name in ("train.source", "train.target")]
     counts = PhraseCounts(c.longest)
@@ -149,7 +149,7 @@ def make_phrases(config: PbmtConfig, folder: Path) -> None:
 
 
 def aligned(folder: Path, source: Sequence[Sequence[str]], target: Sequence[Sequence[str]]) -> Iterator[np.ndarray]:
-    """Yield links (|x|, |y|) bool of each pair: both directions, grow-diag-final-and."""
+    """Yield the symmetrised links (|x|, |y|) bool of each pair, by grow-diag-final-and."""
     from thot.alignment import FastAlignModel, SymmetrizationHeuristic, SymmetrizedAligner
 
     models = []
@@ -167,10 +167,10 @@ def aligned(folder: Path, source: Sequence[Sequence[str]], target: Sequence[Sequ
         model.clear()
 
 
-# ------------------------------------------------------------------------------------------------------ the whole
+# ------------------------------------------------------------------------------------------------------ training
 
 STAGES: tuple[tuple[str, Callable[[PbmtConfig, Path], None], tuple[str, ...]], ...] = (
-    # name, function, parts of the config that the stage depends on (besides the parts of earlier stages)
+    # (name, function, parts of the config on which the stage depends in addition to those of earlier stages)
     ("corpus", make_corpus, ("corpus",)),
     ("language", make_language, ("language",)),
     ("alignment", make_alignment, ("phrases",)),

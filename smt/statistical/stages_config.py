@@ -16,10 +16,12 @@ class PartsConfig:
     """The training text."""
 
     pair: Literal["es-en", "pl-en"]
-    pairs: Annotated[dict[str, int], "corpus -> how many of its pairs are aligned, those that suit Quizbowl best"]
-    back_translation: Annotated[Literal["none", "apertium", "lexical"], "source side made for English tossups"] = "none"
+    pairs: Annotated[dict[str, int], "corpus -> number of its pairs to align, those most similar to Quizbowl"]
+    back_translation: Annotated[
+        Literal["none", "apertium", "lexical"], "method that makes the source side of English tossups"
+    ] = "none"
     back_translation_every: Annotated[Count, "every n-th tossup sentence is back-translated"] = 1
-    max_words: Annotated[Count, "words on either side of an aligned pair"] = 50
+    max_words: Annotated[Count, "maximum words on either side of an aligned pair"] = 50
     clean: CleanConfig = field(default_factory=CleanConfig)
 
     def problems(self) -> list[str]:
@@ -35,11 +37,11 @@ class PartsConfig:
 class PhraseConfig:
     """Settings of alignment and phrase table."""
 
-    iterations: Annotated[Count, "of expectation-maximisation, each direction"] = 5
-    longest: Annotated[Count, "tokens of a phrase, either side"] = 5
-    once: Annotated[Whole, "a phrase pair seen once is kept if its source has at most so many tokens"] = 3
-    best: Annotated[Count, "target phrases kept per source phrase"] = 20
-    least: Annotated[BelowOne, "word translations less probable are dropped"] = 1e-4
+    iterations: Annotated[Count, "iterations of expectation-maximisation in each direction"] = 5
+    longest: Annotated[Count, "maximum tokens of a phrase on either side"] = 5
+    once: Annotated[Whole, "maximum source tokens of a phrase pair that was seen once"] = 3
+    best: Annotated[Count, "maximum target phrases per source phrase"] = 20
+    least: Annotated[BelowOne, "minimum probability of a word translation"] = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class LanguageConfig:
     """The n-gram model (interpolated, Jelinek-Mercer) of all English sides of the corpora in `corpus.pairs`."""
 
     order: Annotated[Count, "words"] = 3
-    once: Annotated[Whole, "an n-gram seen once is kept if it has at most so many words"] = 2
+    once: Annotated[Whole, "maximum words of an n-gram that was seen once"] = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,9 @@ class TuningConfig:
     """Settings of the search for weights (smt/statistical/tune.py)."""
 
     development: Annotated[tuple[str, ...], "parts whose first sentences are translated"] = ("flores-dev",)
-    sentences: Annotated[Whole, "of each part; 0 = no tuning"] = 200
-    rounds: Annotated[Count, "times the development sentences are translated anew"] = 5
-    candidates: Annotated[Count, "translations of each sentence the weights are chosen on"] = 100
+    sentences: Annotated[Whole, "sentences of each part; 0 = no tuning"] = 200
+    rounds: Annotated[Count, "number of times that the development sentences are retranslated"] = 5
+    candidates: Annotated[Count, "number of translations per sentence for the choice of weights"] = 100
     seed: Whole = 0
 
 
@@ -69,7 +71,7 @@ class PbmtConfig:
     """Configuration of one training."""
 
     kind: Literal["pbmt"]
-    name: Annotated[str, "results go to runs/smt/<name>"]
+    name: Annotated[str, "results are written to runs/smt/<name>"]
     corpus: PartsConfig
     phrases: PhraseConfig = field(default_factory=PhraseConfig)
     language: LanguageConfig = field(default_factory=LanguageConfig)
@@ -81,7 +83,7 @@ class PbmtConfig:
         """Return problems beyond the ranges of single fields."""
         held_out = HELD_OUT[self.corpus.pair]
         return [
-            f"tuning.development: {part!r} is not kept out of training; take from {', '.join(held_out)}"
+            f"tuning.development: {part!r} is not held out of training; choose from {', '.join(held_out)}"
             for part in self.tuning.development
             if part not in held_out
         ]

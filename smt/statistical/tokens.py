@@ -1,4 +1,4 @@
-"""Tokens of the phrase-based system and their inversion: words split from punctuation, and the case of a first word.
+"""Tokeniser and detokeniser of the phrase-based system, and the case of a sentence's first word.
 
     "El autor (1930) escribió «Ana».".  ->  El autor (￭ 1930 ￭) escribió "￭ Ana ￭" ￭.
 
@@ -16,10 +16,10 @@ from smt.models.vocab import normalise
 VERSION = 1  # increase when tokens or words change
 JOINER = "\uffed"
 
-# A run of letters and digits (figures keep their inner . , :), an apostrophe with the following letters, or one other
-# sign.
+# A sequence of letters and digits (numbers keep inner . , :), an apostrophe with the following letters, or another
+# character.
 _PIECE = re.compile(r"\d+(?:[.,:]\d+)+|\w+|'\w+|[^\w\s]")
-# Signs with a meaning in the decoder's files ("|||", "<unk>", "({ })") are replaced by private letters.
+# Private letters replace signs with a meaning in the decoder's files ("|||", "<unk>", "({ })").
 _SIGNS, _LETTERS = "|<>{}", "\ue000\ue001\ue002\ue003\ue004"
 _HIDDEN, _SHOWN = str.maketrans(_SIGNS, _LETTERS), str.maketrans(_LETTERS, _SIGNS)
 _WORD = re.compile(r"[^\W\d_]")
@@ -32,7 +32,7 @@ def tokenise(text: str) -> list[str]:
 
 def _tokens(word: str) -> list[str]:
     pieces = [piece.translate(_HIDDEN) for piece in _PIECE.findall(word.replace(JOINER, ""))]
-    core = next((i for i, piece in enumerate(pieces) if piece[-1].isalnum()), 0)  # piece that the others attach to
+    core = next((i for i, piece in enumerate(pieces) if piece[-1].isalnum()), 0)  # piece to which the others attach
     tokens = [piece + JOINER for piece in pieces[:core]] + pieces[core : core + 1]
     for before, piece in zip(pieces[core:], pieces[core + 1 :], strict=False):
         # A joiner on both sides keeps two pieces that end in letters together: "well-read" is  well ￭-￭ read
@@ -55,7 +55,7 @@ def has_letter(token: str) -> bool:
 
 
 def count_forms(sentences: Iterable[Sequence[str]]) -> Counter[str]:
-    """Count each token with a letter where its case is informative: not at the start of a sentence."""
+    """Count the tokens with letters, except at the start of a sentence, where case is not informative."""
     counts: Counter[str] = Counter()
     for tokens in sentences:
         at_start = True

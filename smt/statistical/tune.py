@@ -1,9 +1,10 @@
 """Tuning of a phrase-based system: weights of the language model, then of the log-linear model.
 
-Minimum error rate training (Och 2003) looks for weights that rank translations with a high BLEU first in n-best lists.
+Minimum error rate training (Och 2003) searches for weights that rank translations with a high BLEU first in n-best
+lists.
 
-BLEU changes with the weights only where another candidate becomes the best, so there is no gradient.  The search moves
-each weight in turn by shrinking steps, from several starts.  Statistics are sacrebleu's, summed over sentences.
+BLEU changes only if another candidate becomes the best, so it has no gradient.  The search moves one weight at a time
+by shrinking steps, from several starts.  Statistics are sacrebleu's, summed over sentences.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Candidates:
         )
 
     def bleu(self, weights: np.ndarray) -> float:
-        """Return corpus BLEU (0 to 1) of the candidates that `weights` (W,) rank first; ties: the earlier candidate."""
+        """Return corpus BLEU (0 to 1) of the candidates that `weights` (W,) rank first; earlier ones win ties."""
         best = (self.scores @ weights).argmax(1)  # (S,)
         return bleu(self.stats[np.arange(len(best)), best].sum(0))
 
@@ -131,7 +132,7 @@ def tune_language(config: PbmtConfig, folder: Path) -> None:
     from thot.common import NGramLanguageModel
 
     sentences, order = read_tokens(folder / "dev.target"), config.language.order
-    small = folder / "tuning" / "ngrams"  # only the needed n-grams, since every measurement reads them again
+    small = folder / "tuning" / "ngrams"  # only the needed n-grams, since every measurement rereads them
     small.mkdir(parents=True)
     prefix = small / LANGUAGE
     only_ngrams_of(folder / "model" / LANGUAGE, sentences, order, prefix)
@@ -168,7 +169,7 @@ def tune(config: PbmtConfig, folder: Path) -> None:
 
 
 def tune_packed(config: PbmtConfig, folder: Path) -> None:
-    """Write the folder `packed`: a model small enough to ship (smt/statistical/packed.py), with its own tuning."""
+    """Write the folder `packed`: a small model (smt/statistical/packed.py) with its own tuning."""
     pack(folder / "model", folder / "packed", config.packing)
     if config.tuning.sentences:
         whole = folder / "tuning"
@@ -180,7 +181,7 @@ def tune_packed(config: PbmtConfig, folder: Path) -> None:
 
 
 def _small_model(config: PbmtConfig, folder: Path) -> Path:
-    """Return a folder that translates the development sentences like the whole model, and loads faster."""
+    """Return a folder that gives the whole model's translations of the development sentences and loads faster."""
     model, small = folder / "model", folder / "tuning"
     for path in (*model.glob(f"{TABLE}*"), *model.glob(f"{LANGUAGE}*")):
         (small / path.name).symlink_to(path.resolve())

@@ -1,1 +1,1 @@
-"""From parallel text to a trained Transformer."""
+"""Training of the Transformer from parallel text."""

@@ -3,7 +3,7 @@
     python -m smt.training.alignment_priors configs/smt_es_en.yaml:first runs/smt/es-en/data align-es-en
 
 `prepare` aligned the pieces of the first sentences with eflomal.  This module converts the links to links of words and
-stems the words.  It drops links seen once or less often than once in RARE occurrences of the rarer word.
+stems the words.  It drops links that occur only once, or less often than once per RARE occurrences of the rarer word.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from sqa.core.errors import ConfigError
 from sqa.data.priors import Priors, form
 from sqa.pipeline.config import load
 
-RARE = 50  # a link occurs at least once in so many occurrences of its rarer word
+RARE = 50  # a link must occur at least once per this number of occurrences of its rarer word
 KNOWN = 3  # minimum occurrences of a known word
 
 
@@ -41,7 +41,7 @@ def count(packed: Packed, vocabulary: Vocabulary, pair: str) -> Priors:
 
 
 def pruned(priors: Priors) -> Priors:
-    """Drop words seen fewer than KNOWN times, links seen once, and links that are rare relative to their words."""
+    """Drop words with fewer than KNOWN occurrences, links that occur once, and links that are rare for their words."""
     source, target = ({w: n for w, n in side.items() if n >= KNOWN} for side in (priors.source, priors.target))
     links = {
         (s, t): n
@@ -83,16 +83,18 @@ def _forms(vocabulary: Vocabulary, language: str) -> Callable[[list[int]], tuple
 def main(arguments: list[str] | None = None) -> None:
     """Run the command of the module's docstring."""
     program = "python -m smt.training.alignment_priors"
-    parser = argparse.ArgumentParser(prog=program, description="Make priors of the aligner.")
+    parser = argparse.ArgumentParser(prog=program, description="Count priors of the aligner.")
     parser.add_argument("config", type=Path, help="configs/smt_*.yaml, as given to `sqa train smt`")
-    parser.add_argument("data", type=Path, help="the training data it prepared: runs/smt/NAME/data")
-    parser.add_argument("folder", type=Path, help="the folder to make")
+    parser.add_argument("data", type=Path, help="the prepared training data: runs/smt/NAME/data")
+    parser.add_argument("folder", type=Path, help="the folder to create")
     options = parser.parse_args(arguments)
     config = load(options.config, SmtConfig).corpus
     if not (options.data / Vocabulary.FILE).is_file():
-        raise ConfigError(f"{options.data}: holds no prepared training data; `sqa train smt {options.config}` makes it")
+        raise ConfigError(
+            f"{options.data}: contains no prepared training data; `sqa train smt {options.config}` prepares it"
+        )
     if not is_prepared(config, options.data):
-        print(f"{options.data}: was prepared by another config than {options.config}", file=sys.stderr)
+        print(f"{options.data}: was prepared with a config other than {options.config}", file=sys.stderr)
     vocabulary = Vocabulary.load(options.data / Vocabulary.FILE)
     priors = count(load_arrays(Packed, options.data / "packed"), vocabulary, config.pair)
     priors.save(options.folder)

@@ -3,8 +3,8 @@
     normalise -> one test after another (PAIR_TESTS) -> duplicates -> overlap with development and test sets
               -> word alignment (needs a second pass, see `aligned_enough`)
 
-Every step is a generator from pairs to pairs, so a corpus of any size streams through.  Memory holds only one 64-bit
-number per pair (duplicates) and the held-out sentences.  `sqa clean CONFIG` prints the counts.
+Every step is a generator from pairs to pairs, so corpora can have any size.  Memory holds only a 64-bit number per pair
+(for duplicates) and the held-out sentences.  `sqa clean CONFIG` prints the counts.
 """
 
 import re
@@ -26,11 +26,12 @@ from sqa.core.schema import Count, Share, Whole, checked
 from sqa.results import Table
 
 Pair = tuple[str, str, str]  # source, target, corpus
-VERSION = 2  # increase when other pairs pass: own pairs are then prepared again
+VERSION = 2  # increase when other pairs pass, so that users' own pairs are prepared again
 STEPS = ("length", "ratio", "noise", "copied", "letters", "language", "overlap", "duplicate", "alignment")
 
 _NOISE = re.compile(r"[<>{}|\\_$@#%=~^\[\]]|https?:|www\.|\.{4}|--\w|\(\*\)|\(\"|&\w|\w&|::|/\w+/")
-_ALIGNED_TOGETHER = 200_000  # pairs per call of the aligner: more improve its statistics, fewer save memory
+# pairs per call of the aligner: larger blocks improve its statistics, smaller blocks save memory
+_ALIGNED_TOGETHER = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +39,16 @@ _ALIGNED_TOGETHER = 200_000  # pairs per call of the aligner: more improve its s
 class CleanConfig:
     """Limits of the cleaner."""
 
-    min_words: Annotated[Count, "words, either side; shorter lines come from the lexicons instead"] = 2
+    min_words: Annotated[Count, "words on either side; the lexicons provide shorter lines"] = 2
     max_words: Annotated[int, "words, either side"] = 80
-    max_ratio: Annotated[float, Meta(ge=1), "longer side over shorter side, each with `ratio_slack` words more"] = 2.0
+    max_ratio: Annotated[
+        float, Meta(ge=1), "maximum ratio of the longer to the shorter side, with `ratio_slack` words added to both"
+    ] = 2.0
     ratio_slack: Annotated[Whole, "words"] = 3
-    min_letters: Annotated[Share, "share of letters with their marks and blanks among the characters"] = 0.7
-    language: Annotated[bool, "drop a pair one side of which is not in its language (smt/training/language.py)"] = False
-    overlap_words: Annotated[Whole, "drop a side that shares so many words in a row with held-out text; 0 = off"] = 0
-    min_aligned: Annotated[Share, "least share of words linked in both directions of alignment; 0 = not aligned"] = 0.0
+    min_letters: Annotated[Share, "minimum share of letters, their marks and blanks among the characters"] = 0.7
+    language: Annotated[bool, "drop pairs with a side in a wrong language (smt/training/language.py)"] = False
+    overlap_words: Annotated[Whole, "drop pairs that share this many consecutive words with held-out text; 0 = off"] = 0
+    min_aligned: Annotated[Share, "minimum share of words linked in both directions; 0 = no alignment"] = 0.0
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
@@ -62,7 +65,7 @@ class Report:
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)  # (corpus, step) -> pairs
 
     def table(self) -> Table:
-        """Return one line per corpus, the largest first, and their sum: read = dropped by each step + kept."""
+        """Return one line per corpus, largest first, and their sum; read pairs = dropped pairs + kept pairs."""
         rows: list[tuple[Any, ...]] = []
         for corpus, n in self.read.most_common():
             dropped = [self.dropped[corpus, step] for step in STEPS]
@@ -94,14 +97,14 @@ def refused_by(source: str, target: str, config: CleanConfig) -> str | None:
 def clean(
     pairs: Iterable[Pair], held_out: Iterable[str], config: CleanConfig, report: Report, judge: Languages | None = None
 ) -> Iterator[Pair]:
-    """Yield, in order, the normalised pairs that pass every step except the alignment.
+    """Yield the normalised pairs that pass every step except the alignment, in order.
 
     `judge` checks the language of both sides; raises ConfigError if `config.language` requires a missing one.
     """
     steps: dict[str, Callable[[str, str], bool]] = {}  # the steps after PAIR_TESTS; True = the pair is dropped
     if config.language:
         if judge is None:
-            raise ConfigError("clean.language: needs text of both languages to compare with")
+            raise ConfigError("clean.language: needs reference text in both languages")
         steps["language"] = lambda source, target: not judge.fit(source, target)
     overlaps = Overlap(held_out, config.overlap_words)
     steps |= {"overlap": lambda source, target: overlaps(source) or overlaps(target), "duplicate": Duplicates()}
@@ -121,7 +124,7 @@ def _key(text: str) -> str:
 
 
 class Duplicates:
-    """Detector of pairs seen before, by their letters and digits."""
+    """Detector of repeated pairs, which compares letters and digits."""
 
     def __init__(self) -> None:
         self._seen: set[int] = set()
@@ -133,7 +136,7 @@ class Duplicates:
 
 
 class Overlap:
-    """Detector of held-out sentences (by letters and digits), and of texts that share `words` words in a row."""
+    """Detector of held-out sentences (by letters and digits), and of texts that share `words` consecutive words."""
 
     def __init__(self, held_out: Iterable[str], words: int = 0) -> None:
         self.words = words
@@ -168,8 +171,8 @@ def aligned_enough(pairs: Iterable[Pair], least: float, report: Report) -> Itera
 def coverage(pairs: Sequence[tuple[str, str]]) -> list[float]:
     """Return the share of a pair's words, both sides, that eflomal links in BOTH directions: 0 to 1.
 
-    Source: Östling and Tiedemann 2016.  Words are compared by their first five letters, which halves the forms of an
-    inflected language.  The aligner samples at random: a share varies by a few hundredths from run to run.
+    Source: Östling and Tiedemann 2016.  Words are compared by their first five letters, which halves the number of
+    forms in an inflected language.  The aligner samples at random, so shares vary by a few hundredths between runs.
     """
     sources, targets = ([" ".join(pair[side].lower().split()) for pair in pairs] for side in (0, 1))
     shares = []
@@ -183,7 +186,7 @@ def coverage(pairs: Sequence[tuple[str, str]]) -> list[float]:
 def linked(sources: Sequence[str], targets: Sequence[str], letters: int = 0) -> list[tuple[str, str]]:
     """Return eflomal's links of each pair of lines, "0-0 1-2 ...", in both directions.
 
-    letters: number of first letters by which words are compared; 0 = all.
+    `letters` is the number of initial letters by which words are compared; 0 = all.
     """
     import tempfile
 

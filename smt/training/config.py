@@ -25,21 +25,25 @@ PAIRS = ("es-en", "pl-en")  # pairs with project data
 class CorpusConfig:
     """The training data of the model."""
 
-    pair: Annotated[str, 'es-en or pl-en; of your own pairs any "source-target" (ISO 639), und = not said'] = "und-en"
-    train: Annotated[File | None, "your own pairs: TSV source, target and, if you like, corpus"] = None
-    development: Annotated[File | None, "your own pairs that measure BLEU, TSV; kept out of training"] = None
-    weights: Annotated[dict[str, float], "corpus -> how often each of its pairs is used per epoch"] = field(
+    pair: Annotated[str, 'es-en or pl-en; for your own pairs any "source-target" (ISO 639), und = unknown'] = "und-en"
+    train: Annotated[File | None, "your own pairs: TSV with source, target and optionally corpus"] = None
+    development: Annotated[File | None, "TSV of your own pairs for measuring BLEU; held out of training"] = None
+    weights: Annotated[dict[str, float], "corpus -> number of times that each of its pairs is used per epoch"] = field(
         default_factory=dict
     )
-    default_weight: Annotated[NotNegative, "for corpora not named in `weights`"] = 0.1
-    back_translation: Annotated[Literal["none", "apertium", "lexical"], "source side made for English tossups"] = "none"
+    default_weight: Annotated[NotNegative, "weight of corpora that `weights` does not name"] = 0.1
+    back_translation: Annotated[
+        Literal["none", "apertium", "lexical"], "method that makes the source side of English tossups"
+    ] = "none"
     back_translation_every: Annotated[Count, "every n-th tossup sentence is back-translated"] = 1
-    made: Annotated[tuple[MadeConfig, ...], "corpora of which a translator makes one side"] = ()
+    made: Annotated[tuple[MadeConfig, ...], "corpora with one side made by a translator"] = ()
     lexicon_weight: Annotated[NotNegative, "bilingual lexicons and CLDR names"] = 1.0
-    vocabulary_size: Annotated[int, Meta(ge=300, le=65535), "pieces of both languages, 256 bytes among them"] = 8000
-    vocabulary_kind: Annotated[Literal["unigram", "bpe"], "how SentencePiece learns them"] = "unigram"
-    aligned_sentences: Annotated[Whole, "sentences given to the aligner; the lexicon comes from these"] = 120_000
-    lexicon_width: Annotated[Whole, "translations kept per source piece"] = field(default_factory=default_lexicon)
+    vocabulary_size: Annotated[
+        int, Meta(ge=300, le=65535), "number of pieces of both languages, including 256 bytes"
+    ] = 8000
+    vocabulary_kind: Annotated[Literal["unigram", "bpe"], "SentencePiece's algorithm"] = "unigram"
+    aligned_sentences: Annotated[Whole, "number of sentences for the aligner, from which the lexicon is made"] = 120_000
+    lexicon_width: Annotated[Whole, "maximum translations per source piece"] = field(default_factory=default_lexicon)
     seed: Whole = 0
     clean: CleanConfig = field(default_factory=CleanConfig)
 
@@ -53,7 +57,7 @@ class CorpusConfig:
         if not re.fullmatch(r"[a-z]{2,3}-[a-z]{2,3}", self.pair):
             wrong.append(f"corpus.pair: expected two languages, as 'fr-en', got {self.pair!r}")
         if self.train is None and self.development is not None:
-            wrong.append("corpus.development: is of your own pairs; name them too: `train: pairs.tsv`")
+            wrong.append("corpus.development: belongs to your own pairs; also name them: `train: pairs.tsv`")
         if self.train is not None and self.back_translation != "none":
             wrong.append("corpus.back_translation: must be none with your own pairs")
         if self.train is not None and self.clean.language:
@@ -66,28 +70,28 @@ class CorpusConfig:
 class TrainConfig:
     """The optimiser's settings of a training."""
 
-    steps: Annotated[Count, "optimiser steps in all"] = 4000
+    steps: Annotated[Count, "total number of optimiser steps"] = 4000
     batch_pieces: Annotated[Count, "target pieces per batch, padding included"] = 2000
     accumulate: Annotated[Count, "batches per optimiser step"] = 1
-    k: Annotated[tuple[int | str, ...], "one: single-k; several: multi-path, one k a batch"] = (3, 6, 9, 12, 15, "full")
-    k_weights: Annotated[tuple[float, ...], "chance of each k, same order; empty = equal"] = ()
+    k: Annotated[tuple[int | str, ...], "one: single-k; several: multi-path, one per batch"] = (3, 6, 9, 12, 15, "full")
+    k_weights: Annotated[tuple[float, ...], "probability of each k, in the same order; empty = equal"] = ()
     emission_rate: Annotated[float, Meta(ge=0.5, le=1), "target words per source word, see `Schedule`"] = 1.0
-    learning_rate: Annotated[NotNegative, "the peak, reached after `warmup` steps"] = 1.5e-3
-    warmup: Annotated[Whole, "steps of linear rise"] = 300
-    schedule: Annotated[Literal["inverse_sqrt", "constant"], "between the rise and the final fall"] = "inverse_sqrt"
-    cooldown: Annotated[Whole, "last steps, falling linearly to zero"] = 500
+    learning_rate: Annotated[NotNegative, "peak learning rate, reached after `warmup` steps"] = 1.5e-3
+    warmup: Annotated[Whole, "steps of the linear increase"] = 300
+    schedule: Annotated[Literal["inverse_sqrt", "constant"], "between increase and final decrease"] = "inverse_sqrt"
+    cooldown: Annotated[Whole, "last steps, in which the rate falls linearly to zero"] = 500
     label_smoothing: BelowOne = 0.1
     alignment_weight: Annotated[NotNegative, "weight of the guided-alignment loss"] = 0.3
     clip: Annotated[Positive, "gradient norm"] = 1.0
     weight_decay: NotNegative = 0.0
     checkpoint_every: Annotated[Count, "steps"] = 250
-    keep: Annotated[Count, "checkpoints kept, and averaged into the final model"] = 4
+    keep: Annotated[Count, "number of checkpoints that are kept and averaged into the final model"] = 4
     evaluate_every: Annotated[Whole, "steps between BLEU measurements on the development set; 0 = never"] = 500
     evaluate_sentences: Count = 200
     evaluate_k: tuple[int | str, ...] = (6, "full")
-    compile: Annotated[bool, "compile the output layer and loss (needs a C++ compiler): a tenth faster"] = False
+    compile: Annotated[bool, "compile the output layer and loss; a tenth faster, needs a C++ compiler"] = False
     device: Annotated[Device, "auto = a GPU if there is one"] = "auto"
-    dtype: Annotated[Dtype, "of products; auto = bfloat16 where the device multiplies it"] = "float32"
+    dtype: Annotated[Dtype, "element type of products; auto = bfloat16 if supported"] = "float32"
     threads: Annotated[Whole, "CPU threads; 0 = torch's choice"] = 0
     seed: Whole = 0
     ARITHMETIC: ClassVar = Arithmetic(("float32", "bfloat16"), ("bfloat16", "float32"))
@@ -108,13 +112,13 @@ class TrainConfig:
 class SmtConfig:
     """The config of one training."""
 
-    name: Annotated[str, "results go to runs/smt/<name>"]
+    name: Annotated[str, "results are written to runs/smt/<name>"]
     corpus: CorpusConfig
     model: ModelConfig = field(default_factory=ModelConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
-    development: Annotated[str, "part whose first sentences measure BLEU while training"] = "flores-dev"
-    start: Annotated[str | None, "a bundled model or a folder whose vocabulary and weights to begin with"] = None
-    data: Annotated[str | None, "training under the same --runs whose prepared data is used; null = own"] = None
+    development: Annotated[str, "part with the first sentences of which BLEU is measured in training"] = "flores-dev"
+    start: Annotated[str | None, "bundled model or folder with the initial vocabulary and weights"] = None
+    data: Annotated[str | None, "training under the same --runs whose prepared data are used; null = own data"] = None
     full_encoder: Annotated[Literal["causal", "bidirectional"], "encoder of a sweep's full-input runs"] = "causal"
 
     def __post_init__(self) -> None:
@@ -126,4 +130,4 @@ class SmtConfig:
             expected = f"must equal corpus.vocabulary_size {self.corpus.vocabulary_size}"
             raise ConfigError(f"model.vocabulary: {expected}, got {self.model.vocabulary}")
         if self.model.encoder == "bidirectional" and any(parse_k(k) != FULL for k in self.train.k):
-            raise ConfigError("train.k: a bidirectional encoder reads ahead, so only 'full' is possible")
+            raise ConfigError("train.k: a bidirectional encoder needs the whole source, so k must be 'full'")

@@ -1,4 +1,4 @@
-"""Packed training data and its batches from clean parallel text (smt/training/clean.py): weigh, segment, align."""
+"""Packed training data and batches from clean parallel text (smt/training/clean.py)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Arrays = TypeVar("Arrays")
 
 
 def weigh(pairs: Sequence[Pair], weight_of: Callable[[Pair], float], rng: np.random.Generator) -> list[Pair]:
-    """Repeat each pair `weight` times in expectation, and shuffle; 2.5 = twice, or three times, equally likely."""
+    """Repeat each pair `weight` times in expectation, and shuffle; 2.5 means 2 or 3 times, equally likely."""
     mixed: list[Pair] = []
     for pair in pairs:
         weight = weight_of(pair)
@@ -100,7 +100,7 @@ def align(packed: Packed) -> list[list[tuple[int, int]]]:
 
 
 def merged_links(forward: str, reverse: str) -> list[tuple[int, int]]:
-    """Return the links of both directions, plus links of either whose source or target is otherwise unaligned."""
+    """Return the links of both directions, plus links of one direction that align an otherwise unaligned piece."""
     a, b = (
         {(int(source), int(target)) for source, _, target in (link.partition("-") for link in way.split())}
         for way in (forward, reverse)
@@ -118,8 +118,8 @@ def merged_links(forward: str, reverse: str) -> list[tuple[int, int]]:
 def lexicon(packed: Packed, size: int, width: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the piece translation table p(target piece | source piece) from the alignment links.
 
-    Returns (ids (V, width) int32, probabilities (V, width) float32), most probable first, padded with
-    probability 0.  Add-0.5 smoothing towards "unaligned" keeps one chance link from counting as certain.
+    Returns (ids (V, width) int32, probabilities (V, width) float32), most probable first, padded with probability 0.
+    Add-0.5 smoothing towards "unaligned" prevents a single chance link from counting as certain.
     """
     from scipy.sparse import coo_matrix
 
@@ -158,11 +158,11 @@ class Buckets:
     """Batches of sentences of similar length, in an order that depends only on (seed, epoch)."""
 
     def __init__(self, lengths: np.ndarray, batch_pieces: int, seed: int) -> None:
-        """Take the pieces of each sentence, `lengths` (N, sides); a batch has at most batch_pieces per side, padded."""
+        """Group sentences with `lengths` (N, sides) in pieces; a padded batch has at most `batch_pieces` per side."""
         self.lengths, self.batch_pieces, self.seed = lengths, batch_pieces, seed
         self._epoch = -1
         self._order: list[np.ndarray] = []
-        self._per_epoch = len(self.order(0))  # later epochs differ by a batch or two; `at` wraps around
+        self._per_epoch = len(self.order(0))  # later epochs may have a batch or two more or less; `at` wraps around
 
     def order(self, epoch: int) -> list[np.ndarray]:
         """Return the sentence indices of each batch of an epoch."""

@@ -21,7 +21,7 @@ _NO_MATTER_TRAIN = {"threads", "compile", "device"}  # keys that change only the
 
 
 def identity(config: SmtConfig, data: Path) -> dict[str, Any]:
-    """Return everything that a training's result depends on, as JSON values, and its device, which may change."""
+    """Return everything that a training's result depends on, as JSON values, and its device, which may change later."""
     kept = {key: value for key, value in asdict(config).items() if key not in _NO_MATTER}
     kept["train"] = {key: value for key, value in kept["train"].items() if key not in _NO_MATTER_TRAIN}
     where = place(config.train)
@@ -33,19 +33,19 @@ def identity(config: SmtConfig, data: Path) -> dict[str, Any]:
 
 
 def problems(folder: Path, now: Mapping[str, Any]) -> list[str]:
-    """Name the keys whose change forbids a training of this identity to resume from a folder's checkpoints."""
+    """List the changed keys for which a training must not resume from a folder's checkpoints."""
     file = folder / FILE
     if not file.exists():
         if Checkpoints(folder).complete():
-            problem = f"no {FILE} says what its checkpoints were trained with; taken up as they are"
+            problem = f"no {FILE} describes the training of its checkpoints; resuming from them anyway"
             print(f"sqa: {folder}: {problem}", file=sys.stderr)
         return []
     try:
         stored = parse_json(file.read_bytes())
     except ValueError as error:
-        raise DataError(f"{file}: damaged ({error}); --fresh to start anew") from error
+        raise DataError(f"{file}: damaged ({error}); use --fresh to restart") from error
     changed = ", ".join(_changes({**stored, "device": ""}, {**now, "device": ""}))
-    return [f"{folder}: trained with another {changed}; change `name`, or --fresh to start anew"] if changed else []
+    return [f"{folder}: trained with another {changed}; change `name`, or use --fresh to restart"] if changed else []
 
 
 def take(folder: Path, now: Mapping[str, Any]) -> None:

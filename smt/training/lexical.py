@@ -1,10 +1,10 @@
-"""Rough Polish for English sentences, word by word: a source side for training without an English-Polish system.
+"""Word-by-word Polish for English sentences, as a source side for training without an English-Polish system.
 
 Each English sentence gets Polish words from a bilingual lexicon, inflected by Morfeusz 2 (Wolinski 2014) in the case
 that its preposition requires.  Adjectives agree with the following noun, articles and subject pronouns are dropped, and
-names keep their stem and take a Polish ending.  The result is not grammatical Polish.  It teaches a translator three
-things that parallel text from software lacks: the English of the questions, the inflected forms of many thousand words,
-and the copying of names.
+names keep their stem and take a Polish ending.  The result is not grammatical Polish.  Parallel text from software
+lacks three things that a translator learns from it: the English of the questions, the inflected forms of many thousand
+words, and the copying of names.
 """
 
 import re
@@ -34,7 +34,7 @@ def _fits(tag: str, ending: str) -> bool:
 
 
 def _stems(word: str) -> list[tuple[str, str]]:
-    """Return the possible dictionary forms of an English word, with the ending taken off."""
+    """Return the possible dictionary forms of an English word, with the removed ending."""
     stems = [(word, "")]
     for ending, restored in _ENDINGS.items():
         if word.endswith(ending) and len(word) > len(ending) + 2:

@@ -1,8 +1,8 @@
 """`python -m smt.training.lexical_lines pl-en`: rough Polish for English lines, from stdin to stdout.
 
-A full-input system for any program that takes a command: `python -m guessers.noise --there "python -m
-smt.training.lexical_lines pl-en"`.  The same lines give the same Polish.  A line with too many words missing from the
-lexicon becomes an empty line.
+This is a full-input system for programs that accept a command: `python -m guessers.noise --there "python -m
+smt.training.lexical_lines pl-en"`.  Equal lines give equal Polish.  A line becomes empty if the lexicon lacks too many
+of its words.
 """
 
 import argparse

@@ -2,14 +2,14 @@
 
     corpus:
       made:
-        - corpus: round-trip                # their name in `weights`
+        - corpus: round-trip                # name of the pairs in `weights`
           texts: tossups                    # English tossups, or parallel: the sources of the parallel text
           makes: source                     # back-translation (Sennrich et al., ACL 2016); target = distillation
           translator: {name: causal-lm, model: lm-en-es}                          (Kim and Rush, EMNLP 2016)
           every: 4                          # every n-th text
 
-Any translator of that direction works.  Its output is cached in blocks, keyed by the translator's fingerprint and the
-texts.  Other trainings reuse the cache, and a killed training resumes from it.
+Any translator of that direction can be used.  Its output is cached in blocks, keyed by the translator's fingerprint and
+the texts.  Other trainings reuse the cache, and a killed training resumes from it.
 """
 
 import json
@@ -42,25 +42,25 @@ BLOCK = 512  # texts translated and stored together
 class MadeConfig:
     """One corpus of synthetic pairs."""
 
-    corpus: Annotated[str, "its name in `weights`"]
-    texts: Annotated[Literal["tossups", "parallel", "made"], "tossups; sources of the parallel text, or of `of`"]
-    makes: Annotated[Literal["source", "target"], "the side that is made"]
+    corpus: Annotated[str, "name of the corpus in `weights`"]
+    texts: Annotated[Literal["tossups", "parallel", "made"], "tossups, or sources of the parallel text or of `of`"]
+    makes: Annotated[Literal["source", "target"], "side that the translator makes"]
     translator: Annotated[dict[str, Any], "as in a run's config"]
-    of: Annotated[tuple[str, ...], "parallel, made: corpora whose sources are taken; empty = every one"] = ()
+    of: Annotated[tuple[str, ...], "for parallel and made: corpora whose sources are used; empty = all"] = ()
     every: Annotated[Count, "every n-th text"] = 1
-    longest: Annotated[Count, "words; a longer text is left out"] = 60
+    longest: Annotated[Count, "maximum words of a text; longer texts are omitted"] = 60
     shortest: Annotated[Count, "words"] = field(default=4)
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
         of_parts(translator=self.translator)
         if (self.texts == "tossups") != (self.makes == "source"):
-            return ["made: tossups are English, so their source is made; of other texts the target is"]
+            return ["made: for tossups, which are English, the source must be made; for other texts, the target"]
         return []
 
 
 def made_pairs(config: MadeConfig, texts: Sequence[str]) -> Iterator[Pair]:
-    """Yield (source, target, corpus) of every n-th text; texts without a translation are left out."""
+    """Yield (source, target, corpus) of every n-th text; texts without a translation are omitted."""
     chosen = [text for text in texts if config.shortest <= len(text.split()) <= config.longest][:: config.every]
     for text, translation in zip(chosen, translated(config.translator, chosen, config.corpus), strict=True):
         if translation:
@@ -68,7 +68,7 @@ def made_pairs(config: MadeConfig, texts: Sequence[str]) -> Iterator[Pair]:
 
 
 def translated(translator: dict[str, Any], texts: Sequence[str], name: str = "texts") -> list[str]:
-    """Translate each text, read in full; reuse cached translations."""
+    """Translate each text with full input; reuse cached translations."""
     component = of_parts(translator=translator).translator
     built = TRANSLATORS.build(component.name, component.options)
     key = digest([built.fingerprint(), *texts])

@@ -1,7 +1,7 @@
-"""Training data of one direction, from the data sets to packed arrays: `prepare(config, folder)`.
+"""Preparation of one direction's training data, from data sets to packed arrays: `prepare(config, folder)`.
 
-Besides the parallel corpora it adds names (countries, languages and currencies of Unicode
-CLDR, bilingual lexicons) and English tossups with a machine-made source side (back-translation).
+The data consist of the parallel corpora, names (countries, languages and currencies of Unicode CLDR, bilingual
+lexicons), and English tossups with a machine-made source side (back-translation).
 """
 
 import json
@@ -36,7 +36,7 @@ HELD_OUT = {
     "pl-en": ("newstest2020", "flores-dev", "ntrex128"),
 }
 OWN = "own"  # default corpus name of the user's own pairs
-KNOWN_LANGUAGE = "flores-dev"  # part that the language test learns from
+KNOWN_LANGUAGE = "flores-dev"  # part from which the language check learns
 LEXICON_ARTEFACT = re.compile(r"^[a-z]+(the|of|in|to)[a-z]*$")
 
 
@@ -53,14 +53,14 @@ def names(language: str) -> Iterator[Pair]:
 
 
 def lexicon_pairs(pair: str) -> Iterator[Pair]:
-    """Yield the freedict lexicon without entries whose English side lost its blanks."""
+    """Yield the freedict lexicon except entries whose English side lacks its blanks."""
     for source, target, _ in texts.load_parallel(pair, "freedict"):
         if not LEXICON_ARTEFACT.match(target):
             yield source, target, "freedict"
 
 
 def development_pairs(config: CorpusConfig, part: str) -> Iterator[Pair]:
-    """Return the pairs that measure development BLEU: the config's own file, or a part of the project's data."""
+    """Return the pairs for development BLEU: the config's own file, or a part of the project's data."""
     return _pairs(config.development, config.pair, part)
 
 
@@ -70,7 +70,7 @@ def _pairs(own: str | None, pair: str, part: str) -> Iterator[Pair]:
 
 
 def held_out(config: CorpusConfig) -> Iterator[str]:
-    """Yield both sides of every development and test sentence, XQB included, and the development part of own pairs."""
+    """Yield both sides of all development and test sentences, including XQB and the user's development pairs."""
     pair = config.pair
     if config.train is not None:
         if config.development is not None:
@@ -86,7 +86,7 @@ def held_out(config: CorpusConfig) -> Iterator[str]:
 
 
 def tossup_sentences() -> list[str]:
-    """Return the English Quizbowl sentences that need a source side."""
+    """Return the English Quizbowl sentences for back-translation."""
     from sentence_splitter import SentenceSplitter
 
     splitter = SentenceSplitter("en")
@@ -95,7 +95,7 @@ def tossup_sentences() -> list[str]:
 
 
 def back_translate(config: CorpusConfig, folder: Path) -> Iterator[Pair]:
-    """Yield English tossup sentences with a source side from Apertium or a lexicon; store them in `folder`."""
+    """Yield English tossup sentences with a source side by Apertium or a lexicon; store them in `folder`."""
     english = tossup_sentences()[:: config.back_translation_every]
     file = folder / f"back_translation.{config.back_translation}.txt"
     if not file.exists():
@@ -176,7 +176,7 @@ def is_prepared(config: CorpusConfig, folder: Path) -> bool:
 
 
 def _digests(config: CorpusConfig) -> dict[str, str]:
-    """Return the sha256 of each file of own pairs, and the cleaner's version; any change triggers preparation."""
+    """Return the sha256 of each file of own pairs, and the cleaner's version; any change requires a new preparation."""
     files = {"train": config.train, "development": config.development}
     digests = {key: file_digest(Path(file)) for key, file in files.items() if file is not None}
     return digests | ({"cleaning": str(VERSION)} if digests else {})
@@ -228,7 +228,7 @@ def _aligned(mixed: list[Pair], vocabulary: Vocabulary, config: CorpusConfig) ->
 
 
 def report(mixed: list[Pair]) -> dict[str, Counter[str]]:
-    """Return pairs and words per epoch and corpus, and print them to stderr."""
+    """Return the numbers of pairs and words per epoch and corpus, and print them to stderr."""
     counts: dict[str, Counter[str]] = {}
     for source, target, corpus in mixed:
         row = counts.setdefault(corpus, Counter())
@@ -239,7 +239,7 @@ def report(mixed: list[Pair]) -> dict[str, Counter[str]]:
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """Run `sqa clean CONFIG`: print what each step dropped.
+    """Run `sqa clean CONFIG`: print the number of pairs that each step dropped.
 
     Writes the same counts to clean.tsv, and the cleaned pairs (source, target, corpus) to corpus.tsv, in
     runs/smt/<name>/clean/.

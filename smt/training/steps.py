@@ -1,4 +1,4 @@
-"""Training loops over optimiser steps, with a learning rate and a log line per step and periodic development BLEU."""
+"""Training loop over optimiser steps, with a log line per step and periodic development BLEU."""
 
 import json
 import time
@@ -39,7 +39,7 @@ class Training(Protocol):
 def run_steps(training: Training, stop: Path) -> bool:
     """Train to the last step with a progress bar, checkpoints, BLEU and log lines.
 
-    A file at `stop` ends the training after the current step, with a checkpoint.  Returns whether the last step was
+    A file at `stop` ends the training after the current step and a checkpoint.  Returns whether the last step was
     reached.
     """
     trainer, config, folder = training.trainer, training.settings, training.folder

@@ -5,10 +5,10 @@
     runs/smt/<name>/sweep.tsv       development BLEU per k, mean and standard deviation over seeds
 
 A training with a done.json is never repeated, and a killed training resumes from its last checkpoint.  Several
-processes may share a sweep: each takes trainings that no other process holds, and every process prints the whole table.
-A folder made by another config, other data or another start model is refused.  k = "multi" is the config's own
-multi-path training, the control for the separate ones.  Inside `scheduled(...)` each training is a task for the workers
-of a scheduler, which share the same runs/.
+processes may share a sweep: each takes trainings that no other process holds, and each prints the whole table.  A
+folder from another config, other data or another start model is refused.  k = "multi" is the config's multi-path
+training, the control for the single-k trainings.  Inside `scheduled(...)` each training is a task for the workers of a
+scheduler, which share the same runs/.
 """
 
 import json
@@ -35,7 +35,7 @@ from sqa.pipeline.spread import each
 from sqa.results import Table, show
 from sqa.training.checkpoints import Checkpoints
 
-MULTI = "multi"  # a value of k: one model for every k of `train.k`
+MULTI = "multi"  # value of k for one model that serves every k of `train.k`
 HEADER = ("model", "k", "seeds", "bleu_mean", "bleu_sd", "bleu", "minutes_mean")
 
 
@@ -43,7 +43,7 @@ HEADER = ("model", "k", "seeds", "bleu_mean", "bleu_sd", "bleu", "minutes_mean")
 class Run:
     """One training of a sweep."""
 
-    k: int | str  # words, "full" or "multi"
+    k: int | str  # number of words, "full" or "multi"
     seed: int
     config: SmtConfig
     folder: Path
@@ -67,12 +67,12 @@ def parse_sweep(text: str) -> tuple[int | str, ...]:
         raise ConfigError(f"--sweep: expected k=VALUE,VALUE,..., got {text!r}")
     ks = tuple(int(value) if value.isascii() and value.isdigit() else value for value in values.split(","))
     if any(k != MULTI and k != "full" and not (isinstance(k, int) and k >= 1) for k in ks) or len({*ks}) < len(ks):
-        raise ConfigError(f"--sweep k: numbers >= 1, 'full' or '{MULTI}', each once, expected, got {values}")
+        raise ConfigError(f"--sweep k: expected distinct numbers >= 1, 'full' or '{MULTI}', got {values}")
     return ks
 
 
 def expand(config: SmtConfig, ks: Sequence[int | str], seeds: int, folder: Path) -> list[Run]:
-    """Return every training of the sweep: all ks of the first seed, then those of the next seed."""
+    """Return every training of the sweep: all values of k for the first seed, then for the next seed."""
     if seeds < 1:
         raise ConfigError(f"--seeds: must be >= 1, got {seeds}")
     runs = []
@@ -110,7 +110,7 @@ def finish(run: Run, data: Path) -> bool:
     seconds = [float(line.rsplit("\t", 1)[1]) for line in (run.folder / LOG).read_text().splitlines()[1:]]
     done = {"k": run.k, "seed": run.seed, "bleu": bleu, "minutes": sum(seconds) / 60}
     write_text(run.folder / "done.json", json.dumps(done, indent=1) + "\n")
-    Checkpoints(run.folder).remove()  # the model is saved; a sweep's checkpoints would fill a disk
+    Checkpoints(run.folder).remove()  # the model is saved, and a sweep's checkpoints would fill the disk
     return True
 
 
@@ -121,7 +121,7 @@ def finished(folder: Path) -> list[Finished]:
         try:
             runs.append(Finished(**parse_json(file.read_bytes()), model=file.parent / "model"))
         except (ValueError, TypeError) as error:
-            raise DataError(f"{file}: not what a sweep wrote ({error}); delete its folder") from error
+            raise DataError(f"{file}: not a file of a sweep ({error}); delete its folder") from error
     return sorted(runs, key=lambda run: (run.k == MULTI, run.k != MULTI and parse_k(run.k), run.seed))
 
 
@@ -151,8 +151,10 @@ def sweep(config: SmtConfig, ks: Sequence[int | str], seeds: int, runs: Path, fr
         data = prepared_data(config, runs)
         check(todo, data)
     for wait in (False, True):
-        if False in list(_trained(todo, data, wait)):  # exhaust the iterator: workers are writing their checkpoints
-            print(f"sqa: stopped by {folder / 'stop'}: delete it and run again to go on", file=sys.stderr)
+        if False in list(
+            _trained(todo, data, wait)
+        ):  # exhaust the iterator, since workers are still writing their checkpoints
+            print(f"sqa: stopped by {folder / 'stop'}: delete it and run again to continue", file=sys.stderr)
             break
     labels = {(run.k, run.seed) for run in todo}
     return [run for run in finished(folder) if (run.k, run.seed) in labels]
@@ -185,7 +187,7 @@ def train_one(run: Run, data: Path, wait: bool) -> bool | None:
 
 
 def clear(runs: Sequence[Run]) -> None:
-    """Empty the folders of these runs; raises ConfigError if a process works on one of them."""
+    """Empty the folders of these runs; raises ConfigError if another process is training one of them."""
     for run in runs:
         with held(run.folder, wait=False) as is_free:
             if not is_free:
@@ -194,7 +196,10 @@ def clear(runs: Sequence[Run]) -> None:
 
 
 def main(config_path: Path, runs: Path, ks: str | None = None, seeds: int = 1, fresh: bool = False) -> None:
-    """Run `sqa train smt CONFIG --sweep k=... --seeds N`: train all and print the table; default k: the config's."""
+    """Run `sqa train smt CONFIG --sweep k=... --seeds N`: train all and print the table.
+
+    The default of k is the config's.
+    """
     config = load(config_path, SmtConfig)
     rows = table(sweep(config, parse_sweep(ks) if ks else config.train.k, seeds, runs, fresh))
     write_text(work_folder(config, runs) / "sweep.tsv", Table(HEADER, rows).to_tsv())

@@ -1,8 +1,8 @@
 """Training of a wait-k or full-input Transformer: `sqa train smt CONFIG`.
 
-One optimiser step: draw k, mask, forward, label-smoothed cross-entropy plus guided alignment, backward, clip, schedule,
-step.  Every random choice is keyed by (seed, step), so a resumed training sees the same batches, k and dropout as an
-uninterrupted one.
+An optimiser step draws k, masks the source, computes label-smoothed cross-entropy and the guided-alignment loss, clips
+the gradient, and updates the weights.  Every random choice is keyed by (seed, step), so a resumed training sees the
+same batches, k and dropout as an uninterrupted one.
 """
 
 import sys
@@ -37,7 +37,7 @@ from sqa.pipeline.config import folder_name, load
 from sqa.training.checkpoints import Checkpoints, Moments
 from sqa.training.trainer import Trainer, denormals_flushed
 
-Entropy = Callable[..., Tensor]  # `summed_entropy`, or its compiled form
+Entropy = Callable[..., Tensor]  # `summed_entropy` or its compiled form
 
 
 def summed_entropy(
@@ -145,7 +145,9 @@ class SmtTraining:
         start, wanted = (asdict(replace(c, dropout=0.0, encoder="causal")) for c in (model.config, self.config.model))
         wrong = [f"model.{key}: {folder} has {start[key]}, got {n}" for key, n in wanted.items() if n != start[key]]
         if vocabulary.model != self.vocabulary.model:
-            wrong.append(f"start: the training data was not segmented with the vocabulary of {folder}; prepare it anew")
+            wrong.append(
+                f"start: the training data were not segmented with the vocabulary of {folder}; prepare them again"
+            )
         if wrong:
             raise ConfigError(wrong)
         self.model.load_state_dict(model.state_dict())
@@ -187,14 +189,16 @@ def prepared_data(config: SmtConfig, runs: Path) -> Path:
     if config.data is None:
         prepare(config.corpus, folder, vocabulary)
     elif not is_prepared(config.corpus, folder):
-        raise ConfigError(f"data: {folder} holds no data prepared with this `corpus`; set data: null to prepare it")
+        raise ConfigError(
+            f"data: {folder} contains no data prepared with this `corpus`; set data: null to prepare them"
+        )
     return folder
 
 
 def train(config: SmtConfig, runs: Path, fresh: bool = False) -> Path | None:
     """Prepare the data if necessary, train and finish in `work_folder`; see `train_in`.
 
-    Raises ConfigError if another process works there, or if the checkpoints belong to another config and `fresh` is
+    Raises ConfigError if another process trains there, or if the checkpoints belong to another config and `fresh` is
     False.
     """
     folder = work_folder(config, runs)
@@ -229,6 +233,6 @@ def main(config_path: Path, runs: Path, fresh: bool = False) -> None:
 def report(model: Path | None, folder: Path) -> None:
     """Print the finished model's folder, or the next step after a stop file ended the training in `folder`."""
     if model is None:
-        print(f"sqa: stopped; delete {folder / 'stop'} and run again to go on", file=sys.stderr)
+        print(f"sqa: stopped; delete {folder / 'stop'} and run again to continue", file=sys.stderr)
     else:
         print(model)

@@ -7,8 +7,8 @@ underscores replaced by blanks, white space collapsed, and letter case ignored. 
 (The code published with QANTA compares the strings unchanged.  Later code of the same authors also drops blanks,
 underscores and hyphens and accepts substrings, so that "a" answers "Alaska".  This rule does neither.)
 
-A config may request a second, more generous rule beside it: the rule of a Quizbowl moderator, sqa/core/quizbowl.py.
-A listener's own question (`asked` of a Question) is judged only by that rule.
+A config may additionally request a second, more generous rule: a Quizbowl moderator's, sqa/core/quizbowl.py.  A
+listener's own question (`asked` of a Question) is judged only by that rule.
 """
 
 import functools
@@ -22,7 +22,7 @@ def canonical(page: str) -> str:
     return " ".join(unicodedata.normalize("NFC", page).replace("_", " ").split())
 
 
-LINE_ENDS = "\u2028\u2029"  # besides control characters: in an id they would break the lines of a table
+LINE_ENDS = "\u2028\u2029"  # like control characters, they would break the lines of a table if an id contained them
 
 
 def unwritable(text: str, also: str = "") -> str:
@@ -32,7 +32,7 @@ def unwritable(text: str, also: str = "") -> str:
 
 @functools.lru_cache(maxsize=1 << 16)
 def key(page: str) -> str:
-    """Return `canonical` without letter case: equal for two titles of the same answer.  Idempotent."""
+    """Return `canonical` without letter case, which is equal for two titles of the same answer.  Idempotent."""
     return unicodedata.normalize("NFC", canonical(page).casefold())
 
 

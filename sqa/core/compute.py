@@ -1,8 +1,8 @@
 """Threads of numerical libraries, and batches of similar length.
 
-Networks of a few million weights run slower on many threads than on one.  On a busy machine they are many times
-slower, because a thread that waits for a processor holds up all others.  Small models therefore use one thread, and
-large models use all processors.  A user's OMP_NUM_THREADS is kept.
+Networks of a few million weights run slower on many threads than on one.  On a busy machine they are many times slower,
+because a thread that waits for a processor delays all others.  Small models therefore use one thread, and large models
+use all processors.  A user's OMP_NUM_THREADS is kept.
 """
 
 import os
@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # read when numpy and torch are loaded
-OURS = "SQA_SET_THREADS"  # the number that was set here, to tell it from the user's
-# Parts with a large model, and programs with an unknown one; all others of the registry run best on one thread.
+OURS = "SQA_SET_THREADS"  # the number set here, to distinguish it from the user's
+# Parts with a large or unknown model; all other registered parts are fastest on one thread.
 LARGE = frozenset("causal-lm llm e5 pretrained ctranslate2 bert comet bleurt bertscore".split())
 UNKNOWN = frozenset(("command", "simuleval"))
-QUOTA = Path("/sys/fs/cgroup/cpu.max")  # "200000 100000": two processors' worth; "max 100000": no limit
+QUOTA = Path("/sys/fs/cgroup/cpu.max")  # "200000 100000": two processors; "max 100000": no limit
 
 
 def usable(quota: Path = QUOTA) -> int:
@@ -55,7 +55,7 @@ def set_for(parts: Iterable[str], environment: MutableMapping[str, str] = os.env
 def set_threads(number: int, environment: MutableMapping[str, str] = os.environ) -> int | None:
     """Set and return the number of threads of numpy and torch; return None if the user has set it.
 
-    Call it before numpy and torch are loaded if possible; a loaded torch is set too.
+    Call it before numpy and torch are loaded if possible; a loaded torch is also set.
     """
     given = environment.get(VARIABLES[0])
     if given is not None and given != environment.get(OURS):

@@ -6,7 +6,7 @@
         ChecksumError             exit 3   a file's sha256 or size differs from the manifest
       TraceError                  exit 3   a trace breaks its rules; carries question_id and step
       NotComputable               exit 1   a metric is undefined here; never turned into 0
-      RemoteProtocolError         exit 1   the program at the other end broke the protocol or is gone
+      RemoteProtocolError         exit 1   the remote program broke the protocol or has ended
 
 A message names the problem, its location, the expected value and the remedy.  It fits on one screen even if it
 quotes long or binary text of a file or a program.
@@ -91,11 +91,11 @@ class NotComputable(SqaError):
 
 
 class RemoteProtocolError(SqaError):
-    """A protocol error or the end of the program at the other end; the message quotes its answer."""
+    """A protocol error or the end of the remote program; the message quotes its answer."""
 
 
 def returns_exit_code(main: Callable[P, None]) -> Callable[P, int]:
-    """Make a main function return 0, or print a deliberate error on stderr and return its exit code."""
+    """Wrap a main function: return 0, or print a deliberate error on stderr and return its exit code."""
 
     @functools.wraps(main)
     def wrapped(*arguments: P.args, **options: P.kwargs) -> int:

@@ -4,9 +4,9 @@ from typing import Literal
 
 from sqa.core.errors import ConfigError
 
-K = int | str  # at least 1; or "full", the whole sentence first
+K = int | str  # at least 1, or "full" to read the whole sentence first
 FULL: Literal["full"] = "full"
-LONGEST = 10_000  # source words, as the number for "full": longer than any sentence
+LONGEST = 10_000  # number of source words for "full", larger than any sentence
 
 
 def parse_k(k: K) -> int:
@@ -20,7 +20,7 @@ def parse_k(k: K) -> int:
 
 
 def order(k: K | float) -> float:
-    """Return the sort key of a k, or of a share of the source; "full" and all other names are last."""
+    """Return the sort key of a k or of a share of the source; "full" and all other names come last."""
     try:
         return float(k)
     except ValueError:

@@ -13,7 +13,7 @@ from sqa import __version__
 from sqa.core.errors import ConfigError
 from sqa.core.own import PACKAGES, in_file, is_own, split
 
-# Import name of a Python package -> argument for pip: an extra of this project if one contains the package.
+# import name of a Python package -> argument for pip: an extra of this project that contains it, if any
 INSTALLED_BY = {
     **dict.fromkeys(("bokeh", "dask", "dask_jobqueue", "distributed", "fsspec"), "sqa[cluster]"),
     **dict.fromkeys(("fastapi", "sqlalchemy", "starlette", "uvicorn"), "sqa[services]"),
@@ -33,19 +33,19 @@ INSTALLED_BY = {
     "matplotlib": "sqa[plots]",
     "pandas": "sqa[notebooks]",
     "pyarrow": "sqa[parquet]",
-    "mweralign": "mweralign",  # mweralign and simulstream are in no extra: simulstream has its own torch
+    "mweralign": "mweralign",  # mweralign and simulstream are in no extra, since simulstream needs its own torch
     "simuleval": "sqa[simul]",
     "simulstream": "simulstream",
     "thot": "sqa[statistical]",
     "zstandard": "sqa[zstd]",
-    "s3fs": "s3fs",  # in no extra; a store or a board on s3:// needs it
+    "s3fs": "s3fs",  # not in an extra; a store or board on s3:// needs it
 }
 
-# Package that its extra leaves out from a Python version on (markers of pyproject.toml) -> that version.
+# package that its extra omits from a Python version on (markers of pyproject.toml) -> that version
 BELOW = {"comet": (3, 13)}
 
 SERVICES = Path(__file__).resolve().parents[2] / "services"  # in a checkout
-# Kind -> names that the project's other distribution, sqa-services, registers.
+# kind -> names that the distribution sqa-services registers
 OF_SERVICES = {
     "command": tuple("bench board client play scorer serve simuleval-dir simulstream-score validate".split()),
     "translator": ("simuleval", "simuleval_service"),
@@ -93,7 +93,7 @@ def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> 
     top = package.partition(".")[0]
     if sys.version_info >= BELOW.get(top, (4,)):
         below = ".".join(map(str, BELOW[top]))
-        return ConfigError(f"{what} needs the Python package {top}, which needs a Python below {below}")
+        return ConfigError(f"{what} needs the Python package {top}, which needs a Python version below {below}")
     install = f"sqa[{extra}]" if extra and top in INSTALLED_BY else INSTALLED_BY.get(top)
     how = f": {install_command(install)}" if install else ", which is not installed"
     return ConfigError(f"{what} needs the Python package {top}{how}")
@@ -106,7 +106,7 @@ def need(package: str, what: str = "this", extra: str = "") -> None:
 
 
 def not_imported(what: str, target: str, error: Exception) -> Exception:
-    """Return the error that the module of a part cannot be imported; a defect of this project is returned unchanged."""
+    """Return the error that the module of a part cannot be imported; an error of this project is returned unchanged."""
     home, _ = split(target)
     if isinstance(error, ConfigError):  # about the user's file
         return ConfigError([f"{what}: {problem.removeprefix(f'{what}: ')}" for problem in error.problems])
@@ -119,4 +119,6 @@ def not_imported(what: str, target: str, error: Exception) -> Exception:
         return lacking(error, what)
     near = get_close_matches(missing, [file.stem for file in Path(home).parent.glob("*.py")], 1, 0.5)
     meant = f", did you mean {near[0]!r}" if near else ""
-    return ConfigError(f"{what}: imports {missing!r}, neither installed nor a file beside {Path(home).name}{meant}")
+    return ConfigError(
+        f"{what}: imports {missing!r}, which is neither installed nor in the folder of {Path(home).name}{meant}"
+    )

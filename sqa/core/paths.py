@@ -1,7 +1,7 @@
 """Paths of the project's folders, the bundled data and the user's cache.
 
-In a checkout, the folders beside `sqa` (configs, data, docs, smt, ...) are those of the repository.  In an
-installed package they are below `sqa/bundled`.
+In a checkout, the folders next to `sqa` (configs, data, docs, smt, ...) belong to the repository.  In an installed
+package they are below `sqa/bundled`.
 """
 
 import os
@@ -30,7 +30,8 @@ def beside(name: str, folder: Path | None) -> str:
 def config_file(path: Path) -> Path:
     """Return a config file, or the bundled one of that name (`xqb_es_wait6_bm25`, `configs/xqb.yaml:NAME`).
 
-    Raises ConfigError for a name without a suffix that is neither.  The caller handles a missing file.
+    Raises ConfigError for a name without a suffix that is neither a file nor bundled.  The caller handles a missing
+    file.
     """
     name, colon, entry = str(path).partition(":")
     file = Path(name)

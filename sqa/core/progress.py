@@ -1,6 +1,6 @@
 """Progress on stderr (tqdm): a bar on a terminal, a line every half minute in a pipe or a log file.
 
-A block of translations takes minutes, so a heartbeat redraws the bar with the elapsed time in between.
+A block of translations takes minutes, so a heartbeat meanwhile redraws the bar with the elapsed time.
 """
 
 import sys

@@ -13,7 +13,7 @@ _SILENT = re.compile(r"['’`ʻ]|\(disambiguation\)")
 _BETWEEN = re.compile(r"[^\w()]+")
 _PARENTHESIS = re.compile(r"\([^)]*\)?|\)")
 _ARTICLES = frozenset({"the", "a", "an"})
-_STATES = ("emirate of ", "sultanate of ", "principality of ", "state of ")  # equivalent to the name alone
+_STATES = ("emirate of ", "sultanate of ", "principality of ", "state of ")  # prefixes that do not change the name
 
 
 @functools.lru_cache(maxsize=1 << 16)
@@ -55,9 +55,9 @@ class Accepted:
     """
 
     titles: Mapping[str, Collection[str]]  # page -> other pages accepted for it; one-way
-    forms: Mapping[str, Collection[str]]  # page -> names that are no pages; both ways
+    forms: Mapping[str, Collection[str]]  # page -> names without a page; both ways
     shared: Collection[str]
-    name: str  # includes the version of the tables: part of signatures
+    name: str  # contains the version of the tables; part of signatures
 
     def is_right(self, guess: str, page: str) -> bool:
         """Return whether the guess is right for a question about `page`."""
@@ -75,5 +75,5 @@ class Accepted:
 
 
 def takes(guess: str, right: Collection[str]) -> bool:
-    """Return whether a short answer is one of the right ones, compared as `bare` forms: without case, article, ..."""
+    """Return whether a short answer is one of the right ones, compared as `bare` forms (without case, article, ...)."""
     return bool(bare(guess)) and bare(guess) in map(bare, right)

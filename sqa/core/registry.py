@@ -11,7 +11,7 @@ the plugin's components:
     [project.entry-points.sqa]
     mine = "my_package.parts"          # calls GUESSERS.register("mine", "my_package.guesser:build") and the like
 
-Plugins are imported once: when a requested name is in no registry, or when all names are listed.
+Plugins are imported once: when no registry has a requested name, or when all names are listed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Registry:
     def register(self, name: str, target: str) -> None:
         """Add an entry, as plugins do; raises ValueError if the name is registered with another target."""
         if self.entries.setdefault(name, target) != target:
-            raise ValueError(f"the {self.kind} {name!r} is registered already: {self.entries[name]}")
+            raise ValueError(f"the {self.kind} {name!r} is already registered: {self.entries[name]}")
 
     def names(self) -> tuple[str, ...]:
         """Return the registered names, sorted."""
@@ -101,7 +101,7 @@ class Registry:
             raise ConfigError(f"{self.kind} {name!r}: module {home!r} has no {attribute!r}{near}")
         build: Callable[..., Any] = getattr(module, attribute)
         if not callable(build):
-            raise ConfigError(f"{self.kind} {name!r}: {target} is no build function but a {type(build).__name__}")
+            raise ConfigError(f"{self.kind} {name!r}: {target} is not a build function but a {type(build).__name__}")
         return build
 
     def config_class(self, name: str) -> type:
@@ -118,7 +118,7 @@ class Registry:
             return NoKeys
         cls: Any = hint if isinstance(hint, type) and is_dataclass(hint) else build
         if not (isinstance(cls, type) and is_dataclass(cls)):
-            expected = "must be a dataclass, or take one parameter annotated with one, or none"
+            expected = "must be a dataclass, or take no parameter or one that is annotated with a dataclass"
             raise ConfigError(f"{self.kind} {name!r}: {self.target(name)} {expected}; its fields are the config's keys")
         return cls
 
@@ -157,7 +157,7 @@ def _code(target: str) -> Code:
 
 
 def _made(build: Callable[..., Any], config: object) -> Any:
-    """Call a build function; a config may be the part itself."""
+    """Call a build function; `config` may also be the part itself."""
     if isinstance(config, NoKeys):
         return build()
     return config if isinstance(build, type) and isinstance(config, build) else build(config)
@@ -165,15 +165,15 @@ def _made(build: Callable[..., Any], config: object) -> Any:
 
 @cache
 def load_plugins() -> None:
-    """Import all installed plugins; a plugin whose import fails is left out, with a line on stderr."""
-    from importlib.metadata import entry_points  # takes longer to import than the rest of this package
+    """Import all installed plugins; a plugin whose import fails is skipped with a line on stderr."""
+    from importlib.metadata import entry_points  # its import is slower than the rest of this package
 
     for point in sorted(entry_points(group="sqa")):
         try:
             point.load()
-        except Exception as error:  # other people's code may raise anything
+        except Exception as error:  # foreign code may raise any exception
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-            print(f"sqa: the plugin {point.name} ({point.value}) is left out: {reason}", file=sys.stderr)
+            print(f"sqa: the plugin {point.name} ({point.value}) is skipped: {reason}", file=sys.stderr)
 
 
 def did_you_mean(name: str, names: typing.Iterable[str], cls: type | None = None) -> str:
@@ -188,7 +188,7 @@ def did_you_mean(name: str, names: typing.Iterable[str], cls: type | None = None
 def misspelt(keys: typing.Iterable[str], names: typing.Iterable[str]) -> str:
     """Return "'idnex', did you mean 'index'" for the first of `keys` near a missing name of `names`, or "".
 
-    For files of other programs, which may have further keys.
+    It is for files of other programs, which may have further keys.
     """
     present, expected = list(keys), list(names)
     absent_names = {name.lower(): name for name in expected if name not in present}
@@ -239,7 +239,7 @@ BUZZERS = Registry(
         "oracle": "buzzers.oracle:build",
     },
 )
-POLICIES = Registry(  # of full-input systems; an entry is the class itself, smt/policies/chosen.py reads its keys
+POLICIES = Registry(  # policies of full-input systems; an entry is a class, whose keys smt/policies/chosen.py reads
     "policy",
     {
         "wait-k": "smt.policies.waitk:WaitK",
@@ -279,4 +279,4 @@ COMMANDS = Registry(  # an entry is a typer.Typer with the command of this name,
         "curve": "sqa.cli.evidence:curve_app",
     },
 )
-ITEMS = Registry("items", {})  # of plugins: functions that return sequences of experiments.lab.item.Item
+ITEMS = Registry("items", {})  # items of plugins: functions that return sequences of experiments.lab.item.Item

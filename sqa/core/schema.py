@@ -25,7 +25,7 @@ from msgspec import Meta
 from sqa.core.errors import ConfigError
 
 T = TypeVar("T")
-SOUGHT = "a relative path is sought beside the config, then in the current folder"
+SOUGHT = "a relative path is searched in the config's folder, then in the current folder"
 File = Annotated[str, SOUGHT]  # key of a config that may name a file or folder to read
 FilePath = Annotated[Path, SOUGHT]  # key of a config that names a file or folder to read
 
@@ -77,8 +77,8 @@ def _notes(hint: Any) -> Iterator[object]:
 def checked(cls: type[T]) -> type[T]:
     """Make a config dataclass check the bounds of its keys; place the decorator below `@dataclass`.
 
-    The constructor raises ConfigError with every value out of bounds, "batch: must be >= 1, got 0", and with the
-    problems that the class's own method `problems` returns or raises.
+    The constructor raises ConfigError with every value out of bounds ("batch: must be >= 1, got 0") and with the
+    problems that the class's method `problems` returns or raises.
     """
 
     def check(self: object) -> None:

@@ -23,7 +23,7 @@ from sqa.core.types import Floats
 
 LEVEL = 0.95  # confidence level of intervals and bands
 CELLS = 4_000_000  # weights or sums in memory at a time: 32 MB
-TIE = 1e-9  # differences closer than this, relative to the observed one, are equal
+TIE = 1e-9  # differences whose relative distance is below this are equal
 _BOOTSTRAP = 1  # random stream; sqa/core/differences.py has the others
 _NORMAL = NormalDist()
 
@@ -164,7 +164,7 @@ def bca(value: float, samples: Floats, without: Floats, level: float = LEVEL) ->
     ends = []
     for tail in ((1 - level) / 2, (1 + level) / 2):
         shift = bias + _NORMAL.inv_cdf(tail)
-        slope = 1 - acceleration * shift  # at most 0 beyond the pole, where the end is the farthest resample
+        slope = 1 - acceleration * shift  # it is at most 0 beyond the pole, where the end is the farthest resample
         ends.append(_NORMAL.cdf(bias + shift / slope) if slope > 0 else float(shift > 0))
     low, high = np.percentile(samples, [100 * end for end in ends])
     return float(low), float(high)
@@ -183,7 +183,7 @@ def percentiles(samples: Floats) -> tuple[float, float]:
 
 
 def bootstrap_weights(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
-    """Yield blocks (b, n) of multinomial weights: how often each question is drawn in n draws with replacement."""
+    """Yield blocks (b, n) of multinomial weights, the counts of each question in n draws with replacement."""
     rng = np.random.default_rng([seed, _BOOTSTRAP])
     for rows in block_sizes(n, n_resamples):
         drawn = rng.integers(0, n, size=(rows, n)) + np.arange(rows)[:, None] * n

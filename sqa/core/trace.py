@@ -213,14 +213,14 @@ def _apply(emission: Emission, words: list[str]) -> None:
 def check_emissions(question: Question, emissions: Sequence[Emission]) -> None:
     """Raise TraceError at the first emission that breaks a rule.
 
-    Sentences exist and come in order.  0 <= g <= |S_i|, and g does not decrease within a sentence.  A sentence that
+    Sentences must exist and be in order.  g is in 0..|S_i| and does not decrease within a sentence.  A sentence that
     has ended was read completely and stays ended.  A token has no white space, and is empty only if words are
     retracted.  No write retracts words of another sentence.
     """
     if not question.words:
         raise TraceError("the question has no words", question.id)
     if len(question.sentences) > GREATEST_SMALL:
-        many = f"has {len(question.sentences)} sentences; a question may have {GREATEST_SMALL}"
+        many = f"has {len(question.sentences)} sentences; the maximum is {GREATEST_SMALL}"
         raise TraceError(many, question.id)
     at, g, ended, written = 0, 0, False, 0
     for step, e in enumerate(emissions):
@@ -366,7 +366,7 @@ def guesses_rows(table: Table) -> dict[str, StoredGuesses]:
     guesses = {}
     for id, rows in _by_question(table, range(len(offsets) - 1)).items():
         if rows[-1] - rows[0] != len(rows) - 1:
-            raise TraceError("its steps do not stand together", id)
+            raise TraceError("its steps are not adjacent", id)
         starts = offsets[rows[0] : rows[-1] + 2]
         part = slice(starts[0], starts[-1])
         guesses[id] = StoredGuesses(pages.words, pages.values[part], scores[part], starts - starts[0])

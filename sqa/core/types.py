@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-# languages whose text is read by characters: each is a word, as is a run of letters of other scripts
+# languages in which each character is a word; a run of letters of other scripts is also a word
 BY_CHARACTER = frozenset(("ja", "yue", "zh"))
 # Thai, Lao, Tibetan, Burmese, Khmer and related scripts, kana and Chinese characters: written without blanks between
 # words
@@ -39,7 +39,7 @@ BLANKLESS = (
     "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua980-\ua9ff\uaa60-\uaadf\uf900-\ufaff\U0001b000-\U0001b16f"
     "\U00020000-\U0003ffff"
 )
-# of a trace's columns with 16 bits: sentences of a question, words that a step retracts
+# maximum of a trace's columns with 16 bits: sentences of a question, words that a step retracts
 GREATEST_SMALL = 2**15 - 1
 
 
@@ -133,7 +133,7 @@ class Buzz:
 
 # -------------------------------------------------------------------------------------------------------- contracts
 
-Kind = Literal["quality", "lag", "answers"]  # of a metric: the property that it measures
+Kind = Literal["quality", "lag", "answers"]  # property that a metric measures
 
 
 @runtime_checkable
@@ -174,8 +174,8 @@ class BatchTranslator(Protocol):
 class KnowsLanguages(Protocol):
     """Optional for a translator: its language pair.
 
-    Questions of another pair raise an error before work starts, unless the config has `other_languages: true`
-    beside the translator's name.
+    Questions of another pair raise an error before work starts, unless the config has `other_languages: true` next to
+    the translator's name.
     """
 
     @property
@@ -200,8 +200,8 @@ class ChecksQuestions(Protocol):
 class Guesser(Protocol):
     """A guesser that names the best pages for each text.
 
-    Returns, per text, at most `n` guesses, best first, pages distinct, ties broken by page title. A text in which
-    the guesser knows no word gives an empty list.
+    Returns, per text, at most `n` guesses, best first, pages distinct, ties broken by page title. A text without a
+    known word gives an empty list.
     """
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]: ...
@@ -235,7 +235,7 @@ class AnswersQuestions(Protocol):
 
 @runtime_checkable
 class ChecksTexts(Protocol):
-    """Optional for a guesser: a check of all texts of the run before the first guess (each text may cost money)."""
+    """Optional for a guesser: a check of all texts of the run before the first guess, since guesses may cost money."""
 
     def check_texts(self, texts: Iterable[Sequence[str]]) -> None: ...
 
@@ -323,13 +323,13 @@ class TextMetric(BuiltMetric, Protocol):
     """A metric of texts alone.  The same fingerprint and texts give the same statistics, which are stored."""
 
     def fingerprint(self) -> str | None:
-        """Return everything except the texts that the statistics depend on; None: they must not be stored."""
+        """Return everything except the texts on which the statistics depend, or None if they must not be stored."""
 
     def measure(self, segments: Sequence[Any]) -> list[tuple[float, ...]]:
         """Return the additive statistics of each `Segment` (sqa/metrics/quality/text_metric.py)."""
 
 
-# base class or contract of a component, by kind of registry
+# kind of registry -> base class or contract of its components
 CONTRACTS: dict[str, tuple[type, ...]] = {
     "translator": (Translator, BatchTranslator),
     "guesser": (Guesser,),

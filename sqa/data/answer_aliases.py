@@ -7,10 +7,10 @@ use all answer lines of a page, from tossups and bonus parts together:
 
     title   another page is accepted for this page if at least a third of this page's lines accept its title (accents
             count), and either five lines do, or two do and a tenth of the other page's lines accept this title.  The
-            relation has a direction: Constantinople is accepted where Istanbul is asked for, but not the reverse
+            relation has a direction: Constantinople is accepted for Istanbul, but not the reverse
     form    a name that is no page's title becomes a name of this page if at least a third of the page's lines, and at
             least three, accept it
-    shared  a bare form (`sqa.core.quizbowl.bare`) that two or more pages have; it names none of them
+    shared  a bare form (`sqa.core.quizbowl.bare`) that two or more pages have; it is a name of none of them
 
 Names that a line only prompts on do not count.  The file has three columns: title, form or shared; page; other name.
 """
@@ -36,7 +36,7 @@ SHARE = 1 / 3  # minimum share of a page's lines
 BACK = 1 / 10  # minimum share of the other page's lines, if they must agree
 SURE, MUTUAL, NAMED = 5, 2, 3  # minimum lines: title alone, title if both pages agree, name without a page
 SOURCES = ("tossups", "bonus-parts")  # names in data/manifest.yaml
-# Notes to the moderator that can stand in place of a name.
+# Notes to the moderator that can occur in place of a name.
 _NOTE = re.compile(
     r"\b(word forms?|either|equivalents?|underlined|answers?|clear|descri\w+|mention\w*|anything)\b", re.IGNORECASE
 )

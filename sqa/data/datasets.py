@@ -55,11 +55,11 @@ def load_questions(name: str, limit: int | None = None) -> list[Question]:
         if limit is not None and len(questions) == limit:
             break
         if question.id in seen:
-            raise DataError(f"{name}: record {len(questions)} has the id {question.id!r}, which an earlier record has")
+            raise DataError(f"{name}: record {len(questions)} has the id {question.id!r} of an earlier record")
         seen.add(question.id)
         questions.append(question)
     if not questions:
-        raise DataError(f"{name}: no questions in it")
+        raise DataError(f"{name}: contains no questions")
     return questions
 
 
@@ -82,7 +82,7 @@ def _question_set(name: str) -> _QuestionSet:
     if len(name) <= LONGEST_NAME and path.is_file():  # `is_file` raises for longer names
         return _QuestionSet(lambda: _own_questions(path), (path,))
     if records.suffix(path) in (".json", ".jsonl"):
-        raise DataError(f"{shown}: there is no such file of questions; {SOUGHT}")
+        raise DataError(f"{shown}: this file of questions does not exist; {SOUGHT}")
     near = difflib.get_close_matches(name, _SETS, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_SETS)}, or a .json or .jsonl file"
     raise ConfigError(f"dataset.name: {shown!r} is not a question set; {hint}")
@@ -170,7 +170,7 @@ def _question(
         raise DataError(f"{where}.language: {problem}, got {given!r}{hint}")
     title = answers.canonical(records.text_of(where, "page", page))
     if wrong := answers.unwritable(title):
-        raise DataError(f"{where}.page: holds {wrong}; a page title has no control characters")
+        raise DataError(f"{where}.page: contains {wrong}; a page title must have no control characters")
     if not title:
         raise DataError(f"{where}.page: expected a page title, got {page!r}")
     sentences = _split(where, "source", source, language)
@@ -196,9 +196,9 @@ def _split(where: str, field: str, value: object, language: str) -> tuple[tuple[
 
         parts = split(texts[0], language)
     if not parts:
-        raise DataError(f"{where}.{field}: a question needs at least one sentence, this one has none")
+        raise DataError(f"{where}.{field}: a question needs at least one sentence")
     if len(parts) > GREATEST_SMALL:
-        raise DataError(f"{where}.{field}: has {len(parts)} sentences; a question may have {GREATEST_SMALL}")
+        raise DataError(f"{where}.{field}: has {len(parts)} sentences; the maximum is {GREATEST_SMALL}")
     return parts
 
 

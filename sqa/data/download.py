@@ -27,11 +27,11 @@ from sqa.files.records import converted
 from sqa.files.yaml_reader import parse_yaml
 
 MANIFEST = DATA / "manifest.yaml"
-ATTEMPTS = 4  # attempts per download; each continues where the previous one stopped
+ATTEMPTS = 4  # attempts per download; each resumes the previous one
 WAIT = 1.0  # seconds before the second attempt; doubles with each attempt
-CONNECT, QUIET = 10.0, 60.0  # seconds to connect, seconds without a byte
+CONNECT, QUIET = 10.0, 60.0  # seconds to connect, maximum seconds without data
 REDIRECTS = 3  # redirects to follow; the manifest's sha256 guards the content
-_CHUNK = 1 << 14  # bytes; the most that a broken connection loses
+_CHUNK = 1 << 14  # bytes; maximum loss by a broken connection
 
 
 class Entry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -96,7 +96,7 @@ def mirror() -> Path | None:
         return None
     folder = Path(value).expanduser()
     if not folder.is_dir():
-        raise ConfigError(f"SQA_MIRROR: {value} is not a folder; name one that holds the manifest's files, or unset it")
+        raise ConfigError(f"SQA_MIRROR: {value} is not a folder; name a folder with the manifest's files, or unset it")
     return folder
 
 
@@ -136,16 +136,16 @@ def fetch(name: str) -> Path:
         except ChecksumError:
             if copy != target or item.home is None:
                 raise
-            target.unlink(missing_ok=True)  # another process may replace it too
+            target.unlink(missing_ok=True)  # another process may also replace it
     if item.home is None:
         raise DataError(
-            f"{item.name}: no public home has this very file, it can only come from a mirror: set SQA_MIRROR to a "
+            f"{item.name}: this file has no public URL and needs a mirror: set SQA_MIRROR to a "
             f"folder that holds {item.path} ({item.how})"
         )
     try:
         return _download(item, item.home, target)
     except OSError as error:
-        raise DataError(f"{target}: cannot be written ({error}); set SQA_CACHE to a folder with room") from error
+        raise DataError(f"{target}: cannot be written ({error}); set SQA_CACHE to a folder with free space") from error
 
 
 def verify(names: list[str] | None = None) -> list[Status]:
@@ -157,7 +157,7 @@ def verify(names: list[str] | None = None) -> list[Status]:
 def _status(item: Entry) -> Status:
     path = where(item.name)
     if path is None:
-        hint = "sqa data fetch gets it" if item.home else "it can only come from a mirror (SQA_MIRROR)"
+        hint = "download it with sqa data fetch" if item.home else "it needs a mirror (SQA_MIRROR)"
         return Status(item, "missing", None, f"no copy; {hint}")
     try:
         check(path, item, remembered=False)
@@ -175,7 +175,7 @@ def check(path: Path, item: Entry, *, remembered: bool) -> None:
     With `remembered`, an earlier successful check at the same path and modification time suffices.
     """
     stat = path.stat()
-    advice = "delete it and fetch it again, or take the mirror or project version that fits"
+    advice = "delete it and fetch it again, or use a matching mirror or version of this project"
     if stat.st_size != item.size:
         raise ChecksumError(f"{path}: {stat.st_size} bytes, the manifest says {item.size}; {advice}")
     state = f"{path.resolve()}\n{stat.st_mtime_ns}\n{item.sha256}".encode("utf-8", "surrogateescape")
@@ -185,7 +185,7 @@ def check(path: Path, item: Entry, *, remembered: bool) -> None:
     digest = file_digest(path)
     if digest != item.sha256:
         raise ChecksumError(f"{path}: sha256 is {digest}, the manifest says {item.sha256}; {advice}")
-    with suppress(OSError):  # a cache that cannot be written costs time, not correctness
+    with suppress(OSError):  # an unwritable cache costs time, but the result is still correct
         write_bytes(note, b"")
 
 
@@ -227,7 +227,7 @@ def _download(item: Entry, url: str, target: Path) -> Path:
             part.unlink()
             raise ChecksumError(
                 f"{item.name}: {url} gave {size} bytes with sha256 {digest}, the manifest says {item.size} bytes and "
-                f"{item.sha256}; the download was thrown away"
+                f"{item.sha256}; the download was deleted"
             )
         part.replace(target)
     check(target, item, remembered=True)
@@ -274,7 +274,7 @@ def _receive(file: IO[bytes], item: Entry, url: str) -> str | None:
         cause = str(error).rsplit(": ", 1)[-1].strip("'\")(")  # urllib3 nests messages; the last one is the cause
         return f"{type(error).__name__}: {cause}"
     have = file.seek(0, os.SEEK_END)
-    return None if have >= item.size else f"only {have} of {item.size} bytes came"
+    return None if have >= item.size else f"only {have} of {item.size} bytes were received"
 
 
 def _continues(response: Any, have: int) -> bool:

@@ -85,7 +85,7 @@ def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
     path = _path_of(source)
     numbered = list(records.numbered_lines(path))
     if not numbered:
-        raise DataError(f"{path}: no buzzes in it")
+        raise DataError(f"{path}: contains no buzzes")
     sha256 = file_digest(path)
     if sha256 not in {entry.sha256 for entry in download.entries()}:
         _refuse_repeated(path, numbered)
@@ -96,7 +96,7 @@ def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
     if len(beyond) and beyond_end == "refuse":
         raise DataError(
             f"{path}:{numbered[beyond[0]][0]}: position {position[beyond[0]]:g} is outside 0 to 1, as are "
-            f"{len(beyond) - 1} more of {len(rows)}; --beyond-end clip takes those above 1 for 1"
+            f"{len(beyond) - 1} more of {len(rows)}; --beyond-end clip sets those above 1 to 1"
         )
     numbers = {key: number for number, key in enumerate(dict.fromkeys((row.tournament, row.game) for row in rows))}
 
@@ -120,7 +120,7 @@ def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
 def first_of_game(buzzes: Buzzes) -> Buzzes:
     """Return the earliest buzz of each game on each question; among equal positions the first in the file."""
     if buzzes.game is None:
-        raise DataError(f"{buzzes.name}: has no column 'game', so the first buzz of a game is not known")
+        raise DataError(f"{buzzes.name}: has no column 'game', so the first buzz of a game is unknown")
     order = np.argsort(buzzes.position, kind="stable")
     pairs = zip(buzzes.game[order].tolist(), buzzes.question[order].tolist(), strict=True)
     return buzzes.take(np.sort(order[_first_indices(pairs)]))
@@ -139,8 +139,8 @@ def regular_players(buzzes: Buzzes, questions: int = 20) -> Buzzes:
     kept = first.take(counts[at] >= questions)
     if not len(kept):
         raise DataError(
-            f"{buzzes.name}: none of its {len(names)} players answered {questions} questions or more; "
-            f"the busiest answered {counts.max()}"
+            f"{buzzes.name}: none of its {len(names)} players answered at least {questions} questions; "
+            f"the maximum is {counts.max()}"
         )
     return kept
 
@@ -161,7 +161,7 @@ def _path_of(source: str) -> Path:
         return download.path_of(source)
     path = Path(source)
     if not path.is_file():
-        raise DataError(f"{source}: there is no such file of buzzes; give a .jsonl, .jsonl.zst or {IN_MANIFEST}")
+        raise DataError(f"{source}: this file of buzzes does not exist; give a .jsonl, .jsonl.zst or {IN_MANIFEST}")
     return path
 
 

@@ -66,11 +66,11 @@ def _check_keys(where: str, record: Mapping[str, Any]) -> None:
         if key not in OWN_KEYS and not key.startswith("_"):
             near, allowed = did_you_mean(key, OWN_KEYS), ", ".join(OWN_KEYS)
             raise DataError(
-                f"{where}: unknown key {key[:60]!r}{near}; there are {allowed}; what else you keep goes under "
-                "`meta` or begins with an underscore"
+                f"{where}: unknown key {key[:60]!r}{near}; known are {allowed}; other data "
+                "belong under `meta` or keys that begin with an underscore"
             )
     if "page" in record and "target_page" in record:
-        raise DataError(f"{where}: has page and target_page, which mean the same; give one")
+        raise DataError(f"{where}: has page and target_page, which are synonyms; give one of them")
 
 
 def heard(where: str, question: Question, record: Mapping[str, Any]) -> Question:
@@ -86,11 +86,11 @@ def _asked(where: str, question: Question, record: Mapping[str, Any]) -> Questio
     if not isinstance(right, list) or not right or not all(isinstance(t, str) and quizbowl.bare(t) for t in right):
         raise DataError(f"{where}.answers: expected a list of texts, the right answers, got {repr(right)[:60]}")
     if {"page", "target_page"} & record.keys():
-        raise DataError(f"{where}: has a page and answers; `answers` take the page's place")
+        raise DataError(f"{where}: has a page and answers; `answers` replace the page")
     if not isinstance(asked, str) or ("question" in record and not asked.strip()):
         raise DataError(f"{where}.question: expected a text, or no such key, got {repr(asked)[:60]}")
     if wrong := next((wrong for text in (asked, *right) if (wrong := answers.unwritable(text))), ""):
-        raise DataError(f"{where}: holds {wrong}; a question and its answers have no control characters")
+        raise DataError(f"{where}: contains {wrong}; a question and its answers must have no control characters")
     size = len(question.words)
     if earliest is not None and (type(earliest) is not int or not 0 <= earliest <= size):
         got = repr(earliest)[:40]
@@ -106,7 +106,7 @@ def _spoken(where: str, question: Question, record: Mapping[str, Any]) -> Questi
         raise DataError(f"{where}.word_times: expected {len(question.words)} seconds, one for each word, got {got}")
     for i, time in enumerate(times):
         if type(time) not in (int, float) or not before <= time <= LONGEST:
-            limits = f"{before:g} (no word ends before the one before it) to {LONGEST:g}"
+            limits = f"{before:g} (words must not end before their predecessors) to {LONGEST:g}"
             raise DataError(f"{where}.word_times[{i}]: expected seconds, {limits}, got {repr(time)[:40]}")
         before = time
     if not isinstance(recording, str) or not recording.strip() or answers.unwritable(recording, answers.LINE_ENDS):

@@ -1,7 +1,7 @@
 """Perturbed copies of questions: pure functions of the question and of (seed, id).
 
     fairness       names            replaces given names by others of the same gender
-                   gender           swaps gendered words, and articles with them
+                   gender           swaps gendered words and their articles
     robustness     typos            one keyboard slip in a tenth of the words of at least four letters
                    casing           lower case
                    punctuation      removes punctuation
@@ -84,7 +84,7 @@ def chosen(names: Sequence[str]) -> tuple[Perturbation, ...]:
         except ConfigError as error:
             wrong += [f"perturbation: {problem}" for problem in error.problems]
     if len({kind.name for kind in perturbations}) < len(perturbations):
-        wrong.append("perturbation: the same one is named twice")
+        wrong.append("perturbation: one is named twice")
     if wrong:
         raise ConfigError(wrong)
     return tuple(perturbations)
@@ -98,13 +98,13 @@ def _own(target: str) -> Perturbation:
     _, part = built(target)
     shown = short(target)
     if not isinstance(part, Perturbation):
-        raise ConfigError(f"{shown} made a {type(part).__name__}, expected a Perturbation")
+        raise ConfigError(f"{shown} returned a {type(part).__name__}, expected a Perturbation")
     if not isinstance(part.name, str) or not callable(part.change):
         raise ConfigError(f"{shown}: a Perturbation's name must be text and its change a function")
     if part.family not in FAMILIES:
         raise ConfigError(f"{shown}: its family must be one of {', '.join(FAMILIES)}, got {part.family!r}")
     if not _NAME.fullmatch(part.name) or part.name in PERTURBATIONS:
-        raise ConfigError(f"{shown}: its name must be letters, digits and dashes, and not taken; got {part.name!r}")
+        raise ConfigError(f"{shown}: its name must be new, of letters, digits and dashes, got {part.name!r}")
 
     def change(question: Question, rng: random.Random) -> Question:
         copy: Question = COPY.checked(f"{shown}: change() must return", part.change(question, rng), question)
@@ -143,7 +143,7 @@ def names(question: Question, rng: random.Random) -> Question:
 
 
 def gender(question: Question, rng: random.Random) -> Question:
-    """Replace gendered words by their counterparts; a preceding article or demonstrative changes too."""
+    """Replace gendered words by their counterparts; a preceding article or demonstrative also changes."""
     spoken = language_of(question.language)
     answer = _answer_words(question)
 

@@ -49,7 +49,7 @@ _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 def is_content(word: str, language: str) -> bool:
     """Return True if a word, without punctuation at its edges, has a letter or digit and is not a function word.
 
-    In a language without a function-word list every word is a content word, so lost stretches count as longer.
+    In a language without a list of function words, every word is a content word, so omissions appear longer.
     """
     bare = strip_edges(word).replace("’", "'").lower()
     return bool(bare) and bare not in language_of(language).function_words
@@ -138,13 +138,13 @@ class Priors:
             numbers = {name: unpack_integers(tensors[name]) for name in tensors if not name.endswith("_words")}
             counts = {side: dict(zip(words[side], numbers[f"{side}_counts"].tolist(), strict=True)) for side in words}
             if any(len(counts[side]) < len(words[side]) or 0 in counts[side].values() for side in words):
-                raise ValueError("a word is there twice or was never seen")
+                raise ValueError("a word occurs twice or has no occurrences")
             columns = (np.cumsum(numbers["link_source"]), numbers["link_target"], numbers["link_counts"])
             rows = zip(*(column.tolist() for column in columns), strict=True)
             links = {(words["source"][s], words["target"][t]): count for s, t, count in rows}
             return cls(str(config["pair"]), links, counts["source"], counts["target"], folder_digest(folder))
         except (KeyError, IndexError, ValueError) as error:
-            raise DataError(f"{folder}: the priors are damaged ({error}); restore or make them again") from error
+            raise DataError(f"{folder}: the priors are damaged ({error}); restore or recompute them") from error
 
 
 def has_priors(pair: str) -> bool:
@@ -160,7 +160,7 @@ def load_priors(pair: str, folder: str | Path | None = None) -> Priors:
     if folder is not None:
         priors = Priors.load(resolve_model(str(folder)))
         if priors.pair != pair:
-            raise ConfigError(f"{folder}: holds priors for {priors.pair}, expected {pair}")
+            raise ConfigError(f"{folder}: contains priors for {priors.pair}, expected {pair}")
         return priors
     bundled = DATA / "models" / f"{PREFIX}{pair}"
     if not (bundled / CONFIG).is_file():

@@ -51,7 +51,7 @@ def _continues(language: str, left: list[str], right: list[str]) -> bool:
 
 
 def _is_crumb(words: list[str]) -> bool:
-    """Return True for a piece with fewer than two words that contain a letter: questions have no sentence so short."""
+    """Return True for a piece with fewer than two words that contain a letter; no question has so short a sentence."""
     return sum(any(map(str.isalpha, word)) for word in words) < 2
 
 
@@ -82,7 +82,7 @@ def all_spaced(where: str, texts: Sequence[str], language: str, slack: int = 0) 
     if language not in BY_CHARACTER and _lacks_blanks(texts, slack):
         longest = max(" ".join(texts).split(), key=len)
         problem = f"expected blanks between words, got {longest[:40]!r} in language {language!r}"
-        raise DataError(f"{where}: {problem}; separate the words (only ja, yue and zh are read by characters)")
+        raise DataError(f"{where}: {problem}; separate the words (only ja, yue and zh are split into characters)")
     return texts
 
 
@@ -97,7 +97,7 @@ def _lacks_blanks(texts: Iterable[str], slack: int = 0) -> bool:
     return size > LETTERS * (len(words) + slack) and 2 * len(letters) > sum(map(str.isalpha, line))
 
 
-@functools.lru_cache(maxsize=1 << 13)  # a program requests the questions of a set many times
+@functools.lru_cache(maxsize=1 << 13)  # programs request the questions of a set many times
 def split(text: str, language: str) -> tuple[tuple[str, ...], ...]:
     """Split `text` into sentences, each a tuple of words separated by white space.
 

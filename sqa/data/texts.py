@@ -70,7 +70,7 @@ def _tossups(path: Path, *, page: str, answer: str, tournament: str) -> list[Tos
         seen[name] = seen.get(name, 0) + 1
         text = " ".join(records.text_of(where, "text", record.get("text")).split())
         if not text:
-            raise DataError(f"{where}.text: a tossup needs a text, this one has none")
+            raise DataError(f"{where}.text: a tossup needs a text")
         title = record.get(page)
         tossups.append(
             Tossup(
@@ -108,10 +108,11 @@ def tossups_of(folds: Collection[str], half: Half | None = None) -> list[Tossup]
 def corrupt(tossups: Sequence[Tossup], rate: float, least: float = 0.0) -> list[Tossup]:
     """Return corrupted tossups, deterministically, to train components that read machine translation.
 
-    A translation loses words and replaces others by wrong ones, so a guesser's scores rise more slowly and lead by
-    less than on the original.  Here each word is corrupted with a probability drawn once per tossup, uniformly from
-    `least` to `rate` (0..1).  Half of the corrupted words become EMPTY, which is uninformative; the other half become
-    another tossup's word, which is misleading.  The number of words, and so of steps, does not change.
+    A translation loses words and replaces others by wrong ones, so a guesser's scores rise more slowly and the top
+    guess leads by less than on the original.  Here, each word is corrupted with a probability drawn once per tossup,
+    uniformly from `least` to `rate` (0..1).  Half of the corrupted words become EMPTY, which is uninformative; the
+    other half become another tossup's word, which is misleading.  The number of words, and so of steps, does not
+    change.
     """
     words = [word for tossup in tossups for word in tossup.text.split()]
     return [_corrupted(tossup, words, rate, least) for tossup in tossups]
@@ -191,7 +192,7 @@ def _pairs(path: Path, part: str) -> Iterator[Pair]:
 
 
 def load_own_pairs(path: Path, pair: str) -> Iterator[Pair]:
-    """Yield sentence pairs of your own, one `source<TAB>target` or `source<TAB>target<TAB>corpus` per line.
+    """Yield the sentence pairs of a user's file with `source<TAB>target` or `source<TAB>target<TAB>corpus` per line.
 
     The default corpus is "own".  Chinese and Japanese get blanks between characters (`sentences.spaced`).  Raises
     DataError for a missing file.  Raises DataError, with the line, for another number of columns, an empty side, or
@@ -202,7 +203,7 @@ def load_own_pairs(path: Path, pair: str) -> Iterator[Pair]:
         row = line.split("\t")
         if len(row) not in (2, 3) or not all(cell.strip() for cell in row):
             raise DataError(
-                f"{path}:{number}: expected source, target and, if you like, a corpus, tab-separated, none empty"
+                f"{path}:{number}: expected tab-separated source, target and optionally corpus, all non-empty"
             )
         source, target = (
             sentences.all_spaced(f"{path}:{number}", [text], language, slack=1)[0]

@@ -70,7 +70,7 @@ def available() -> bool:
 def load_xor_tydi(split: str, language: str, limit: int | None = None) -> list[OpenQuestion]:
     """Return the questions of a split and language in file order, at most the first `limit` (>= 1).
 
-    Raises DataError if there are none, or for a damaged record, which the message names.
+    Raises DataError if there are none, or for a damaged record.
     """
     translations = load_translations(language)
     path = download.path_of("xor-tydi")

@@ -29,7 +29,7 @@ from sqa.files.store import digest
 
 VERSION = 2  # increase when the numbers change
 SEEDS = (0, 1, 2, 3)
-PICKED, PICKS = 0.75, 0.25  # trust of a word that is picked by the other side; of a word that only picks
+PICKED, PICKS = 0.75, 0.25  # trust of a word that is picked by a word of the other side, and of a word that only picks
 
 DIGITS = 4  # decimal digits of every number
 
@@ -38,7 +38,7 @@ Words = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Evidence of the aligner besides the trust: numbers per target word."""
+    """Evidence of the aligner in addition to the trust: numbers per target word."""
 
     spread: tuple[float, ...]  # standard deviation of the word's trust over the seeds
     picks: tuple[float, ...]  # probability that the word picks some source word, 0-1
@@ -75,7 +75,7 @@ def load_aligner(
     comes from a single alignment.
     """
     if folder is None and not has_priors(pair):
-        hint = "aligned from these texts alone; priors make fewer mistakes: python -m smt.training.alignment_priors"
+        hint = "aligned from these texts alone; priors reduce errors: python -m smt.training.alignment_priors"
         print(f"sqa: no priors for {pair}; {hint}", file=sys.stderr)
         return HmmAligner(Priors(pair, {}, {}, {}, "none"), seeds, cache)
     return HmmAligner(load_priors(pair, folder), seeds, cache)
@@ -84,9 +84,9 @@ def load_aligner(
 class HmmAligner:
     """The aligner of sqa/diagnose/hmm.py, run once per seed: every word picks a word of the other side or none.
 
-    A word's trust for one seed is an expectation.  A link in both directions counts 1.  A word that is picked by the
-    other side counts PICKED.  A word that only picks counts PICKS, as words without counterpart often do so.  A word
-    without a link counts 0.
+    A word's trust for one seed is an expectation.  A link in both directions counts 1.  A word that is picked by a word
+    of the other side counts PICKED.  A word that only picks counts PICKS, because words without counterpart often pick
+    one.  A word without a link counts 0.
     """
 
     def __init__(self, priors: Priors, seeds: Sequence[int] = SEEDS, cache: Path | None = None) -> None:

@@ -1,7 +1,7 @@
 """The probability that a word of a translation is wrong: a small network over its signals, trained on planted errors.
 
-    detector = load_detector("es")                      # from spelling, vocabulary and alignment
-    detector = load_detector("es", build("es-en"))      # and from a model's scores of the words
+    detector = load_detector("es")                      # uses spelling, vocabulary and alignment
+    detector = load_detector("es", build("es-en"))      # also uses a model's scores of the words
     [probabilities] = detector.words([(source, target)], aligner.align([(source, target)]))
 
 `python -m experiments.planted.learn` computes the weights.  data/models/errors-es-en/README.md reports their accuracy.
@@ -122,7 +122,7 @@ def read_networks(path: Path) -> dict[str, Network]:
     except OSError as error:
         raise DataError(f"{path}: cannot read the weights: {error}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path}: the weights are damaged ({error}); restore or learn them again") from error
+        raise DataError(f"{path}: the weights are damaged ({error}); restore or retrain them") from error
 
 
 def load_detector(language: str, scorer: WordScorer | None = None, group: str | None = None) -> Detector:

@@ -22,8 +22,8 @@ HEADER = tuple(
 NONE = "-"  # text of a cell without a value
 LINKS = "links.json"  # file in the run's folder: word links, so that a second diagnosis has the same findings
 SCORES = "scores.{}.json"  # file in the run's folder: a model's cached scores of the words
-STRONGEST = "language-model"  # strongest detector in SCORERS
-AUTO, UNSCORED = "auto", "words"  # detectors besides SCORERS: the strongest installed one; without a model
+STRONGEST = "language-model"  # best detector in SCORERS
+AUTO, UNSCORED = "auto", "words"  # further detectors: the best installed one; without a model
 
 
 def main(
@@ -63,17 +63,19 @@ def findings_of(
 ) -> list[Finding]:
     """Return the findings of a run, worst first.  All its questions are aligned, since links depend on all texts.
 
-    `detector`: "words", or a model in SCORERS that also scores every word, or "auto".
+    `detector`: `detector` is "words", a model in SCORERS that also scores every word, or "auto".
     """
     if not run.guessed:
-        raise ConfigError(f"{run.folder}: no guesser ran, so no word can have cost a rank; name one and run again")
+        raise ConfigError(
+            f"{run.folder}: has no guesses, so words have no effect on ranks; add a guesser and run again"
+        )
     ids = [q.id for q in run.questions]
     for id in questions:
         if id not in ids:
             raise ConfigError(f"--questions: {id!r} is not a question of {run.folder}{did_you_mean(id, ids)}")
     languages = sorted({q.language for q in run.questions})
     if len(languages) > 1:
-        raise ConfigError(f"{run.folder}: questions in {', '.join(languages)}; one language at a time can be aligned")
+        raise ConfigError(f"{run.folder}: questions in {', '.join(languages)}; only one can be aligned at a time")
     aligner = load_aligner(f"{languages[0]}-{TARGET}", priors, run.folder / LINKS)
     scorer = _scorer(detector, f"{languages[0]}-{TARGET}", run.folder)
     errors = step_errors(run.traces, aligner, detector=load_detector(languages[0], scorer))

@@ -21,7 +21,7 @@ from sqa.data.priors import Priors, form, similar
 if TYPE_CHECKING:
     from sqa.diagnose.hmm_kernel import Side
 
-PASSES = (3, 4)  # passes over the texts: with equal jumps (IBM model 1); with learnt jumps
+PASSES = (3, 4)  # numbers of passes over the texts, first with equal jumps (IBM model 1), then with learnt jumps
 SIMILAR = 5.0  # prior links of two similar words
 NO_LINK = 0.15  # prior probability that a word has no counterpart
 EMPTY_FLOOR = 0.5  # occurrences of a form that the priors lack
@@ -109,7 +109,7 @@ def _learn(side: Side, prior: Floats, weights: Floats) -> list[tuple[Floats, Flo
 
     jumps = np.ones(2 * WIDEST + 1)
     expected, posteriors, logs = np.zeros(len(prior)), np.zeros(len(side.pairs)), np.zeros(len(side.pairs))
-    # prior counts of a form with words that it does not meet in these texts
+    # prior counts of a form with words that do not occur with it in these texts
     listed = np.bincount(side.given, prior, len(side.mass))
     elsewhere = np.maximum(side.mass - listed, 0.0)
     for step in range(sum(PASSES)):

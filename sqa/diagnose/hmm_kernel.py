@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-WIDEST = 10  # longer jumps, in words, count as this long
+WIDEST = 10  # maximum jump in words; longer jumps are counted as this one
 
 
 class Side(NamedTuple):

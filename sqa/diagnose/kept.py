@@ -27,12 +27,12 @@ def kept(path: Path | None, what: str, key: str, kind: type[T], compute: Callabl
             if record["key"] == key:
                 return convert(record[what], kind)
         except (ValueError, KeyError, TypeError, MsgspecError) as error:
-            raise DataError(f"{path}: the kept {what} are damaged ({error}); delete the file") from error
+            raise DataError(f"{path}: the stored {what} are damaged ({error}); delete the file") from error
     values = compute()
     if path is not None:
         try:
             write_text(path, json.dumps({"key": key, what: to_builtins(values)}) + "\n")
         except OSError as error:
             reason = error.strerror or error
-            print(f"sqa: {path}: {what} not kept ({reason}), so the next call computes them again", file=sys.stderr)
+            print(f"sqa: {path}: {what} not stored ({reason}), so the next call recomputes them", file=sys.stderr)
     return values

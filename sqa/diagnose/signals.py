@@ -25,19 +25,18 @@ SPELT = tuple(
     ("unknown rare name number copied alike garbled foreign new_name new_number again_source pair_again long").split()
 )
 SCORED = ("given", "gain", "short", "given_after", "short_after", "given_sentence")
-# Each of these signals indicates one kind of error and has its own weight, however rare it is.  The number is the
-# weight
-# before training, in ln odds.
+# Each of these signals indicates one kind of error and has its own weight, even if it is rare.  The number is the
+# weight before training, in ln odds.
 DIRECT = {"unknown": 3.0, "garbled": 1.0, "foreign": 5.0, "new_number": 2.0, "again_source": 0.5, "pair_again": 4.0}
-# Sign that training may give the other signals: for an error (1), against one (-1), either (0).  A signal that is in
-# neither SIGNS nor DIRECT describes the kind of word, not whether the word is wrong.  A network with such signals would
-# learn which kinds of words were planted, and fail on other kinds.
+# Sign that training may give the other signals: for an error (1), against one (-1), either (0).  A signal in neither
+# SIGNS nor DIRECT describes the kind of word, not whether the word is wrong.  A network with such signals would learn
+# the kinds of words that were planted, and fail on other kinds.
 SIGNS = {
     "untrusted": 1, "picks": -1, "unpicked": 1, "rival": 1, "lift": -1, "before": 0, "after": 0, "sentence": 0,
     "uncovered": 1, "beside": -1, "rare": 1, "copied": -1, "alike": -1, "new_name": 1,
     "given": -1, "gain": -1, "short": 1, "given_after": -1, "short_after": 1, "given_sentence": 0,
 }  # fmt: skip
-# groups without a model, with the scores of the bundled Transformer, and with the scores of a language model
+# groups: without a model, with scores of the bundled Transformer, with scores of a language model
 _JUDGED = ALIGNED + SPELT
 GROUPS: dict[str, tuple[str, ...]] = {"words": _JUDGED, "model": _JUDGED + SCORED, "lm": _JUDGED + SCORED}
 LOOP, FAR_LOOP = 4, 12  # maximum distance of a repetition, in words, with and without one in the source

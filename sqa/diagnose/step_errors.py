@@ -58,11 +58,11 @@ SIZE_WEIGHT = 0.1  # nats added to a finding's severity per invented or lost con
 class DiagnoseConfig:
     """Thresholds of findings."""
 
-    probability: Annotated[Chance, "0..1: a content word that is wrong with this probability is hallucinated"] = 0.5
-    trust: Annotated[Chance, "a link with less trust (0..1, sqa/diagnose/alignment.py) does not count"] = 0.5
-    drop: Annotated[Positive, "nats: a drop is a fall of log MRR by at least this; ln 2 = rank 1 to 2"] = HALVED
-    omission_words: Annotated[Count, "lost content words, names twice, that make an omission"] = 3
-    top: Annotated[int, "guesses searched for the answer"] = 50
+    probability: Annotated[Chance, "0..1: probability of being wrong from which a content word is hallucinated"] = 0.5
+    trust: Annotated[Chance, "minimum trust of a link, 0..1 (sqa/diagnose/alignment.py)"] = 0.5
+    drop: Annotated[Positive, "nats: minimum decrease of log MRR at a drop; ln 2 = rank 1 to 2"] = HALVED
+    omission_words: Annotated[Count, "minimum lost content words of an omission; names count twice"] = 3
+    top: Annotated[int, "number of guesses searched for the answer"] = 50
     floor: Annotated[float, "log reciprocal rank of an answer that is not among them"] = -4.0
 
 
@@ -77,7 +77,7 @@ class SourceSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One error of a system.  Ranks are 1-based; None: the answer is not among the guesses, or no guesser ran."""
+    """An error of a system.  Ranks are 1-based, or None if the answer is not among the guesses or no guesser ran."""
 
     question: str  # question id
     kind: Kind
@@ -89,7 +89,7 @@ class Finding:
     span: SourceSpan | None = None  # source words of the finding; None if there are none (hallucinations)
     rank_before: int | None  # rank of the answer before the finding (omission: before its span was read)
     rank_after: int | None  # rank after `last`
-    loss: float  # fall of log MRR in nats; negative if it rose, 0 if no guesser ran
+    loss: float  # decrease of log MRR in nats; negative if it increased, 0 if no guesser ran
     size: int = 0  # number of wrong or lost content words, names counted twice; 0 for a drop
     probability: float | None = None  # highest probability of a wrong word, 0 to 1; None without a detector
 
@@ -113,7 +113,7 @@ class StepErrors:
     hallucinated: tuple[bool, ...]  # whether a content word is probably wrong, or unaligned without a detector
     links: tuple[tuple[int, ...], ...]  # aligned source words (0-based in the question) of the step's word
     findings: tuple[Finding, ...]  # findings in the order of their first step
-    probability: tuple[float, ...] | None = None  # of a wrong content word, else 0; None: no detector
+    probability: tuple[float, ...] | None = None  # probability of a wrong content word, else 0; None: no detector
 
 
 # ------------------------------------------------------------------------------------------------------ entry points
@@ -134,7 +134,7 @@ def step_errors(
     config, listed = config or DiagnoseConfig(), list(traces)
     for language in {trace.question.language for trace in listed}:
         if aligner.pair != f"{language}-{TARGET}":
-            raise ConfigError(f"the aligner is for {aligner.pair}, the questions are for {language}-{TARGET}")
+            raise ConfigError(f"the aligner is for {aligner.pair}, but the questions need {language}-{TARGET}")
     texts = [texts_of(trace) for trace in listed]
     pairs = list(dict.fromkeys(text.pair for of_trace in texts for text in of_trace))
     aligned = aligner.align(pairs)
@@ -224,7 +224,7 @@ def _hallucinations(
     wrong: Sequence[float] | None,
     ranks: _Ranks,
 ) -> Iterator[Finding]:
-    """Yield a finding per run of probably wrong words of a sentence, with unaligned function words `between` them."""
+    """Yield a finding per sequence of probably wrong words, including unaligned function words `between` them."""
     emissions = trace.emissions
     suspect = [bad or empty for bad, empty in zip(hallucinated, between, strict=True)]
     runs = groupby(range(len(emissions)), key=lambda step: (emissions[step].sentence, suspect[step]))

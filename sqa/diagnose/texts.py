@@ -1,8 +1,8 @@
 """Texts of a trace for alignment: sentences with their translations, with long sentences cut into pieces.
 
 Alignment takes time cubic and memory quadratic in the length of a sentence.  Long sentences (`is_long`) are therefore
-cut into pieces of at most PIECE_SOURCE and PIECE_TARGET words.  Cuts are at words that both sides share, such as names
-and numbers, or else proportional.
+cut into pieces of at most PIECE_SOURCE and PIECE_TARGET words.  They are cut at words that both sides share, such as
+names and numbers, or else proportionally.
 """
 
 from bisect import bisect_left
@@ -16,8 +16,8 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats, Ints
 from sqa.data.priors import folded
 
-LONG_SOURCE, LONG_TARGET = 100, 250  # words: no sentence of the project's data sets is longer
-PIECE_SOURCE, PIECE_TARGET = 40, 100  # words: 93% of the links of bundled questions equal those of whole sentences
+LONG_SOURCE, LONG_TARGET = 100, 250  # words; no sentence of the project's data sets is longer
+PIECE_SOURCE, PIECE_TARGET = 40, 100  # words; 93% of the links of bundled questions equal the links in whole sentences
 TAIL = 10  # words before the retracted ones that a text of a long sentence keeps
 AHEAD = 5  # unread source words that such a text keeps, since the aligner may see them
 
@@ -157,8 +157,8 @@ def _anchors(source: Words, words: Words) -> list[tuple[int, int]]:
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the longest subsequence of sorted pairs with increasing second numbers."""
-    ends: list[int] = []  # least last number of a selection, by length
-    last: list[int] = []  # its last pair, by length
+    ends: list[int] = []  # smallest last number of a selection, by length
+    last: list[int] = []  # index of that selection's last pair, by length
     before: list[int] = []  # per pair, its predecessor in the longest selection that ends with it
     for index, (_, number) in enumerate(pairs):
         length = bisect_left(ends, number)

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from sqa.core.errors import ConfigError
 
-HOLDER = ".holder"  # name of the process that holds a folder by `claimed`
+HOLDER = ".holder"  # file with the name of the process that holds a folder by `claimed`
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def atomic(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _written(path: Path, partial: Path) -> Iterator[None]:
-    """Flush `partial` to disk after the block; give an OSError without a file name that of `path`."""
+    """Flush `partial` to disk after the block; add the name of `path` to an OSError without a file name."""
     try:
         yield
         with partial.open("rb") as file:
@@ -50,10 +50,10 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files of a folder by name, such that the last one exists only while the others match those given here.
+    """Write files of a folder by name, such that the last file exists only while the other files are those given here.
 
-    All files are first written beside their places, so a full disk changes nothing.  Then the last file is removed, the
-    others are renamed, and the last one is renamed.  Files that already have these bytes stay untouched.
+    All files are first written under temporary names, so a full disk changes nothing.  Then the last file is removed,
+    the others are renamed, and the last one is renamed.  Files that already have these bytes stay untouched.
     """
     changed = [folder / name for name, data in files.items() if not _has(folder / name, data)]
     if not changed:
@@ -91,7 +91,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         try:
             partial.rename(path)
         except OSError as error:  # not empty, or a file
-            raise ConfigError(f"{path}: exists already; name a new folder") from error
+            raise ConfigError(f"{path}: already exists; name a new folder") from error
 
 
 @contextmanager
@@ -107,13 +107,13 @@ def _partial(path: Path, folder: bool = False) -> Iterator[Path]:
             partial.mkdir()
         handle = os.open(partial, os.O_RDONLY if folder else os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         fcntl.flock(handle, fcntl.LOCK_EX)
-        if partial.exists():  # else another process removed it before the lock
+        if partial.exists():  # otherwise another process removed it before the lock
             break
         os.close(handle)
     try:
         yield partial
     finally:
-        with suppress(OSError):  # it still exists only after an error
+        with suppress(OSError):  # it exists here only after an error
             _remove(partial)
         os.close(handle)
 
@@ -122,7 +122,7 @@ def _sweep(path: Path) -> None:
     """Remove the partial files and folders of `path` whose writers have ended."""
     partials = [p for p in path.parent.iterdir() if p.name.startswith(f".{path.name}.") and p.name.endswith(".partial")]
     for partial in partials:
-        with suppress(OSError):  # removed meanwhile, or being written
+        with suppress(OSError):  # removed in the meantime, or being written
             handle = os.open(partial, os.O_RDONLY)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -23,8 +23,8 @@ class Arithmetic(NamedTuple):
     can: tuple[str, ...] = (*FLOATS, "int8")  # element types
     auto: tuple[str, ...] = (
         "float32",
-    )  # for `dtype: auto`: the first type that the device computes fast, else the last
-    fast: tuple[str, ...] = ()  # element types, besides float32 and float64, that need no special instructions
+    )  # candidates for `dtype: auto`: the first fast type of the device is used, else the last type
+    fast: tuple[str, ...] = ()  # element types, in addition to float32 and float64, that need no special instructions
 
 
 class Place(NamedTuple):
@@ -78,7 +78,7 @@ def place(config: Any) -> Place:
         if not fast(config.dtype):
             _warn(f"dtype {config.dtype} of {_part(config)} is slower than float32 on this {_kind(device)}")
         return Place(device, config.dtype)
-    _warn(f"{_part(config)} has no {config.dtype} on this {_kind(device)}, float32 is used")
+    _warn(f"{_part(config)} does not support {config.dtype} on this {_kind(device)}; using float32")
     return Place(device, "float32")
 
 
@@ -93,7 +93,7 @@ def device_of(device: str) -> str:
     if device == "auto":
         return next((name for name, is_there in there.items() if is_there), "cpu")
     if not there[kind] or int(number or 0) >= (torch.cuda.device_count() if kind == "cuda" else 1):
-        raise ConfigError(f"device: no GPU {device} is available; take auto or cpu")
+        raise ConfigError(f"device: no GPU {device} is available; use auto or cpu")
     return device
 
 

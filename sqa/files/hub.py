@@ -22,7 +22,7 @@ def find_model(model: str, revision: str | None, download: bool, wanted: Sequenc
     if folder.is_dir():
         return folder.resolve()
     if model.startswith((".", "/", "~")) or model.count("/") > 1:
-        raise ConfigError(f"model {model} not found: there is no such folder")
+        raise ConfigError(f"model {model} not found: this folder does not exist")
     if wrong := unpinned(model, revision, download, key):
         raise ConfigError(wrong)
     need("huggingface_hub", f"the model {model}")
@@ -37,11 +37,11 @@ def find_model(model: str, revision: str | None, download: bool, wanted: Sequenc
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
         if download:
             reason = str(error).strip().partition("\n")[0]
-            raise DataError(f"model {model} not found: the Hugging Face hub did not give it: {reason}") from error
+            raise DataError(f"model {model} not found: the Hugging Face hub did not provide it: {reason}") from error
         at = f" at revision {revision}" if revision else ""
         raise ConfigError(
             f"model {model} not found{at}: neither a folder nor in the local Hugging Face cache; "
-            f"download: true would fetch it, with `{key}: COMMIT` (https://huggingface.co/{model}/commits)"
+            f"set download: true to fetch it, with `{key}: COMMIT` (https://huggingface.co/{model}/commits)"
         ) from error
 
 
@@ -50,9 +50,9 @@ def unpinned(model: str, revision: str | None, download: bool, key: str = "revis
     if not download or revision or Path(model).expanduser().is_dir():
         return ""
     return (
-        f"{key}: missing; download: true takes what the hub has that day, so say which {model} is meant: "
-        f"`{key}: COMMIT`, one of https://huggingface.co/{model}/commits (`{key}: main` is the newest, and the run "
-        "says which that was)"
+        f"{key}: missing; the hub's newest version changes, so name a commit of {model}: "
+        f"`{key}: COMMIT`, "
+        f"one of https://huggingface.co/{model}/commits (`{key}: main` is the newest, and the run records its commit)"
     )
 
 
@@ -78,9 +78,11 @@ def check_shards(folder: Path) -> None:
     for index, shards in named.items():
         for shard in shards:
             if not shard.endswith((".safetensors", ".safetensors.index.json")) or Path(shard).name != shard:
-                raise DataError(f"{folder / index}: names {shard!r}; weights must be *.safetensors files beside it")
+                raise DataError(
+                    f"{folder / index}: names {shard!r}; weights must be *.safetensors files in that folder"
+                )
             if not (folder / shard).is_file():
-                raise DataError(f"{folder / index}: names {shard!r}, which is not there; get the whole model again")
+                raise DataError(f"{folder / index}: names {shard!r}, which is missing; download the whole model again")
             if shard.endswith(".safetensors"):
                 _check_shard(folder / shard)
 
@@ -92,7 +94,7 @@ def _check_shard(path: Path) -> None:
         with safe_open(path, framework="numpy"):
             pass
     except (SafetensorError, OSError) as error:
-        raise DataError(f"{path}: not a safetensors file ({error}); get it again") from error
+        raise DataError(f"{path}: not a safetensors file ({error}); download it again") from error
 
 
 def _shards(index: Path) -> set[str]:
@@ -100,12 +102,12 @@ def _shards(index: Path) -> set[str]:
     document = json_document(index)
     weights = document.get("weight_map") if isinstance(document, dict) else None
     if not isinstance(weights, dict) or not all(isinstance(shard, str) for shard in weights.values()):
-        raise DataError(f"{index}: no weight_map of names to files; get the model again")
+        raise DataError(f"{index}: no weight_map of names to files; download the model again")
     return set(weights.values())
 
 
 def _weights_of_config(folder: Path) -> set[str]:
-    """Return the weights file that a config.json names; few do."""
+    """Return the weights file that a config.json names, if any."""
     config = json_document(folder / "config.json") if (folder / "config.json").is_file() else {}
     named = config.get("transformers_weights") if isinstance(config, dict) else None
     return set() if named is None else {str(named)}

@@ -1,6 +1,6 @@
 """Detection of a log's kind: the program that wrote it, and whether it translates text or speech.
 
-`sqa run`, `sqa latency` with and without `--facts`, and the scorers inside other programs all ask `kind_of`.  Explicit
+`sqa run`, `sqa latency` with and without `--facts`, and the scorers inside other programs all use `kind_of`.  Explicit
 fields determine the kind, never the spelling of a number or a word:
 
     simulstream      "model_loading_time", or "id" with "metadata" or "total_audio_processed"    speech, seconds
@@ -20,7 +20,7 @@ from sqa.core.registry import misspelt
 
 Program = Literal["SimulEval", "simulstream", "SimulStreaming", "OmniSTEval"]
 Pieces = Literal["words", "sentencepiece", "bytes", "bpe", "characters"]  # token kinds of a log: see `sqa.files.pieces`
-KEYS = ("prediction", "delays", "source")  # a line of SimulEval has at least one of them
+KEYS = ("prediction", "delays", "source")  # a line of SimulEval has at least one of these keys
 _AUDIO = re.compile(r"\S.*\.(wav|flac|mp3|ogg|oga|opus|m4a|aac|aiff?|wma|webm|mp4|mkv|avi|sph|pcm)", re.IGNORECASE)
 
 
@@ -32,7 +32,7 @@ class Kind(NamedTuple):
 
 
 def kind_of(where: str, row: Mapping[str, Any], declared: bool | None = None) -> Kind:
-    """Return the kind of a log from one line; `declared`: whether the user declares it as speech.
+    """Return the kind of a log from one line; `declared` states whether the user declares it as speech.
 
     Raises DataError if another program wrote the line, its translation is speech, or two of its fields disagree.
     """
@@ -44,7 +44,7 @@ def kind_of(where: str, row: Mapping[str, Any], declared: bool | None = None) ->
         raise DataError(f"{where}: not a log of a supported program: expected {programs}, {others}, got {got}")
     found, reason = _source(where, row, declared) if program == "SimulEval" else (True, f"a log of {program}")
     if None not in (found, declared) and found != declared:
-        raise DataError(f"{where}: {reason}, but --source is {'speech' if declared else 'text'}; leave --source out")
+        raise DataError(f"{where}: {reason}, but --source is {'speech' if declared else 'text'}; omit --source")
     return Kind(program, declared if found is None else found)
 
 
@@ -61,7 +61,9 @@ def _program(row: Mapping[str, Any]) -> Program | None:
 def _source(where: str, row: Mapping[str, Any], declared: bool | None) -> tuple[bool | None, str]:
     """Return whether the source of SimulEval's line is speech (None if its fields do not state it), and the reason."""
     if spoken := [key for key in ("durations", "intervals") if row.get(key)]:
-        raise DataError(f"{where}: has {spoken[0]}, so its translation is speech; only logs of written words are read")
+        raise DataError(
+            f"{where}: has {spoken[0]}, so its translation is speech; only logs with written words are read"
+        )
     source, length = row.get("source"), row.get("source_length")
     if names_audio(source):
         return True, "`source` is an audio file"
@@ -71,7 +73,7 @@ def _source(where: str, row: Mapping[str, Any], declared: bool | None) -> tuple[
     if not words or not isinstance(length, int | float):
         return (False if words else None), f"`source` is a text of {words} words"
     if length == words:
-        return False, f"`source` is a text of {words} words, as source_length says"
+        return False, f"`source` is a text of {words} words, the same number as source_length"
     if not declared:
         hint = "if delays are milliseconds of speech, give the audio file as `source`, or `sqa latency` --source speech"
         raise DataError(f"{where}: `source` has {words} words, but source_length is {length:g}; {hint}")

@@ -19,14 +19,14 @@ from sqa.files.atomic import held, joined_digest, write_bytes
 from sqa.files.records import parse_json
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
-MAX_BYTES = 2 << 30  # maximum size of a weights file; no model of these kinds is larger
+MAX_BYTES = 2 << 30  # maximum bytes of a weights file; no model of these kinds is larger
 PACKED, PACKED_ENDS = ".zst", (".safetensors.zst", ".model.zst")
-MAX_UNPACKED = 1 << 24  # bytes of an unpacked tensor; greater ones: at most RATIO or TEXT_RATIO times the packed size
+MAX_UNPACKED = 1 << 24  # unpacked bytes; larger tensors: at most RATIO or TEXT_RATIO times the packed size
 RATIO, TEXT_RATIO = 100, 10  # limits for numbers and texts; the bundled models reach 23 and 3
 
 
 def resolve_model(model: str, prefix: str = "") -> Path:
-    """Return the folder of a model: the bundled <prefix><model>, else `model` as a path; ConfigError without either."""
+    """Return the folder of a bundled model <prefix><model> or of a path; raises ConfigError if neither exists."""
     bundled = DATA / "models"
     for folder in (bundled / f"{prefix}{model}", Path(model).expanduser()):
         if (folder / CONFIG).is_file():
@@ -37,13 +37,13 @@ def resolve_model(model: str, prefix: str = "") -> Path:
 
 
 def model_digest(model: str, prefix: str = "") -> str | None:
-    """Return the sha256 (hex) of a bundled model's or a folder's files, without its card; None without either."""
+    """Return the sha256 (hex) of a bundled model's or a folder's files, except its card, or None if neither exists."""
     folders = (DATA / "models" / model, DATA / "models" / f"{prefix}{model}", Path(model).expanduser())
     return next((files_digest(folder) for folder in folders if (folder / CONFIG).is_file()), None)
 
 
 def files_digest(folder: Path) -> str:
-    """Return the sha256 (hex) of a model's files, without its card."""
+    """Return the sha256 (hex) of a model's files, except its card."""
     return joined_digest(model_files(folder), content)
 
 
@@ -60,7 +60,7 @@ def stored(path: Path) -> Path:
 
 
 def content(path: Path) -> bytes:
-    """Return the bytes of a model's file, unpacked if only its packed form exists; DataError if that is damaged."""
+    """Return the bytes of a model's file, or of its packed form, unpacked; raises DataError if that is damaged."""
     if (file := stored(path)) == path:
         return path.read_bytes()
     from sqa.files.packed import unpack
@@ -78,7 +78,7 @@ def write_tensors(folder: Path, tensors: Mapping[str, NDArray[Any]], config: Map
 
 
 def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Return the tensors and the config of a folder; DataError if it is damaged or holds another kind or version."""
+    """Return tensors and config of a folder; raises DataError for damaged files or another kind or version."""
     try:
         config = parse_json((folder / CONFIG).read_bytes())
         if stored(folder / WEIGHTS).stat().st_size > MAX_BYTES:
@@ -107,7 +107,7 @@ def pack_bytes(data: bytes) -> NDArray[Any]:
 
 
 def unpack_bytes(tensor: NDArray[Any], ratio: int = RATIO) -> bytes:
-    """Invert `pack_bytes`; ValueError if damaged, or larger than MAX_UNPACKED and `ratio` times the tensor's size."""
+    """Invert `pack_bytes`; raises ValueError if damaged, or larger than MAX_UNPACKED and `ratio` times its size."""
     most, stream = max(MAX_UNPACKED, ratio * tensor.nbytes), zlib.decompressobj()
     try:
         data = stream.decompress(tensor.tobytes(), most + 1)
@@ -116,7 +116,7 @@ def unpack_bytes(tensor: NDArray[Any], ratio: int = RATIO) -> bytes:
     if len(data) > most:
         raise ValueError(f"a packed table unpacks to more than {most} bytes")
     if not stream.eof or stream.unused_data:
-        raise ValueError("a packed table is cut short or too long")
+        raise ValueError("a packed table is truncated or too long")
     return data
 
 
@@ -126,7 +126,7 @@ def pack_strings(strings: Sequence[str]) -> NDArray[Any]:
 
 
 def unpack_strings(tensor: NDArray[Any]) -> list[str]:
-    """Invert `pack_strings`; ValueError if damaged."""
+    """Invert `pack_strings`; raises ValueError for damaged data."""
     joined = unpack_bytes(tensor, TEXT_RATIO).decode()
     return joined.split("\n") if joined else []
 
@@ -138,10 +138,10 @@ def pack_integers(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def unpack_integers(tensor: NDArray[Any]) -> NDArray[Any]:
-    """Invert `pack_integers` to (n,) int64; ValueError if damaged."""
+    """Invert `pack_integers` to (n,) int64; raises ValueError for damaged data."""
     planes = np.frombuffer(unpack_bytes(tensor), np.uint8)
     if len(planes) % 4:
-        raise ValueError("a packed table of integers is cut short")
+        raise ValueError("a packed table of integers is truncated")
     return np.ascontiguousarray(planes.reshape(4, -1).T).view("<u4").ravel().astype(np.int64)
 
 
@@ -150,4 +150,4 @@ def check_weights(where: object, tensors: Iterable[tuple[str, Any]]) -> None:
     for name, tensor in tensors:
         sound = tensor.isfinite().all() if hasattr(tensor, "isfinite") else np.isfinite(tensor).all()
         if not bool(sound):
-            raise DataError(f"{where}: {name} holds numbers that are not finite; restore the model or train it again")
+            raise DataError(f"{where}: {name} has numbers that are not finite; restore the model or train it again")

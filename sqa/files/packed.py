@@ -15,7 +15,7 @@ def unpack(file: Path) -> bytes:
     """Return the unpacked bytes.
 
     Raises:
-        DataError: the file is damaged, states no size, or unpacks to more than MAX_RATIO times its own.
+        DataError: The file is damaged, states no size, or unpacks to more than MAX_RATIO times its own size.
     """
     need("zstandard", str(file))
     import zstandard
@@ -23,7 +23,7 @@ def unpack(file: Path) -> bytes:
     data = file.read_bytes()
     try:
         if not 0 <= zstandard.frame_content_size(data) <= MAX_RATIO * len(data):
-            raise DataError(f"{file}: states no size, or unpacks to more than {MAX_RATIO} times its own; restore it")
+            raise DataError(f"{file}: states no size, or unpacks to over {MAX_RATIO} times its own size; restore it")
         return zstandard.ZstdDecompressor().decompress(data, allow_extra_data=False)
     except zstandard.ZstdError as error:
         raise DataError(f"{file}: the model is damaged ({error}); restore or train it again") from error

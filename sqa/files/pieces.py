@@ -1,7 +1,7 @@
 """Words from a log whose tokens are pieces of words; the user, or a field of the log, names the kind.
 
 sentencepiece   "▁Vien" "na": a blank is ▁; <0xC3> is a byte
-bytes           "ĠVien" "na": letters stand for bytes, as in GPT-2's vocabulary
+bytes           "ĠVien" "na": letters represent bytes, as in GPT-2's vocabulary
 bpe             "Vien@@" "na"
 characters      "V" "i" "e" "n" "n" "a" " ": written without blanks between tokens
 words           each token is a word
@@ -22,7 +22,7 @@ _BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")
 def check_words(where: str, tokens: Iterable[str], pieces: Pieces | None) -> None:
     """Refuse tokens that do not fit their kind, or that look like pieces if the user names no kind."""
     if pieces == "bytes" and (wrong := [token for token in tokens if not set(token) <= _BYTE_OF.keys()]):
-        raise DataError(f"{where}: the token {wrong[0][:40]!r} has letters that stand for no byte (`pieces: bytes`)")
+        raise DataError(f"{where}: the token {wrong[0][:40]!r} has letters that represent no byte (`pieces: bytes`)")
     if pieces is not None:
         return
     initials = total = 0
@@ -38,7 +38,7 @@ def check_words(where: str, tokens: Iterable[str], pieces: Pieces | None) -> Non
 
 def _hint(where: str, token: str, kind: str) -> str:
     shown = token if " " in token else f"the token {token[:40]!r}"
-    return f"{where}: {shown}: pieces of words? say `pieces: {kind}`, or `pieces: words` if these are words"
+    return f"{where}: {shown}: if these are pieces of words, set `pieces: {kind}`, else `pieces: words`"
 
 
 def joiner(pieces: Pieces | None) -> Callable[[Sequence[str]], str]:
@@ -57,7 +57,7 @@ def words_at(
     """Return the words of a log's prediction, each with the time of its last piece.
 
     Args:
-        where: The place of the line, "FILE:LINE".
+        where: Location of the line, "FILE:LINE".
         prediction: The line's `prediction`.
         times: A time for each word, or for each piece.
         key: The name of the times in the log.
@@ -74,7 +74,7 @@ def words_at(
     check_words(where, tokens, kind)
     words, at = (tokens, list(times)) if kind in (None, "words") else _joined(tokens, times, joiner(kind))
     if spm is not None and words != prediction.split():
-        raise DataError(f"{where}: the pieces of prediction_spm are not those of the words of prediction")
+        raise DataError(f"{where}: the pieces of prediction_spm do not match the words of prediction")
     return words, at
 
 

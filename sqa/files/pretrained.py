@@ -24,13 +24,13 @@ def check_folder(folder: Path) -> str:
     try:
         config = parse_json((folder / "config.json").read_bytes())
     except FileNotFoundError as error:
-        raise DataError(f"{folder}: no config.json; give a folder that model.save_pretrained wrote") from error
+        raise DataError(f"{folder}: no config.json; give a folder written by model.save_pretrained") from error
     except (OSError, ValueError) as error:
         raise DataError(f"{folder}/config.json: cannot be read: {_first_line(error)}") from error
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise DataError(f"{folder}/config.json: not a model's configuration (no model_type)")
     if not any(folder.glob("*.safetensors")):
-        hint = "pickled weights are not read; on the hub refs/pr/N often has others"
+        hint = "pickled weights are not supported; on the hub, refs/pr/N often has safetensors"
         raise DataError(f"{folder}: no *.safetensors weights ({hint})")
     check_shards(folder)
     return str(config["model_type"])
@@ -58,7 +58,7 @@ def _check_sizes(folder: Path) -> None:
 
 
 def load_pretrained(folder: Path, architecture: str, kind: str, dtype: str = "float32") -> tuple[Any, Any]:
-    """Return tokenizer and model of a folder, see `load_weights`; raises DataError if they do not belong together."""
+    """Return tokenizer and model of a folder, see `load_weights`; raises DataError if they do not match."""
     model = load_weights(folder, architecture, kind, dtype)
     loader: Any = import_module("transformers").AutoTokenizer
     try:
@@ -68,7 +68,7 @@ def load_pretrained(folder: Path, architecture: str, kind: str, dtype: str = "fl
     pieces = model.get_input_embeddings().num_embeddings
     if len(tokenizer) > pieces:
         sizes = f"its tokenizer has {len(tokenizer)} pieces, the model {pieces}"
-        raise DataError(f"{folder}: {sizes}; the two are not of one model")
+        raise DataError(f"{folder}: {sizes}; they belong to different models")
     return tokenizer, model
 
 
@@ -85,7 +85,7 @@ def load_weights(folder: Path, architecture: str, kind: str, dtype: str = "float
     logging = transformers.utils.logging
     check_folder(folder)
     verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()  # it would list every missing or unused weight; the error takes one line
+    logging.set_verbosity_error()  # it would list every missing or unused weight, but the error is one line
     try:
         _check_sizes(folder)
         model, loading = getattr(transformers, architecture).from_pretrained(
@@ -98,7 +98,7 @@ def load_weights(folder: Path, architecture: str, kind: str, dtype: str = "float
     lacking = sorted(name for name in loading["missing_keys"] if not name.startswith("pooler."))
     wrong = [*lacking, *sorted(name for name, *_ in loading["mismatched_keys"])]
     if wrong:
-        raise DataError(f"{folder}: not {kind}: its weights are not those of its config.json (see {wrong[0]})")
+        raise DataError(f"{folder}: not {kind}: its weights do not match its config.json (see {wrong[0]})")
     check_weights(folder, model.named_parameters())
     return model.eval()
 

@@ -27,7 +27,7 @@ GREATEST_RATIO = 200  # natural text compresses to about a tenth
 MAX_DEPTH = 100  # nested lists and objects
 PACKED = (".zst", ".gz")
 GREATEST_WHOLE = (1 << 63) - 1  # range of numpy and of the columns of a trace
-_MANY_DIGITS = re.compile(r"[0-9]{19}")  # every greater integer has at least as many digits
+_MANY_DIGITS = re.compile(r"[0-9]{19}")  # every larger integer has at least as many digits
 _EXACT_FLOATS = 1 << 53  # every whole number up to this limit is a float64
 _SHOWN = 40  # characters of a numeral or a key shown in a message
 _CHUNK = 1 << 20  # bytes
@@ -45,8 +45,8 @@ def parse_json(text: str | bytes, whole: bool = False) -> Any:
 
     Raises:
         ValueError: One line with problem and place.  "not JSON: ..." for invalid syntax (including NaN and numbers
-            beyond float64); further for bytes that are not UTF-8, a repeated key, an integer of more than 64 bits,
-            nesting deeper than MAX_DEPTH, and an unpaired surrogate.
+            beyond float64).  Other messages for bytes that are not UTF-8, a repeated key, an integer of more than 64
+            bits, nesting deeper than MAX_DEPTH, and an unpaired surrogate.
     """
     if isinstance(text, bytes):
         try:
@@ -60,20 +60,20 @@ def parse_json(text: str | bytes, whole: bool = False) -> Any:
         at = f"line {error.lineno} column {error.colno}" if error.lineno > 1 else f"column {error.colno}"
         raise ValueError(f"not JSON: {error.msg[:1].lower()}{error.msg[1:]} at {at}") from None
     except RecursionError:
-        raise ValueError(f"lists and objects lie more than {MAX_DEPTH} deep in one another") from None
+        raise ValueError(f"lists and objects are nested more than {MAX_DEPTH} deep") from None
     if text.count("[") + text.count("{") > MAX_DEPTH:
         _check_depth(value)
     if "\\u" in text:  # only an escape can be an unpaired surrogate
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise ValueError("half a surrogate pair, which is no text") from None
+            raise ValueError("half a surrogate pair, which is not text") from None
     return value
 
 
 def _refuse_constant(name: str) -> Any:
     shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}... ({len(name)} characters)"
-    raise ValueError(f"not JSON: {shown} is no number")
+    raise ValueError(f"not JSON: {shown} is not a number")
 
 
 def _float(text: str) -> float:
@@ -98,7 +98,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(mapping) < len(pairs):
         counts = Counter(key for key, _ in pairs)
         twice = next(key for key in mapping if counts[key] > 1)
-        raise ValueError(f"the key {twice[:_SHOWN]!r} is there twice in one object; which value is meant?")
+        raise ValueError(f"the key {twice[:_SHOWN]!r} occurs twice in one object; keep one of its values")
     return mapping
 
 
@@ -115,7 +115,7 @@ def _check_depth(value: Any) -> None:
     while layer:
         depth += 1
         if depth > MAX_DEPTH:
-            raise ValueError(f"lists and objects lie more than {MAX_DEPTH} deep in one another")
+            raise ValueError(f"lists and objects are nested more than {MAX_DEPTH} deep")
         children = (inner.values() if isinstance(inner, dict) else inner for inner in layer)
         layer = [child for inner in children for child in inner if isinstance(child, (list, dict))]
 
@@ -156,9 +156,9 @@ def _unpacked(path: Path, raw: Iterator[bytes]) -> Iterator[bytes]:
                 data = frame.unused_data if frame.eof else b""
                 frame = None if frame.eof else frame
     except unsound as error:
-        raise DataError(f"{path}: not a sound {kind} file: {error}") from error
+        raise DataError(f"{path}: not a valid {kind} file: {error}") from error
     if frame is not None:
-        raise DataError(f"{path}: the {kind} stream ends too early; the file is truncated, get it again")
+        raise DataError(f"{path}: the {kind} stream ends too early; the file is truncated, download it again")
 
 
 def _gzip() -> Packing:
@@ -180,7 +180,7 @@ def lines(path: Path) -> Iterator[str]:
 
 
 def lines_of(pieces: Iterable[bytes], name: str) -> Iterator[str]:
-    """Yield the lines of UTF-8 text that comes in pieces, without line ends and byte order mark.
+    """Yield the lines of UTF-8 text that is given in pieces, without line ends and byte order mark.
 
     Lines end with \\n or \\r\\n.  Any other \\r is a DataError; U+0085, U+2028 and U+2029 are blanks within a line, as
     in `str.split`.  `name` names the text in messages.
@@ -291,5 +291,5 @@ def name_of(where: str, field: str, value: object) -> str:
         raise DataError(f"{where}.{field}: expected a text or a whole number, got {repr(value)[:60]}")
     text = str(value)
     if wrong := answers.unwritable(text, answers.LINE_ENDS):
-        raise DataError(f"{where}.{field}: holds {wrong}; an id is one line without tabs or control characters")
+        raise DataError(f"{where}.{field}: contains {wrong}; an id must be one line without tabs or control characters")
     return text

@@ -4,7 +4,7 @@
     Objects("s3")        any object storage that fsspec supports (S3 with s3fs, memory:// in tests), without locks
 
 Every backend writes files atomically.  Two writers without a lock write the same bytes, because a path identifies
-everything that the bytes depend on; so the second writer changes nothing.
+everything that the bytes depend on.  So the second writer changes nothing.
 """
 
 import os
@@ -39,7 +39,7 @@ class SharedFolder(Backend):
         return path.read_bytes()
 
     def write(self, path: Path, data: bytes) -> None:
-        """Write into a folder beside `path`, then move the file to `path`.
+        """Write into a temporary folder, then move the file to `path`.
 
         Writers of one file share that folder.  The first writer to finish removes it, with the remains of killed
         writers.  A second writer may lose its partial file then, but the same bytes are at `path`.  A writer that is
@@ -58,7 +58,7 @@ class SharedFolder(Backend):
             if not path.is_file():
                 raise
         finally:
-            with suppress(OSError):  # the file exists only after an error; else it has moved
+            with suppress(OSError):  # the file exists here only after an error; otherwise it has moved
                 partial.unlink()
         shutil.rmtree(writing, ignore_errors=True)
 
@@ -82,7 +82,7 @@ class Objects(Backend):
             raise
         except OSError as error:
             where = f"{self.protocol}://{path.as_posix()}"
-            raise DataError(f"{where}: {error}; see to the storage and run again") from error
+            raise DataError(f"{where}: {error}; check the storage and run again") from error
 
     def names(self, folder: Path) -> set[str]:
         with self._system(folder) as (system, prefix):

@@ -1,9 +1,9 @@
 """Store of stage results in files, keyed by everything that can change the results.
 
-    <root>/store/<stage>/<key>/manifest.json        what the key was made from
-    <root>/store/<stage>/<key>/parts.json       the same inputs in parts, for `sqa store explain`; a later run adds it
+    <root>/store/<stage>/<key>/manifest.json        the inputs of the key
+    <root>/store/<stage>/<key>/parts.json       the same inputs in parts, for `sqa store explain`
     <root>/store/<stage>/<key>/block-0003.npz   the rows of the fourth block of questions
-    <root>/store/questions/<fingerprint>/questions.jsonl   the questions of runs, read without their data set
+    <root>/store/questions/<fingerprint>/questions.jsonl   the questions of runs, so that no data set is needed
 
 `numpy.load` opens a block: NAME holds a column's values (indices for texts), NAME.offsets the starts of its lists,
 NAME.words its texts as JSON, and `about` the metadata.  A checksum at the end detects changed bytes.
@@ -36,8 +36,8 @@ from sqa.core.types import Question
 from sqa.files.atomic import held, write_bytes
 from sqa.files.records import GREATEST_RATIO, MAX_UNPACKED, parse_json
 
-PARTS = "parts.json"  # beside a stage's blocks
-_DIGEST = 64  # hex digits of the sha256 of all preceding bytes: the comment of the archive
+PARTS = "parts.json"  # file in the folder of a stage's blocks
+_DIGEST = 64  # number of hex digits of the sha256 of all preceding bytes, the comment of the archive
 
 
 def digest(value: Any) -> str:
@@ -60,7 +60,7 @@ class Stage:
 
     name: str  # "translate", "guess", "buzz", "score"
     implementation: str  # "module:attribute" or the metrics' signatures
-    fingerprint: str  # of the component: weights, code version, config
+    fingerprint: str  # fingerprint of the component: weights, code version, config
     upstream: tuple[str, ...]  # keys of the stages that it reads
     dataset: str  # fingerprint of the questions
     block_size: int  # questions per block
@@ -71,7 +71,7 @@ class Stage:
         return digest(self.inputs())
 
     def inputs(self) -> dict[str, Any]:
-        """Return everything the key is made from, as JSON values."""
+        """Return all inputs of the key as JSON values."""
         values = {**asdict(self), "upstream": list(self.upstream), "schema_version": SCHEMA_VERSION}
         return {"stage": values.pop("name"), **values}
 
@@ -148,7 +148,7 @@ class Store:
         return read_table(self.block(stage, index), schema, wanted, self.backend.read)
 
     def stage(self, name: str, key: str) -> Stage:
-        """Return the stage of a key, from the manifest beside its blocks; DataError if it is missing or damaged."""
+        """Return the stage of a key, from the manifest; raises DataError if it is missing or damaged."""
         manifest = self.root / "store" / name / key / "manifest.json"
         try:
             inputs = parse_json(self.backend.read(manifest))
@@ -191,7 +191,7 @@ class Store:
         try:
             questions = [convert(parse_json(line), Question) for line in self.backend.read(path).splitlines()]
             if dataset_fingerprint(questions) != fingerprint:
-                raise ValueError("they are not those that were written")
+                raise ValueError("they differ from those that were written")
         except (ValueError, ValidationError) as error:
             raise DataError(f"{path}: the questions cannot be read: {error}; delete the file and run again") from error
         return questions
@@ -223,7 +223,7 @@ class Traces(Sequence[QuestionTrace]):
     def __init__(self, store: Store, blocks: Sequence[Sequence[Question]], stages: Mapping[str, Stage]) -> None:
         self._store, self._blocks, self._stages = store, blocks, stages
         self._size = len(blocks[0]) if blocks else 1  # questions per block, except the last block
-        self._cached: tuple[int, list[QuestionTrace]] = (-1, [])  # the block that was indexed last
+        self._cached: tuple[int, list[QuestionTrace]] = (-1, [])  # the most recently indexed block
 
     def __len__(self) -> int:
         return sum(map(len, self._blocks))
@@ -274,7 +274,7 @@ def read_rows(store: Store, stage: Stage, index: int, block: Sequence[Question])
     except TraceError as error:
         raise DataError(f"{store.block(stage, index)}: {error}; delete it and run again") from error
     if unrelated := rows.keys() - {q.id for q in block}:
-        problem = f"has rows of {min(unrelated)!r}, not a question of this block"
+        problem = f"has rows of {min(unrelated)!r}, which is not a question of this block"
         raise DataError(f"{store.block(stage, index)}: {problem}; delete it and run again")
     return {q.id: rows.get(q.id, ()) for q in block}
 
@@ -323,7 +323,7 @@ def read_table(
         raise DataError(f"{path}: has trace schema version {version}, expected {SCHEMA_VERSION}; {remedy}")
     for key, value in metadata.items():
         if about.get(key) != value:
-            raise DataError(f"{path}: holds {key} {about.get(key)}, expected {value}; {remedy}")
+            raise DataError(f"{path}: has {key} {about.get(key)}, expected {value}; {remedy}")
     if {name: column.kind for name, column in table.items()} != schema:
         raise DataError(f"{path}: has the columns {[*table]}, expected {[*schema]}; {remedy}")
     if name := _unsound(table):
@@ -372,12 +372,12 @@ def _array(data: bytes) -> NDArray[Any]:
 def _unpacked(data: bytes) -> tuple[Table, dict[str, Any]]:
     """Return the table of a file's bytes, and its metadata."""
     if hashlib.sha256(data[:-_DIGEST]).hexdigest().encode() != data[-_DIGEST:]:
-        raise ValueError("not what its checksum says")
+        raise ValueError("its checksum differs")
     with ZipFile(BytesIO(data)) as archive:
         if sum(info.file_size for info in archive.infolist()) > max(MAX_UNPACKED, GREATEST_RATIO * len(data)):
-            raise ValueError("unpacks to more than any table")
+            raise ValueError("larger than any table when unpacked")
         arrays: dict[str, Any] = {
-            info.filename.removesuffix(".npy"): _array(archive.open(info).read(info.file_size))  # not a byte more
+            info.filename.removesuffix(".npy"): _array(archive.open(info).read(info.file_size))  # no further bytes
             for info in archive.infolist()
         }
     about = parse_json(arrays["about"].tobytes())

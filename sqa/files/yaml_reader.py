@@ -6,8 +6,8 @@ Several configs may share a file, each under a name: `FILE.yaml:NAME` works wher
       small: {output: a, network: {width: 10, depth: 2}}
       wide: {like: small, output: b, network: {width: 50}}     network is {width: 50, depth: 2}
 
-An entry `like` another inherits its keys and values and overrides them by its own.  Mappings are merged key by key, but
-a mapping that names its component (`name`) replaces the whole mapping.
+An entry `like` another inherits its keys and values and overrides them with its own.  Mappings are merged key by key,
+except that a mapping with a component's `name` replaces the whole mapping.
 """
 
 import re
@@ -38,12 +38,12 @@ def parse_yaml(text: str) -> Any:
     try:
         return yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        # PyYAML's constructors raise all but the first for a value that does not fit its tag.
+        # PyYAML's constructors raise all these errors, except the first, for a value that does not fit its tag.
         raise ValueError(f"not valid YAML: {_told(error)}") from error
 
 
 def _told(error: Exception) -> str:
-    """Return an error in one line: its place, the problem, and where the unread part begins."""
+    """Return an error in one line: its position, the problem, and the start of the unread part."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return " ".join(str(error).split())
     place, start = error.problem_mark, error.context_mark
@@ -52,7 +52,7 @@ def _told(error: Exception) -> str:
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML loader without exponential aliases, other kinds of values, repeated keys, or 1e-3 read as text."""
+    """PyYAML loader that refuses exponential aliases, special values and repeated keys, and reads 1e-3 as a number."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -69,23 +69,23 @@ class _Loader(yaml.SafeLoader):
         if self._nodes > MAX_NODES:  # fail before the enclosing list has ended
             raise _problem(f"more than {MAX_NODES} values", start)
         if self._depth > MAX_DEPTH:
-            raise _problem(f"lists and mappings lie more than {MAX_DEPTH} deep", start)
+            raise _problem(f"lists and mappings are nested more than {MAX_DEPTH} deep", start)
         node = super().compose_node(parent, index)
         self._depth -= 1
         if node is None:
             return None
         if isinstance(event, yaml.AliasEvent):
             if id(node) not in self._sizes:
-                raise _problem("an alias stands within what it stands for", start)
+                raise _problem("an alias occurs within its own value", start)
             return node
         _check_kind(node)
         self._sizes[id(node)] = size = 1 + sum(self._sizes[id(child)] for child in _children(node))
         if size > MAX_NODES:
-            raise _problem(f"more than {MAX_NODES} values, aliases written out", start)
+            raise _problem(f"more than {MAX_NODES} values with aliases expanded", start)
         return node
 
     def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Refuse repeated keys, because PyYAML silently takes the last one."""
+        """Refuse repeated keys, because PyYAML silently uses the last one."""
         keys = set()
         for key_node, _ in node.value:
             if isinstance(key_node, ScalarNode):
@@ -102,16 +102,16 @@ def _children(node: Node) -> list[Node]:
 
 
 def _check_kind(node: Node) -> None:
-    """Refuse values that are not of plain kinds, integers over 64 bits and text that cannot be encoded."""
+    """Refuse values of special kinds, integers over 64 bits and text that cannot be encoded."""
     kind = node.tag.removeprefix("tag:yaml.org,2002:")
     if kind not in _PLAIN:
-        raise _problem(f"a {kind} is not taken; put text in quotes", node.start_mark)
+        raise _problem(f"a {kind} is not allowed; put text in quotes", node.start_mark)
     if not isinstance(node, ScalarNode):
         return
     if kind in ("int", "float", "str") and node.style is None and (problem := _misread(kind, node.value)):
         raise _problem(problem, node.start_mark)
     if "\0" in node.value or any("\ud800" <= c <= "\udfff" for c in node.value):
-        raise _problem("text with a NUL or half a surrogate pair is not taken", node.start_mark)
+        raise _problem("text with a NUL or half a surrogate pair is not allowed", node.start_mark)
 
 
 def _misread(kind: str, text: str) -> str:
@@ -122,7 +122,7 @@ def _misread(kind: str, text: str) -> str:
     if kind != "float" and digits[:1] == "0" and digits.isdecimal() and len(digits) > 1:
         return f"{text} would be a number to base 8 or text; write it without the leading 0, or text in quotes"
     if kind == "int" and abs(int(digits, 0)) > GREATEST_WHOLE:
-        return "a whole number of more than 64 bits is not taken"
+        return "a whole number of more than 64 bits is not allowed"
     return ""
 
 
@@ -158,7 +158,7 @@ def name_of(path: Path) -> str:
 def read_yaml(path: Path) -> dict[str, Any]:
     """Return the mapping in a YAML file, or in an entry of one.
 
-    Raises ConfigError for an unreadable file, one that is not UTF-8 or YAML, a repeated key, an unknown or missing
+    Raises ConfigError for an unreadable file, a file that is not UTF-8 or YAML, a repeated key, an unknown or missing
     entry, or a circular `like`.
     """
     file, entry = split_entry(Path(path))
@@ -170,11 +170,11 @@ def read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(entries, Mapping):
         if entry is None:
             return mapping
-        raise ConfigError(f"{file}: has no `{ENTRIES}`, so none called {entry!r}; leave `:{entry}` out")
+        raise ConfigError(f"{file}: has no `{ENTRIES}`, hence no entry {entry!r}; omit `:{entry}`")
     if extra := [str(key) for key in mapping if key != ENTRIES]:
         raise ConfigError(f"{file} {extra[0]}: unknown; a file of {ENTRIES} has no other key")
     if entry is None:
-        raise ConfigError(f"{file}: holds several configs; say which, {file}:NAME with one of {', '.join(entries)}")
+        raise ConfigError(f"{file}: contains several configs; use {file}:NAME with one of {', '.join(entries)}")
     return _resolved(entries, entry, file, ())
 
 
@@ -195,11 +195,11 @@ def mapping_in(content: bytes, source: str) -> dict[str, Any]:
 
 
 def _resolved(entries: Mapping[Any, Any], name: object, file: Path, chain: tuple[object, ...]) -> dict[str, Any]:
-    """Return an entry with the values inherited by `like`; `chain` holds the names on the way to it."""
+    """Return an entry with the values inherited by `like`; `chain` holds the names that lead to it."""
     if name not in entries:
         near = did_you_mean(str(name), list(map(str, entries)))
         asking = f"{file}:{chain[-1]} {LIKE}" if chain else f"{file}"
-        raise ConfigError(f"{asking}: no entry {name!r}{near}; there are {', '.join(map(str, entries))}")
+        raise ConfigError(f"{asking}: no entry {name!r}{near}; entries are {', '.join(map(str, entries))}")
     if name in chain:
         raise ConfigError(f"{file}:{chain[0]} {LIKE}: a circle, {' -> '.join(map(str, (*chain, name)))}")
     entry = entries[name]

@@ -36,7 +36,7 @@ PRINTED: tuple[str, str, str] = (
     "empty-questions",
     "empty-sentences",
     "unknown-pages",
-)  # lines of every report besides the metrics
+)  # further lines of every report
 _HUMAN, _ASKED, _LESS = ("reference",), ("guesses", "answerable"), {"higher_is_better": False}
 
 
@@ -108,7 +108,7 @@ FAMILIES: dict[str, Family] = {
     )
 }
 
-# All names that `build` accepts, except those with a file or a number.
+# all names that `build` accepts, except names with a file or a number
 ALL: tuple[str, ...] = tuple(name for family in FAMILIES.values() for name in family.names())
 ALL += tuple(f"{name}{ALIASES}" for family in FAMILIES.values() if family.kind == "answers" for name in family.names())
 # Default metrics of a run, without ter, which is slow on questions.

@@ -8,9 +8,9 @@ cubic      The published fit (Pinafore/qb, qanta/reporting/curve_score.py).  Buz
            are truncated to thousandths.  Each occupied thousandth gives one point, y = 1 - (right buzzes before the
            LAST buzz of that thousandth) / (all buzzes).  The fit is ordinary least squares of y on 1, t, t^2, t^3,
            equally weighted.  If players are identified, only those with at least 20 questions count, with their first
-           record per question.  A cubic that leaves 0 to 1 is an error.
-monotone   EW(t) itself at t = 0, .05, ..., 1, joined by scipy's monotone cubic spline (PCHIP).  The curve is 1 at t = 0
-           and never rises; a cubic guarantees neither.
+           record per question.  A cubic with values outside 0 to 1 is an error.
+monotone   EW(t) itself at t = 0, .05, ..., 1, joined by scipy's monotone cubic spline (PCHIP).  The curve is 1 at
+           t = 0 and never rises, which a cubic does not guarantee.
 
 The band is a percentile bootstrap over questions: whole questions are drawn with replacement, and the curve is
 refitted.
@@ -44,7 +44,7 @@ class FitConfig:
 
     method: Method = "cubic"
     beyond_end: Annotated[BeyondEnd, "positions above 1"] = "refuse"
-    resamples: Annotated[Count, "of the band's bootstrap over questions"] = 1000
+    resamples: Annotated[Count, "resamples of the band's bootstrap over questions"] = 1000
     seed: Whole = 0
 
 
@@ -158,10 +158,10 @@ def _checked(buzzes: Buzzes) -> int:
     """Return the number of questions.  Raises DataError for too few buzzes, questions, positions or right answers."""
     questions, positions = len(np.unique(buzzes.question)), len(np.unique((buzzes.position * 1000).astype(np.int64)))
     for wrong, problem in (
-        (len(buzzes) < LEAST_BUZZES, f"{len(buzzes)} buzzes are too few, {LEAST_BUZZES} are needed"),
+        (len(buzzes) < LEAST_BUZZES, f"{len(buzzes)} buzzes are too few; at least {LEAST_BUZZES} are needed"),
         (questions < 2, "all buzzes are on one question; the band needs several"),
-        (not buzzes.correct.any(), "no buzz is right; then every curve is 1"),
-        (positions < 10, f"the buzzes are at {positions} different positions (thousandths), 10 are needed"),
+        (not buzzes.correct.any(), "no buzz is right, so the curve would be 1 everywhere"),
+        (positions < 10, f"the buzzes are at {positions} different positions (thousandths); at least 10 are needed"),
     ):
         if wrong:
             raise DataError(f"{buzzes.name}: {problem}")

@@ -5,7 +5,7 @@
     facts-lag        source words read between a fact's source word and the output word that completes the fact: mean
                      over arriving facts with a known source word; negative if the fact was anticipated
     facts-lag@seconds  the same in seconds of speech, for questions with word times
-    facts@timed      share of the arriving facts with a known source word; `facts-lag` is based on these
+    facts@timed      share of the arriving facts with a known source word, on which `facts-lag` is based
 
 sqa/metrics/quality/facts.py defines facts.  The metrics need no quiz questions, so they work on any test set.
 """
@@ -87,7 +87,7 @@ def summary_of(trace: QuestionTrace) -> str:
 
 
 def written(trace: QuestionTrace) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the words of the final translation, and the source words read when each was last written."""
+    """Return the words of the final translation, and the number of source words read when each was last written."""
     kept: list[list[tuple[str, int]]] = [[] for _ in trace.question.sentences]
     for emission, read in zip(trace.emissions, trace.source_words.tolist(), strict=True):
         words = kept[emission.sentence]

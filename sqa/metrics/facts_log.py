@@ -93,13 +93,13 @@ def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
     for n, (row, reference, source) in enumerate(zip(rows, references, sources, strict=True)):
         where = log.where(n)
         if not reference or not reference.strip():
-            raise DataError(f"{where}: no reference to take facts from; give --references FILE")
+            raise DataError(f"{where}: no reference with facts; give --references FILE")
         if row.prediction is None:
-            raise DataError(f"{where}: no prediction to look for facts in")
+            raise DataError(f"{where}: no prediction")
         words = tuple(row.prediction.removesuffix(EOS).split())
         if len(row.delays) not in (len(words), len(words) + 1):
             what = f"{len(words)} words in prediction and {len(row.delays)} delays"
-            raise DataError(f"{where}: {what}; expected a delay for each word")
+            raise DataError(f"{where}: {what}; expected one delay per word")
         read = tuple(source.split())
         scale = 1000 if speech else 1
         positions = _heard(read, row.source_length / scale) if speech else tuple(range(1, len(read) + 1))
@@ -114,7 +114,7 @@ def _check_language(path: str, pair: str, side: str, code: str, texts: Sequence[
     shares = {each.code: sum(word in each.function_words for word in words) / max(1, len(words)) for each in every()}
     likely = max(shares, key=shares.__getitem__)
     if code and shares[likely] > max(LEAST, 2 * shares.get(code, 0)):
-        print(f"sqa: {path}: its {side} read like {likely!r}, not {code!r}; is --pair {pair} meant?", file=sys.stderr)
+        print(f"sqa: {path}: its {side} look like {likely!r}, not {code!r}; is --pair {pair} right?", file=sys.stderr)
 
 
 def _heard(words: Sequence[str], seconds: float) -> tuple[float, ...]:
@@ -126,7 +126,7 @@ def _heard(words: Sequence[str], seconds: float) -> tuple[float, ...]:
 def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[Any, ...]]:
     """Yield name, value, interval over lines, facts counted, facts left out, unit.
 
-    Without source texts only `facts` has a value: the source words of facts and the invented facts are then unknown.
+    Without source texts only `facts` has a value, since source words of facts and invented facts are unknown.
     """
     arrived = sum(located.target is not None for line in lines for located in line.judged.expected)
     without_source = not any(line.positions for line in lines)

@@ -39,10 +39,10 @@ class Formula:
     name: str  # name of the metric, "al"
     label: str  # label in the public scorers
     compute: Callable[[Delays, Convention], Floats]  # the value of each sentence (S,), nan = undefined
-    unit: str = "words"  # of the value, for delays in words: "words", "0-1"
+    unit: str = "words"  # unit of the value, for delays in words: "words", "0-1"
     digits: int = 2  # decimal places in tables
-    reference: str = "none"  # |y*| of a run's sentence: "none", or a share of the "question"'s, see `trace_delays`
-    of_runs: bool = True  # also a metric of runs; False: of logs only (`sqa latency`)
+    reference: str = "none"  # |y*| of a run's sentence: "none", or "question" (see `trace_delays`)
+    of_runs: bool = True  # True: also a metric of runs; False: only for logs (`sqa latency`)
 
     def __call__(self, delays: Delays, convention: Convention | None = None) -> Floats:
         return self.compute(delays, SIMULEVAL_1_1 if convention is None else convention)
@@ -50,7 +50,7 @@ class Formula:
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """A public scorer's reading of delays and lengths; the defaults are SimulEval 1.1's rules.
+    """A public scorer's rules for delays and lengths; the defaults are SimulEval 1.1's.
 
     `eos`, `clip` and `late` affect the input, the others the formulas.
     """
@@ -253,7 +253,7 @@ def takes_reference(formula: Formula, convention: Convention) -> bool:
 
 
 def listing(formula: str) -> list[Convention]:
-    """Return the conventions whose scorers support a formula; none for a user's formula, which works with any."""
+    """Return the conventions whose scorers support a formula; a user's formula works with any, and gives none."""
     return [convention for convention in CONVENTIONS.values() if formula in convention.formulas]
 
 
@@ -343,8 +343,8 @@ class Latency(MeanMetric):
     stats = [sum over sentences, number of sentences with a value, number of sentences without one].
     """
 
-    formula: str | Formula  # a key of FORMULAS, or one of your own
-    convention: str | Convention = SIMULEVAL_1_1.name  # a key of CONVENTIONS, or one of your own
+    formula: str | Formula  # key of FORMULAS, or a user's formula
+    convention: str | Convention = SIMULEVAL_1_1.name  # key of CONVENTIONS, or a user's convention
     per: str = "word"  # unit of a delay: a target "word" or "char"
     stream: str = "sentence"  # unit of a sequence: a "sentence" or a whole "question"
     lengths: str = ""  # |y*|: `Formula.reference` if empty, or "sentence": length of each human sentence (SimulEval)

@@ -15,9 +15,9 @@ Each line is a JSON object with these keys (SimulEval's `instances.log` has all 
 OmniSTEval's `instances.resegmented.jsonl` has `emission_cu` and `emission_ca` instead of `delays` and `elapsed`.  Both
 may be negative, since they count from the segment's start.
 
-Odd lines.  Some implausible values still have a latency; they are computed as in SimulEval, and the line is marked
-(`Scored.odd`).  Odd are: decreasing delays, delays beyond the end, fractional delays of a text, and another number of
-delays than words.  Elapsed times of speech are odd if they decrease or are below the delays.  `strict` makes them
+Odd lines.  Some implausible values still have a latency.  It is computed as in SimulEval, and the line is marked
+(`Scored.odd`).  A line is odd if delays decrease, exceed the end or are fractions for text, or if the numbers of delays
+and words differ.  Elapsed times of speech are odd if they decrease or are below the delays.  `strict` makes odd lines
 errors.
 
 End of a sentence.  Conventions that count it (iwslt-2020-final, simuleval-1.0.2) use |x| + 1 as the length of a text

@@ -71,7 +71,7 @@ class Log:
         given = [reference for reference in references if reference is not None]
         if given and len(given) < len(references):
             lacks = self.where(references.index(None))
-            raise DataError(f"{lacks}: no reference_length and no reference, though other lines have one")
+            raise DataError(f"{lacks}: no reference_length or reference, although other lines have one")
         ends = self._ends()
         if convention_counts_end and not self.speech:
             lengths = [length + 1 for length in lengths]
@@ -92,7 +92,7 @@ class Log:
         for n, row in enumerate(self.rows):
             if len(row.elapsed or ()) != len(row.delays):
                 problem = f"{len(row.elapsed or ())} elapsed times for {len(row.delays)} delays"
-                raise DataError(f"{self.where(n)}: {problem}; computing time needs one for each")
+                raise DataError(f"{self.where(n)}: {problem}; computing time needs one per delay")
         return np.array([time for row in self.rows for time in row.elapsed or ()], dtype=np.float64)
 
     def _ends(self) -> bool:
@@ -123,19 +123,24 @@ class Log:
     def _oddities(self, delays: Delays) -> Iterator[tuple[Bools, str, Floats, str]]:
         """Yield (mask of odd delays (N,), key, values of that key (N,), problem)."""
         flat, source, first = delays.flat, delays.source[delays.sentence], delays.index == 0  # (N,)
-        yield ~first & (flat < np.roll(flat, 1)), "delays", flat, "{value:g} after {before:g}: a delay falls"
+        yield ~first & (flat < np.roll(flat, 1)), "delays", flat, "{value:g} after {before:g}: delays decrease"
         if not delays.speech:
-            yield flat > source, "delays", flat, "{value:g} of {source:g} words: past the end"
-            yield flat != np.floor(flat), "delays", flat, "{value:g} is no whole number of words"
+            yield flat > source, "delays", flat, "{value:g} of {source:g} words: after the end"
+            yield flat != np.floor(flat), "delays", flat, "{value:g} is not a whole number of words"
             return
         if all(row.time_to_recording_end is None for row in self.rows):
-            yield flat > source + ROUNDING, "delays", flat, "{value:g} of {source:g} ms: past the end"
+            yield flat > source + ROUNDING, "delays", flat, "{value:g} of {source:g} ms: after the end"
         elapsed = [row.elapsed or [0.0] * len(row.delays) for row in self.rows]
         if any(len(times) != len(row.delays) for times, row in zip(elapsed, self.rows, strict=True)):
             return  # `elapsed` raises the error
         times = np.array([time for row in elapsed for time in row], dtype=np.float64)
         measured = np.repeat([any(row) for row in elapsed], [len(row) for row in elapsed])
-        yield measured & ~first & (times < np.roll(times, 1)), "elapsed", times, "{value:g} after {before:g}: it falls"
+        yield (
+            measured & ~first & (times < np.roll(times, 1)),
+            "elapsed",
+            times,
+            "{value:g} after {before:g}: times decrease",
+        )
         early = measured & (times < flat - ROUNDING)
         yield early, "elapsed", times, "{value:g} is less than the delay {delay:g}"
 
@@ -171,7 +176,7 @@ def read_log(path: str, declared: bool | None = None) -> Log:
         kind = kind_of(where, _fields(row), declared)
         if kinds and kind.speech != kinds[0].speech:
             names = [{True: "speech", False: "text", None: "not known"}[each.speech] for each in (kind, kinds[0])]
-            raise DataError(f"{where}: `source` is {names[0]}, that of line {numbers[0]} {names[1]}")
+            raise DataError(f"{where}: `source` is {names[0]}, but that of line {numbers[0]} is {names[1]}")
         _check_line(where, row, kind)
         rows.append(row)
         numbers.append(number)
@@ -213,7 +218,7 @@ def _decoder(where: str, first: object) -> "Decoder[Line]":
     if not isinstance(first, Mapping):
         raise DataError(f"{where}: Expected `object`, got `{'array' if isinstance(first, list) else 'other'}`")
     if "page" in first:
-        raise DataError(f"{where}: questions, not a log; docs/latency.md says what a log has")
+        raise DataError(f"{where}: a file of questions, not a log; docs/latency.md describes logs")
     program = kind_of(where, first).program if not first.keys() >= {"delays", "source_length"} else "SimulEval"
     if program == "simulstream":
         raise DataError(f"{where}: a log of simulstream; `sqa simulstream-score` has its latencies")
@@ -241,12 +246,12 @@ def _check_line(where: str, row: Line, kind: Kind) -> None:
         raise DataError(f"{where}: source_length is {length:g}, but time_to_recording_end only {end:g}")
     for key, value in (("index", row.index), ("source_length", None if kind.speech else length)):
         if value is not None and value != int(value):
-            hint = "" if key == "index" or kind.speech is False else "; if it is milliseconds, say --source speech"
-            raise DataError(f"{where}: {key} {value:g} is no whole number{hint}")
+            hint = "" if key == "index" or kind.speech is False else "; for milliseconds, give --source speech"
+            raise DataError(f"{where}: {key} {value:g} is not a whole number{hint}")
     broken = next((delay for delay in row.delays if delay != int(delay)), None)
     if broken is not None and kind.speech is None:
-        hint = "no `source` says what the delays are: say --source text or --source speech"
-        raise DataError(f"{where}: the delay {broken:g} is no whole number of words; {hint}")
+        hint = "no `source` gives the unit of the delays: give --source text or --source speech"
+        raise DataError(f"{where}: the delay {broken:g} is not a whole number of words; {hint}")
 
 
 def _check_indices(log: Log) -> None:
@@ -266,5 +271,5 @@ def _check_keys(log: Log) -> None:
         has_key = [getattr(log.rows[n], key.name) is not None for n in rows]
         if not all(has_key) and any(has_key):
             lacks, has = rows[has_key.index(False)], log.numbers[rows[has_key.index(True)]]
-            problem = f"no {key.encode_name}, which line {has} has; all lines have it, or none"
+            problem = f"no {key.encode_name}, although line {has} has it; it must be in all lines or none"
             raise DataError(f"{log.where(lacks)}: {problem}")

@@ -62,7 +62,7 @@ def _formula(code: Code, formula: Formula) -> Formula:
 def _convention(target: str) -> tuple[Code, Convention]:
     code, convention = built(target)
     if not isinstance(convention, Convention):
-        raise ConfigError(f"{short(target)} made a {type(convention).__name__}, expected a Convention")
+        raise ConfigError(f"{short(target)} returned a {type(convention).__name__}, expected a Convention")
     _check_types(short(target), convention)
     if unknown := [name for name in convention.formulas if name not in FORMULAS]:
         raise ConfigError(f"{short(target)}: formulas must be among {', '.join(FORMULAS)}, got {unknown[0]!r:.60}")

@@ -48,7 +48,7 @@ class Curve(Struct, frozen=True, omit_defaults=True, tag_field="method", tag="cu
     """Expected wins EW(t): the probability that a right answer at fraction t of the question beats a human's answer.
 
     EW(t) = c0 + c1 t + c2 t^2 + c3 t^3 is a least-squares fit to recorded human games.  EW(1) is about .4, not 0.  A
-    file or fit whose cubic leaves 0 to 1 for a t in 0 to 1 is an error (`identified`).
+    file or fit whose cubic has a value outside 0 to 1 for a t in 0 to 1 is an error (`identified`).
     """
 
     coefficients: tuple[_Coefficient, _Coefficient, _Coefficient, _Coefficient]  # c0, c1, c2, c3
@@ -69,9 +69,9 @@ class Knots(Struct, frozen=True):
         if len(self.t) != len(self.ew) or len(self.t) < 2 or (self.t[0], self.t[-1]) != (0, 1):
             raise ValueError("expected as many ew as t, and t ascending from 0 to 1")
         if any(b - a < 1 / _STEEPEST for a, b in pairwise(self.t)):
-            raise ValueError(f"expected t ascending, by steps of {1 / _STEEPEST:g} at least")
+            raise ValueError(f"expected ascending t with steps of at least {1 / _STEEPEST:g}")
         if any(a < b for a, b in pairwise(self.ew)):
-            raise ValueError("expected ew that never rise")
+            raise ValueError("expected ew values that never rise")
 
 
 class MonotoneCurve(Struct, frozen=True, omit_defaults=True, tag_field="method", tag="monotone"):
@@ -133,7 +133,7 @@ def curve_named(name: str, where: str = "curve") -> AnyCurve:
 def curve_in(path: Path) -> AnyCurve:
     """Read the curve in a file.  Raises DataError if the file is missing or is not a curve."""
     if not path.is_file():
-        raise DataError(f"{path}: there is no such curve; `sqa curve fit BUZZES --output {path}` makes one")
+        raise DataError(f"{path}: this curve does not exist; create it with `sqa curve fit BUZZES --output {path}`")
     if path.stat().st_size > _LARGEST:
         raise DataError(f"{path}: is larger than {_LARGEST} bytes, not an expected-wins curve")
     document = json_document(path)
@@ -149,7 +149,10 @@ def curve_in(path: Path) -> AnyCurve:
 
 
 def identified(curve: AnyCurve, source: str) -> AnyCurve:
-    """Name a curve <method>-<hash>, so that equal curves have equal names.  DataError if a cubic leaves 0 to 1."""
+    """Name a curve <method>-<hash>, so that equal curves have equal names.
+
+    Raises DataError if a cubic leaves 0 to 1.
+    """
     ew = np.asarray(curve(np.arange(1001) / 1000))
     if isinstance(curve, Curve) and not 0 <= ew.min() <= ew.max() <= 1:
         t = int(np.abs(ew - 0.5).argmax())
@@ -198,7 +201,8 @@ def last_wrong_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools) 
     """Return EW at the position of the last wrong guess, EW(1) if no guess is wrong.
 
     This is `score_stable` of Pinafore/qb and "expected_wins_optimal" of Pinafore/qanta-codalab.  It rewards a question
-    whose last guess is wrong and gives least to one that was always right.  Use it only to compare with old results.
+    whose last guess is wrong, and gives the least to a question that was always right.  Use it only to compare with old
+    results.
     """
     wrong = np.flatnonzero(~correct)
     return float(curve(fraction[wrong[-1]] if len(wrong) else 1.0))
@@ -349,9 +353,9 @@ class AnswerLag(MeanMetric):
     """Mean lag of the final right answer behind the earliest answerable point, in source words.
 
     The lag of a question is the number of source words read when the top guess becomes right for good, minus the
-    question's earliest_answerable.  The score is the mean over questions that end with a right answer (`accuracy`
-    gives their share).  It is negative if the answer came before it was said (a guess, or knowledge).  stats = [sum of
-    lags in source words, such questions].
+    question's earliest_answerable.  The score is the mean over questions that end with a right answer (`accuracy` gives
+    their share).  It is negative if the guesser answered before the source gave the answer.  stats = [sum of lags in
+    source words, such questions].
     """
 
     family: ClassVar[Family] = FAMILIES["answer-lag"]

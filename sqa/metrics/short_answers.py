@@ -1,6 +1,6 @@
 """Score short English answers against lists of right answers: exact match and F1 by the official rule of XOR-TyDi.
 
-The rule is that of SQuAD 1.1 (Rajpurkar et al. 2016).  XOR-TyDi's evaluation of English spans uses it too
+The rule is that of SQuAD 1.1 (Rajpurkar et al. 2016).  XOR-TyDi's evaluation of English spans also uses it
 (github.com/AkariAsai/XORQA at 7ad88d92, evals/eval_xor_engspan.py; Asai et al. 2021):
 
     normalise      lower case; ASCII punctuation deleted (not replaced: "20-year" -> "20year"); the words a, an, the
@@ -50,7 +50,7 @@ def f1(answer: str, right: Sequence[str]) -> float:
 
 
 def word_f1(given: Sequence[str], wanted: Sequence[str]) -> float:
-    """Return the F1 of the words of two texts as multisets, 0..1; 0 if they share no word or a text is empty."""
+    """Return the F1 of two texts' words as multisets, 0..1; it is 0 if they share no word or a text is empty."""
     shared = (Counter(given) & Counter(wanted)).total()
     if shared == 0:
         return 0.0

@@ -1,11 +1,12 @@
 """Average token delay (Kano et al. 2023, arXiv 2211.13173), as SimulEval 1.1 computes it.
 
-The output comes in chunks: words written after the same delay.  Target word t is paired with the source token
+The output consists of chunks, which are words written after the same delay.  Target word t is paired with the source
+token
 
     s = min(t - max(0, Y - X), X')        Y, X: target and source tokens of all earlier chunks;  X': X plus this chunk's
 
-ATD is the mean over t of  end(t) - end(s).  A source token ends when it has been read.  Target words follow one
-another:  end(t) = max(d_t, end(t - 1)) + length of a target word.
+ATD is the mean over t of  end(t) - end(s).  A source token ends when it has been read.  Target words follow each other:
+end(t) = max(d_t, end(t - 1)) + length of a target word.
 
     text      a source word and a target word take one unit of time each
     speech    a source token takes 300 ms, the last of a chunk the rest; a target word of text takes no time
@@ -87,7 +88,7 @@ def _of_rising(delays: Delays, takes: Floats) -> Floats:
     taken = np.cumsum(takes)  # (N,) over all sentences
     taken -= (taken - takes)[delays.index == 0].repeat(delays.hypothesis[delays.hypothesis > 0].astype(np.int64))
     end = running_maximum(delays.flat - (taken - takes), delays.index) + taken  # (N,)
-    before = np.concatenate(([0.0], delays.flat[:-1])) * (delays.index > 0)  # (N,) d of the previous word, initially 0
+    before = np.concatenate(([0.0], delays.flat[:-1])) * (delays.index > 0)  # (N,) d of the previous word, or 0
     start = (delays.index == 0) | (delays.flat != before)  # (N,) first word of a chunk
     chunk = np.cumsum(start) - 1  # (N,) number of the chunk, over all sentences
     begin, until = before[start], delays.flat[start]  # (C,) source time of each chunk

@@ -59,7 +59,7 @@ def test_missing_priors_and_mixed_languages(tmp_path: Path, capsys: pytest.Captu
     main(make(tmp_path, "german", records=[german]))
     assert "sqa: no priors for de-en; aligned from these texts alone" in capsys.readouterr().err
     mixed = make(tmp_path, "mixed", records=[{**QUESTION, "id": "p"}, german])
-    refused(ConfigError, "one language at a time", main, mixed)
+    refused(ConfigError, "one can be aligned at a time", main, mixed)
 
 
 def test_store_of_another_schema_or_none_is_refused(finished: Path) -> None:
@@ -82,11 +82,11 @@ def test_finished_run_no_longer_needs_its_dataset(finished: Path) -> None:
     assert open_run(finished).questions == before.questions
     [kept] = (finished.parent / "store" / "questions").glob("*/questions.jsonl")
     kept.write_text(kept.read_text("utf-8").replace("grande", "enorme"), encoding="utf-8")
-    refused(DataError, "are not those that were written; delete the file and run again", open_run, finished)
+    refused(DataError, "differ from those that were written; delete the file and run again", open_run, finished)
     kept.unlink()  # as in a store of an earlier version
     refused(DataError, "made from other questions", open_run, finished)
     path.unlink()
-    refused(DataError, "there is no such file of questions", open_run, finished)
+    refused(DataError, "this file of questions does not exist", open_run, finished)
 
 
 @pytest.mark.mirror
@@ -170,7 +170,7 @@ def test_read_only_run_can_be_viewed_and_diagnosed(
     main(finished, kinds=["drop"])
     viewer.main([finished], output=tmp_path / "elsewhere" / "page.html")
     captured = capsys.readouterr()
-    note = f"{finished}/links.json: alignments not kept (Read-only file system), so the next call computes them again"
+    note = f"{finished}/links.json: alignments not stored (Read-only file system), so the next call recomputes them"
     assert captured.err.count(f"sqa: {note}\n") == 2 and "France" in captured.out
     assert "France" in (tmp_path / "elsewhere" / "page.html").read_text(encoding="utf-8")
     assert {path: path.read_bytes() for path in finished.parent.rglob("*") if path.is_file()} == before

@@ -134,7 +134,7 @@ def test_command_runs_own_parts_from_any_folder(mine: Path) -> None:
     runs = mine.parent / "runs"
     done = process("run", "--runs", str(runs), str(mine / "mine.yaml"), cwd=elsewhere)
     assert done.code == 0, done.err
-    assert "translator 'mine.py:build' has no fingerprint(); its results are stored under its source" in done.err
+    assert "translator 'mine.py:build' has no fingerprint(); store keys cover only its source" in done.err
     rows = {line.split("\t")[0]: line.split("\t") for line in done.out.splitlines()}
     assert rows["words"][5] == rows["last"][5] == rows["al@late"][5] == "words"
     assert "|source:" in rows["words"][6] and rows["al@late"][6].startswith("al|conv:late|")
@@ -201,23 +201,26 @@ def test_own_perturbation(mine: Path) -> None:
     with pytest.raises(ConfigError) as raised:
         perturb.chosen([f"{mine / 'mine.py'}:words", shout, shout, "typo"])
     assert raised.value.problems == (
-        "perturbation: mine.py:words made a Words, expected a Perturbation",
+        "perturbation: mine.py:words returned a Words, expected a Perturbation",
         f"perturbation: unknown 'typo', did you mean 'typos'; known: {', '.join(perturb.PERTURBATIONS)}, "
         "or your own 'module:build' or 'file.py:build'",
-        "perturbation: the same one is named twice",
+        "perturbation: one is named twice",
     )
 
 
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ('guesser: "theirs.py:guesser"', "guesser.name: guesser 'theirs.py:guesser': theirs.py: no such file; it is"),
+        (
+            'guesser: "theirs.py:guesser"',
+            "guesser.name: guesser 'theirs.py:guesser': theirs.py: this file does not exist",
+        ),
         ('guesser: "broken.py:build"', "broken.py:1: "),
         ('translator: {name: command, command: [cat], policy: "mine.py:words"}', "Words, which has no start and show"),
-        ('translator: {name: command, command: [cat], policy: "half.py:Half"}', "made a Half, which has no start"),
+        ('translator: {name: command, command: [cat], policy: "half.py:Half"}', "returned a Half, which has no start"),
         ('translator: {name: command, command: [cat], k: 2, policy: {name: "mine.py:build"}}', "takes its own keys"),
         ('metrics: ["mine.py:build"]', "build() without parameters failed"),
-        ('metrics: ["al@mine.py:words"]', "mine.py:words made a Words, expected a Convention"),
+        ('metrics: ["al@mine.py:words"]', "mine.py:words returned a Words, expected a Convention"),
         ('metrics: ["mine.py:late"]', "mine.py:late made a Convention, which has no unit, digits, label"),
     ],
 )

@@ -85,4 +85,4 @@ def test_computation_aware_values_equal_simuleval(log, shape):
 
 def test_example(log):
     [values] = score(log(lines(1, speech=False)), LogOptions()).rows()
-    assert values["AL"] == pytest.approx(0.8) and values["odd"] == "delays[1]: 2 after 3: a delay falls"
+    assert values["AL"] == pytest.approx(0.8) and values["odd"] == "delays[1]: 2 after 3: delays decrease"

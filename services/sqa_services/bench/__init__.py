@@ -1,1 +1,1 @@
-"""Measurements of speed and memory, beside other programs."""
+"""Benchmarks of speed and memory, in comparison with other programs."""

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from sqa.core.errors import ConfigError, DataError, returns_exit_code
 from sqa.pipeline.engine import STAGES
 
-QUESTIONS, SYSTEMS = 1_000_000, 100  # of the plan
+QUESTIONS, SYSTEMS = 1_000_000, 100  # questions of the plan
 
 
 def cost(config: Path) -> None:
@@ -56,7 +56,7 @@ def planned(runs: Path) -> Iterator[tuple[str, float, float]]:
             if stage in seconds:
                 took[stage].append(seconds[stage] / run["questions"])
     if not any(size.values()):
-        raise DataError(f"{runs}: no finished runs with a store beside them; run an ablation with --runs {runs}")
+        raise DataError(f"{runs}: no finished runs with a store in the same folder; run an ablation with --runs {runs}")
     sizes, seconds_of = ([sum(of[stage]) / max(len(of[stage]), 1) for stage in STAGES] for of in (size, took))
     yield from zip(STAGES, sizes, seconds_of, strict=True)
     yield "all", sum(sizes), sum(seconds_of)
@@ -64,7 +64,7 @@ def planned(runs: Path) -> Iterator[tuple[str, float, float]]:
 
 @returns_exit_code
 def main(arguments: Sequence[str]) -> None:
-    """`cost CONFIG`."""
+    """Run `cost CONFIG`."""
     if len(arguments) != 2 or arguments[0] != "cost":
         raise ConfigError("expected: cost CONFIG")
     cost(Path(arguments[1]))

@@ -1,7 +1,7 @@
-"""Our full-input decoding beside CTranslate2's, on the same weights, texts and number of threads.
+"""Compare our full-input decoding with CTranslate2's, on the same weights, texts and number of threads.
 
-The weights are a bundled model's without its lexicon, which CTranslate2 cannot express.  (What both write is poor, but
-of the usual length.)  Both search greedily, in batches of similar length.
+The weights are those of a bundled model without its lexicon, which CTranslate2 cannot represent.  (Without it, both
+translations are poor but have the usual length.)  Both programs search greedily, in batches of similar length.
 """
 
 import dataclasses

@@ -1,8 +1,8 @@
-"""A GPU beside the CPU, in at most five minutes: `python -m sqa_services.bench.gpu [--device cuda] [--questions N]`.
+"""Compare a GPU with the CPU within five minutes: `python -m sqa_services.bench.gpu [--device cuda] [--questions N]`.
 
-Wait-k must give the same words and g in float32 on both, or the program ends with exit code 1.  It prints words per
-second of wait-k and of the language model, and pieces per second of a training.  `--device cpu --questions 2` tries the
-program itself.
+Wait-k must give the same words and g in float32 on both devices, else the program ends with exit code 1.  It prints
+words per second of wait-k and of the language model, and pieces per second of a training.  `--device cpu --questions 2`
+tests the program itself.
 """
 
 import argparse

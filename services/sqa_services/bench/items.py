@@ -1,4 +1,4 @@
-"""Items of the lab book: fast paths beside plain ones, servers under many clients, runs on many machines."""
+"""Items of the lab book: speed of fast and plain paths, servers under many clients, runs on many machines."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ def speeds(_: Path, __: Path) -> Iterator[Row]:
 
 
 def clients(_: Path, __: Path) -> Iterator[Row]:
-    """Yield rates and memory of the evaluation server with many clients at once and one after another."""
+    """Yield rates and memory of the evaluation server, with concurrent and with consecutive clients."""
     for pair, before, most in iwslt.measured():
         yield from _rows([pair])
         yield Row(pair[:2], "MiB before", before, unit="count")

@@ -1,9 +1,9 @@
-"""Claim: many clients translate at once, where the server of 2020 has one global cursor and so serves one at a time.
+"""Claim: many clients can translate concurrently, while the server of 2020 serves one client at a time.
 
-The item `many-clients` measures our server in a separate process on loopback, both ways with the same requests.  The
-original's design: clients use the classic routes one after another, since two at a time would read each other's words.
-Ours: 200 clients at once, each in a session.  Clients answer at once or think 5 ms about each word.  The item also has
-the server's memory, and the same with expected wins scored meanwhile.
+The item `many-clients` measures our server in a separate process on loopback, with the same requests in both designs.
+In the original design, which has one global cursor, clients use the classic routes one after another.  In our design,
+200 clients translate concurrently, each in a session.  Clients answer immediately or after 5 ms per word.  The item
+also measures the server's memory, and both values while expected wins are scored.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ from sqa.core.errors import DataError
 from sqa.data.datasets import available, load_questions
 from sqa_services.bench.speed import Pair
 
-Ask = Callable[..., Awaitable[tuple[int, bytes]]]  # method, path, body -> status and body of the answer
+Ask = Callable[..., Awaitable[tuple[int, bytes]]]  # (method, path, body) -> (status and body of the reply)
 
 
 @contextmanager
 def server(*arguments: str) -> Iterator[tuple[str, int]]:
-    """Run `sqa ARGUMENTS` on a free port; yield "host:port" and the process id.  An early end: DataError."""
+    """Run `sqa ARGUMENTS` on a free port; yield "host:port" and the process id.  Raises DataError if it ends early."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -60,7 +60,7 @@ def memory(process: int) -> float:
 
 @asynccontextmanager
 async def connection(where: str) -> AsyncIterator[Ask]:
-    """Yield a function that sends requests over one connection to "host:port".  No answer: DataError."""
+    """Yield a function that sends requests over one connection to "host:port", or raises DataError without a reply."""
     netloc = where.removeprefix("http://")
     host, _, port = netloc.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
@@ -81,17 +81,17 @@ async def connection(where: str) -> AsyncIterator[Ask]:
         writer.close()
 
 
-CLIENTS, ALONE = 200, 8  # clients at once; clients one after another, enough to time them
-THINK = 0.005  # seconds a client thinks about a word
-SENTENCES = 2  # that each client translates
+CLIENTS, ALONE = 200, 8  # concurrent clients; consecutive clients, enough to time them
+THINK = 0.005  # seconds that a client waits before each word
+SENTENCES = 2  # sentences that each client translates
 EOS = "</s>"
 
-Corpus = Sequence[Sequence[str]]  # sentences of words
+Corpus = Sequence[Sequence[str]]  # sentences as lists of words
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A wait-k client that copies the source, with its own name in place of every fifth word."""
+    """A wait-k client that copies the source but replaces every fifth word with its own name."""
 
     number: int
     sentences: tuple[int, ...]
@@ -106,12 +106,12 @@ class Client:
         return [f"client{self.number}" if index % 5 == 0 else word for index, word in enumerate(source)]
 
     def delays(self, source: Sequence[str]) -> list[int]:
-        """Return the words read at each target word; the end of the sentence counts as one."""
+        """Return the number of words read at each target word; the end of the sentence counts as a word."""
         return [min(self.k + index, len(source) + 1) for index in range(len(source))]
 
 
 async def translate(ask: Ask, base: str, client: Client, corpus: Corpus) -> int:
-    """Translate a client's sentences, and return the number of requests.  An unexpected word: DataError."""
+    """Translate a client's sentences, and return the number of requests.  Raises DataError for an unexpected word."""
     requests = 0
     for number in client.sentences:
         source, read = corpus[number], 0
@@ -169,7 +169,7 @@ def rate(netloc: str, think: float, corpus: Corpus, alone: bool) -> float:
 
 
 def measured() -> Iterator[tuple[Pair, float, float]]:
-    """Yield (what, unit, rate of one cursor, rate of sessions), the server's MiB before, and its peak."""
+    """Yield (measurement, unit, rate with one cursor, rate with sessions), and the server's initial and peak MiB."""
     name = "xqb-es" if available("xqb-es") else "mini-es"
     questions = load_questions(name, limit=20)
     corpus = [sentence for question in questions for sentence in question.sentences]

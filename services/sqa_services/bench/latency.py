@@ -1,6 +1,6 @@
-"""Claim: latencies of a log of 125,000 words come much faster than from `simuleval --score-only` on the same log.
+"""Claim: our latencies of a log of 125,000 words take much less time than `simuleval --score-only` on the same log.
 
-Both as whole commands, start-up included, and the scoring alone inside one process.
+The benchmark times both as whole commands, including start-up, and the scoring alone inside one process.
 """
 
 import json
@@ -38,7 +38,7 @@ def _command(*arguments: str) -> Callable[[], object]:
 
 
 def pairs(_: Sequence[Question]) -> Iterator[Pair]:
-    """Yield words per second of SimulEval and of ours, on a synthetic log."""
+    """Yield words per second of SimulEval's scoring and of our scoring, on a synthetic log."""
     from simuleval.evaluator.instance import LogInstance
     from simuleval.evaluator.scorers.latency_scorer import LATENCY_SCORERS_DICT
 

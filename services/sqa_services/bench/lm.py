@@ -1,6 +1,6 @@
-"""A language model as a translator: batched beside streaming, bfloat16 beside float32, 8-bit integers beside bfloat16.
+"""Speed of a language model as a translator: streaming and batched, in float32, bfloat16 and 8-bit integers.
 
-A row also has the share of words that differ with the second arithmetic.
+A row that compares two element types also has the share of words that differ between them.
 """
 
 import time
@@ -18,7 +18,7 @@ from sqa_services.bench.speed import K, Pair
 MODEL = "lm-es-en"
 DTYPES: tuple[Dtype, ...] = ("float32", "bfloat16", "int8")
 _Timed = tuple[float, list[list[Emission]]]
-STREAMED, BATCHED = 2, 24  # questions: the streaming path is slow, the batched one wants full batches
+STREAMED, BATCHED = 2, 24  # questions: few for the slow streaming path, enough for full batches in the other
 
 
 def _streamed(translator: WaitKTranslator, questions: Sequence[Question]) -> list[list[Emission]]:

@@ -1,4 +1,4 @@
-"""Benchmarks of this machine: processor features, runs on more and more workers, and decoding on its GPU."""
+"""Benchmarks of this machine: processor features, runs with increasing numbers of workers, decoding on its GPU."""
 
 import json
 import os
@@ -29,12 +29,12 @@ FEATURES = {  # name -> flags of /proc/cpuinfo, any of which means that the proc
     "AMX": {"amx_tile"},
 }
 SIZES = (60, 240, 960)  # questions
-SENTENCES = (256, 1024, 4096)  # of a batch on a GPU
+SENTENCES = (256, 1024, 4096)  # sentences of a batch on a GPU
 CPUINFO = Path("/proc/cpuinfo")
 
 
 def features(cpuinfo: Path = CPUINFO) -> str:
-    """Return the processor's name, the number of usable processors, and which features they have."""
+    """Return the processor's name, the number of usable processors, and their features."""
     fields = dict(line.partition(":")[::2] for line in cpuinfo.read_text(encoding="utf-8").splitlines()[:40])
     values = {name.strip(): value.strip() for name, value in fields.items()}
     flags = set(values.get("flags", values.get("Features", "")).split())
@@ -106,11 +106,11 @@ def _timed(folder: Path, number: int, workers: int) -> tuple[float, float]:
 
 
 def gpu() -> None:
-    """Print words per second of batched wait-k decoding on the CPU and on the GPU; a line on stderr without a GPU."""
+    """Print words per second of batched wait-k decoding on CPU and GPU; without a GPU, print a line on stderr."""
     import torch
 
     if not torch.cuda.is_available():
-        print("sqa: no GPU is available, the part gpu is left out", file=sys.stderr)
+        print("sqa: no GPU is available; skipping the part gpu", file=sys.stderr)
         return
     print(f"sqa: {torch.cuda.get_device_name()}", file=sys.stderr)
     show(Table(("sentences", "device", "words/s"), list(_on_devices()), {"words/s": 0}))

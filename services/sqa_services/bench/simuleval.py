@@ -1,6 +1,6 @@
-"""Our batched wait-k decoding beside SimulEval's own evaluator driving an agent around the very same model.
+"""Compare our batched wait-k decoding with SimulEval's evaluator, which drives an agent around the same model.
 
-Both give the same words with the same delays, which is checked before any speed is reported.
+Both must give the same words with the same delays; this is checked before any speed is reported.
 """
 
 import time
@@ -16,7 +16,7 @@ from sqa.core.types import Question
 from sqa_services.bench.speed import MODEL, K, Pair
 from sqa_services.simuleval.agent import quiet_imports
 
-AGENT_QUESTIONS = 6  # the agent is slow: this many questions are enough to time it
+AGENT_QUESTIONS = 6  # few questions, since the agent is slow
 
 
 class Written(NamedTuple):
@@ -27,7 +27,7 @@ class Written(NamedTuple):
 
 
 def evaluate(agent: object, sources: Sequence[str]) -> list[Written]:
-    """Return the records of an agent by SimulEval 1.1's SentenceLevelEvaluator."""
+    """Evaluate an agent with SimulEval 1.1's SentenceLevelEvaluator, and return its records."""
     with quiet_imports():
         from simuleval.data.dataloader import TextToTextDataloader
         from simuleval.evaluator import SentenceLevelEvaluator

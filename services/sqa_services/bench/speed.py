@@ -1,7 +1,7 @@
-"""The fast paths beside the plain ones, in one run: `make bench`.
+"""Compare the fast paths with the plain ones in one run: `make bench`.
 
-Prints TSV: what was measured, unit, plain path, fast path, ratio.  Each pair does the same work (the tests prove equal
-results), on the same machine, within the same minute.
+Prints TSV with the columns measurement, unit, plain path, fast path and ratio.  Each pair does the same work (the tests
+prove equal results), on the same machine, within the same minute.
 """
 
 import gc
@@ -20,8 +20,8 @@ from sqa.data.datasets import available, load_questions
 from sqa.pipeline.engine import N_GUESSES, stream
 from sqa.results import Table, show
 
-Pair = tuple[str, str, float, float]  # what, unit, plain, fast
-MEASURED = (  # in order: function that yields pairs, and the package that it needs (`make extras`, `make lm`)
+Pair = tuple[str, str, float, float]  # (measurement, unit, plain, fast)
+MEASURED = (  # functions that yield pairs, in order, and the package that each needs (`make extras`, `make lm`)
     ("sqa_services.bench.speed:decoding", ""),
     ("sqa_services.bench.speed:phrases", "thot"),
     ("sqa_services.bench.simuleval:pairs", "simuleval"),
@@ -92,7 +92,7 @@ def reading(questions: Sequence[Question]) -> Iterator[Pair]:
 
 
 def steps(guesser: Any, questions: Sequence[Question], few: int) -> tuple[float, float]:
-    """Return guess steps per second on human translations: each prefix alone (of a few), all prefixes together."""
+    """Return guess steps per second on human translations: single prefixes (`few` questions), all prefixes together."""
     texts = [question.reference_text.split() for question in questions]
 
     def alone() -> int:
@@ -108,7 +108,7 @@ def steps(guesser: Any, questions: Sequence[Question], few: int) -> tuple[float,
 
 
 def settle() -> None:
-    """Exclude objects of earlier rows from garbage collection, whose time would count for the next row."""
+    """Exclude objects of earlier rows from garbage collection, which would slow down the next row."""
     gc.collect()
     gc.freeze()
 

@@ -1,7 +1,7 @@
-"""Training steps of the small Transformer: float32 on one core beside bfloat16 on all, target pieces per second.
+"""Speed of training the small Transformer, in target pieces per second: float32 on one core, bfloat16 on all cores.
 
-The same batches of random pieces, the sizes of configs/smt_es_en.yaml without its lexicon; a separate process for
-each, since a program sets its threads once.
+Both use the same batches of random pieces and the sizes in configs/smt_es_en.yaml, without the lexicon.  Each runs in a
+separate process, since a program can set its number of threads only once.
 """
 
 import os
@@ -17,7 +17,7 @@ STEPS, WARM = 6, 2
 
 
 def pairs(_: Sequence[Question]) -> Iterator[Pair]:
-    """Yield target pieces per second of both ways."""
+    """Yield target pieces per second of both settings."""
     cores = len(os.sched_getaffinity(0))
     plain, fast = (measured(*setting) for setting in (("float32", 1), ("bfloat16", cores)))
     yield f"training: float32 on 1 core, bfloat16 on {cores}", "pieces/s", plain, fast
@@ -30,7 +30,7 @@ def measured(dtype: str, threads: int) -> float:
 
 
 def pieces_per_second(dtype: str, threads: int, device: str = "cpu", rows: int = 66) -> float:
-    """Return target pieces per second of one setting, in this process; rows: sentences of a batch."""
+    """Return target pieces per second of one setting, in this process; `rows` is the number of sentences per batch."""
     import numpy as np
     import torch
 

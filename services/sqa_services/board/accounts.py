@@ -21,11 +21,11 @@ MOST_USES = 10_000
 
 
 class Taken(ConfigError):
-    """A name that is already in use."""
+    """Raised for a name that is already in use."""
 
 
 class TooMany(SqaError):
-    """A submission beyond the daily quota."""
+    """Raised for a submission beyond the daily quota."""
 
 
 def invite(engine: Engine, uses: int = 1, days: float = 30.0) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def sign_up(engine: Engine, name: str, invitation: str) -> dict[str, Any]:
             .returning(INVITATIONS.c.id)
         ).first()
         if used is None:
-            raise Denied("invitation: unknown, used up or lapsed; ask the organiser for another")
+            raise Denied("invitation: unknown, used up or expired; ask the organiser for another")
         try:
             row = {"name": name, "token": _digest(token.encode()), "created": now, "invitation": used.id}
             connection.execute(insert(ACCOUNTS).values(**row))
@@ -93,8 +93,8 @@ def spend(engine: Engine, caller: Caller, per_day: int) -> None:
     with engine.begin() as connection:
         if connection.execute(counted).rowcount == 0:
             raise TooMany(
-                f"{caller.name}: {per_day} submissions a day, refused ones and those of other accounts of the same "
-                "invitation counted, and today's are used up; come back tomorrow (UTC)"
+                f"{caller.name}: today's {per_day} submissions are used up, including refused ones and those of other "
+                "accounts of the same invitation; come back tomorrow (UTC)"
             )
 
 

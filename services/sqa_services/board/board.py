@@ -48,7 +48,7 @@ class BoardConfig:
     folder: Path = Path("board")
     db: Annotated[str | None, "database URL; None = SQLite in <folder>/board.sqlite"] = None
     files: Annotated[str | None, "fsspec URL; None = <folder>/files"] = None
-    tasks: Annotated[tuple[str, ...], 'your own: "module:function" that makes a Task'] = ()
+    tasks: Annotated[tuple[str, ...], 'custom tasks: "module:function" that returns a Task'] = ()
 
     @property
     def work(self) -> Path:
@@ -99,7 +99,7 @@ class Board:
         Args:
             phase: "open" (answers are public), "closed" (inputs are public) or "hidden" (only models that run here
                 are evaluated).
-            looks: Number of scores that a person sees unless the data set is open.
+            looks: Maximum number of scores that a person sees if the data set is not open.
         """
         task = self.task(code)
         check_name(name, "data set")
@@ -121,7 +121,7 @@ class Board:
     def register_model(self, code: str, name: str, kind: str, data: bytes, owner: Caller = ORGANISER) -> Row:
         """Store a model's file, and queue its evaluation on every data set of the task.
 
-        The returned row has "cannot": data set -> reasons why the model will fail there.
+        The key "cannot" of the returned row maps data sets to the reasons why the model will fail there.
 
         Raises:
             Unscorable: The model would fail on every data set.
@@ -146,7 +146,7 @@ class Board:
         cannot = {**used_up, **task.unscorable(kind, data, examples)}
         if sets and len(cannot) == len(sets):
             reasons = [f"{dataset}: {problem}" for dataset, problems in cannot.items() for problem in problems]
-            raise Unscorable(f"{name}: can be scored on no data set of {task.code}", reasons)
+            raise Unscorable(f"{name}: cannot be scored on any data set of {task.code}", reasons)
         return cannot
 
     def require_free(self, code: str, name: str) -> None:
@@ -324,4 +324,4 @@ class Board:
 
 
 def _taken(table: Table, code: str, name: str) -> Taken:
-    return Taken(f"{table.name}: {code} has a {name!r} already; registered entries are immutable")
+    return Taken(f"{table.name}: {code} already has {name!r}; registered entries are immutable")

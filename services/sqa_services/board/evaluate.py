@@ -1,4 +1,4 @@
-"""Scores of predictions: over all examples, by tag, and as differences under perturbation."""
+"""Scores of predictions over all examples and by tag, and their differences under perturbation."""
 
 import json
 import math
@@ -21,8 +21,8 @@ Predicted = Sequence[Mapping[str, Any]]  # results of `answer_all`
 def evaluate(task: Task, labels: Labels, predictions: Predicted, seed: int = 0) -> dict[str, Any]:
     """Return Dynabench's result: perf, perf_std (null), pretty_perf, metadata_json with metrics and "perf_by_tag".
 
-    Two keys of metadata_json are not in Dynabench: "intervals" of additive metrics (95%, over examples), and
-    "refusals", the reasons for missing values.  Predictions for unknown ids are ignored.
+    Two keys of metadata_json are not in Dynabench: "intervals" has 95% intervals of additive metrics over examples, and
+    "refusals" has the reasons for missing values.  Predictions for unknown ids are ignored.
 
     Raises:
         DataError: A prediction is missing (Dynabench logs it and returns {}).
@@ -132,7 +132,7 @@ def delta(
 ) -> dict[str, Any]:
     """Compare perturbed copies with originals: {prefix: unperturbed percent, "metadata_json": {"transforms": [...]}}.
 
-    A difference is perturbed - original, paired over the changed examples.
+    A difference is the value on perturbed data minus the value on original data, paired over the changed examples.
 
     Args:
         labels: Labels of the original data; `predictions` belong to them.
@@ -166,7 +166,7 @@ def _differences(
     for name in task.difference_metrics:
         try:
             if (get := additive(name)) is None:
-                raise NotComputable(f"{name} is not a sum over examples, so it has no paired difference")
+                raise NotComputable(f"{name} is not additive over examples, so it has no paired difference")
             comparison = compare(get.stats(after, changed), get.stats(before, targets), get.metric, RESAMPLES, seed)
             differences[name] = {key: _defined(value) for key, value in asdict(comparison).items()}
         except NotComputable as refusal:

@@ -51,7 +51,7 @@ class Files:
         try:
             return self._fs.cat_file(f"{self._root}/{path}")
         except FileNotFoundError as error:
-            raise DataError(f"{path}: is missing from the board's files") from error
+            raise DataError(f"{path}: missing from the board's files") from error
 
     def remove(self, path: str) -> None:
         """Remove a file if it exists."""

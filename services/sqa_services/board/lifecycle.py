@@ -64,7 +64,7 @@ def requeue(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) ->
         if model["withdrawn"] is not None:
             raise DataError(f"{name}: is withdrawn; restore it first")
         number = _again(connection, model)
-        note(connection, model["id"], f"queued again by {caller}: {number} that failed")
+        note(connection, model["id"], f"{number} failed evaluations queued again by {caller}")
     return number
 
 

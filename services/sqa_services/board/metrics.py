@@ -90,7 +90,7 @@ def get_accuracy(predictions: Sequence[str], targets: Sequence[str | Sequence[st
 
 
 def get_macro_f1(predictions: Sequence[str], targets: Sequence[str]) -> float:
-    """Return macro F1 over all labels, in percent with two digits; a label that is never predicted has F1 0."""
+    """Return macro F1 over all labels, in percent with two digits; the F1 of a label that is never predicted is 0."""
     pairs = _pairs(predictions, targets, "macro_f1")
     right = Counter(target for label, target in pairs if label == target)
     seen = Counter(label for pair in pairs for label in pair)
@@ -166,7 +166,7 @@ class Job:
     """Duration and memory of one evaluation."""
 
     examples: int
-    seconds: float | None  # None: the model did not run (a submission, or stored results)
+    seconds: float | None  # None: the model did not run (submission or stored results)
     peak_bytes: int | None  # peak memory of the worker during the run; None: unknown
 
 
@@ -180,7 +180,7 @@ def get_examples_per_second(job: Job) -> float:
 def get_memory_utilization(job: Job) -> float:
     """Return the peak memory of the worker process in GiB."""
     if job.seconds is None or job.peak_bytes is None:
-        raise NotComputable("memory_utilization: the model did not run now, or this system does not say")
+        raise NotComputable("memory_utilization: the model did not run now, or this system does not report it")
     return job.peak_bytes / 2**30
 
 
@@ -209,7 +209,7 @@ JOB: Mapping[str, Callable[[Job], float]] = {
     "memory_utilization": get_memory_utilization,
 }
 DELTA = {"fairness": "Fairness", "robustness": "Robustness", "simultaneous": "Speech-like input"}
-METAS: Mapping[str, Meta] = {  # without the metrics of `sqa.metrics`, which define their own
+METAS: Mapping[str, Meta] = {  # except for metrics of `sqa.metrics`, which define their own metadata
     "accuracy": Meta("%", "Accuracy"),
     "macro_f1": Meta("%", "Macro F1"),
     "squad_f1": Meta("%", "F1"),

@@ -13,11 +13,11 @@ from sqa.core.errors import SqaError
 PHASES = ("open", "closed", "hidden")
 PUBLIC_INPUTS = ("open", "closed")
 PUBLIC_ANSWERS = ("open",)
-RUN_HERE = ("config", "session")  # kinds of models that run on the board; owners upload other answers
+RUN_HERE = ("config", "session")  # kinds of models that run on the board; for others, owners upload answers
 
 
 class Denied(SqaError):
-    """An action that the caller is not allowed, or an invalid invitation."""
+    """Raised for an action that the caller must not perform, and for an invalid invitation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ def require_owner(caller: Caller, model: str, owner: int | None) -> None:
 def require_inputs(dataset: str, phase: str) -> None:
     """Raise Denied if the inputs of a data set are secret."""
     if phase not in PUBLIC_INPUTS:
-        raise Denied(f"{dataset}: is {phase}; only models that run here get it")
+        raise Denied(f"{dataset}: is {phase}; only models that run on the board receive it")
 
 
 def require_answers(dataset: str, phase: str) -> None:
     """Raise Denied if the answers of a data set are secret."""
     if phase not in PUBLIC_ANSWERS:
-        raise Denied(f"{dataset}: is {phase}; its answers do not leave the board")
+        raise Denied(f"{dataset}: is {phase}; its answers are not published")

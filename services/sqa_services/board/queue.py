@@ -22,7 +22,7 @@ from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, MODELS, S
 MAX_ATTEMPTS = 20  # number of workers that an evaluation may crash before it fails
 INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 E = EVALUATIONS.c
-ORIGINAL = EVALUATIONS.alias()  # the evaluation of the same model on the unperturbed data
+ORIGINAL = EVALUATIONS.alias()  # evaluation of the same model on the unperturbed data
 RELEASED = {"lease": None, "lease_until": None}
 
 
@@ -38,7 +38,7 @@ class Claim:
 
 
 def _original(state: str | None = None, model: Any = E.model, dataset: Any = E.dataset) -> ColumnElement[bool]:
-    """Return the condition that a model's evaluation on the original data is in a state; None: that it exists."""
+    """Return the condition that a model's evaluation on the original data exists and, unless None, is in `state`."""
     of_pair = select(ORIGINAL.c.id).where(
         ORIGINAL.c.model == model, ORIGINAL.c.dataset == dataset, ORIGINAL.c.prefix == ""
     )
@@ -142,7 +142,7 @@ def finish(
         return True
 
 
-USED_UP = "all scores that you may see of this data set are used up, those of deleted submissions counted"
+USED_UP = "you have used up the scores of this data set, including those of deleted submissions"
 
 
 def _shown(connection: Connection, claimed: Claim) -> bool:
@@ -189,7 +189,7 @@ def _mine(connection: Connection, claimed: Claim, values: Mapping[str, Any]) -> 
 
 
 def to_do(engine: Engine) -> dict[str, int]:
-    """Return the number of evaluations that are "running", and that are "queued" or left by a dead worker."""
+    """Return the numbers of "running" and of "queued" evaluations; a dead worker's evaluations are queued."""
     running = and_(E.state == "running", E.lease_until >= time.time())
     query = select(func.count(), func.count().filter(running)).where(E.state.in_(("queued", "running")))
     with engine.connect() as connection:

@@ -54,7 +54,7 @@ def answer(config: RunConfig, questions: Sequence[Question], work: Path) -> tupl
 
 
 def _spread(scheduler: Scheduler, config: RunConfig, questions: Sequence[Question]) -> Traces:
-    """Return traces computed by the workers of a scheduler; they read the questions from the store."""
+    """Return traces computed by a scheduler's workers, which read the questions from the store."""
     from sqa.pipeline import spread
 
     given = scheduler.store.keep(questions)
@@ -106,7 +106,7 @@ def problems_of_session(model: bytes, questions: Sequence[Question]) -> list[str
     """Return the reasons why a session cannot be scored on these questions."""
     _, written = _parsed(model)
     missing = [question.id for question in questions if question.id not in written]
-    return [f"the session is of other questions, {missing[0]} is not among them"] if missing else []
+    return [f"the session has other questions; {missing[0]} is missing"] if missing else []
 
 
 def answer_session(model: bytes, questions: Sequence[Question]) -> list[QuestionTrace]:

@@ -51,14 +51,14 @@ from sqa_services.net.server import page_files
 
 NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
 ERRORS = {
-    400: "The request is wrong",
+    400: "The request is invalid",
     401: "A token is needed",
-    403: "It belongs to another account, or is hidden",
-    404: "There is no such thing",
+    403: "The entry belongs to another account, or is hidden",
+    404: "The entry does not exist",
     409: "The name is in use already",
     413: "The body is too large",
     429: "Too many submissions today",
-    503: "Too many are being checked now",
+    503: "Too many submissions are being checked",
 }
 RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"description": text, "content": {"text/plain" if status == 413 else "application/json": {}}}
@@ -67,7 +67,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 SUBMISSION: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "description": "A submission: one JSON object a line, see `sqa validate sqa --schema`",
+        "description": "A submission with one JSON object per line, see `sqa validate sqa --schema`",
         "content": {"text/plain": {"schema": {"type": "string"}}},
     }
 }
@@ -128,7 +128,7 @@ def viewer_page(board: Board, code: str, model: str, dataset: str, example: str)
         if row["id"] == example:
             traces = task.traces([row], [response])
             if traces is None:
-                raise NotFound(f"{code}: its examples are not translated word by word")
+                raise NotFound(f"{code}: this task's examples are not translated word by word")
             return render(traces_data(traces, model, ViewConfig()))
     raise NotFound(f"{dataset}: has no example {example!r}")
 
@@ -231,7 +231,7 @@ def add_standing(app: FastAPI, board: Board) -> None:
     def view(task: TaskCode, name: Name, dataset: DataName, example: ExampleId) -> HTMLResponse:
         """One example of an open data set word by word, as `sqa view` shows it."""
         page = viewer_page(board, task, name, dataset, example)
-        return HTMLResponse(page, headers={"Content-Security-Policy": policy_of()})  # allows its script
+        return HTMLResponse(page, headers={"Content-Security-Policy": policy_of()})  # allows the script of the page
 
 
 # --------------------------------------------------------------------------------------------------------- writing
@@ -268,11 +268,11 @@ def add_writing(app: FastAPI, board: Board, token: str | None, per_day: int) -> 
 
     @app.put("/api/tasks/{task}/models/{name}", status_code=201, openapi_extra=SUBMISSION)
     async def put_model(task: TaskCode, name: Name, request: Request, caller: Caller = authenticated) -> dict[str, Any]:
-        """Register a submission and queue it on every data set; refused ones count in the daily quota, too."""
+        """Register a submission and queue it on every data set; a refused submission also counts in the daily quota."""
         nonlocal held
         body = await request.body()
         if held and held + len(body) > MOST_HELD:
-            problem = "many submissions are being checked; send it again later"
+            problem = "too many submissions are being checked; try again later"
             raise HTTPException(503, problem, {"Retry-After": "60"})
         held += len(body)
         try:  # check name and quota before reading the body
@@ -291,7 +291,7 @@ def _add_lifecycle(app: FastAPI, board: Board, authenticated: Any) -> None:
 
     @app.post("/api/tasks/{task}/models/{name}/withdraw", status_code=204)
     def withdraw(task: TaskCode, name: Name, caller: Caller = authenticated) -> None:
-        """Take a submission out of the rank."""
+        """Remove a submission from the ranking."""
         lifecycle.withdraw(board.engine, task, name, caller)
 
     @app.post("/api/tasks/{task}/models/{name}/restore", status_code=204)
@@ -319,7 +319,7 @@ class ServeConfig:
     """Address of the server, and the daily quota."""
 
     address: Address = field(default_factory=Address)
-    per_day: Annotated[Count, "submissions of an account"] = 20
+    per_day: Annotated[Count, "submissions per account and day"] = 20
 
 
 def serve(board: Board, config: ServeConfig, worker: bool = True) -> None:

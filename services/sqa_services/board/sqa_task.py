@@ -52,7 +52,9 @@ class QuestionTask(Task):
         questions = load_questions(source)
         for question in questions:
             if question.language != self.language:
-                raise DataError(f"{source}: {question.id} is in {question.language!r}, the task in {self.language!r}")
+                raise DataError(
+                    f"{source}: {question.id} is in {question.language!r}, but the task is in {self.language!r}"
+                )
         own_categories = _own_categories(source)
         categories, guessable = page_categories(), guessable_pages()
         loaded: dict[str, list[Example]] = {"": []}
@@ -86,7 +88,7 @@ class QuestionTask(Task):
         return prediction.page
 
     def check_model(self, kind: str, model: bytes) -> None:
-        """Raise ConfigError for an invalid config, or DataError for a submission that no data set could fit."""
+        """Raise ConfigError for an invalid config, or DataError for a submission that fits no data set."""
         if kind == "config":
             config = config_of(model)
             if config.guesser is None or config.buzzer is None:
@@ -111,7 +113,7 @@ class QuestionTask(Task):
         return list(map(_response, traces)), job
 
     def unscorable(self, kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> dict[str, list[str]]:
-        """Return data set -> every reason why a submission or session fails there; a config fails only when run."""
+        """Return data set -> every reason why a submission or session fails there; a config fails only when it runs."""
         if kind == "config":
             return {}
         # Read the rows once for all data sets, since there may be many rows.
@@ -122,7 +124,7 @@ class QuestionTask(Task):
             if rows is None:
                 problems = running.problems_of_session(model, questions)
             elif (traces := fitted(*rows, questions, problems)) and traces[0].buzzes is None:
-                problems.append("guess, buzz: no row has them, and without answers there are no expected wins")
+                problems.append("guess, buzz: no row has them, but expected wins need answers")
             if problems:
                 by_dataset[name] = problems
         return by_dataset
@@ -149,7 +151,7 @@ class QuestionTask(Task):
         return summary | {"guess": guess, "buzzed": bool(steps), "read": round(float(trace.fraction[at]), 3)}
 
     def comparable(self, response: Response) -> dict[str, Any]:
-        """Return the text, and the step and page of the first buzz, or of the last guess if there is no buzz."""
+        """Return the text, and the step and page of the first buzz, or of the last guess without a buzz."""
         steps = response["steps"]
         buzz = next((step for step in steps if step.get("buzz")), steps[-1] if steps else {})
         answer = {"guess": buzz.get("guess", ""), "g": buzz.get("g", 0), "buzz": buzz.get("buzz", False)}

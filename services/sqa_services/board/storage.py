@@ -7,7 +7,7 @@
     evaluations   id, model, dataset, prefix ("" or the prefix of a delta metric), state, attempts, lease, lease_until,
                   error, queued, started, finished
     scores        evaluation (one row at most), result
-    details       evaluation (one row at most), statistics of each example for the metric that sorts
+    details       evaluation (one row at most), statistics of each example for the sorting metric
     accounts      id, name, token (its SHA-256), created, invitation, day (since 1970) and sent (submissions on that day
                   by all accounts of the invitation, stored with the first account)
     invitations   id, code (its SHA-256), created, until, uses (remaining)
@@ -63,7 +63,7 @@ ACCOUNTS = _table(
     *_needed(Float, "created"),
     Column("day", Integer, nullable=False, default=0),  # day of the last submission, since 1970
     Column("sent", Integer, nullable=False, default=0),  # submissions on that day, in the first account
-    Column("invitation", ForeignKey("invitations.id"), nullable=False),  # identifies the person
+    Column("invitation", ForeignKey("invitations.id"), nullable=False),  # the invitation identifies the person
 )
 INVITATIONS = _table(
     "invitations",
@@ -109,7 +109,7 @@ SHOWN = Table(
     *_needed(Integer, "number"),
 )
 SCORES = _of_evaluation("scores", "result")
-DETAILS = _of_evaluation("details", "stats")  # [[statistic, ...] per example] for the metric that sorts
+DETAILS = _of_evaluation("details", "stats")  # [[statistic, ...] per example] for the sorting metric
 EVENTS = _table(
     "events",
     Column("model", ForeignKey("models.id"), nullable=False, index=True),
@@ -143,7 +143,7 @@ def open_engine(url: str) -> Engine:
         raise ConfigError(f"--db: {error}") from error
     backend = parsed.get_backend_name()
     if backend not in ("sqlite", "postgresql"):
-        raise ConfigError(f"--db: expected a URL of sqlite or postgresql, got one of {backend}")
+        raise ConfigError(f"--db: expected a URL of sqlite or postgresql, got {backend}")
     if backend == "sqlite":
         if parsed.database and not Path(parsed.database).exists():
             os.close(os.open(parsed.database, os.O_CREAT | os.O_RDWR, 0o600))  # SQLite gives its journals the same mode
@@ -167,7 +167,9 @@ def _create_tables(engine: Engine) -> None:
         version = _version(connection)
         if version not in (0, VERSION):
             problem = f"has version {version} of the board's tables, this SQA reads version {VERSION}"
-            raise ConfigError(f"--db: {problem}; use the SQA that made it, or register everything in a new board")
+            raise ConfigError(
+                f"--db: {problem}; use the SQA version that created it, or register everything in a new board"
+            )
         if version == 0:
             META.create_all(connection)
             about = {"version": str(VERSION), "secret": secrets.token_hex(8)}

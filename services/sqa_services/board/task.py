@@ -1,4 +1,4 @@
-"""Tasks: the form of examples and responses, the metrics, and the way to run a registered model."""
+"""Tasks: formats of examples and responses, metrics, and running of registered models."""
 
 import re
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ Response = Mapping[str, Any]  # a model's response to one example
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")  # names of data sets, models and tasks
 KINDS = ("config", "submission", "session")  # kinds of models
-SHOWN = 5  # problems of a submission or response that one line lists
+SHOWN = 5  # number of problems of a submission or response that one line lists
 
 
 def joined(problems: Sequence[str]) -> str:
@@ -27,7 +27,7 @@ def joined(problems: Sequence[str]) -> str:
 
 
 class Unscorable(DataError):
-    """A model that can never be scored, with all reasons."""
+    """Raised for a model that can never be scored; holds all reasons."""
 
     def __init__(self, what: str, reasons: Sequence[str], remedy: str = "") -> None:
         self.reasons = tuple(reasons)
@@ -40,7 +40,7 @@ class Unscorable(DataError):
 
 
 class NotFound(DataError):
-    """Reference to a task, data set, model, view or evaluation that does not exist."""
+    """Raised if a task, data set, model, view or evaluation does not exist."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Task(ABC):
     code: str
     input_keys: tuple[str, ...]  # keys of an example that a model receives; the first is the id
     eval_metrics: tuple[str, ...]
-    perf_metric: str  # the metric that sorts
+    perf_metric: str  # the sorting metric
     delta_metrics: tuple[str, ...] = ()  # prefixes of perturbed copies
     difference_metrics: tuple[str, ...] = ()  # metrics compared between perturbed and original data
     default_weights: Mapping[str, float] = field(default_factory=dict)  # weights of the Dynascore, all positive
@@ -98,7 +98,7 @@ class Task(ABC):
         return {}
 
     def shown(self, example: Example, response: Response) -> dict[str, Any]:
-        """Return the fields that the list of single examples shows beside the value."""
+        """Return the additional fields in the list of single examples."""
         return {}
 
     def traces(self, examples: Sequence[Example], responses: Sequence[Response]) -> list[QuestionTrace] | None:
@@ -138,9 +138,9 @@ def _make(target: str) -> Task:
     try:
         task = getattr(import_module(module), function)()
     except (ModuleNotFoundError, AttributeError, ValueError) as error:
-        raise ConfigError(f"task {target!r}: expected module:function that makes a Task ({error})") from error
+        raise ConfigError(f"task {target!r}: expected module:function that returns a Task ({error})") from error
     if not isinstance(task, Task):
-        raise ConfigError(f"task {target!r}: made a {type(task).__name__}, not a Task")
+        raise ConfigError(f"task {target!r}: returned a {type(task).__name__}, not a Task")
     return task
 
 

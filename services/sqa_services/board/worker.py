@@ -1,8 +1,8 @@
 """Workers: evaluate the queue, one evaluation at a time.  Any number of workers may run on one board.
 
 An error in a config or a submission becomes the result of its evaluation.  A bug ends the worker with a traceback, and
-the next worker tries again, up to `queue.MAX_ATTEMPTS` times.  The worker beside a server is restarted if it dies, and
-ends with the server.
+the next worker tries again, up to `queue.MAX_ATTEMPTS` times.  A server restarts its own worker if it dies, and ends it
+at its own end.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ from sqa_services.board.task import Response, Task, answer_all
 
 LEASE_SECONDS = 60.0
 POLL_SECONDS = 2.0  # maximum seconds between polls of an empty queue
-AGAIN_SECONDS = 5.0  # seconds between checks of the worker beside a server
+AGAIN_SECONDS = 5.0  # seconds between a server's checks of its worker
 FILLERS = "\u115f\u1160"  # invisible letters of Hangul
 END_SECONDS = 10.0  # seconds that a terminated worker may take to end
 
@@ -86,9 +86,9 @@ def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
             return queue.fail(board.engine, claimed, problem, f"{where}: failed")
     event = f"{where}: scored in {time.time() - start:.1f} s"
     if result["implausible"]:
-        event += f"; kept out of the rank: {'; '.join(result['implausible'])}"
+        event += f"; not ranked: {'; '.join(result['implausible'])}"
     taken = queue.finish(board.engine, claimed, result, details, event)
-    print(f"sqa: {name}: {'done' if taken else 'dropped, its lease had run out'}", file=sys.stderr)
+    print(f"sqa: {name}: {'done' if taken else 'dropped, since its lease expired'}", file=sys.stderr)
     return taken
 
 
@@ -148,7 +148,7 @@ def _bare(value: Any) -> Any:
 
 
 def _details(task: Task, labels: Labels, predictions: Predicted) -> list[list[float]] | None:
-    """Return each example's statistics of the metric that sorts, or None if that metric is not additive."""
+    """Return each example's statistics of the sorting metric, or None if that metric is not additive."""
     if (get := additive(task.perf_metric)) is None:
         return None
     stats = get.stats([prediction["pred"] for prediction in predictions], [label["answer"] for label in labels])
@@ -164,7 +164,7 @@ def _job_metrics(job: Job) -> dict[str, float]:
     return values
 
 
-# -------------------------------------------------------------------------------- beside a server
+# -------------------------------------------------------------------------------- worker of a server
 
 
 @contextmanager

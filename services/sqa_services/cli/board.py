@@ -35,7 +35,7 @@ def where(
     folder: Annotated[Path, option("--board DIR", "Folder of the board.")] = FOLDER,
     db: Annotated[str | None, option("URL", "Default: SQLite in DIR.")] = None,
     files: Annotated[str | None, option("URL", "Default: a folder in DIR; or s3://bucket/folder.")] = None,
-    tasks: Annotated[list[str] | None, option("--task MODULE:FUNCTION", "A task of your own; repeatable.")] = None,
+    tasks: Annotated[list[str] | None, option("--task MODULE:FUNCTION", "A custom task; may be repeated.")] = None,
 ) -> None:
     """Run an evaluation board with a queue and a leaderboard."""
     context.obj = (folder, db, files, tuple(tasks or ()))
@@ -83,7 +83,7 @@ def register_model(
     path = config_file(file)
     kind = "config" if is_config(str(path)) else "submission"
     one_of_several = split_entry(path)[1] is not None
-    data = json.dumps(read_yaml(path)).encode() if one_of_several else path.read_bytes()  # JSON is YAML, too
+    data = json.dumps(read_yaml(path)).encode() if one_of_several else path.read_bytes()  # JSON is also YAML
     print(json.dumps(_board(context).register_model(task, name, kind, data)))
 
 
@@ -95,8 +95,8 @@ def register_session(
     journal: Annotated[Path, argument("JOURNAL", "journal.sqlite of `sqa serve iwslt`.")],
     session: Annotated[str, argument("SESSION", "Session identifier, or the name in --participants.")],
     questions: Annotated[str, option("QUESTIONS", "Question set that the server served.")],
-    guesser: Annotated[str, option("YAML", "Guesser; default: as the server.")] = "",
-    buzzer: Annotated[str, option("YAML", "Buzzer; default: as the server.")] = "",
+    guesser: Annotated[str, option("YAML", "Guesser; default: the server's.")] = "",
+    buzzer: Annotated[str, option("YAML", "Buzzer; default: the server's.")] = "",
 ) -> None:
     """Add a client's session on the evaluation server as a model, also for hidden questions."""
     board = _board(context)
@@ -111,8 +111,8 @@ def register_session(
 def work(
     context: Context,
     until_empty: Annotated[bool, Option("--until-empty", help="Stop when nothing is left to do.")] = False,
-    lease: Annotated[float, option("S", "Seconds of silence after which a worker counts as dead.")] = 60.0,
-    beside: Annotated[int | None, option("PID", "Process to stop with.")] = None,
+    lease: Annotated[float, option("S", "Seconds without a sign of life after which a worker counts as dead.")] = 60.0,
+    beside: Annotated[int | None, option("PID", "Process id; the worker stops when this process ends.")] = None,
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
@@ -244,9 +244,9 @@ def delete(context: Context, task: TaskCode, name: Name) -> None:
 def export(
     context: Context,
     task: TaskCode,
-    examples: Annotated[str | None, option("[PREFIX-]NAME", "Print what models receive, as JSON lines.")] = None,
+    examples: Annotated[str | None, option("[PREFIX-]NAME", "Print the inputs of models as JSON lines.")] = None,
 ) -> None:
-    """Export what may be published about a task as JSON.
+    """Export the public data of a task as JSON.
 
     With --examples, export the examples of a data set without answers.
     """
@@ -266,7 +266,7 @@ def serve(
     token: Token = None,
     max_body: MaxBody = 1 << 24,
     per_day: Annotated[int, option("N", "Submissions of an account per day.")] = 20,
-    worker: Annotated[bool, Option("--worker/--no-worker", help="Start a worker beside the server.")] = True,
+    worker: Annotated[bool, Option("--worker/--no-worker", help="Also start a worker.")] = True,
     names: HostNames = None,
 ) -> None:
     """Serve the board over HTTP as a page and as JSON.

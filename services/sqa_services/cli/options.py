@@ -1,4 +1,4 @@
-"""Options of the commands that start a server or ask one."""
+"""Options of the commands that start a server or send requests to one."""
 
 import os
 from pathlib import Path
@@ -12,10 +12,10 @@ TOKEN = "SQA_TOKEN"  # environment variable
 
 
 def token_in(file: str) -> str:
-    """Return the token that a file holds.  A file of other than one word: ConfigError."""
+    """Return the token in a file.  Raises ConfigError unless the file contains exactly one word."""
     words = [word for line in lines(Path(file)) for word in line.split()]
     if len(words) != 1:
-        raise ConfigError(f"--token-file: {file} must hold one token and nothing else, has {len(words)} words")
+        raise ConfigError(f"--token-file: {file} must contain exactly one token, but has {len(words)} words")
     return words[0]
 
 
@@ -34,7 +34,7 @@ Token = Annotated[  # not the token itself: `ps` shows command lines to every us
     str | None,
     option(
         "--token-file FILE",
-        f"Holds the server's token; without it ${TOKEN} does.",
+        f"File with the server's token; default: ${TOKEN}.",
         parser=token_in,
         callback=_given_or_set,
     ),

@@ -37,11 +37,11 @@ def serve(
     names: HostNames = None,
     consent: Annotated[Path | None, option("FILE", "File with your own consent text.")] = None,
     answer_seconds: Annotated[float, option("S", "Seconds to type an answer.")] = 20.0,
-    end_seconds: Annotated[float, option("S", "Seconds to buzz after the end.")] = 10.0,
+    end_seconds: Annotated[float, option("S", "Seconds to buzz after the last word.")] = 10.0,
 ) -> None:
-    """The page: alone, against a system, or two people on two devices; space bar to buzz.
+    """Serve the page for playing alone, against a system, or as two people on two devices.
 
-    With a token players open http://HOST:PORT/#TOKEN.
+    The space bar buzzes.  With a token, players open http://HOST:PORT/#TOKEN.
     """
     from sqa_services.play import server
     from sqa_services.play.table import Timing
@@ -74,15 +74,15 @@ def delete(
     player: Annotated[str, argument("PLAYER", "Name of the player in `sqa play list`.")],
     games: Games = DEFAULT_GAMES,
 ) -> None:
-    """Delete everything that is kept about a player, except earlier exports."""
+    """Delete all data of a player, except earlier exports."""
     if not _journal(games).forget(player):
-        raise DataError(f"{games}: no player {player!r}; `sqa play list` names them")
+        raise DataError(f"{games}: no player {player!r}; `sqa play list` lists the players")
 
 
 def _journal(games: Path) -> Journal:
-    """Open the journal of a folder.  Missing: DataError."""
+    """Open the journal of a folder.  Raises DataError if it is missing."""
     from sqa_services.play.journal import FILE, Journal
 
     if not (games / FILE).is_file():
-        raise DataError(f"{games}: has no games; `sqa play serve RUN --games {games}` makes some")
+        raise DataError(f"{games}: contains no games; `sqa play serve RUN --games {games}` creates some")
     return Journal(games / FILE)

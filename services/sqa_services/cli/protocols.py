@@ -1,4 +1,4 @@
-"""`sqa serve`, `client`, `scorer` and `validate`: the wire formats of other people's programs; `bench` beside them."""
+"""Commands `sqa serve`, `client`, `scorer` and `validate` for wire formats of other programs, and `bench`."""
 
 import json
 import sys
@@ -14,11 +14,11 @@ from sqa_services.cli.options import Host, HostNames, Port, Token
 from sqa_services.net.address import Address
 
 serve_app = typer.Typer(help="Serve sentences or translations to other programs.", **SETTINGS)
-app = typer.Typer(**SETTINGS)  # commands that are no groups
+app = typer.Typer(**SETTINGS)  # commands outside of groups
 client_app = typer.Typer(help="Translate for the servers of other programs.", **SETTINGS)
 validate_app = typer.Typer(help="Check and score submissions.", **SETTINGS)
 Dialect = Literal["iwslt-2020", "simuleval-1.0.2"]
-RAW = {"allow_extra_args": True, "ignore_unknown_options": True}  # arguments in other programs' own style
+RAW = {"allow_extra_args": True, "ignore_unknown_options": True}  # arguments in the style of other programs
 
 
 Guesser = Annotated[str, option("--guesser YAML", "Value as in a config, or a config file.")]
@@ -27,7 +27,9 @@ Translator = Annotated[str, option("--translator YAML", "Value as in a config, o
 AgentOptions = Annotated[list[str] | None, argument("[-- AGENT OPTIONS]")]
 Patience = Annotated[
     float,
-    option("--patience SECONDS", "Time to retry while the server is gone; 0 disables retries.", min=0, max=86_400),
+    option(
+        "--patience SECONDS", "Time to retry while the server is unavailable; 0 disables retries.", min=0, max=86_400
+    ),
 ]
 
 
@@ -42,23 +44,23 @@ def serve_iwslt(
     host: Host = "127.0.0.1",
     port: Port = 12321,
     dialect: Annotated[Dialect, option("--dialect", "Format of the answers to GET / and GET /result.")] = "iwslt-2020",
-    strict: Annotated[bool, option("--strict-2020", "Reproduce the mistakes of the original server.")] = False,
+    strict: Annotated[bool, option("--strict-2020", "Reproduce the faults of the original server.")] = False,
     token: Token = None,
     questions: Annotated[str, option("--questions NAME", "Question set that replaces the files and adds EW.")] = "",
     guesser: Guesser = "",
     buzzer: Buzzer = "",
     names: HostNames = None,
     journal: Annotated[
-        Path | None, option("--journal FILE", "File that keeps the sessions; default: in --output.")
+        Path | None, option("--journal FILE", "File that stores the sessions; default: in --output.")
     ] = None,
     session_hours: Annotated[
-        float, option("--session-hours N", "Hours without a request until a session leaves the memory.")
+        float, option("--session-hours N", "Hours without a request until a session is dropped from memory.")
     ] = 168.0,
     participants: Annotated[
         Path | None, option("--participants FILE", "File with NAME TOKEN per line; each participant has one session.")
     ] = None,
 ) -> None:
-    """Read sentences out word by word, score what comes back; the server of IWSLT 2020."""
+    """Serve sentences word by word and score the translations, like the server of IWSLT 2020."""
     from sqa_services.protocols.iwslt.http import ServeConfig, serve
     from sqa_services.protocols.iwslt.table import read_participants
 
@@ -118,16 +120,16 @@ def client_iwslt(
     token: Token = None,
     patience: Patience = 60.0,
 ) -> None:
-    """Translate what an evaluation server reads out, with an agent or a translator of this project."""
+    """Translate an evaluation server's sentences with an agent or a translator of this project."""
     from sqa.pipeline.named import translator_from
     from sqa_services.protocols.iwslt import client as iwslt
 
     if agent and translator:
-        raise ConfigError("--agent and --translator: give one of them")
+        raise ConfigError("--agent and --translator: give exactly one of them")
     if translator and threads > 1:
-        raise ConfigError("--num-threads: a translator works at one sentence at a time; leave it at 1")
+        raise ConfigError("--num-threads: a translator handles one sentence at a time; keep the default 1")
     if arguments and not agent:
-        raise ConfigError(f"{' '.join(arguments)}: options of an agent, and no --agent was given")
+        raise ConfigError(f"{' '.join(arguments)}: these are options of an agent, but no --agent was given")
     service = iwslt.EvaluationService(url, session, token or "", patience)
     if agent:
         build = iwslt.agent_builder(agent, arguments or ())
@@ -148,7 +150,7 @@ def scorer(
     context: typer.Context,
     metric: Annotated[str, argument("METRIC", "bleu, chrf, ter or meteor.")],
 ) -> None:
-    """Score for programs that speak cdec's SCORE/EVAL protocol.
+    """Score for programs that use cdec's SCORE/EVAL protocol.
 
     The metric `meteor` also takes the arguments of its jar.
     """
@@ -166,7 +168,7 @@ def validate_vist(context: typer.Context) -> None:
 
 @validate_app.command("sqa")
 def validate_sqa(
-    submission: Annotated[str, argument("SUBMISSION", "File of rows as JSON lines.", show_default=True)] = "",
+    submission: Annotated[str, argument("SUBMISSION", "File with one JSON object per line.", show_default=True)] = "",
     questions: Annotated[str, option("--questions NAME", "Name of the question set.")] = "",
     schema: Annotated[bool, option("--schema", "Print the JSON schema of a line.")] = False,
     as_json: Json = False,
@@ -179,7 +181,7 @@ def validate_sqa(
 def bench(
     part: Annotated[
         Literal["speed", "scale", "gpu"],
-        argument("[PART]", "speed: plain and fast paths. scale: 1, 2, 4, ... workers. gpu: batches on a GPU."),
+        argument("[PART]", "speed: plain and fast paths; scale: 1, 2, 4, ... workers; gpu: batches on a GPU."),
     ] = "speed",
 ) -> None:
     """Measure the speed of decoding and guessing on this machine, on several workers or on its GPU."""

@@ -25,19 +25,19 @@ class Address:
     """The address of a server and the limits on its requests."""
 
     host: str = "127.0.0.1"
-    port: Annotated[int, Meta(ge=0, le=65535), "0 = a free one"] = 0
-    token: Annotated[str | None, '"Authorization: Bearer TOKEN" is then needed; required beyond loopback'] = None
-    names: Annotated[tuple[str, ...], "host names that may ask, beside this machine's; beyond loopback none: any"] = ()
-    max_body: Annotated[Count, "bytes of a request"] = 1 << 20
+    port: Annotated[int, Meta(ge=0, le=65535), "0 selects a free port"] = 0
+    token: Annotated[str | None, 'clients must send "Authorization: Bearer TOKEN"; required beyond loopback'] = None
+    names: Annotated[tuple[str, ...], "further host names that the server answers to; beyond loopback, none = any"] = ()
+    max_body: Annotated[Count, "maximum bytes of a request"] = 1 << 20
 
     def problems(self) -> list[str]:
         """List the problems, one line each."""
         starred = [name for name in self.names if "*" in name.removeprefix("*.")]
-        wrong = [f"--name: a star stands as in *.example.org, got {name!r}" for name in starred]
+        wrong = [f"--name: a star is allowed only as in *.example.org, got {name!r}" for name in starred]
         if not self.local and not self.token:
             wrong.append(f"--host: {self.host} can be reached from other machines; give a --token-file")
         if self.token and len(self.token) < SHORTEST:
-            wrong.append(f"--token-file: a token has {SHORTEST} characters or more, got {len(self.token)}")
+            wrong.append(f"--token-file: a token must have at least {SHORTEST} characters, got {len(self.token)}")
         return wrong
 
     @property
@@ -52,7 +52,7 @@ class Address:
 
     @property
     def hosts(self) -> list[str]:
-        """Host names that the server answers to, in Starlette's form.
+        """The host names that the server answers to, in Starlette's form.
 
         A page in a browser can point its own host name at this machine (DNS rebinding) and could then read a server's
         answers.  Its requests still carry that host name, so the server can refuse them.

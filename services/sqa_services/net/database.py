@@ -1,4 +1,4 @@
-"""A server's SQLite file: every change is on disk before the client gets its reply, and survives a kill."""
+"""SQLite file of a server.  Every change is on disk before the client gets its reply."""
 
 import os
 import sqlite3
@@ -34,7 +34,7 @@ class Database:
                 self._db.execute(f"PRAGMA {pragma}")
             self._db.execute("SELECT 1 FROM sqlite_master")
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the message may be invalid UTF-8
-            problem = f"{path} cannot be used ({error}); is another server running on it, or is it another program's?"
+            problem = f"{path} cannot be used ({error}); does another server or program use it?"
             raise ConfigError(problem) from error
 
     @contextmanager

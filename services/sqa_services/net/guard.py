@@ -1,4 +1,4 @@
-"""Middleware of every server: host names and body size (Starlette's), cross-site requests, token, headers."""
+"""Middleware of every server: checks of host names, body size, cross-site requests and token; headers of replies."""
 
 import asyncio
 import binascii
@@ -103,9 +103,9 @@ class Guard:
         elsewhere = headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate"
         origin = headers.get("origin")
         if elsewhere or (origin is not None and origin.partition("://")[2] != headers.get("host", "")):
-            raise Refused(403, "a request of another site's page")
+            raise Refused(403, "a request from a page of another site")
         if _of_a_browser(headers) and self.programs(scope):
-            raise Refused(403, "this is for programs; a browser may ask for what changes nothing")
+            raise Refused(403, "this route is for programs; a browser may only send requests that change nothing")
         if self.address.token and self.needs_token(scope):
             given = given_token(headers)
             if not (self.tokens and self.tokens(given)) and not same(given, self.address.token):

@@ -78,10 +78,11 @@ class Route(routing.Route):
     def __init__(self, method: str, path: str, handler: Handler, public: bool = False, programs: bool = False) -> None:
         """Create a route.
 
-        `public`: no token is needed.  `programs`: browsers are refused, since any page can make a browser GET a URL.
+        A `public` route needs no token.  A route for `programs` refuses browsers, since any web page can make a browser
+        GET a URL.
         """
         super().__init__(path, handler, methods=[method])
-        self.methods = {method}  # without HEAD, which the original servers refuse, too
+        self.methods = {method}  # without HEAD, which the original servers refuse as well
         self.public, self.programs = public, programs
 
 

@@ -29,9 +29,9 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         listening = socket.create_server((host, port), family=family, backlog=WAITING)
     except OSError as error:
-        problem = f"--host, --port: {host}:{port} cannot be listened on ({error.strerror or error})"
+        problem = f"--host, --port: cannot listen on {host}:{port} ({error.strerror or error})"
         raise ConfigError(problem) from error
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # without it small replies take 40 ms
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # without TCP_NODELAY, small replies take 40 ms
     return listening
 
 

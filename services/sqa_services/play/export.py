@@ -67,7 +67,7 @@ def export(journal: Journal, output: Path) -> list[Exported]:
     played = list(_collected(journal).values())
     done = [entry for entry in played if entry.plays]
     if not done:
-        raise DataError(f"{journal.path}: no finished question; play first")
+        raise DataError(f"{journal.path}: contains no finished question; play first")
     contestants = [_contestant(entry, output / f"{entry.player}-{entry.run.name}") for entry in done]
     buzzes = (line for entry in done for line in _buzzes(entry))
     write_text(output / BUZZES, "".join(json.dumps(line) + "\n" for line in buzzes))
@@ -84,7 +84,7 @@ def _collected(journal: Journal) -> dict[tuple[str, str], _Played]:
         game = games[play.game]
         run = runs[game.run]
         if run.translation != game.translation:
-            raise DataError(f"{game.run}: made again since game {game.id}, with another translation")
+            raise DataError(f"{game.run}: recomputed since game {game.id}, with another translation")
         entry = entries.setdefault((play.player, game.run), _Played(play.player, run, {}, {}))
         if play.state != "done":
             entry.lost += 1
@@ -169,7 +169,7 @@ def _answers(entry: _Played, shown: Sequence[QuestionTrace]) -> Iterator[str]:
 
 
 def _stages_of(run: PlayedRun, dataset: str) -> dict[str, Stage]:
-    """Return the stages of a run on other questions, with the keys that its config would give on these questions."""
+    """Return the stages of a run on other questions, with the keys that its config gives for these questions."""
     store, stages = Store(run.folder.parent), dict[str, Stage]()
     before: tuple[str, ...] = ()
     for name in engine.STAGES[:-1]:

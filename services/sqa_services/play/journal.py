@@ -1,7 +1,7 @@
 """Journal of people's games in SQLite.
 
     players   random id, hash of the player's key, hash of the accepted consent text; no name, no address
-    games     run that is read, run played against, pace, questions
+    games     run whose translation is read, run played against, pace, questions
     seats     players of a game
     plays     a question of a game for one player, in the order of play: state, step and answer; scores are computed
               from the run's trace.  States: "shown" (in progress), "done", "lost" (the server ended meanwhile)
@@ -44,7 +44,7 @@ class Game:
     id: str
     run: str  # folder of the run whose translation is read
     translation: str  # store key of the translation
-    system: str | None  # folder of the run played against or beside; None: no run has a buzzer
+    system: str | None  # folder of the system's run; None: no run has a buzzer
     mode: Mode
     pace: float  # target words per minute
     questions: tuple[str, ...]  # question ids, in the order they are shown
@@ -158,7 +158,7 @@ class Journal:
     def begin(self, game: str, index: int, question: str, players: Sequence[str], same: Sequence[str] = ()) -> bool:
         """Record that a question of a game is about to be shown.
 
-        Returns False, without a record, if one of the players has ever seen the question or one of `same` (ids).
+        Returns False, without a record, if a player has already seen the question or one of `same` (ids).
         """
         with self._db.writing() as db:
             ids = (question, *same)

@@ -27,7 +27,7 @@ from sqa.files.records import converted, json_lines
 from sqa.files.store import digest
 from sqa.metrics.qa import ExpectedWins
 
-VERSION = 1  # increase when the same file would give other guesses or buzzes
+VERSION = 1  # increase when the guesses or buzzes of a file change
 NAME = "person"  # name of guesser and buzzer in configs
 METRIC = ExpectedWins()
 FIRST_RIGHT, FIRST_WRONG = 10, -5  # points, as in Quizbowl: a wrong first buzz loses five
@@ -126,7 +126,7 @@ class Person:
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
         """Return the person's answer at every step of one question.  Raises DataError if the question is unknown."""
         if texts and texts[-1] not in self._plays:
-            unknown = f"has no answer to {texts[-1][:60]!r}; this person did not play that question"
+            unknown = f"contains no answer to {texts[-1][:60]!r}; the person did not play that question"
             raise DataError(f"{self._file}: {unknown}")
         return guesses_of(len(texts), *self._plays[texts[-1]]) if texts else []
 

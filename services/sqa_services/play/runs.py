@@ -52,7 +52,7 @@ class PlayedRun:
     def trace(self, question: str) -> QuestionTrace:
         """Return the trace of a question.  Raises DataError if the question is unknown."""
         if question not in self._places:
-            raise DataError(f"{self.folder}: has no question {question!r}; it is another run than was played")
+            raise DataError(f"{self.folder}: has no question {question!r}; this is not the run that was played")
         with self._lock:
             return self.finished.traces[self._places[question]]
 
@@ -86,7 +86,7 @@ def opponents(run: PlayedRun, runs: Iterable[PlayedRun]) -> list[PlayedRun]:
 
 
 def drawn(questions: Sequence[Question], n: int, seen: set[str], seed: int) -> list[Question]:
-    """Draw at most `n` questions in random order, excluding source texts of the questions in `seen` (ids)."""
+    """Draw at most `n` questions in random order, except those with the source text of a question in `seen` (ids)."""
     texts = {question.text for question in questions if question.id in seen}
     shuffled = list(questions)
     random.Random(seed).shuffle(shuffled)

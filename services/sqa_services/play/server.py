@@ -83,7 +83,7 @@ def _plain(text: str) -> str:
     return " ".join(kept.split())
 
 
-ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # letters of a game's code, easy to read aloud
+ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # letters of a game's code, chosen to be easy to read aloud
 PACES = (30.0, 1200.0)  # range of the pace, in words per minute
 QUESTIONS = 500  # maximum number of questions in a game
 TABLES = 200  # maximum number of games in progress
@@ -118,10 +118,12 @@ class Answer(Struct):
 class PlayConfig:
     """Runs to play on, and settings of the server."""
 
-    runs: Annotated[tuple[Path, ...], "folders of runs, or configs (.yaml) whose model translates as a game begins"]
+    runs: Annotated[
+        tuple[Path, ...], "folders of runs, or configs (.yaml) whose model translates at the start of a game"
+    ]
     games: Annotated[Path, "folder of the journal"] = Path("games")
     address: Address = field(default_factory=Address)
-    consent: Annotated[Path | None, "file of a consent text of your own"] = None
+    consent: Annotated[Path | None, "file with your own consent text"] = None
     timing: Timing = field(default_factory=Timing)
 
 
@@ -153,7 +155,7 @@ def make_app(config: PlayConfig) -> Starlette:
     return application(
         config.address,
         routes,
-        lambda status, problem: json_page(status, problem or "there is no such thing"),
+        lambda status, problem: json_page(status, problem or "the requested object does not exist"),
         server.close,
         failure="the run cannot be read; the server's log says why",  # players need no details
         pages="sqa_services.play",
@@ -192,7 +194,7 @@ class Server:
 
     async def agree(self, request: Request) -> Response:
         if (await parsed(request, Consent)).consent != self.consent_hash:
-            raise Refused(409, "the consent text is another one by now; read it again")
+            raise Refused(409, "the consent text has changed; read it again")
         player, key = await asyncio.to_thread(self.journal.add_player, self.consent_hash)
         return JSONResponse({"player": player, "key": key}, 201)
 
@@ -238,7 +240,7 @@ class Server:
     async def pages(self, request: Request) -> Response:
         table, seat = await self._seat(request)
         if seat.phase in ("waiting", "reading"):
-            raise Refused(409, "titles come after the buzz")
+            raise Refused(409, "titles are only available after the buzz")
         titles = await self._titles_of(table)
         return JSONResponse({"pages": titles.like(request.query_params.get("text", "")[:ANSWER])})
 
@@ -253,7 +255,7 @@ class Server:
         table = await self._table(request.path_params["game"])
         return table, table.seat_of(player)
 
-    # ------------------------------------------------------------------------------------------------- the rest
+    # ------------------------------------------------------------------------------------------------- helpers
 
     def _setup(self) -> dict[str, Any]:
         """Return the data of the first page."""
@@ -281,7 +283,7 @@ class Server:
                 for other in [other for other, table in self.tables.items() if table.idle]:
                     self.tables.pop(other).close()  # the journal can resume the game
                 if len(self.tables) >= TABLES:
-                    raise Refused(503, "too many games are under way")
+                    raise Refused(503, "too many games are in progress")
                 self.tables[id] = await asyncio.to_thread(self._resumed, id)
                 self.tables[id].start()
             self.tables[id].used = asyncio.get_running_loop().time()
@@ -291,10 +293,10 @@ class Server:
         """Resume a game from the journal."""
         game = self.journal.game(id)
         if game is None:
-            raise Refused(404, "there is no such game")
+            raise Refused(404, "this game does not exist")
         shown = self._run_at(game.run)
         if shown.translation != game.translation:
-            raise Refused(409, "its run was made again, with another translation")
+            raise Refused(409, "its run was recomputed, with another translation")
         if not self.journal.seats(id):
             raise Refused(410, "the player who began this game has left it")
         system = None if game.system is None else self._run_at(game.system)
@@ -315,7 +317,7 @@ class Server:
         elif live is not None:
             questions = self.parts.questions(live.dataset)
         else:
-            raise Refused(400, "run: there is no such run here")
+            raise Refused(400, "run: this run does not exist here")
         seen = await asyncio.to_thread(self.journal.seen, player)
         chosen = drawn(questions, request.questions, seen, secrets.randbits(32))
         if not chosen:

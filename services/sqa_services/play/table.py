@@ -34,8 +34,8 @@ Seconds = Annotated[float, Meta(gt=0, le=3600)]
 class Timing:
     """Time limits."""
 
-    answer_seconds: Annotated[Seconds, "to type after the buzz"] = 20.0
-    end_seconds: Annotated[Seconds, "to buzz after the last word"] = 10.0
+    answer_seconds: Annotated[Seconds, "seconds to type the answer after the buzz"] = 20.0
+    end_seconds: Annotated[Seconds, "seconds to buzz after the last word"] = 10.0
 
 
 @dataclass(slots=True)
@@ -157,7 +157,7 @@ class Table:
     def next(self, seat: Seat) -> None:
         """Record that the player is ready for the next question."""
         if self._asking and seat.phase != "done":
-            raise Refused(409, "this question is not over")
+            raise Refused(409, "this question has not ended")
         seat.ready = True
         for other in self.seats:
             other.send({"type": "ready", "me": other.ready, "all": all(each.ready for each in self.seats)})
@@ -166,7 +166,7 @@ class Table:
     def buzz(self, seat: Seat) -> None:
         """Buzz at the last step that was sent."""
         if seat.phase != "reading" or self._step < 0:
-            raise Refused(409, "there is nothing to buzz at")
+            raise Refused(409, "there is no word to buzz at")
         now, left = asyncio.get_running_loop().time(), self._timing.answer_seconds
         seat.phase, seat.step, seat.seconds, seat.deadline = "answering", self._step, now - self._started, now + left
         self._spawn(self._time_up(seat, seat.deadline))
@@ -176,7 +176,7 @@ class Table:
     async def answer(self, seat: Seat, text: str) -> None:
         """Record the player's answer after the buzz."""
         if seat.phase != "answering":
-            raise Refused(409, "there is nothing to answer")
+            raise Refused(409, "there is no question to answer")
         await self._finish(seat, text)
 
     async def _time_up(self, seat: Seat, deadline: float) -> None:
@@ -205,7 +205,7 @@ class Table:
             LOG.warning("game %s: %s", self.game.id, error)
             self._asking = False
             for seat in self.seats:
-                seat.send({"type": "problem", "text": "The game cannot go on; the server's log says why."})
+                seat.send({"type": "problem", "text": "The game cannot continue; see the server's log."})
 
     async def _ask(self, question: str) -> bool:
         """Ask one question until all players are done with it; return False if a player has seen it before."""
@@ -228,7 +228,7 @@ class Table:
             if seat.phase == "reading":
                 await self._finish(seat, "")
         await self._until(self._all_done)
-        for seat in self.seats:  # send to all at once: the same person may occupy both seats
+        for seat in self.seats:  # send to all players at the same time, since one person may occupy both seats
             if seat.outcome is not None:
                 seat.result = self._revealed(trace, seat.outcome)
                 seat.send(seat.result)
@@ -346,7 +346,7 @@ class Table:
             "scores": self._scores(seat, None),
         }
 
-    # ------------------------------------------------------------------------------------------------------- the rest
+    # ------------------------------------------------------------------------------------------------------- helpers
 
     def _go_on(self) -> None:
         """Continue after the last question that was started."""

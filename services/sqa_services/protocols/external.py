@@ -4,8 +4,8 @@
     EVAL ||| numbers                             ->  cdec: a score of numbers that were summed over segments
     EVAL ||| numbers ||| numbers                 ->  METEOR 1.5: a score for each group of numbers and one for all
 
-A test request shows which EVAL a program implements.  Only the numbers of cdec's EVAL are additive: METEOR's score of
-all groups differs from its score of their sum.
+A test request shows which EVAL a program implements.  Only cdec's statistics are additive: METEOR's score of all groups
+differs from its score of their sum.
 
 The program is started without a shell and must answer one SCORE line before anything else.  A program that dies,
 stalls, or writes too much or no numbers raises a RemoteProtocolError that quotes its output.
@@ -78,7 +78,7 @@ class External:
     def __init__(self, config: ExternalConfig, process: subprocess.Popen[bytes], complaints: IO[bytes]) -> None:
         """Wrap a started process; `complaints` is the file that receives the program's stderr."""
         self.config, self.process, self._complaints = config, process, complaints
-        self.size, self.additive = 0, True  # statistics of a segment; whether EVAL takes their sum
+        self.size, self.additive = 0, True  # number of statistics per segment; whether EVAL accepts their sum
         self._out = b""  # unread output of the program
         assert process.stdin and process.stdout
         self._stdin, self._stdout = process.stdin, process.stdout
@@ -195,7 +195,7 @@ class External:
             if requests and select([self._stdout], [], [], 0)[0]:
                 self._out += self._stdout.read(1 << 16)
             if requests and self._out:
-                raise self._broken("spoke without being asked")
+                raise self._broken("wrote output without a request")
             with suppress(BrokenPipeError):  # the end of the output gives more details
                 self._stdin.write("".join(f"{line}\n" for line in requests).encode())
             while self._out.count(b"\n") < replies:
@@ -204,7 +204,7 @@ class External:
                     raise self._broken("no reply in time" if late.is_set() else f"ended{self._status()}")
                 self._out += said
                 if len(self._out) > LINE_LIMIT * replies:
-                    raise self._broken("a reply without end")
+                    raise self._broken("a reply that is too long")
         finally:
             timer.cancel()
         *lines, self._out = self._out.split(b"\n", replies)
@@ -306,5 +306,5 @@ def _files_digest(command: Sequence[str]) -> str:
 def build(config: ExternalConfig) -> ExternalMetric:
     """Return the metric of a config without starting its program.  Raises ConfigError if the program does not exist."""
     if shutil.which(config.command[0]) is None:
-        raise ConfigError(f"external.command: {config.command[0]!r} is no program that can be started")
+        raise ConfigError(f"external.command: {config.command[0]!r} is not a program that can be started")
     return ExternalMetric(config)

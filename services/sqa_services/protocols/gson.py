@@ -39,7 +39,7 @@ def parse(text: str) -> Json:
     prefix = _PREFIX.match(text)
     at = prefix.end() if prefix else 0
     if at == len(text):
-        raise Uncaught("the file holds no JSON (the original ends with a NullPointerException)")
+        raise Uncaught("the file contains no JSON (the original ends with a NullPointerException)")
     written, before = text[:at].count("\n") * "\n", ""
     problem: SqaError = JsonSyntax("unexpected character or end of the file")
     try:

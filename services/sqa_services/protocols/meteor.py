@@ -20,7 +20,7 @@ HTER_ARGUMENTS = ("-l", "en", "-t", "hter")  # alpha .40 beta 1.50 gamma .35 del
 
 
 def jar() -> Path:
-    """Return the path of meteor-1.5.jar, whose data folder lies beside it."""
+    """Return the path of meteor-1.5.jar; its data folder is in the same directory."""
     configured = os.environ.get("SQA_METEOR_JAR")
     if configured:
         path = Path(configured)
@@ -30,7 +30,7 @@ def jar() -> Path:
             raise lacking("pycocoevalcap", "METEOR, without SQA_METEOR_JAR,")
         path = Path(package.submodule_search_locations[0], "meteor", "meteor-1.5.jar")
     if not path.is_file():
-        raise ConfigError(f"{path}: METEOR's jar is not there; install pycocoevalcap anew or set SQA_METEOR_JAR")
+        raise ConfigError(f"{path}: METEOR's jar is missing; reinstall pycocoevalcap or set SQA_METEOR_JAR")
     return path
 
 
@@ -38,7 +38,7 @@ def command(arguments: Sequence[str]) -> tuple[str, ...]:
     """Return the command line of METEOR with the -stdio protocol.  Raises ConfigError if Java or the jar is missing."""
     java = shutil.which("java")
     if java is None:
-        problem = "METEOR is a Java program and there is no java on PATH: install a Java runtime (17 is tested)"
+        problem = "METEOR needs Java, but no java is on PATH: install a Java runtime (17 is tested)"
         raise ConfigError(problem)
     return (java, "-Xmx2G", "-XX:+UseSerialGC", "-jar", str(jar()), "-", "-", "-stdio", *arguments)
 

@@ -29,7 +29,7 @@ LINE_LIMIT = 1 << 20  # maximum bytes of a request
 NO_REFERENCE = "Error: specify hypothesis and at least one reference"
 UNKNOWN = "Error: specify SCORE or EVAL or SING"
 
-# cdec of 2011 sent the two sentences of its first line with EVAL and accepts any answer that is not empty.
+# cdec of 2011 sent the two sentences of its first line with EVAL and accepts any non-empty answer.
 OLD_HANDSHAKE = HANDSHAKE.split("|||")[1:]
 
 
@@ -46,7 +46,7 @@ class Scorer:
     def __init__(self, metric: str) -> None:
         """Create the scorer of a metric.  Raises ConfigError if the metric is unknown."""
         if metric not in SACREBLEU:
-            raise ConfigError(f"scorer: no metric {metric!r}; there are {', '.join(SACREBLEU)}, meteor")
+            raise ConfigError(f"scorer: no metric {metric!r}; choose from {', '.join(SACREBLEU)}, meteor")
         self.name, kind = SACREBLEU[metric]
         self._metric = kind()
         self.size = len(self._statistics(["-"], "-"))

@@ -5,8 +5,8 @@ A submission has one JSON object per line, for every target word of every questi
     {"question": "mini-001", "step": 0, "token": "The", "g": 3, "guess": "Peru", "buzz": false}
 
 `g` counts the source words of the whole question that were read.  `guess` and `buzz` are the system's answer at this
-step and whether it would buzz.  They are in every row, or in none (then there is no EW).  A question without any target
-word has one row with step 0 and an empty token, so that truncated files are detected.
+step and whether it would buzz.  Either every row has them or no row has them; without them there is no EW.  A question
+without any target word has one row with step 0 and an empty token, so that truncated files are detected.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Line(BaseModel):
             pattern=f"^[^{BLANKS}]*$",
         ),
     ]
-    g: Annotated[int, Field(ge=0, description="source words of the question read, never falling")]
+    g: Annotated[int, Field(ge=0, description="source words of the question that were read; must not decrease")]
     guess: Annotated[
         str,
         Field(
@@ -114,7 +114,7 @@ def _problem(model: type[BaseModel], details: ErrorDetails) -> str:
 def main(submission: str, questions: str, as_json: bool = False, schema: bool = False) -> int:
     """Check and score a submission; return 0, or 1 after listing every problem.
 
-    Raises DataError if the file is not lines of UTF-8.
+    Raises DataError if the file is not UTF-8 text.
     """
     if schema:
         print(json.dumps(Line.model_json_schema(), indent=2))
@@ -209,14 +209,14 @@ def fitted(
 def _problems(question: Question, rows: Sequence[Row], torn: bool) -> Iterator[str]:
     """Yield the problems of the rows of one question."""
     if not rows and not torn:
-        yield f"0: question {question.id}: has no rows (nothing written is one row with an empty token)"
+        yield f"0: question {question.id}: has no rows (without target words, write one row with an empty token)"
     g, size = 0, len(question.words)
     for step, row in enumerate(rows):
         if row.step != step and not torn:
             yield f"{row.line}: step: {question.id} is at step {step}, got {row.step}"
             torn = True  # report each mistake once
         if not g <= row.g <= size:
-            yield f"{row.line}: g: must be in {g}..{size} (words of {question.id} read, never falling), got {row.g}"
+            yield f"{row.line}: g: must be in {g}..{size} (words of {question.id} read, never decreasing), got {row.g}"
         else:
             g = row.g
         if not row.token and len(rows) > 1:

@@ -3,14 +3,14 @@
     translator: {name: simuleval, agent: my_agent.py:MyAgent, args: [--waitk, 3]}
     translator: {name: simuleval, agent: my.package.agents:MyAgent}
 
-The class is built as in `simuleval --agent FILE ARGS` (its own options beside all of SimulEval's) and driven as in
+The class is built as in `simuleval --agent FILE ARGS` (its own options and all of SimulEval's) and driven as in
 SimulEval 1.1's evaluator.  Every `pushpop` passes one more source word, and empty segments after the last word, until
 the agent returns a segment that is `finished`.  The agent's output is split at white space into words.
 
-SimulEval announces the last word to an agent together with that word.  A pulled source cannot: its end is known only
-when another word is requested.  So `translate` looks at the source's `__length_hint__`, which iterators over lists and
-tuples have, and announces the end with the last word, as SimulEval does.  If a source does not know its length, an
-empty segment after the last word announces the end.
+SimulEval announces the last word to an agent together with that word.  A source of this project cannot do so, because
+its end is known only when another word is requested.  So `translate` looks at the source's `__length_hint__`, which
+iterators over lists and tuples have, and announces the end with the last word, as SimulEval does.  If a source does not
+know its length, an empty segment after the last word announces the end.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from sqa_services.protocols.agents import agent_class
 if TYPE_CHECKING:
     from simuleval.agents import GenericAgent
 
-VERSION = 1  # increase when the same agent would be driven differently
+VERSION = 1  # increase when the way in which an agent is driven changes
 PATIENCE = 10_000  # pushes after the end of a sentence before giving up on an agent that never finishes
 
-# position, word (None after the last), whether it is the last word -> the agent's words, and whether it has finished
+# (position, word or None after the last, whether it is the last) -> (the agent's words, whether it has finished)
 PushPop = Callable[[int, str | None, bool], tuple[list[str], bool]]
 Translate = Callable[[Iterator[str]], Iterator[str]]
 
@@ -75,7 +75,7 @@ class SimulevalTranslator:
         self._empty, self._segment, self._text = EmptySegment, Segment, TextSegment
         medium = f"{self.agent.source_type} to {self.agent.target_type}"
         if medium != "text to text":
-            raise ConfigError(f"agent: {self.name} is {medium}; only text to text can be asked questions")
+            raise ConfigError(f"agent: {self.name} is {medium}; only text-to-text agents are supported")
         self._fingerprint = _fingerprint(kind, self.agent, arguments, code)
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
@@ -112,7 +112,7 @@ def driven(source: Iterator[str], pushpop: PushPop, failure: Callable[[str], Exc
         else:
             ended = length_hint(source, 1) == 0
             if ended and next(source, None) is not None:
-                raise DataError("the source went on after the length that its __length_hint__ gave")
+                raise DataError("the source has more words than its __length_hint__ announced")
         words, finished = pushpop(index, word, ended)
         yield from words
         if finished:

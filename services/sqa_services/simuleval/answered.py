@@ -1,4 +1,4 @@
-"""Answers to the translations in a log, as in `sqa run`, for scorers inside SimulEval and simulstream."""
+"""Scores of a log's answers, as in `sqa run`, for scorers inside SimulEval and simulstream."""
 
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
@@ -33,14 +33,14 @@ class Answered(NamedTuple):
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of a scorer: --sqa-questions, --sqa-guesser, --sqa-buzzer."""
-    parser.add_argument("--sqa-questions", required=True, help="question set, or as under `dataset:` in a config")
-    parser.add_argument("--sqa-guesser", default="bm25", help="as under `guesser:` in a config")
-    parser.add_argument("--sqa-buzzer", default="{name: mlp}", help="as under `buzzer:` in a config")
+    parser.add_argument("--sqa-questions", required=True, help="question set, or the value of `dataset:` in a config")
+    parser.add_argument("--sqa-guesser", default="bm25", help="value of `guesser:` in a config")
+    parser.add_argument("--sqa-buzzer", default="{name: mlp}", help="value of `buzzer:` in a config")
 
 
 def add_pair(parser: ArgumentParser) -> None:
     """Add the option of a scorer of facts: --sqa-pair."""
-    parser.add_argument("--sqa-pair", default="-en", help="languages, as es-en: number words, the aligner's priors")
+    parser.add_argument("--sqa-pair", default="-en", help="languages, e.g. es-en, for number words and priors")
 
 
 @contextmanager

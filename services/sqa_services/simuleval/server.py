@@ -5,7 +5,7 @@
 
 Routes, bodies and status codes are those of `simuleval --standalone` (SimulEval 1.1), with limits and, beyond loopback,
 a token.  The protocol has no name for a client or a sentence, so the server handles one sentence at a time and refuses
-a second client (409) meanwhile.  A user in the address (any:TOKEN@host) distinguishes clients.  Start one server per
+other clients (409) until it ends.  A user in the address (any:TOKEN@host) distinguishes clients.  Start one server per
 client.
 
 `simuleval` cannot send a token itself, so the token is the password in its address: --remote-address any:TOKEN@host.
@@ -51,11 +51,11 @@ def agent_of(translator: str, agent: str = "", arguments: Sequence[str] = ()) ->
     """Return the SimulEval agent to serve: a wrapped translator (YAML or config file), or an agent "file.py:Class"."""
     need("simuleval", "sqa serve simuleval")
     if bool(translator) == bool(agent):
-        raise ConfigError("--translator and --agent: give one of them")
+        raise ConfigError("--translator and --agent: give exactly one of them")
     if agent:
         return SimulevalTranslator(SimulevalConfig(agent, tuple(arguments))).agent
     if arguments:
-        raise ConfigError(f"{' '.join(arguments)}: options of an agent, and no --agent was given")
+        raise ConfigError(f"{' '.join(arguments)}: these are options of an agent, but no --agent was given")
     with quiet_imports():
         from sqa_services.simuleval.translator_agent import TranslatorAgent
     return TranslatorAgent(Namespace(translator=translator))
@@ -74,11 +74,11 @@ def make_app(agent: GenericAgent, address: Address) -> Starlette:
 
 
 class Lease:
-    """The client whose sentence is in progress; others are refused (409) until the sentence ends or was idle for long.
+    """The client whose sentence is in progress; others are refused (409) until the sentence ends or times out.
 
     The protocol names neither clients nor sentences.  A client is identified by the user in its address and by its
-    machine.  If two clients on one machine have no user, the second is recognised by its requests: it resets in the
-    middle of a sentence, sends a segment that is not the next one, or requests an output without an input.
+    machine.  If two clients on one machine have no user, the second is recognised by its requests.  It resets in the
+    middle of a sentence, sends a segment out of order, or requests an output without an input.
     """
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ class Server:
         try:
             segment = _segment(body)
         except (ValueError, TypeError, KeyError) as error:
-            raise Refused(500) from error  # status of the original
+            raise Refused(500) from error  # status of the original server
         self._lease.input(_client(request), None if segment.is_empty else segment.index)
         await self._thread.run(self._agent.push, segment)
         return reply("")
@@ -164,7 +164,7 @@ def _segment(body: bytes) -> Segment:
 
     value = parse_json(body)
     if not isinstance(value, dict) or not isinstance(value.get("config", {}), dict):
-        raise ValueError("an object was expected, and one as its config")
+        raise ValueError("expected an object whose config is also an object")
     kind = value["data_type"]
     if kind in ("speech", "speech_text") or (kind == "text" and not isinstance(value.get("content"), str)):
         raise ValueError("a segment of text was expected")

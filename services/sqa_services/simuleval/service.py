@@ -17,7 +17,7 @@ from sqa.files.store import digest
 from sqa.net.client import Service, token_from, url_problems
 from sqa_services.simuleval.agent import driven, emissions_of
 
-VERSION = 1  # increase when the same service would be driven differently
+VERSION = 1  # increase when the way in which a service is driven changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class SimulevalServiceConfig:
     """Keys of `translator: {name: simuleval_service, ...}`."""
 
     url: Annotated[str, "of the service"] = "http://localhost:12321"
-    label: Annotated[str, "any name for what answers, under which results are kept"] = ""
+    label: Annotated[str, "any name of the served system; results are stored under it"] = ""
     timeout: Annotated[Positive, "seconds for one reply"] = 600.0
-    token_env: Annotated[str | None, "environment variable with a bearer token; null = none is sent"] = None
+    token_env: Annotated[str | None, "environment variable with a bearer token; null = send no token"] = None
 
     def problems(self) -> list[str]:
         """List the problems of the address."""

@@ -3,8 +3,8 @@
     sqa simulstream-score --scorer SQA_EW --sqa-questions questions.jsonl --log-file metrics.jsonl \\
         --eval-config eval.yaml --audio-definition segments.yaml
 
-With `detokenizer_type: simuleval`, `--eval-config` gives the kind of pieces that the tokens are.  For other
-detokenizers, `--sqa-pieces` gives the kind (docs/simulstream.md).
+With `detokenizer_type: simuleval`, `--eval-config` tells whether tokens are words or subwords.  For other detokenizers,
+`--sqa-pieces` gives the kind (docs/simulstream.md).
 
 simulstream passes only the final text to a scorer.  The log itself shows which words were deleted later, and when, so
 the score equals that of `sqa run` on the log.  simulstream prints the score as a latency "in seconds", although it is
@@ -75,7 +75,7 @@ class OfFacts(MWERSegmenterBasedLatencyScorer):
         side, sources = self.metric.side, Path(self.args.sqa_sources) if self.args.sqa_sources else None
         try:
             if sources is None and side != "arrived":
-                raise NotComputable(f"{self.metric.name}: needs --sqa-sources, a line for each segment")
+                raise NotComputable(f"{self.metric.name}: needs --sqa-sources, a file with one line per segment")
             options = FactOptions(self.args.sqa_pair, sources=sources)
             stats = [line.stats(side) for line in judged(text, options)]
             return LatencyScores(ideal_latency=self.metric.score(np.sum(stats, axis=0)))
@@ -85,7 +85,7 @@ class OfFacts(MWERSegmenterBasedLatencyScorer):
     @classmethod
     def add_arguments(cls, parser: ArgumentParser) -> None:
         add_pair(parser)
-        parser.add_argument("--sqa-sources", default="", help="file of transcripts, a line for each segment")
+        parser.add_argument("--sqa-sources", default="", help="file of transcripts, one line per segment")
 
 
 for _shown, _name in SHOWN.items():
@@ -103,7 +103,7 @@ for _shown, _facts in FACTS.items():
 
 
 def _line(index: int, written: OutputWithDelays, segment: ReferenceSentenceDefinition) -> str:
-    """Return a segment in OmniSTEval's format: times in ms since its start, before which no word is written."""
+    """Return a segment in OmniSTEval's format: times in ms since its start, and at least 0."""
     row = {"index": index, "docid": 0, "segid": 0, "prediction": written.final_text, "reference": segment.content}
     delays = [1000 * (delay - segment.start_time) for delay in written.ideal_delays]
     return json.dumps({**row, "emission_cu": delays, "source_length": 1000 * float(segment.duration)}) + "\n"

@@ -8,7 +8,7 @@
 "simul" installs SimulEval.
 
 Words and delays equal those of a run of this project: a word that `translate` writes after pulling g words has the
-delay g.  SimulEval passes a word before it requests output, so words written at g = 0 get the delay 1.
+delay g.  SimulEval passes a word before it requests output, so words written at g = 0 have the delay 1.
 """
 
 import weakref
@@ -32,7 +32,7 @@ Translate = Callable[[Iterator[str]], Iterator[str | Write]]
 
 
 class _Abandoned(BaseException):
-    """Exception that is pushed instead of a word, and raised inside `translate`, when its sentence is dropped."""
+    """Exception raised inside `translate` when its sentence is dropped."""
 
 
 class Turn(NamedTuple):
@@ -46,10 +46,10 @@ class Turn(NamedTuple):
 class Pushed:
     """Inverted control flow of `translate`: the caller pushes source words and receives target words.
 
-    A generator that pulls its input can be suspended inside `next(source)` only with a second stack.  So `translate`
-    runs in a thread that alternates with the caller.  Only one of them runs at a time, nothing is computed twice, and
-    any translator works.  The thread lives as long as this object, because torch keeps a pool of workers for every
-    thread that calls it.
+    A generator that pulls its input can be suspended inside `next(source)` only if it has a stack of its own.  So
+    `translate` runs in a thread that alternates with the caller.  Only one of them runs at a time, nothing is computed
+    twice, and any translator works.  The thread lives as long as this object, because torch keeps a pool of workers for
+    every thread that calls it.
     """
 
     def __init__(self, translate: Translate) -> None:
@@ -95,7 +95,7 @@ class Pushed:
                     self._written.append(word)
             except _Abandoned:
                 pass
-            except BaseException as error:  # the caller waits, whatever the error
+            except BaseException as error:  # the caller waits for a turn even after an error
                 self._from.put(Turn([], True, error))
             else:
                 self._from.put(Turn(self._written, True))
@@ -129,7 +129,7 @@ class TranslatorAgent(TextToTextAgent):
         parser.add_argument(
             "--translator",
             required=True,
-            help="YAML as under `translator:` in a config, e.g. '{name: waitk, model: es-en, k: 6}', or a config file",
+            help="value of `translator:` in a config, e.g. '{name: waitk, model: es-en, k: 6}', or a config file",
         )
 
     def reset(self) -> None:
@@ -162,6 +162,6 @@ def _appended(word: str | Write) -> str:
     """Return a written word.  Raises ConfigError for a retraction, since SimulEval's agents only append."""
     if isinstance(word, Write):
         if word.erase:
-            raise ConfigError("--translator: it retracts words; a SimulEval agent can only append")
+            raise ConfigError("--translator: this translator retracts words; a SimulEval agent can only append")
         return word.token
     return word

@@ -65,12 +65,12 @@ def test_missing_prediction_is_refused() -> None:
         evaluate(TASK, labels, [p for p in predictions if p["id"] != "2"])
 
 
-def test_names() -> None:
+def test_data_path_equals_dynabench() -> None:
     helpers = VECTORS["helpers"]
     assert data_path("nli", "mnli-dev", "fairness") == helpers["s3_path"]
 
 
-def test_prefixes() -> None:
+def test_prefixes_split_and_join() -> None:
     with_prefix, without, message = VECTORS["helpers"]["perturb_prefix"]
     assert list(split_prefix("fairness-mnli-dev", ["mnli-dev"])) == with_prefix
     assert list(split_prefix("mnli-dev", ["mnli-dev"])) == without

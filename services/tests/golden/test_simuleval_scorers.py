@@ -73,7 +73,7 @@ def test_wrong_questions_give_a_one_line_error(user_dir: str, old: tuple[object,
     done = simuleval(*old, *scoring(user_dir, "{name: mini-es, limit: 2}"), check=False)
     last = done.stderr.splitlines()[-1]
     assert done.returncode == 1 and "Traceback" not in done.stderr
-    assert last == "sqa: --sqa-questions: has 8 sentences, SimulEval 20; set its `limit`"
+    assert last == "sqa: --sqa-questions: has 8 sentences, SimulEval has 20; set its `limit`"
 
 
 def test_facts_need_no_questions(user_dir: str, old: tuple[object, ...]) -> None:

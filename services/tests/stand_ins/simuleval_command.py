@@ -10,7 +10,7 @@ from stand_ins.processes import ENVIRONMENT
 
 from sqa.core.paths import ROOT
 
-# our metric names in other programs -> names in a run
+# name of our metric in other programs -> name in a run
 SCORERS = {"SQA_EW": "ew", "SQA_ORACLE_EW": "oracle-ew", "SQA_STABLE_EW": "stable-ew", "SQA_ACCURACY": "accuracy"}
 
 

@@ -1,4 +1,4 @@
-"""The parts that this distribution registers are those that the core expects."""
+"""This distribution registers exactly the parts that the core expects."""
 
 from sqa.core.packages import OF_SERVICES
 from sqa.core.registry import BUZZERS, COMMANDS, GUESSERS, QUALITY, TRANSLATORS

@@ -26,22 +26,22 @@ class Language:
     letters: str = ""  # lower case, beyond a to z
     function_words: frozenset[str] = frozenset()  # articles, pronouns, prepositions, conjunctions, auxiliaries
     # sentences
-    abbreviations: frozenset[str] = frozenset()  # their full stop ends no sentence; in addition to sentence-splitter's
-    dotted_ordinals: bool = False  # "90." is ninetieth, and a Roman numeral after it is no sentence
+    abbreviations: frozenset[str] = frozenset()  # in addition to sentence-splitter's; their full stop ends no sentence
+    dotted_ordinals: bool = False  # "90." means ninetieth, and a Roman numeral after it is not a sentence
     # numbers and dates; a stem with a star takes an ending
-    numbers: str = ""  # "VALUE:STEM,STEM ...", from two on: "one" is an article or a pronoun as often as a number
+    numbers: str = ""  # "VALUE:STEM,STEM ...", from two on, since "one" is often an article or a pronoun
     small_numbers: str = ""  # 0, 2, 3, ... 20 in order, if they are not inflected
     ones: str = ""  # 1, which counts only at the end of another number
     dates: str = ""  # the twelve months and the seven weekdays, Monday first
     # names
-    capital_nouns: bool = False  # a capital letter marks no name
+    capital_nouns: bool = False  # whether a capital letter does not mark a name
     possessive: str = ""  # suffix of a name that is not an ending: 's
     endings: frozenset[str] = frozenset()  # endings that inflection adds to the stem of a name
     nominatives: Pairs = ()  # usual ending of a name in another case -> its ending in the nominative
     # perturbations of questions
     given_names: tuple[str, ...] = ()  # groups of names that may replace one another
     genders: Mapping[str, str] = field(default_factory=dict)  # gender word -> its counterpart
-    agreeing: Mapping[str, str] = field(default_factory=dict)  # the same for words directly before a gender word
+    agreeing: Mapping[str, str] = field(default_factory=dict)  # as `gender`, for words directly before a gender word
     contractions: Mapping[tuple[str, str], str] = field(default_factory=dict)  # two words -> their contraction
     sounds: Pairs = ()  # (as written, as misheard): spellings that sound nearly the same
     fillers: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ def _marks_a_letter(character: str) -> bool:
 
 
 def marks(text: str) -> str:
-    r"""Return the distinct marks and joiners of a text, sorted, for use beside `\w` in a regular expression's class.
+    r"""Return the distinct marks and joiners of a text, sorted, for use with `\w` in a regular expression's class.
 
     Python's `\w` and `str.isalpha` exclude them, so words of Hindi, Thai, vocalised Arabic or decomposed Vietnamese
     would be split without them.

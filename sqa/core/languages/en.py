@@ -40,17 +40,17 @@ LANGUAGE = Language(
 )
 
 MODALS = words("may march")  # a month only with a capital, and not at the start of a sentence
-# before a name, or in its place; the rest of the name identifies the person or place
+# titles before a name or in its place; the rest of the name identifies the person or place
 TITLES = words(
     "president presidents king kings queen mr mrs ms dr sir lord lady prince princess duke emperor empress pope "
     "general senator minister ministers prime professor prof captain governor judge chancellor secretary senor senora "
     "sr sra don dona"
 )
-PRONOUNS = words("i i'm i'll i've i'd")  # with a capital, but no name
+PRONOUNS = words("i i'm i'll i've i'd")  # words with a capital that are not names
 NO_NAMES = PRONOUNS | words("tv id dna rna cd dvd pc ok am pm ad bc bce ce")
-DOTTED = words("St Dr Mr Mrs Ms No Sr Jr")  # their full stop ends no sentence in a text searched for names
+DOTTED = words("St Dr Mr Mrs Ms No Sr Jr")  # their full stop does not end a sentence in a text searched for names
 PARTICLES = words("de del la las los da dos di van von der den el al bin ibn")
-# other names of the same place or people, as `spelled`; each line is one place
+# alternative names of places and people in the form of `spelled`; one place per line
 OTHER_NAMES = (
     "united states/usa/us/america/united states of america",
     "united kingdom/uk/britain/great britain",

@@ -1,8 +1,8 @@
 """User-defined parts, named by their target: `module:attribute` or `path/to/file.py:attribute`.
 
-A file is searched beside the config that names it, then in the current folder; it may import the files beside it. A
-run without such parts imports only this module.  The rest of the package imports the user's code (`code`), checks
-the values that its methods return (`answers`), and calls them (`parts`).
+A file is searched in the folder of the config that names it, then in the current folder.  It may import files of its
+own folder.  A run without such parts imports only this module.  The rest of the package imports the user's code
+(`code`), checks the values that its methods return (`answers`), and calls them (`parts`).
 """
 
 from dataclasses import dataclass

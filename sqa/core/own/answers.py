@@ -24,7 +24,7 @@ Numbers = Annotated[list[Number], Meta(min_length=1)]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The contract of a returned value or an attribute."""
+    """Contract of a returned value or an attribute."""
 
     expected: str
     kind: Any  # type of the value
@@ -44,7 +44,7 @@ class Answer:
 
 def _copy(copy: Question, given: Question, *_: Any) -> Question:
     if (copy.page, copy.language) != (given.page, given.language):
-        raise ValueError("its page and language must be those of the question that was given")
+        raise ValueError("its page and language must be those of the given question")
     if not copy.words or " ".join(copy.words).split() != [*copy.words]:
         raise ValueError("it must have words without blanks")
     return copy

@@ -55,7 +55,7 @@ def load(target: str) -> Code:
     """
     forget([code for code in LOADED.values() if not code.current()])
     if target not in LOADED:
-        sys.dont_write_bytecode = True  # a cached file is stale if its source was edited within a second
+        sys.dont_write_bytecode = True  # a cached file may be stale if its source was edited within a second
         importlib.invalidate_caches()
         home = split(target)[0]
         name = _searched_first(Path(home)) if in_file(target) else home
@@ -64,11 +64,11 @@ def load(target: str) -> Code:
             files = {path: _sha256(path) for path in _make_way(_reached(name, file))}
             before = set(sys.modules)
             root = _from_file(name, Path(home)) if in_file(target) else importlib.import_module(home)
-            named = _reached(name, file)  # again: the part may have extended `sys.path`
+            named = _reached(name, file)  # once more, since the part may have extended `sys.path`
         except SyntaxError as error:
             raise ConfigError(f"{error.filename}:{error.lineno}: {error.msg}") from error
         if file is None and is_own(target):
-            raise ConfigError(f"{short(target)}: has no source file that results could be stored under")
+            raise ConfigError(f"{short(target)}: has no source file, which the keys of stored results need")
         named |= {other: path for other in sys.modules.keys() - before if (path := _file_of(other, name))}
         LOADED[target] = Code(target, root, named, {path: _sha256(path) for path in named.values()} | files)
     return LOADED[target]
@@ -85,13 +85,15 @@ def at_work() -> Iterator[None]:
     known = {name: code for code in LOADED.values() for name in code.named}
     for name in sys.modules.keys() - before:
         if name in known and not known[name].current():
-            raise DataError(f"{known[name].named[name].name} was edited while it was at work; run again")
+            raise DataError(f"{known[name].named[name].name} was edited while it was running; run again")
         if name not in known and _file_of(name, ""):
-            print(f"sqa: {name!r} was imported by a computed name, and no store key holds its code", file=sys.stderr)
+            print(
+                f"sqa: {name!r} was imported by a computed name, so store keys do not cover its code", file=sys.stderr
+            )
 
 
 def forget(stale: Collection[Code]) -> None:
-    """Allow a new import of these parts and of all user code that they use."""
+    """Allow these parts and all user code that they use to be imported again."""
     for code in stale:
         for name in code.named:
             sys.modules.pop(name, None)
@@ -99,12 +101,12 @@ def forget(stale: Collection[Code]) -> None:
 
 
 def _make_way(named: Mapping[str, Path]) -> set[Path]:
-    """Allow a new import of modules that no part has imported, since they may be outdated; return their files."""
+    """Allow modules that no part has imported to be imported again, since they may be outdated; return their files."""
     known = {file for code in LOADED.values() for file in code.files}
     for name, file in named.items():
         loaded = getattr(sys.modules.get(name), "__file__", None)
         if loaded and Path(loaded).resolve() != file.resolve():
-            raise ConfigError(f"{file}: {loaded} has been imported as {name!r}; rename one of the two")
+            raise ConfigError(f"{file}: {loaded} has already been imported as {name!r}; rename one of the two")
         if file not in known:
             sys.modules.pop(name, None)
     return set(named.values())
@@ -113,7 +115,7 @@ def _make_way(named: Mapping[str, Path]) -> set[Path]:
 def _searched_first(file: Path) -> str:
     """Return the name of a file's module and put its folder first on `sys.path`, as `python mine.py` does."""
     if not file.is_file():
-        raise ConfigError(f"{file}: no such file; it is looked for beside the config, then in the current folder")
+        raise ConfigError(f"{file}: this file does not exist in the config's folder or the current folder")
     sys.path[:] = [str(file.parent), *(folder for folder in sys.path if folder != str(file.parent))]
     return f"own_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
 

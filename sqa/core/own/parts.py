@@ -61,7 +61,7 @@ class OwnMetric(OwnComponent):
     def __init__(self, kind: str, name: str, digest: str, part: Any, config: object) -> None:
         needed = (*(each for each in MEMBERS[kind] if each != "score_many"), "signature")
         if lacking := [each for each in needed if not hasattr(part, each)]:
-            raise ConfigError(f"{name} made a {type(part).__name__}, which has no {', '.join(lacking)}")
+            raise ConfigError(f"{name} returned a {type(part).__name__}, which has no {', '.join(lacking)}")
         super().__init__(kind, name, digest, part, config)
         if not hasattr(part, "score_many"):
             self.score_many = self._score_each
@@ -85,6 +85,6 @@ def component(kind: str, name: str, digest: str, part: Any, config: object) -> A
         return part
     made = (OwnMetric if "metric" in kind else OwnComponent)(kind, name, digest, part, config)
     if not hasattr(part, "fingerprint") and name not in GIVEN:
-        stored = "its results are stored under its source and config, so give it one if it reads files or models"
+        stored = "store keys cover only its source and config, so add one if it reads files or models"
         print(f"sqa: {kind} {name!r} has no fingerprint(); {stored}", file=sys.stderr)
     return made

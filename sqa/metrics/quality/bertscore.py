@@ -24,7 +24,7 @@ from sqa.metrics.quality.text_metric import (
 )
 
 WANTED = ("*.json", "*.safetensors", "*.model", "*.txt")
-VERSION = 2  # increase when the same model gives other scores in this code
+VERSION = 2  # increase when the scores of a model change
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class BertScoreConfig:
 
     model: Annotated[File, "folder, or a hub name: roberta-large"]
     name: Annotated[str, "in the report"] = "bertscore"
-    layer: Annotated[Count | None, "whose output is compared, from 1; null = the package's choice"] = None
+    layer: Annotated[Count | None, "layer whose output is compared, from 1; null = the package's choice"] = None
     baseline: Annotated[bool, "rescale by the package's baseline for English and that hub name"] = False
-    revision: Annotated[str | None, "of a hub model: branch, tag or commit; needed to fetch it"] = None
-    download: Annotated[bool, "fetch a hub model that is not in the local cache"] = False
-    batch_size: Annotated[Count, "segments at a time"] = 16
+    revision: Annotated[str | None, "branch, tag or commit of a hub model; required for a download"] = None
+    download: Annotated[bool, "download a hub model that is not in the local cache"] = False
+    batch_size: Annotated[Count, "segments per batch"] = 16
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "of the weights; bfloat16 is faster on a GPU"] = "float32"
+    dtype: Annotated[Dtype, "element type of the weights; bfloat16 is faster on a GPU"] = "float32"
     ARITHMETIC: ClassVar = Arithmetic(FLOATS)
 
     def problems(self) -> list[str]:
@@ -87,13 +87,16 @@ class BertScore:
 
 
 def build(config: BertScoreConfig) -> MeanOfSegments:
-    """Return the metric of a config and hash the model's files; ConfigError or DataError if missing or invalid."""
+    """Return the metric of a config and hash the model's files.
+
+    Raises ConfigError or DataError if they are missing or invalid.
+    """
     need("bert_score", "BERTScore")
     folder = find_model(config.model, config.revision, config.download, WANTED)
     _check(folder)
     layer = config.layer or _package().utils.model2layers.get(config.model)
     if layer is None:
-        raise ConfigError(f"bertscore.layer: needed for model {config.model}, the package has no default for it")
+        raise ConfigError(f"bertscore.layer: needed for model {config.model}, since the package has no default for it")
     baseline = _baseline(config.model) if config.baseline else None
     weights, package = files_digest(folder, WANTED), version("bert-score")
     settings = f"layer:{layer}|idf:no|rescaled:{'yes' if baseline else 'no'}"
@@ -108,20 +111,22 @@ def build(config: BertScoreConfig) -> MeanOfSegments:
 
 
 def _check(folder: Path) -> None:
-    """Raise DataError for a folder that is no encoder, or whose path the package would take for a T5 model."""
+    """Raise DataError for a folder without an encoder, or with a path that the package would take for a T5 model."""
     kind = model_type(folder, "BERTScore")
     if not any(folder.glob("*.safetensors")):
-        raise DataError(f"model {folder}: no *.safetensors weights (others are not read); save_pretrained writes them")
+        raise DataError(
+            f"model {folder}: no *.safetensors weights, the only supported format; save_pretrained writes them"
+        )
     check_shards(folder)
     if "t5" in str(folder) and "t5" not in kind:
         t5 = "bert-score takes a path with 't5' in it for a T5 model"
-        raise DataError(f"model {folder}: {t5}, this is {kind}; move it")
+        raise DataError(f"model {folder}: {t5}, but this is {kind}; rename the folder")
 
 
 def _baseline(model: str) -> Path:
     path = Path(_package().__file__).parent / "rescale_baseline" / "en" / f"{model}.tsv"
     if not path.is_file():
-        raise ConfigError(f"bertscore.baseline: the package has none for model {model}; leave it out")
+        raise ConfigError(f"bertscore.baseline: the package has none for model {model}; omit it")
     return path
 
 

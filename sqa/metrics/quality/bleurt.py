@@ -24,7 +24,7 @@ from sqa.metrics.quality.text_metric import (
 )
 
 WANTED = ("*.json", "*.safetensors", "pytorch_model.bin", "*.model", "*.txt")
-VERSION = 2  # increase when the same model gives other scores in this code
+VERSION = 2  # increase when the scores of a model change
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,11 @@ class BleurtConfig:
 
     model: Annotated[File, "folder, or a hub name: lucadiliello/BLEURT-20-D12"]
     name: Annotated[str, "in the report"] = "bleurt"
-    revision: Annotated[str | None, "of a hub model: branch, tag or commit; needed to fetch it"] = None
-    download: Annotated[bool, "fetch a hub model that is not in the local cache"] = False
-    batch_size: Annotated[Count, "segments at a time"] = 8
+    revision: Annotated[str | None, "branch, tag or commit of a hub model; required for a download"] = None
+    download: Annotated[bool, "download a hub model that is not in the local cache"] = False
+    batch_size: Annotated[Count, "segments per batch"] = 8
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "of the weights; bfloat16 is faster on a GPU"] = "float32"
+    dtype: Annotated[Dtype, "element type of the weights; bfloat16 is faster on a GPU"] = "float32"
     ARITHMETIC: ClassVar = Arithmetic(FLOATS)
 
     def problems(self) -> list[str]:
@@ -88,11 +88,14 @@ class Bleurt:
 
 
 def build(config: BleurtConfig) -> MeanOfSegments:
-    """Return the metric of a config and hash the model's files; ConfigError or DataError if missing or invalid."""
+    """Return the metric of a config and hash the model's files.
+
+    Raises ConfigError or DataError if they are missing or invalid.
+    """
     need("bleurt_pytorch", "BLEURT")
     folder = find_model(config.model, config.revision, config.download, WANTED)
     if (kind := model_type(folder, "BLEURT")) != "bleurt":
-        raise DataError(f"model {folder} is not a BLEURT model: its config.json says {kind!r}")
+        raise DataError(f"model {folder} is not a BLEURT model: its config.json has {kind!r}")
     weights, package = files_digest(folder, WANTED), version("bleurt-pytorch")
     where = place(config)
     identity = f"bleurt {VERSION} {package} {version('transformers')} {weights}{where.signature}"

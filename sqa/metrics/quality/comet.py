@@ -36,7 +36,7 @@ from sqa.metrics.quality.text_metric import (
 
 WANTED = ("hparams.yaml", "checkpoints/*.ckpt")
 ENCODER_WANTED = ("*.json", "*.model", "*.txt")  # tokenizer and sizes; the checkpoint holds the weights
-VERSION = 2  # increase when the same model gives other scores in this code
+VERSION = 2  # increase when the scores of a model change
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class CometConfig:
 
     model: Annotated[File, "folder with hparams.yaml and checkpoints/, or a hub name: Unbabel/wmt22-comet-da"]
     name: Annotated[str, "in the report"] = "comet"
-    encoder: Annotated[File | None, "folder or hub name of the tokenizer; null = as hparams.yaml says"] = None
-    revision: Annotated[str | None, "of a hub model: branch, tag or commit; needed to fetch it"] = None
-    encoder_revision: Annotated[str | None, "the same of the encoder"] = None
-    download: Annotated[bool, "fetch hub models that are not in the local cache"] = False
-    batch_size: Annotated[Count, "segments at a time"] = 8
+    encoder: Annotated[File | None, "folder or hub name of the tokenizer; null = the one named in hparams.yaml"] = None
+    revision: Annotated[str | None, "branch, tag or commit of a hub model; required for a download"] = None
+    encoder_revision: Annotated[str | None, "branch, tag or commit of the encoder"] = None
+    download: Annotated[bool, "download hub models that are not in the local cache"] = False
+    batch_size: Annotated[Count, "segments per batch"] = 8
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "of the weights; bfloat16 is faster on a GPU"] = "float32"
+    dtype: Annotated[Dtype, "element type of the weights; bfloat16 is faster on a GPU"] = "float32"
     ARITHMETIC: ClassVar = Arithmetic(FLOATS)
 
     def problems(self) -> list[str]:
@@ -85,7 +85,10 @@ class Comet:
 
 
 def build(config: CometConfig) -> MeanOfSegments:
-    """Return the metric of a config and hash the model's files; ConfigError or DataError if missing or invalid."""
+    """Return the metric of a config and hash the model's files.
+
+    Raises ConfigError or DataError if they are missing or invalid.
+    """
     need("comet", "COMET")
     folder = find_model(config.model, config.revision, config.download, WANTED)
     checkpoint, hparams = _files(folder)
@@ -109,7 +112,7 @@ def _files(folder: Path) -> tuple[Path, dict[str, Any]]:
     try:
         hparams = parse_yaml((folder / "hparams.yaml").read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        hint = "; it has a config.json, as models of other kinds do" if (folder / "config.json").is_file() else ""
+        hint = "; it has a config.json like other kinds of models" if (folder / "config.json").is_file() else ""
         raise DataError(f"model {folder} is not a COMET model: it has no hparams.yaml{hint}") from error
     except ValueError as error:
         raise DataError(f"model {folder}: its hparams.yaml cannot be read") from error
@@ -120,12 +123,12 @@ def _files(folder: Path) -> tuple[Path, dict[str, Any]]:
     checkpoints = sorted(folder.glob("checkpoints/*.ckpt"))
     named = [path for path in checkpoints if path.name == "model.ckpt"] or checkpoints
     if len(named) != 1:
-        raise DataError(f"model {folder}: one checkpoints/*.ckpt was expected, there are {len(checkpoints)}")
+        raise DataError(f"model {folder}: expected one checkpoints/*.ckpt, got {len(checkpoints)}")
     return named[0], hparams
 
 
 def load(checkpoint: Path, hparams: dict[str, Any], encoder: Path, where: Place) -> Any:
-    """Return the model of a checkpoint in eval mode, without gradients; DataError for other classes or weights."""
+    """Return a checkpoint's model in eval mode without gradients; raises DataError for other classes or weights."""
     classes = _classes()
     kind = hparams["class_identifier"]
     if kind not in classes:
@@ -140,7 +143,7 @@ def load(checkpoint: Path, hparams: dict[str, Any], encoder: Path, where: Place)
                 classes[kind].load_from_checkpoint(
                     checkpoint,
                     map_location="cpu",
-                    strict=False,  # old checkpoints hold position numbers that the encoders no longer store
+                    strict=False,  # old checkpoints contain position numbers that the encoders no longer store
                     weights_only=True,
                     load_pretrained_weights=False,
                     local_files_only=True,
@@ -149,11 +152,11 @@ def load(checkpoint: Path, hparams: dict[str, Any], encoder: Path, where: Place)
                 )
             )
         except pickle.UnpicklingError as error:
-            code = "it holds more than tensors and plain values, so it is not read"
+            code = "it contains more than tensors and plain values, which is refused"
             raise DataError(f"model {checkpoint}: {code}") from error
     missing = [str(w.message) for w in warned if "in the model state dict but not in the checkpoint" in str(w.message)]
     if missing:
-        raise DataError(f"model {checkpoint}: weights are missing, it is not a {kind}: {missing[0][:200]}")
+        raise DataError(f"model {checkpoint}: weights are missing, so it is not a {kind}: {missing[0][:200]}")
     return model.eval().requires_grad_(False)
 
 
@@ -164,5 +167,5 @@ def _classes() -> dict[str, Any]:
             warnings.filterwarnings("ignore", message, category)
         from comet.models import str2model
 
-    logging.getLogger("comet").setLevel(logging.WARNING)  # "Encoder model frozen." at each load
+    logging.getLogger("comet").setLevel(logging.WARNING)  # suppresses "Encoder model frozen." at each load
     return dict(str2model)

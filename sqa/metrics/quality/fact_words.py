@@ -33,7 +33,7 @@ def _table(language: str) -> tuple[dict[str, int], list[tuple[str, int]]]:
 
 @lru_cache(maxsize=1 << 16)
 def word_value(word: str, language: str) -> int | None:
-    """Return the number that a word means; None for other words."""
+    """Return the number that a word denotes, or None for other words."""
     whole, stems = _table(language)
     if word in whole:
         return whole[word]
@@ -118,7 +118,7 @@ def _number(words: Sequence[str], at: int, language: str) -> tuple[frozenset[flo
 
 
 def _add(parts: list[float], value: int, digits: bool) -> bool:
-    """Extend a number by a word: a scale, or a value for its zeros.  False: the word begins another number."""
+    """Extend a number by a word, a scale or a value for its zeros; return False if the word begins another number."""
     if value >= 100 and value in (100, 1000, 10**6, 10**9, 10**12):
         smaller = 0.0
         while parts and parts[-1] < value:

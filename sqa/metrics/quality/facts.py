@@ -29,14 +29,14 @@ from sqa.metrics.quality.names import ends_sentence, spelled
 Kind = Literal["name", "number", "date"]
 
 LINKED, LINKS = 0.1, 2  # minimum share and number of a source form's occurrences linked to a target form
-TARGETS = ("es-en", "pl-en")  # priors whose English words are no names at the beginning of a sentence
+TARGETS = ("es-en", "pl-en")  # priors whose English words are not names at the beginning of a sentence
 _PARTS = re.compile(r"[-‐‑–—/]+")
 _OUTSIDE = re.compile(r"^[^\w$€£]+|[^\w%]+$")
 _QUOTE = re.compile(r"^[\"“”«„‘'(\[]")
 _BREAK = re.compile(r"[.,;:!?)\]”»\"]['\"”»)\]]*$")
 ACRONYM = 5  # maximum letters
 _SHORT = 3  # length of uninformative words in headlines, and of acronyms that are also other words
-_STEM = 4  # common letters required of two words, besides half of the longer word
+_STEM = 4  # minimum common letters of two words, in addition to half of the longer word
 _ADVERBS = ("ly", "ing", "ed")
 _ENDINGS = frozenset({""}).union(*(each.endings for each in every()))
 
@@ -54,7 +54,7 @@ class Fact:
 
     @property
     def key(self) -> tuple[Kind, tuple[str, ...]]:
-        """Return the key that a fact shares with its repetitions."""
+        """The key that a fact shares with its repetitions."""
         return self.kind, self.words or tuple(sorted(self.values))
 
 
@@ -169,7 +169,7 @@ def _coded(text: Text, index: int) -> bool:
 def _runs(text: Text, taken: set[int]) -> Iterator[list[int]]:
     """Yield runs of parts with capitals, joined by particles; punctuation ends a run.
 
-    A headline has capitals everywhere and no full stop, so only its uncommon words count.
+    A headline has capitals in most words and no full stop, so only its uncommon words count.
     """
     run: list[int] = []
     long = [part for part in text.written if len(part) > _SHORT and part.isalpha()]
@@ -212,7 +212,8 @@ def _trimmed(text: Text, run: Sequence[int], begins: Sequence[bool]) -> list[int
     run = list(run)
     while run:
         part, written = text.parts[run[0]], text.written[run[0]]
-        function = part in language_of("en").function_words and not (len(part) > 1 and written.isupper())  # us, but US
+        # "us" is a pronoun, but "US" is a name
+        function = part in language_of("en").function_words and not (len(part) > 1 and written.isupper())
         opening = begins[run[0]] and _common(part) and (len(run) == 1 or part.endswith(_ADVERBS))
         if not (function or opening or part in TITLES or not written[0].isalnum()):
             return run

@@ -5,7 +5,7 @@ without case, accents, punctuation and the English genitive.  Where answers depe
 high BLEU can still lose the question; this metric detects that.
 
     names            share of the human translation's names that the output has (each as often as it occurs there)
-    names@copied     the same for those that the source spells as the human translation does: nothing to translate
+    names@copied     the same for names with equal spelling in source and human translation, which need no translation
     names@invented   share of the output's names that neither the source nor the human translation has
 """
 
@@ -38,7 +38,7 @@ def spelled(word: str) -> str:
 
 
 def ends_sentence(word: str) -> bool:
-    """Return whether a word ends a sentence: it has an end mark and is no abbreviation."""
+    """Return whether a word ends a sentence: it has an end mark and is not an abbreviation."""
     return bool(_ENDS_SENTENCE.search(word)) and not _ABBREVIATION.match(word)
 
 
@@ -50,7 +50,9 @@ def names_in(text: str) -> list[str]:
         number = any(c.isdigit() for c in bare)
         if bare and (number or (bare[0].isupper() and not begins)) and spelled(word) not in PRONOUNS:
             names.append(spelled(word))
-        if bare or _ENDS_SENTENCE.search(word):  # after a lone opening quote, the next word still begins the sentence
+        if bare or _ENDS_SENTENCE.search(
+            word
+        ):  # after a separate opening quote, the next word still begins the sentence
             begins = ends_sentence(word)
     return names
 

@@ -24,9 +24,9 @@ HEADER = ("question", "score")
 class ScoreFileConfig:
     """The file of the scores and their meaning."""
 
-    file: Annotated[File, "{run} in it stands for the run's name"]
+    file: Annotated[File, "path; {run} in it is replaced by the run's name"]
     name: Annotated[str, "in the report"] = "scores"
-    made_by: Annotated[str, "program, version, model, settings: goes into the signature"] = ""
+    made_by: Annotated[str, "program, version, model and settings, for the signature"] = ""
     higher_is_better: Annotated[bool, "false for an error rate"] = True
 
     def __post_init__(self) -> None:
@@ -38,7 +38,7 @@ def build(config: ScoreFileConfig) -> MeanOfSegments:
     """Return the metric of a config; raises ConfigError if the file does not exist."""
     path = Path(config.file).expanduser()
     if not path.is_file():
-        raise ConfigError(f"file of scores {path} not found")
+        raise ConfigError(f"file of scores not found: {path}")
     signature = f"{config.name}|segment:question|aggregate:mean|from:file|by:{config.made_by or 'not said'}"
     return MeanOfSegments(config.name, signature, None, lambda segments: read(path, segments), config.higher_is_better)
 
@@ -63,10 +63,10 @@ def _table(path: Path, rows: Sequence[tuple[int, str]], segments: Sequence[Segme
         if id not in by_id:
             raise DataError(f"{path} line {line}: {id!r} is not a question of this run")
         if id in scores:
-            raise DataError(f"{path} line {line}: {id!r} has a score already")
+            raise DataError(f"{path} line {line}: {id!r} already has a score")
         hypothesis = row.get("hypothesis")
         if hypothesis is not None and hypothesis != by_id[id].hypothesis:
-            raise DataError(f"{path} line {line}: made from another translation of {id!r} than this run's")
+            raise DataError(f"{path} line {line}: has another translation of {id!r} than this run")
         scores[id] = _number(path, line, row["score"] or "")
     lacking = [segment.id for segment in segments if segment.id not in scores]
     if lacking:
@@ -80,5 +80,5 @@ def _number(path: Path, line: int, text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise DataError(f"{path} line {line}: a number was expected, got {text[:40]!r}")
+        raise DataError(f"{path} line {line}: expected a number, got {text[:40]!r}")
     return value

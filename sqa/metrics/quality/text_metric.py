@@ -1,7 +1,7 @@
 """Quality metrics computed from texts alone: the mean of a score per segment, stored by its texts.
 
     quality:
-      - comet: {model: Unbabel/wmt22-comet-da}           # or a local folder; download: true with a revision fetches it
+      - comet: {model: Unbabel/wmt22-comet-da}           # or a local folder; download: true needs a revision
       - bertscore: {model: roberta-large, baseline: true}
       - bleurt: {model: lucadiliello/BLEURT-20-D12}
       - external: [java, -jar, meteor-1.5.jar, "-", "-", -stdio, -l, en, -norm]
@@ -96,7 +96,7 @@ class MeanOfSegments:
         """Return (sum of scores, segments) per question; raises DataError if the model or a score is invalid."""
         parts = [segment.by_sentence if self.by_sentence else [segment] for segment in segments]
         scored = [part for of_question in parts for part in of_question]
-        fails = (RuntimeError, IndexError, ValueError, TypeError)  # e.g. weights that do not fit the tokenizer
+        fails = (RuntimeError, IndexError, ValueError, TypeError)  # e.g. if the weights do not fit the tokenizer
         with refused_with(f"{self.name}: its model fails on these texts", fails):
             scores = [float(score) for score in self.scores(scored)]
         if len(scores) != len(scored):
@@ -174,6 +174,6 @@ def model_problems(config: Any) -> list[str]:
     """Return the problems of a config's `model`, `revision` and `name`."""
     from sqa.files.hub import unpinned
 
-    wrong = [] if config.model else ["model: a folder or a name on the Hugging Face hub is needed"]
+    wrong = [] if config.model else ["model: must be a folder or a name on the Hugging Face hub"]
     wrong += [problem] if (problem := unpinned(config.model, config.revision, config.download)) else []
     return wrong if config.name else [*wrong, "name: must not be empty"]

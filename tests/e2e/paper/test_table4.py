@@ -187,7 +187,7 @@ def test_nothing_to_measure_is_an_error(data):
     with pytest.raises(DataError, match="(?s)no system could be measured.*fi h all: 6 of 6"):
         main(configure(data, sets=["dev-engspan"], systems=[{"label": "h", "question": "human"}]), data / "runs")
     (data / "passages.jsonl").unlink()
-    refused(DataError, "no such file of passages", main, configure(data), data / "runs")
+    refused(DataError, "this file of passages does not exist", main, configure(data), data / "runs")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def config_with(device: str, dtype: str, arithmetic: Arithmetic) -> SimpleNamesp
     [
         (Arithmetic(auto=("int8", "float32")), "auto", {"int8"}, "int8", ""),
         (Arithmetic(auto=("int8", "float32")), "auto", set(), "float32", ""),
-        (Arithmetic(), "int8", set(), "float32", "has no int8 on this processor, float32 is used"),
+        (Arithmetic(), "int8", set(), "float32", "does not support int8 on this processor; using float32"),
         (Arithmetic(fast=("int8",)), "int8", set(), "int8", ""),
         (Arithmetic(), "bfloat16", set(), "bfloat16", "is slower than float32 on this processor"),
         (Arithmetic(), "bfloat16", {"bfloat16"}, "bfloat16", ""),
@@ -31,7 +31,7 @@ def config_with(device: str, dtype: str, arithmetic: Arithmetic) -> SimpleNamesp
             "float16",
             {"float16"},
             "float32",
-            "has no float16 on this processor, float32 is used",
+            "does not support float16 on this processor; using float32",
         ),
     ],
 )

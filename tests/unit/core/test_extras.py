@@ -193,7 +193,10 @@ def test_recommended_extra_contains_the_package(monkeypatch: pytest.MonkeyPatch)
     }
     assert marked == {"setuptools", "unbabel-comet"} and BELOW == {"comet": (3, 13)}
     monkeypatch.setattr(sys, "version_info", (3, 13, 0))
-    assert str(lacking("comet", "COMET")) == "COMET needs the Python package comet, which needs a Python below 3.13"
+    assert (
+        str(lacking("comet", "COMET"))
+        == "COMET needs the Python package comet, which needs a Python version below 3.13"
+    )
     assert str(lacking("bert_score", "it")).endswith("pip install 'sqa[metrics]'")
 
 

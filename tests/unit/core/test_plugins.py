@@ -37,8 +37,8 @@ def test_broken_plugin_is_skipped_with_one_line(tmp_path: Path) -> None:
     shown = command("--help", tmp_path)
     assert shown.returncode == 0 and "\n  board " in shown.stdout and "greet" not in shown.stdout
     broken, greedy, good = shown.stderr.splitlines()
-    assert broken == "sqa: the plugin broken (broken_parts) is left out: RuntimeError: two lines"
-    assert "greedy" in greedy and "is registered already: guessers.retrieval.bm25:build" in greedy
+    assert broken == "sqa: the plugin broken (broken_parts) is skipped: RuntimeError: two lines"
+    assert "greedy" in greedy and "is already registered: guessers.retrieval.bm25:build" in greedy
     assert good == "sqa: command 'greet' needs the Python package no_such_module, which is not installed"
     assert command("data list", tmp_path).stderr == ""  # the command needs no plugin
 

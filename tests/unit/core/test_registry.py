@@ -49,7 +49,10 @@ def test_file_beside_the_config_has_priority(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("from wrds import X", "imports 'wrds', neither installed nor a file beside mine.py, did you mean 'words'"),
+        (
+            "from wrds import X",
+            "imports 'wrds', which is neither installed nor in the folder of mine.py, did you mean 'words'",
+        ),
         ("def build():\n    open('none.txt')", r"translator 'mine.py:build': \[Errno 2\] .*'none.txt'"),
         ("def build():\n    return open", "made a builtin_function_or_method, which has no translate$"),
         ("class build:\n    translate = 0", ""),

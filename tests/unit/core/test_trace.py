@@ -155,7 +155,7 @@ def test_missing_step_is_found():
     rows = rows_of(tr.emissions_table({"a": echo(Q)}))
     refused(TraceError, "a step 2: expected step 1", tr.emissions_rows, table_of(tr.EMISSIONS, rows[:1] + rows[2:]))
     table = tr.guesses_table({id: steps_of([["Lima"]] * n) for id, n in (("q", 1), ("p", 1), ("r", 2))})
-    with pytest.raises(TraceError, match="do not stand together"):
+    with pytest.raises(TraceError, match="are not adjacent"):
         tr.guesses_rows(table_of(tr.GUESSES, [rows_of(table)[at] for at in (2, 0, 3, 1)]))
 
 

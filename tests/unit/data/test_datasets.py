@@ -59,10 +59,13 @@ def test_own_file(tmp_path: Path, name: str) -> None:
         ({"id": {}}, r"record 1\.id: expected a text or a whole number, got \{\}"),
         ({"id": "mine-0"}, r"record 1 has the id 'mine-0'"),
         ({"id": "a\tb"}, r"record 1\.id: holds \\t; an id is one line"),
-        ({"page": "Pe\0ru"}, r"record 1\.page: holds \\x00; a page title has no control characters"),
+        ({"page": "Pe\0ru"}, r"record 1\.page: contains \\x00; a page title must have no control characters"),
         ({"refrence": "One."}, r"record 1: unknown key 'refrence', did you mean 'reference'; there are id, language"),
-        ({"category": "x"}, r"record 1: unknown key 'category'.* goes under `meta` or begins with an underscore"),
-        ({"target_page": "Vistula"}, "record 1: has page and target_page, which mean the same; give one"),
+        (
+            {"category": "x"},
+            r"record 1: unknown key 'category'.* belong under `meta` or keys that begin with an underscore",
+        ),
+        ({"target_page": "Vistula"}, "record 1: has page and target_page, which are synonyms; give one of them"),
     ],
 )
 def test_bad_record_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
@@ -85,7 +88,7 @@ LINE = json.dumps(GOOD)
         ("none.jsonl", None, "no such file"),
         ("latin.jsonl", json.dumps(GOOD, ensure_ascii=False), r"latin\.jsonl:1: not UTF-8"),
         ("a.jsonl", f'\n{LINE}\n\n{LINE[:-1]}, "langauge": "es"}}\n', r"a\.jsonl:4: record 1: unknown key"),
-        ("a.jsonl", f'{{"page": "Oder", {LINE[1:]}\n', r"a\.jsonl:1: the key 'page' is there twice"),
+        ("a.jsonl", f'{{"page": "Oder", {LINE[1:]}\n', r"a\.jsonl:1: the key 'page' occurs twice"),
     ],
 )
 def test_invalid_files(tmp_path: Path, name: str, content: str | None, message: str) -> None:
@@ -105,7 +108,7 @@ def test_unknown_names_suggest_the_nearest() -> None:
 def test_missing_data_and_mirror_only_files() -> None:
     assert not datasets.available("xqb-es")
     assert not datasets.available("guessdev")
-    refused(DataError, "only come from a mirror: set SQA_MIRROR .*qb/tossups.train.jsonl.zst", texts.load_tossups)
+    refused(DataError, "needs a mirror: set SQA_MIRROR .*qb/tossups.train.jsonl.zst", texts.load_tossups)
 
 
 @pytest.mark.parametrize(("end", "error"), [(".jsonl", DataError), ("", ConfigError)])

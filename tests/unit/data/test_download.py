@@ -134,7 +134,7 @@ def test_wrong_bytes_are_deleted(home: Home, item: download.Entry, tmp_path: Pat
     [
         ("sett", {}, {}, ConfigError, "did you mean 'set'"),
         ("set", {"home": "http://127.0.0.1:9/set.bin"}, {}, DataError, "set SQA_MIRROR to a folder that holds sub/set"),
-        ("set", {"home": None, "how": "made of two files"}, {}, DataError, r"only come from a mirror.*\(made of two"),
+        ("set", {"home": None, "how": "made of two files"}, {}, DataError, r"needs a mirror.*\(made of two"),
         ("set", {}, {"SQA_CACHE": __file__}, DataError, "cannot be written"),
         ("set", {}, {"SQA_MIRROR": "/no/such/folder"}, ConfigError, "SQA_MIRROR: /no/such/folder is not a folder"),
     ],

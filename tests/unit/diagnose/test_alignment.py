@@ -77,7 +77,7 @@ def test_priors_count_linked_words_of_whole_sentences() -> None:
 
 def test_priors_of_another_pair_or_kind_are_refused(tmp_path: Path) -> None:
     PRIORS.save(tmp_path)
-    refused(ConfigError, "holds priors for es-en, expected pl-en", load_priors, "pl-en", tmp_path)
+    refused(ConfigError, "contains priors for es-en, expected pl-en", load_priors, "pl-en", tmp_path)
     refused(ConfigError, "no priors for aligning fi-en .*smt.training.alignment_priors", load_priors, "fi-en")
     config = tmp_path / "config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "kind": "gru"}))

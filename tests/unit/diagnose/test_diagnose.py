@@ -196,7 +196,7 @@ def test_worst_first_whatever_the_input_order() -> None:
 
 def test_aligner_of_another_pair_is_refused() -> None:
     polish = Question("q0", "tests", "pl", SOURCE, QUESTION.reference, "Pablo Neruda")
-    message = "the aligner is for es-en, the questions are for pl-en"
+    message = "the aligner is for es-en, but the questions need pl-en"
     refused(ConfigError, message, step_errors, [QuestionTrace(polish, ())], ALIGNER)
 
 

@@ -39,7 +39,7 @@ def test_separator_resets_the_program(blank_lines):
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        ("print('one')", "1 lines came back for 2"),
+        ("print('one')", "1 lines were returned for 2"),
         ("raise SystemExit(3)", "exit status 3.*$"),
         ("import sys; sys.exit('no such mode\\n(try spa-eng)')", r"printed: no such mode \(try spa-eng\)$"),
     ],
@@ -110,7 +110,7 @@ def test_interpreter_without_files_gives_a_warning(tmp_path, monkeypatch, capsys
     script.chmod(0o755)
     monkeypatch.setattr(shutil, "which", lambda name: name)
     build(CommandConfig((str(script) if program == "SCRIPT" else program, "x.py"), files=files, separator=program))
-    assert ("not under what these import" in capsys.readouterr().err) == warns
+    assert ("not on the files that these import" in capsys.readouterr().err) == warns
 
 
 @pytest.mark.skipif(shutil.which("apertium") is None, reason="apertium-eng-spa is not installed")

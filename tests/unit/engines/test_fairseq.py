@@ -199,7 +199,7 @@ def test_unknown_options_and_weights_are_refused(options: dict, changes: dict, m
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("▁s1 7\n", "5 symbols, the special ones included, but the checkpoint's encoder has 34"),
+        ("▁s1 7\n", "5 symbols, including special ones, but the checkpoint's encoder has 34"),
         ("a 1\nb x\n", r"dict.source.txt:2: not a line"),
         ("a 1\nb 1\na 2\n", r"dict.source.txt:3: symbol 'a' appears twice"),
     ],

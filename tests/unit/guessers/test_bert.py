@@ -154,7 +154,7 @@ def test_resumed_training_equals_an_unbroken_one(config, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"bottleneck": 3}, "belongs to another config"), ({"broken": 0.0}, "read from other texts")],
+    [({"bottleneck": 3}, "belongs to another config"), ({"broken": 0.0}, "belongs to other texts")],
 )
 def test_checkpoint_of_another_config_is_refused(config, change, message):
     config = dataclasses.replace(config, epochs=1)

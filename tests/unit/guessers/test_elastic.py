@@ -148,21 +148,21 @@ RED = {"type": "no_shard_available_action_exception", "reason": "shard 0 is red"
 LOST = {"total": 1, "successful": 0, "failed": 1, "failures": [{"shard": 0, "reason": RED}]}
 SHARD = "0 of 1 shards answered (no_shard_available_action_exception: shard 0 is red)"
 SPOILT = {  # change to the server after indexing, request, message
-    "version": (lambda server: meta(server).update(sqa=0), {}, "was made with sqa 0, not 1; make it again"),
+    "version": (lambda server: meta(server).update(sqa=0), {}, "was made with sqa 0, not 1; recreate it"),
     "texts": (lambda server: meta(server).update(model="0" * 64), {}, "was made with model '000"),
-    "unfinished": (lambda server: meta(server).pop("pages"), {}, "was never finished"),
+    "unfinished": (lambda server: meta(server).pop("pages"), {}, "is incomplete"),
     "conflict": (analysed_by_blanks, {}, "the mapping of text was changed"),
     "fewer": (a_page_less, {}, f"has {len(DOCUMENTS) - 1} pages of {len(DOCUMENTS)}"),
     "stranger": (lambda server: meta(server).clear(), {}, "was not made by this program"),
-    "k1": (nothing, {"k1": 1.2}, "was made with k1 2.0, not 1.2; make it again"),
-    "b": (nothing, {"b": 0.5}, "was made with b 0.75, not 0.5; make it again"),
+    "k1": (nothing, {"k1": 1.2}, "was made with k1 2.0, not 1.2; recreate it"),
+    "b": (nothing, {"b": 0.5}, "was made with b 0.75, not 0.5; recreate it"),
     "missing": (nothing, {"index": "other"}, "has no index 'other'; make it with `python -m guessers.elastic"),
     "blocked": (lambda server: server.fail.append(["/_count", 403, 10]), {}, f"refuses the request (403 {BLOCKED}"),
-    "lost shard": (lambda server: server.shards.update(LOST), {}, f"the count is not complete: {SHARD}"),
+    "lost shard": (lambda server: server.shards.update(LOST), {}, f"the count is incomplete: {SHARD}"),
     "credentials": (lambda server: server.fail.append(["/", 401, 10]), {}, "rejects the credentials (401 security_"),
     "older": (lambda server: vars(server).update(version="7.17.29"), {}, "is Elasticsearch 7.17.29; the Python client"),
     "newer": (lambda server: vars(server).update(version="10.0.0"), {}, "is Elasticsearch 10.0.0; the Python client"),
-    "OpenSearch": (lambda server: vars(server).update(product="OpenSearch"), {}, "is no Elasticsearch server"),
+    "OpenSearch": (lambda server: vars(server).update(product="OpenSearch"), {}, "is not an Elasticsearch server"),
 }
 
 
@@ -184,11 +184,11 @@ ALL = {"type": "search_phase_execution_exception", "reason": "all shards failed"
 FOUND = {"took": 1, "timed_out": False, "hits": {"max_score": None, "hits": []}, "status": 200}
 WHOLE = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
 SEARCHED = {  # reply to a search, message
-    "timed out": ({**FOUND, "timed_out": True, "_shards": WHOLE}, "the search is not complete: it timed out"),
-    "failed shard": ({**FOUND, "_shards": LOST}, f"the search is not complete: {SHARD}"),
+    "timed out": ({**FOUND, "timed_out": True, "_shards": WHOLE}, "the search is incomplete: it timed out"),
+    "failed shard": ({**FOUND, "_shards": LOST}, f"the search is incomplete: {SHARD}"),
     "unassigned shard": (
         {**FOUND, "_shards": {**WHOLE, "total": 2}},
-        "the search is not complete: 1 of 2 shards answered;",
+        "the search is incomplete: 1 of 2 shards answered;",
     ),
     "ended early": ({**FOUND, "_shards": WHOLE, "terminated_early": True}, "not complete: it ended early"),
     "no shards": (FOUND, "a search has no usable answer (KeyError: '_shards')"),
@@ -234,14 +234,14 @@ def test_missing_page_differs_from_a_missing_index(server, twin, monkeypatch):
 def test_index_with_a_failed_shard_is_not_finished(server, twin, capsys):
     server.shards.update(LOST)
     assert index(twin, server) == 3
-    assert f"the count is not complete: {SHARD}" in capsys.readouterr().err
+    assert f"the count is incomplete: {SHARD}" in capsys.readouterr().err
 
 
 def test_invalid_documents_are_refused(server, twin, capsys):
     server.refuse_page = TITLES[5]
     assert index(twin, server) == 3
     assert f"refuses page {TITLES[5]!r}: strict_dynamic_mapping_exception" in capsys.readouterr().err
-    assert "was never finished" in failing(twin, server)
+    assert "is incomplete" in failing(twin, server)
     server.fail = [["/sqa-pages", 400, 10]]
     assert index(twin, server) == 3
     assert "refuses the request (400 illegal_argument_exception: mapper [page]" in capsys.readouterr().err

@@ -122,7 +122,7 @@ def test_guesser_knows_the_pages_of_its_texts(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize("output", ["bm25", "new", ""])
 def test_bundled_model_is_never_overwritten(tmp_path: Path, output: str) -> None:
-    with pytest.raises(ConfigError, match="is the folder of a bundled model; name another one"):
+    with pytest.raises(ConfigError, match="is the folder of a bundled model; name another folder"):
         main(config(tmp_path, ROOT / "docs/example/pages.jsonl", DATA / "models" / output))
 
 
@@ -131,7 +131,7 @@ def test_bundled_model_is_never_overwritten(tmp_path: Path, output: str) -> None
     [
         ([{"text": "a", "page": "A"}, {"text": " ", "page": "A"}], "record 2: expected a text 'text' and the title"),
         ([{"text": "a"}], "record 1: expected a text 'text' and the title"),
-        ([{"id": "x", "text": "a", "page": "A"}] * 2, "record 2: expected an 'id' of its own, got 'x'"),
+        ([{"id": "x", "text": "a", "page": "A"}] * 2, "record 2: expected a unique 'id', got 'x'"),
         ([{"text": "a", "page": "A"}, {"text": "столица Перу", "page": "A"}], "record 2: 'text' has no Latin letter"),
         ([], "no texts in it"),
     ],
@@ -146,7 +146,7 @@ def test_missing_file_of_texts_is_an_error(tmp_path: Path) -> None:
 
 def test_too_few_or_edited_texts_are_noticed(tmp_path: Path) -> None:
     few = pages(tmp_path, {"id": "x", "text": "a", "page": "A"})
-    refused(DataError, r"no text falls into dev .*; give more texts", learnt, ("dev",), [few])
+    refused(DataError, r"no text is in the folds dev .*; give more texts", learnt, ("dev",), [few])
     before = identity_of(Bm25Training("bm25", tmp_path, texts=(few,)), ("bonus",))
     assert "bonus" not in before and "folds" in before and "output" not in before
     other = pages(tmp_path, {"id": "x", "text": "b", "page": "A"})

@@ -106,7 +106,7 @@ def test_file_of_another_config_is_refused(tmp_path, what):
     noise.write(path, TOSSUPS[:9], trip(), 0)
     before = path.read_bytes()
     tossups = {"tossups": TOSSUPS[1:10], "fewer": TOSSUPS[:5]}.get(what, TOSSUPS[:9])
-    with pytest.raises(ConfigError, match="made from other tossups, translators, k or seed"):
+    with pytest.raises(ConfigError, match="made with other tossups, translators, k or seed"):
         noise.write(path, tossups, trip("c" if what == "translators" else "b"), 1 if what == "seed" else 0)
     assert path.read_bytes() == before
 

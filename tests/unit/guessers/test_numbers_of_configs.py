@@ -23,7 +23,7 @@ WRONG: list[tuple[type, dict[str, Any], list[str]]] = [  # config, keys, message
     (
         FusionConfig,
         {"guessers": (), "constant": -1.0},
-        ["constant: must be >= 0", "guessers: a fusion needs two or more, got 0"],
+        ["constant: must be >= 0", "guessers: a fusion needs at least two, got 0"],
     ),
     (EndpointConfig, ENDPOINT, ["" for _ in ENDPOINT]),
     (LlmConfig, LLM, ["" for _ in [*LLM, "endpoint"]]),

@@ -56,10 +56,10 @@ gru    | {dropout: 1.0, word_swaps: 1.0}  | dropout; word_swaps
 gru    | {bottleneck: 3}                  | needs it equal
 gru    | {bottleneck: null}               | bottleneck: must be >= 1
 gru    | {direction: bidirectional}       | bottleneck: must be null
-gru    | {vectors: glove.txt}             | start: must be random where
+gru    | {vectors: glove.txt}             | start: must be random if
 bert   | {bottleneck: 0, dropout: 1.0}    | bottleneck; dropout
 rerank | {points: 0, noise: 1.5, learning_rate: 0.0, limit: 7} | points; noise; learning_rate; limit
-rerank | {learnt: {model: bm25, folds: [guesser, buzzer], bonus: true}} | learnt.folds: must be without buzzer
+rerank | {learnt: {model: bm25, folds: [guesser, buzzer], bonus: true}} | learnt.folds: must not contain buzzer
 """
 
 

@@ -46,15 +46,15 @@ def test_equal_scores_keep_the_order_of_passages(index):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ('{"id": "1", "title": "t", "text": " "}', "record 0: expected an id of its own and a text"),
-        ('{"id": "1", "title": "t", "text": "x"}\n' * 2, "record 1: expected an id of its own"),
+        ('{"id": "1", "title": "t", "text": " "}', "record 0: expected a unique id and a text"),
+        ('{"id": "1", "title": "t", "text": "x"}\n' * 2, "record 1: expected a unique id"),
         ("[1]", "expected a JSON object"),
     ],
 )
 def test_damaged_passages_are_refused(tmp_path, lines, message):
     (tmp_path / "p.jsonl").write_text(lines, encoding="utf-8")
     refused(DataError, message, read_passages, tmp_path / "p.jsonl")
-    refused(DataError, "no such file of passages", fingerprint, tmp_path / "other.jsonl")
+    refused(DataError, "this file of passages does not exist", fingerprint, tmp_path / "other.jsonl")
 
 
 # ------------------------------------------------------------------------------------------------------ by rule

@@ -146,12 +146,12 @@ def test_untrained_model_reads_its_prompt_as_one_text(writer):
         ({"model": "lm-pl-xx"}, "model lm-pl-xx not found"),
         ({"model": "no/such/folder.gguf", "source_language": "es"}, "there is no such file"),
         ({"model": "{folder}"}, "source_language: missing"),
-        ({"model": "{folder}", "base": "x", "source_language": "es"}, "base: .* is no adapter"),
+        ({"model": "{folder}", "base": "x", "source_language": "es"}, "base: .* is not an adapter"),
         ({"model": "{adapter}", "source_language": "es"}, "knows its languages"),
         ({"model": "{adapter}", "bidirectional": True}, "was not trained for it"),
-        ({"model": "{adapter}", "beam": 4, "k": 3}, "beam: reads the whole sentence first"),
+        ({"model": "{adapter}", "beam": 4, "k": 3}, "beam: needs the whole sentence first"),
         ({"model": "{adapter}", "emission_rate": 1.2, "policy": "hold", "n": 1}, "emission_rate: for wait-k"),
-        ({"model": "{folder}", "emission_rate": 1.2, "source_language": "es"}, "emission_rate: .* is no adapter"),
+        ({"model": "{folder}", "emission_rate": 1.2, "source_language": "es"}, "emission_rate: .* is not an adapter"),
     ],
 )
 def test_unavailable_options_give_a_one_line_error(folder, tmp_path, config, message):
@@ -217,4 +217,4 @@ def test_word_scores_do_not_depend_on_the_batch(scorer):
 
 def test_pair_without_an_adapter_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(word_scores, "DATA", tmp_path)
-    refused(ConfigError, "no language model was trained to translate de-en", word_scores.build, "de-en")
+    refused(ConfigError, "no language model translates de-en", word_scores.build, "de-en")

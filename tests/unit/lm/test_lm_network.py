@@ -123,7 +123,7 @@ def test_adapter_identifies_its_base(tmp_path):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"model_type": "mamba"}, "of type 'mamba'; this program computes"),
+        ({"model_type": "mamba"}, "of type 'mamba'; supported are"),
         ({"rope_scaling": {"type": "yarn"}}, "rope_scaling .* is not computed"),
         ({"rope_parameters": {"rope_type": "llama3", "rope_theta": 1.0}}, "rope_scaling .* is not computed"),
         ({"hidden_size": 64}, "do not fit its config.json"),

@@ -211,7 +211,7 @@ def test_command_fine_tunes_one_adapter_per_seed(config, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sweep": "k=3,6"}, "--sweep: a fine-tuned language model is one for every k"),
+        ({"sweep": "k=3,6"}, "--sweep: one fine-tuned language model serves every k"),
         ({"seeds": 0}, "--seeds: must be >= 1, got 0"),
         ({"seeds": 2}, "--scheduler: fine-tunings are not spread"),
     ],

@@ -193,7 +193,7 @@ def test_speech_has_seconds_by_the_transcript(tmp_path, capsys):
 
 def test_invalid_logs_and_pairs_are_refused(tmp_path):
     refused(DataError, ":1: no prediction", judged_lines, log(tmp_path, prediction=None), FactOptions())
-    message = ":1: 5 words in prediction and 2 delays; expected a delay for each word"
+    message = ":1: 5 words in prediction and 2 delays; expected one delay per word"
     refused(DataError, message, judged_lines, log(tmp_path, delays=[1, 2]), FactOptions())
     for pair in ("es", "es-", "klingonisch-en"):
         refused(ConfigError, "--pair: expected two languages", judged_lines, log(tmp_path), FactOptions(pair))

@@ -49,7 +49,7 @@ def test_references_and_units(tmp_path):
     refused(DataError, "1 lines for 2", score, bare, LogOptions(references=tmp_path / "ref.txt"))
     assert list(score(log(tmp_path, row([1, 2], 4, 4), row([1], 2, 2)), LogOptions()).rows()) == by_words
     blank = log(tmp_path, row([1, 2], 4, reference="a b"), row([1], 2, reference=" "))
-    refused(DataError, ":2: no reference_length and no reference, though", score, blank, LogOptions(unit="char"))
+    refused(DataError, ":2: no reference_length or reference, although", score, blank, LogOptions(unit="char"))
 
 
 def test_undefined_stays_undefined_and_is_counted(tmp_path, capsys):
@@ -97,7 +97,10 @@ def test_computing_time_is_optional(tmp_path):
         (["[1]"], r":1: Expected `object`, got `array`"),
         ([row([1], 2, elapsed=[1]), row([1], 2, elapsed=[-3.5])], r":2: Expected `float` >= 0\.0 - at `\$\.elapsed"),
         ([row([1], 2, idnex=0)], r":1: unknown key 'idnex', did you mean 'index'"),
-        ([row([1], 2, index=0), row([1], 2, idnex=1)], r":2: no index, which line 1 has; all lines have it, or none"),
+        (
+            [row([1], 2, index=0), row([1], 2, idnex=1)],
+            r":2: no index, although line 1 has it; it must be in all lines or none",
+        ),
         ([row([1e200], 3)], r":1: Expected `float` <= 1e\+100"),
         ([row([1], 3, 1e-200)], r":1: Expected `float` >= 1e-100 - at `\$\.reference_length`"),
         ([row([1], 3), row([2, 3, -1], 3)], r":2: Expected `int` >= 0 - at `\$\.delays\[2\]`"),
@@ -130,9 +133,9 @@ def test_log_longer_than_the_limit_is_refused(tmp_path, monkeypatch, piped):
 
 
 ODD = [  # a line and its mark
-    (row([3, 2, 4, 1, 6], 6, prediction_length=5), r"delays[1]: 2 after 3: a delay falls"),
-    (row([1, 7], 6, prediction_length=2), r"delays[1]: 7 of 6 words: past the end"),
-    (row([1, 2.5], 6, prediction_length=2), r"delays[1]: 2.5 is no whole number of words"),
+    (row([3, 2, 4, 1, 6], 6, prediction_length=5), r"delays[1]: 2 after 3: delays decrease"),
+    (row([1, 7], 6, prediction_length=2), r"delays[1]: 7 of 6 words: after the end"),
+    (row([1, 2.5], 6, prediction_length=2), r"delays[1]: 2.5 is not a whole number of words"),
     (row([1, 2], 6, prediction_length=5), r"prediction_length is 5, but there are 2 delays"),
 ]
 
@@ -163,11 +166,11 @@ def test_plain_lines_are_not_marked(tmp_path):
 
 
 ODD_SPEECH = [
-    (spoken([300, 200], 900), "delays[1]: 200 after 300: a delay falls"),
-    (spoken([300, 901], 900), "delays[1]: 901 of 900 ms: past the end"),
+    (spoken([300, 200], 900), "delays[1]: 200 after 300: delays decrease"),
+    (spoken([300, 901], 900), "delays[1]: 901 of 900 ms: after the end"),
     (spoken([300, 400], 900, prediction_length=5), "prediction_length is 5, but there are 2 delays"),
     (spoken([300, 400], 900, elapsed=[310, 390]), "elapsed[1]: 390 is less than the delay 400"),
-    (spoken([300, 300], 900, elapsed=[320, 310]), "elapsed[1]: 310 after 320: it falls"),
+    (spoken([300, 300], 900, elapsed=[320, 310]), "elapsed[1]: 310 after 320: times decrease"),
 ]
 
 

@@ -253,12 +253,12 @@ def test_files_of_scores(tmp_path: Path, text: str, scores: list[float]) -> None
     "text,message",
     [
         ("1\n2\n", "2 scores for 3 questions"),
-        ("1\nx\n3\n", "line 2: a number was expected, got 'x'"),
-        ("1\nnan\n3\n", "line 2: a number was expected, got 'nan'"),
+        ("1\nx\n3\n", "line 2: expected a number, got 'x'"),
+        ("1\nnan\n3\n", "line 2: expected a number, got 'nan'"),
         ("question\tscore\nq0\t1\nq1\t2\n", "2 scores for 3 questions; none for 'q2'"),
         ("question\tscore\nq0\t1\nq7\t2\n", "line 3: 'q7' is not a question of this run"),
-        ("question\tscore\nq0\t1\nq0\t2\n", "line 3: 'q0' has a score already"),
-        ("question\tscore\thypothesis\nq0\t1\tother\n", "line 2: made from another translation of 'q0' than this"),
+        ("question\tscore\nq0\t1\nq0\t2\n", "line 3: 'q0' already has a score"),
+        ("question\tscore\thypothesis\nq0\t1\tother\n", "line 2: has another translation of 'q0' than this"),
         ("\udcff", ":1: not UTF-8"),
     ],
 )

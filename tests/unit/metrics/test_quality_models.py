@@ -134,14 +134,14 @@ def test_invalid_comet_folders_are_refused(comets: dict[str, Path], bert: Path, 
         return problem(comet, CometConfig(str(folder), encoder=encoder and str(encoder)))
 
     good = comets["regression-bert"]
-    assert wrong("./nowhere") == "model ./nowhere not found: there is no such folder"
+    assert wrong("./nowhere") == "model ./nowhere not found: this folder does not exist"
     assert "is not a COMET model: it has no hparams.yaml; it has a config.json" in wrong(bert)
     assert "COMET has no 'yet_another'" in wrong(rewritten(good, tmp_path / "a", class_identifier="yet_another"))
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "hparams.yaml").write_text("layer: mix\n")
     assert "names no class_identifier and no pretrained_model" in wrong(tmp_path / "b")
     (tmp_path / "b" / "hparams.yaml").write_text((good / "hparams.yaml").read_text())
-    assert "one checkpoints/*.ckpt was expected, there are 0" in wrong(tmp_path / "b")
+    assert "expected one checkpoints/*.ckpt, got 0" in wrong(tmp_path / "b")
     # weights of one class under another's name; the encoder of another model
     assert "COMET cannot load it as" in wrong(good, xlmr)
     renamed = rewritten(comets["unified-xlmr"], tmp_path / "c", class_identifier="regression_metric")
@@ -159,7 +159,7 @@ def test_checkpoint_with_code_is_not_read(comets: dict[str, Path], tmp_path: Pat
 
     torch.save({"state_dict": {}, "x": Bad()}, folder / "checkpoints" / "model.ckpt")
     config = CometConfig(str(folder))
-    assert "more than tensors and plain values, so it is not read" in problem(comet, config)
+    assert "more than tensors and plain values, which is refused" in problem(comet, config)
     (folder / "checkpoints" / "model.ckpt").write_bytes(pickle.dumps(Bad()))
     problem(comet, config)
     assert not touched.exists()
@@ -193,14 +193,14 @@ def test_invalid_bertscore_folders_are_refused(bert: Path, tmp_path: Path) -> No
     def wrong(folder: Path | str, **options: object) -> str:
         return problem(bertscore, BertScoreConfig(str(folder), **options))
 
-    assert wrong(bert) == f"bertscore.layer: needed for model {bert}, the package has no default for it"
+    assert wrong(bert) == f"bertscore.layer: needed for model {bert}, since the package has no default for it"
     assert "num_layers should be between 0 and 3" in wrong(bert, layer=9)
     assert "the package has none for model" in wrong(bert, layer=2, baseline=True)
     assert "no config.json with a model_type" in wrong(tmp_path)
     (tmp_path / "at5").mkdir()
     (tmp_path / "at5" / "config.json").write_text('{"model_type": "bert"}')
     (tmp_path / "at5" / "pytorch_model.bin").write_bytes(b"")
-    assert "no *.safetensors weights (others are not read)" in wrong(tmp_path / "at5", layer=1)
+    assert "no *.safetensors weights, the only supported format" in wrong(tmp_path / "at5", layer=1)
     (tmp_path / "at5" / "model.safetensors").write_bytes(b"")
     assert "takes a path with 't5' in it for a T5 model, this is bert" in wrong(tmp_path / "at5", layer=1)
 
@@ -266,7 +266,7 @@ def test_bleurt_20_uses_sentencepiece(tmp_path: Path) -> None:
 
 @needs_bleurt
 def test_invalid_bleurt_folders_are_refused(bert: Path, tmp_path: Path) -> None:
-    for folder, message in ((bert, "says 'bert'"), (tmp_path, "no config.json"), ("./no", "no such folder")):
+    for folder, message in ((bert, "says 'bert'"), (tmp_path, "no config.json"), ("./no", "folder does not exist")):
         assert message in problem(bleurt, BleurtConfig(str(folder)))
     folder = quality_models.save_bleurt(tmp_path / "bleurt", bert)
     weights = load_file(folder / "model.safetensors")
@@ -302,5 +302,5 @@ def test_second_run_loads_no_model(comets, bert, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("config", [CometConfig, BertScoreConfig, BleurtConfig])
 def test_wrong_options_are_refused(config: type) -> None:
-    refused(ConfigError, "model: a folder or a name.*\n.*name: must not be empty", config, model="", name="")
+    refused(ConfigError, "model: must be a folder or a name.*\n.*name: must not be empty", config, model="", name="")
     refused(ConfigError, "batch_size: must be >= 1, got 0", config, model="m", batch_size=0)

@@ -88,7 +88,7 @@ seed: many
         ((GUESSER, ""), "buzzer: needs a guesser"),
         (("seed: 3", "seed: -1"), "seed: must be >= 0, got -1"),
         (("doubles:build_guesser", "doubles:nothing"), "module 'doubles' has no 'nothing'"),
-        (("doubles:build_guesser", "doubles:write_questions"), "must be a dataclass, or take one parameter"),
+        (("doubles:build_guesser", "doubles:write_questions"), "must be a dataclass, or take no parameter"),
         *((("seed: 3", f"seed: 3\nname: {name}"), "name: must be a plain folder name") for name in ("a/b", ".hidden")),
     ],
 )
@@ -249,7 +249,7 @@ def test_entry_inherits_and_overrides_keys(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "entry", "message"),
     [
-        (ENTRIES, "", "holds several configs; say which, .*x.yaml:NAME with one of small, large"),
+        (ENTRIES, "", "contains several configs; use .*x.yaml:NAME with one of small, large"),
         (ENTRIES, ":smal", "no entry 'smal', did you mean 'small'"),
         (ENTRIES, ":round", "like: a circle, round -> about -> round"),
         (ENTRIES, ":lost", r"x\.yaml:lost like: no entry 'smal', did you mean 'small'"),

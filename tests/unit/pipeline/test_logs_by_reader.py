@@ -166,12 +166,12 @@ def test_source_and_its_option_must_agree(tmp_path: Path) -> None:
         DataError, ":1: `source` is an audio file, but --source is text", score, str(path), LogOptions(source="text")
     )
     path.write_bytes(plain(TEXT))
-    says = ":1: `source` is a text of 3 words, as source_length says, but --source is speech"
+    says = ":1: `source` is a text of 3 words, the same number as source_length, but --source is speech"
     refused(DataError, says, score, str(path), LogOptions(source="speech", computation_aware=True))
     refused(DataError, "the delays are words, elapsed is", score, str(path), LogOptions(computation_aware=True))
     undeclared = [{"delays": [0.5, 1], "source_length": 3}]
     path.write_bytes(plain(undeclared))
-    refused(DataError, ":1: the delay 0.5 .* say --source text or --source speech", score, str(path), LogOptions())
+    refused(DataError, ":1: the delay 0.5 .* give --source text or --source speech", score, str(path), LogOptions())
 
 
 def test_start_index_without_sources_is_refused(tmp_path: Path) -> None:

@@ -17,12 +17,12 @@ from sqa.pipeline.named import contestant_from, translator_from
 
 BOMB = "a0: &a0 [x]\n" + "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)) + "\n"
 ODD = {
-    BOMB: "more than 100000 values, aliases written out",
-    "a: &a [1, *a]": "an alias stands within what it stands for",
+    BOMB: "more than 100000 values with aliases expanded",
+    "a: &a [1, *a]": "an alias occurs within its own value",
     "a: " + "{b: " * 5000 + "}" * 5000: "more than 60 deep",
-    "a: 2024-02-30": "a timestamp is not taken",
+    "a: 2024-02-30": "a timestamp is not allowed",
     "a: !!int abc": "invalid literal",
-    "a: !!python/object/apply:os.getcwd []": "a python/object/apply:os.getcwd is not taken",
+    "a: !!python/object/apply:os.getcwd []": "a python/object/apply:os.getcwd is not allowed",
     "a: 0x" + "f" * 5000: "more than 64 bits",
     'a: "\\ud800"': "half a surrogate pair",
     'a: "\\0"': "a NUL",

@@ -97,7 +97,9 @@ def test_helpers_of_one_name_are_refused(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         write(tmp_path / name, mine=GUESSER.format(early="import same_name", late="pass", page="'x'"), same_name="")
     guessed(tmp_path, name="one/mine.py:Mine")
-    refused(ConfigError, "has been imported as 'same_name'; rename one", guessed, tmp_path, name="two/mine.py:Mine")
+    refused(
+        ConfigError, "has already been imported as 'same_name'; rename one", guessed, tmp_path, name="two/mine.py:Mine"
+    )
 
 
 CHOOSES = """
@@ -115,7 +117,7 @@ class Mine:
 def test_late_import_by_computed_name_gives_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, mine=CHOOSES, chosen="PAGE = 'one'\n")
     assert guessed(tmp_path, page="chosen") == ("one", 1)
-    assert "'chosen' was imported by a computed name, and no store key holds its code" in capsys.readouterr().err
+    assert "'chosen' was imported by a computed name, so store keys do not cover its code" in capsys.readouterr().err
 
 
 def test_config_goes_to_another_process(tmp_path: Path) -> None:
@@ -202,7 +204,7 @@ class Mine:
 def test_edit_during_the_run_is_refused(tmp_path: Path, before: str, during: str) -> None:
     code = EDITS.replace("BEFORE", before).replace("DURING", during)
     write(tmp_path, mine=code, edited_helper="PAGE = 'old'\n")
-    refused(DataError, r"edited_helper.py was edited while it was at work", guessed, tmp_path)
+    refused(DataError, r"edited_helper.py was edited while it was running", guessed, tmp_path)
 
 
 def test_part_without_a_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,5 +83,9 @@ def test_missing_file_error_lists_searched_places(tmp_path, translator, error):
     (tmp_path / "c.yaml").write_text(f"dataset: mini-es\ntranslator: {translator}")
     config = load_run(tmp_path / "c.yaml")
     refused(
-        error, "sought beside the config, then in the current folder", Parts().component, TRANSLATORS, config.translator
+        error,
+        "searched in the config's folder, then in the current folder",
+        Parts().component,
+        TRANSLATORS,
+        config.translator,
     )

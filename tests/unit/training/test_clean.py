@@ -80,7 +80,7 @@ def test_language_step():
     languages = Languages(mini(10))
     assert len(codes("Xqz wvk jj")) < MIN_LETTERS and languages.fit("Xqz wvk jj", "Xqz wvk jj")  # too short to decide
     assert without_names("La reina Xochitl fundó Tlaxcala") == "reina fundó"
-    refused(DataError, "learn a language", Languages, [("a", "b")])
+    refused(DataError, "learning a language", Languages, [("a", "b")])
     refused(ConfigError, r"clean\.language", next, clean([GOOD], [], CleanConfig(language=True), Report()))
     report, english = Report(), "The second side was never translated into the other language at all, it seems."
     untranslated = (english, english + " Or", "a")

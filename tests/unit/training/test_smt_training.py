@@ -141,7 +141,7 @@ def test_failed_save_keeps_the_old_model(tmp_path, monkeypatch):
     [
         ({"heads": 3}, "heads: must divide width 32, got 3"),
         ({"heads": 0}, "heads: must divide width 32, got 0"),
-        ({"source_vocabulary": 50}, "lexicon_width: must be 0 where the source has a vocabulary of its own"),
+        ({"source_vocabulary": 50}, "lexicon_width: must be 0 if the source has its own vocabulary"),
         ({"k_weights": (1.0,)}, r"k_weights: 2 values expected \(one per k\), got 1"),
         ({"k_weights": (0.0, 0.0)}, "k_weights: must be >= 0, finite and not all 0"),
         ({"k": ()}, "k: at least one value is needed"),
@@ -169,7 +169,7 @@ def test_checkpoints_of_another_config_are_refused(runs, capsys):
     assert load_model(folder / "model")[2]["training"]["train"]["clip"] == 2.0
     (folder / "run.json").unlink()
     train(config(), runs)
-    assert "no run.json says what its checkpoints were trained with" in capsys.readouterr().err
+    assert "no run.json describes the training of its checkpoints" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["../../../evil", "/tmp/evil", "..", "new\nline"])
@@ -212,4 +212,4 @@ def test_model_with_nan_is_refused(tmp_path):
     name = next(key for key, tensor in tensors.items() if tensor.is_floating_point())
     tensors[name].fill_(float("nan"))
     save_file(tensors, folder / "model.safetensors")
-    refused(DataError, "holds numbers that are not finite", load_model, folder)
+    refused(DataError, "has numbers that are not finite", load_model, folder)

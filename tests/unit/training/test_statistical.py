@@ -136,13 +136,13 @@ def test_invalid_settings_are_refused(tmp_path, monkeypatch):
     pytest.importorskip("thot")
     use_tiny_language(monkeypatch)
     config = replace(CONFIG, corpus=replace(CONFIG.corpus, pairs={"made": 1, "mad": 2}))
-    refused(ConfigError, "no clean pair in mad;", statistical_train.train, config, tmp_path)
+    refused(ConfigError, "no clean pairs in mad;", statistical_train.train, config, tmp_path)
 
 
 def test_damaged_models_are_refused(copied):
     folder = copied / "smt" / "tiny" / "model"
     (folder / "table.ttable").write_text("x")
-    refused(DataError, "table.ttable: not the file that was trained", read_model, folder)
+    refused(DataError, "table.ttable: differs from the trained file", read_model, folder)
     (folder / "table.ttable").unlink()
     refused(DataError, "table.ttable: not found", read_model, folder)
     for text in ("[]", '{"format": 1, "weights": 3}', '{"format": 9, "weights": []}'):
@@ -191,7 +191,7 @@ DAMAGED = {  # file, its content (lines of a table, or a text), message
     "a count too few": (PHRASES, ["a\tx\t1"], COUNTS),
     "no count": (PHRASES, ["a\tx\t1\tmany"], COUNTS),
     "an n-gram without count": (NGRAMS, ["a\t1", "b c"], "language.tsv.zst:2: expected an n-gram and its"),
-    "a beginning too few": (NGRAMS, ["a b\t1"], "has no count of 'a', the beginning of another n-gram"),
+    "a beginning too few": (NGRAMS, ["a b\t1"], "has no count of 'a', which begins another n-gram"),
     "newer": (SETTINGS, '{"format": 99}', "format 99, not 1"),
     "nothing in it": (SETTINGS, '{"format": 1}', "not a packed model's configuration .*language"),
 }

@@ -131,16 +131,16 @@ def test_mismatched_start_model_is_named(runs, tmp_path):
     of_targets = Vocabulary.train((y for _, y, _ in sentence_pairs()), 600)
     folder = str(save_model(random_model(), of_targets, runs / "alien", {}))
     alien = replace(config(), start=folder, model=random_model().config)
-    refused(ConfigError, "the training data was not segmented", train_in, tmp_path, alien, prepared_data(alien, runs))
+    refused(ConfigError, "the training data were not segmented", train_in, tmp_path, alien, prepared_data(alien, runs))
     nowhere = replace(config(), start="runs/smt/nowhere/model")
     refused(ConfigError, "^start: no model 'runs/smt/nowhere/model'", train_in, tmp_path, nowhere, data)
 
 
 def test_data_of_another_corpus_is_refused(runs, tmp_path):
-    refused(ConfigError, "data: .* holds no data", prepared_data, replace(config(), data="elsewhere"), runs)
+    refused(ConfigError, "data: .* contains no data", prepared_data, replace(config(), data="elsewhere"), runs)
     other = replace(config(), corpus=replace(config().corpus, lexicon_weight=2.0))
-    refused(ConfigError, "data: .* holds no data", prepared_data, other, runs)
+    refused(ConfigError, "data: .* contains no data", prepared_data, other, runs)
     folder = tmp_path / "k3-seed0"
     folder.mkdir()
     (folder / "done.json").write_text(json.dumps({"k": 3}))
-    refused(DataError, r"done\.json: not what a sweep wrote", finished, tmp_path)
+    refused(DataError, r"done\.json: not a file of a sweep", finished, tmp_path)

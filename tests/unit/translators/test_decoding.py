@@ -198,7 +198,7 @@ def test_sentence_with_more_pieces_than_positions(encoder, beam, k):
     for n in range(1, fits + 1):  # the target may need more positions than exist
         text = SENTENCES[0][:n]
         assert streamed(stream(model, schedule, beam), [text]) == searched(model, [text], schedule, beam)
-    sizes = f"has {len(pieces) + 1} pieces, the model has 24 positions: divide it"
+    sizes = f"has {len(pieces) + 1} pieces, the model has 24 positions: split it"
     begins = re.escape(" ".join(SENTENCES[0][:6]))
     refused(DataError, f"a sentence .{begins} .... {sizes}", searched, model, SENTENCES[:1], schedule, beam)
     refused(DataError, "pieces, the model has 24 positions", list, stream(model, schedule, beam)(iter(SENTENCES[0])))

@@ -184,7 +184,7 @@ def test_keys_of_a_config(keys, policy):
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        (("wait-k", 6, 2), "n: wait-k takes k only, got n = 2"),
+        (("wait-k", 6, 2), "n: wait-k takes only k, got n = 2"),
         (("hold",), "n: missing; hold needs the number of words held back"),
         (("hold", 6), "k: hold takes n"),
         (("retranslate", "full", True), "n: must be >= 0"),

@@ -51,4 +51,4 @@ def test_greedy_words_are_scored_as_likeliest(scorer: TransformerScorer) -> None
 def test_text_with_more_pieces_than_positions(scorer: TransformerScorer) -> None:
     long = GOOD * 200
     for pair in ((SOURCE, long), (long, GOOD)):
-        refused(DataError, "pieces, the model has 1024 positions: divide it", scorer.score, [pair])
+        refused(DataError, "pieces, the model has 1024 positions: split it", scorer.score, [pair])

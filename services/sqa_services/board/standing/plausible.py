@@ -4,9 +4,9 @@ A submission file itself states how much of the source was read before each word
 They cannot detect a careful lie, such as words of the whole sentence with the delays of wait-3, so every file is shown
 as unverified.  Reasons that depend on answers or references contain no counts, which would reveal secret answers.
 
-    blind    a buzz before any source word; a text or a guess that differs between questions before any source word
+    blind    a buzz before any source word, or different texts or guesses for different questions at that point
     early    right answers earlier than any known system: `EARLY` gives the share of questions per share of the source
-    ahead    a translation that is written before its source: a mean lag far below zero
+    ahead    a translation that is ahead of its source: a mean lag far below zero
     copied   the human reference, or the reference with a few altered words
     length   far too many words for the source (or guesses at one source position), or far too few
     answers  the same answer to every question
@@ -63,13 +63,13 @@ def _blind_words(traces: Sequence[QuestionTrace]) -> Iterator[str]:
     texts = {" ".join(e.token for e in t.emissions[: _blind_steps(t)]) for t in traces} - {""}
     starts = {text for text in texts if not any(longer != text and longer.startswith(text) for longer in texts)}
     if len(starts) > 1:
-        yield f"writes {len(starts)} different texts before any source word: of a question nothing was known then"
+        yield f"writes {len(starts)} different texts before any source word, when nothing is known about a question"
 
 
 def _blind_guesses(traces: Sequence[QuestionTrace]) -> Iterator[str]:
     pages = {key(g[0].page) for t in traces if t.guesses is not None for g in t.guesses[: _blind_steps(t)] if g}
     if len(pages) > 1:
-        yield f"guesses {len(pages)} different pages before any source word: of a question nothing was known then"
+        yield f"guesses {len(pages)} different pages before any source word, when nothing is known about a question"
 
 
 def _blind_steps(trace: QuestionTrace) -> int:
@@ -83,7 +83,7 @@ def _early(traces: Sequence[QuestionTrace]) -> Iterator[str]:
     counts = [(sum(fraction <= read for fraction in first), share) for read, share in EARLY]
     if any(count >= FEW and count > share * len(long) for count, share in counts):
         limits = ", ".join(f"{share:.0%} of the questions within {read:.0%}" for read, share in EARLY)
-        yield f"knows more answers than any known system so early in the source; limits: {limits}"
+        yield f"has more right answers than any known system at this point of the source; limits: {limits}"
 
 
 def _ahead(traces: Sequence[QuestionTrace]) -> Iterator[str]:
@@ -92,8 +92,8 @@ def _ahead(traces: Sequence[QuestionTrace]) -> Iterator[str]:
     count = sum(lag < AHEAD for lag in lags)
     if count > AHEAD_QUESTIONS * len(long):
         yield (
-            f"delays below the possible: the translation runs ahead of its source in {count} of {len(long)} questions, "
-            f"by {-min(lags):.0%} of the source at most"
+            f"impossible delays: the translation is ahead of its source in {count} of {len(long)} questions, "
+            f"by at most {-min(lags):.0%} of the source"
         )
 
 
@@ -108,7 +108,7 @@ def _copied(traces: Sequence[QuestionTrace]) -> Iterator[str]:
     copies = sum(share > OVERLAP for share in shared)
     many = copies >= FEW and copies > COPIED * len(shared)
     if many or (len(shared) >= FEW and np.mean(shared) > MEAN_OVERLAP):
-        yield "has the human reference, or most of its words, more often than a translation does"
+        yield "equals the human reference, or contains most of its words, more often than a translation can"
 
 
 def overlap(text: str, other: str) -> float:
@@ -134,7 +134,7 @@ def _length(traces: Sequence[QuestionTrace]) -> Iterator[str]:
     source = sum(len(t.question.words) for t in traces) or 1
     ratio = sum(len(t.emissions) for t in traces) / source
     if not low <= ratio <= high:
-        yield f"writes {ratio:.2g} words per source word; from {low:g} to {high:g} can be a translation"
+        yield f"writes {ratio:.2g} words per source word; a translation has {low:g} to {high:g}"
     longest = max(traces, key=lambda t: len(t.emissions) / len(t.question.words), default=None)
     if longest is not None and len(longest.emissions) > 2 * high * max(LONG, len(longest.question.words)):
         yield f"writes {len(longest.emissions)} words for the {len(longest.question.words)} of {longest.question.id}"
@@ -156,7 +156,7 @@ def _most_tried(trace: QuestionTrace) -> int:
 def _one_answer(traces: Sequence[QuestionTrace]) -> Iterator[str]:
     answers = {key(g[0].page) if g else "" for t in traces if t.guesses is not None for g in t.guesses[-1:]}
     if len(answers) == 1 and len({key(t.question.page) for t in traces}) >= SAME_ANSWER and answers != {""}:
-        yield "gives one and the same answer to every question"
+        yield "gives the same answer to every question"
 
 
 def _long(traces: Sequence[QuestionTrace]) -> Iterator[QuestionTrace]:

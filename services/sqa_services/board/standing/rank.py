@@ -101,7 +101,7 @@ def _marks(models: Rows, done: Rows, of_data: Weights) -> dict[str, list[str]]:
         if not row["prefix"]:
             earlier = first.setdefault((row["dataset"], result["digest"]), name)
             if about[earlier]["owner"] != about[name]["owner"] and about[name]["kind"] not in RUN_HERE:
-                marks[name].append(f"{where}: has the answers of {earlier}, to the letter")
+                marks[name].append(f"{where}: has exactly the answers of {earlier}")
     return marks
 
 
@@ -182,9 +182,9 @@ def dynascore(
     """
     used = {name: weight for name, weight in weights.items() if weight}
     if min(weights.values(), default=0.0) < 0 or not used:
-        raise ConfigError("weights: must be >= 0, and one of them above")
+        raise ConfigError("weights: must be >= 0, and at least one > 0")
     if len(rows) < 2:
-        raise NotComputable(f"Dynascore: compares models, needs two or more with all metrics, got {len(rows)}")
+        raise NotComputable(f"Dynascore: needs at least two models with all metrics, got {len(rows)}")
     names = [perf, *(name for name in used if name != perf)]
     utility = {
         name: metas[name].utility_direction * np.array([row[name] for row in rows], dtype=np.float64)

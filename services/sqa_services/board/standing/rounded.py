@@ -1,14 +1,14 @@
 """Published results on data sets with secret answers: only one rounded score depends on the answers.
 
-Exact scores reveal which guesses were right, since the position of a buzz gives each question its own weight.  Other
-statistics of the same answers reveal it, too: intervals, tags, differences and their p-values.  A published result
-therefore holds one score, of the metric that sorts.  All other values follow from the submission and the public inputs.
+Exact scores reveal which guesses were right, since the position of a buzz gives each question its own weight.
+Intervals, tags, differences and their p-values reveal it as well.  A published result therefore contains one score,
+that of the sorting metric.  All other values follow from the submission and the public inputs.
 
-A score is shown in steps worth at least `SHARE` examples.  It is rounded up or down at random, in proportion to its
-distance from both steps.  One answer changes the shown score with a probability of at most 1 / SHARE.  After s scores,
-somebody who knows all other answers can tell whether a guess is right with a probability of at most 1/2 + s / (2
-SHARE).  The random draw is keyed by the board's secret, the data set and the answers, so the same submission always has
-the same score.
+A score is shown in steps that correspond to at least `SHARE` examples.  It is rounded up or down at random, with
+probabilities that keep its mean.  One answer changes the shown score with a probability of at most 1 / SHARE.  After s
+scores, an observer who knows all other answers can tell whether a guess is right with a probability of at most 1/2 + s
+/ (2 SHARE).  The random draw is keyed by the board's secret, the data set and the answers, so the same submission
+always has the same score.
 """
 
 import hashlib

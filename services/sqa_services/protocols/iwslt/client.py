@@ -29,11 +29,11 @@ SEND = 1
 DEFAULT_EOS = EOS
 TIMEOUT = 60.0  # seconds to wait for a reply
 MAX_REPLY = 64 << 20  # maximum bytes of a reply: a minute of speech at 96 kHz
-GONE = (502, 503, 504)  # the server restarts behind a proxy, or has no room
+GONE = (502, 503, 504)  # the server is restarting behind a proxy, or its memory is full
 ADVICE = {
     401: "; a token is needed",
-    403: "; this token may not do that: a participant has one session and cannot begin it anew",
-    409: "; another client is at work here, or this one now writes otherwise: begin anew or use another session",
+    403: "; this token may not do that: a participant has one session and cannot restart it",
+    409: "; another client uses this session, or this client writes other words now: restart it or use another one",
 }
 
 
@@ -77,7 +77,7 @@ class EvaluationService:
         return {number for number in numbers if isinstance(number, int)}
 
     def get_src(self, sent_id: int, extra_params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the next segment: {"sent_id", "segment_id", "segment"}; `extra_params` may be {"segment_size": ms}."""
+        """Return the next segment {"sent_id", "segment_id", "segment"}; `extra_params` may be {"segment_size": ms}."""
         counted = {"read": self._reads[sent_id]} if self._can_resume() else {}
         segment = self._json("/src", {"sent_id": sent_id, **(extra_params or {}), **counted})
         self._reads[sent_id] += 1
@@ -127,7 +127,7 @@ class EvaluationService:
                 if not error.again or time.monotonic() >= end:
                     raise DataError(f"{method} {without_secret(url)}: {error}") from error
             if not wait:
-                print(f"sqa: {without_secret(url)} does not answer; asking again for a while", file=sys.stderr)
+                print(f"sqa: {without_secret(url)} does not answer; retrying for a while", file=sys.stderr)
             wait = min(2 * wait or 0.1, 2.0)
             time.sleep(wait)
 
@@ -174,7 +174,7 @@ class Agent:
 
 
 class TranslatorAgent(Agent):
-    """A translator of this project as an agent: `next(source)` is a GET, `yield` a SEND."""
+    """Agent that wraps a translator of this project: `next(source)` is a GET, `yield` is a SEND."""
 
     def __init__(self, translator: Translator) -> None:
         self.translator = translator
@@ -183,7 +183,7 @@ class TranslatorAgent(Agent):
         for word in self.translator.translate(_source(session, sent_id)):
             if isinstance(word, Write):
                 if word.erase:
-                    raise ConfigError("--translator: it retracts words; this protocol can only append")
+                    raise ConfigError("--translator: this translator retracts words; this protocol can only append")
                 word = word.token
             if word.split() != [word] or word == EOS:
                 raise DataError(f"sentence {sent_id}: the translator wrote {word!r}, which is not one word")
@@ -195,7 +195,7 @@ def _source(session: EvaluationService, sent_id: int) -> Iterator[str]:
     """Yield the words of a sentence, each requested when it is pulled."""
     while (segment := session.get_src(sent_id)["segment"]) != EOS:
         if not isinstance(segment, str):
-            raise ConfigError("--translator: the server reads out speech; a translator of text was given")
+            raise ConfigError("--translator: the server sends speech, but this translator reads text")
         yield segment
 
 
@@ -218,7 +218,7 @@ def evaluate(
         thread.agent._decode_one(service, number)
 
     with ThreadPoolExecutor(max_workers=threads) as pool:
-        list(pool.map(one, numbers))  # re-raises the error of a thread and skips waiting sentences
+        list(pool.map(one, numbers))  # re-raise the error of a thread and skip the remaining sentences
     return len(numbers)
 
 

@@ -2,7 +2,7 @@
 
     text    two files with one sentence per line
     speech  a JSON file {"utts": {ID: {"input": {"path", "length_ms"}, "output": {"text"}}}} as the target file, or a
-            file with one path of a recording per line beside a target file with one sentence per line
+            file with the path of one recording per line, and a target file with one sentence per line
 
 Recordings are 16-bit mono .wav files.  Each request reads its samples from the file; nothing is cached.
 """
@@ -23,16 +23,15 @@ from sqa_services.net.guard import Refused
 
 EOS = "</s>"
 SKIPPED = "<skipped>"  # dropped by the 13a tokenizer of BLEU
-INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # fillers and a blank with a letter's or symbol's category
+INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # blank, yet letters or symbols in Unicode
 LEAST_RATE = 1000  # minimum samples per second: one per ms
 BLOCK = 10  # ms: recordings are read in multiples of it
 MAX_SEGMENT = 60_000  # maximum ms of one reply
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a hypothesis: tokens between blanks that contain a letter, digit, mark or symbol.
-
-    Any other token would have a delay but no part in the scored text.
+    """Return the words of a hypothesis: tokens between blanks that contain a letter, digit, mark or symbol.   Any other
+    token would have a delay although the scored text does not contain it.
     """
     return [token for token in text.split() if any(map(_visible, token.replace(SKIPPED, "")))]
 
@@ -170,15 +169,15 @@ def load(source: Path | None, target: Path, kind: Literal["text", "speech"], str
     if kind == "speech" and target.suffix == ".json":
         return _speech_from_json(target)
     if source is None:
-        raise DataError(f"a {kind} server needs a source file beside {target}")
+        raise DataError(f"a {kind} server needs a source file as well as {target}")
     targets, sources = _lines(target), _lines(source)
     if len(sources) != len(targets) and not strict:
-        raise DataError(f"{source} has {len(sources)} lines, {target} {len(targets)}; they must be line by line")
+        raise DataError(f"{source} has {len(sources)} lines, {target} {len(targets)}; each needs one sentence per line")
     if kind == "speech":
         return SpeechCorpus(tuple(_recording(Path(line), source) for line in sources), targets)
     for number, line in enumerate(sources, start=1):
         if EOS in line.split() and not strict:
-            raise DataError(f"{source}:{number}: has the word {EOS}, which means the end of a sentence on the wire")
+            raise DataError(f"{source}:{number}: contains the word {EOS}, by which the protocol ends a sentence")
     return TextCorpus(tuple(tuple(line.split()) for line in sources), targets)
 
 
@@ -232,7 +231,7 @@ def _recording(path: Path, where: Path, milliseconds: int | None = None) -> Reco
     if (width, channels) != (2, 1):
         raise DataError(f"{path}: must be 16-bit mono, is {8 * width}-bit with {channels} channels")
     if rate < LEAST_RATE:
-        raise DataError(f"{path}: has {rate} samples a second; {LEAST_RATE} are the least")
+        raise DataError(f"{path}: has {rate} samples per second; the minimum is {LEAST_RATE}")
     duration = samples * 1000 / rate
     if milliseconds is None:
         milliseconds = int(duration)

@@ -47,8 +47,8 @@ from sqa_services.protocols.iwslt.table import SESSION_ID, Sessions, participant
 
 MAX_MEMORY = 1 << 30  # approximate maximum bytes of all sessions
 STRICT = (
-    "--strict-2020 keeps the originals' mistakes: any page in a browser on this machine can reset and read, "
-    "tokens without a word have a delay, references are given away; not for evaluating others"
+    "--strict-2020 reproduces faults of the original servers: any web page in a browser on this machine can reset "
+    "and read sessions, tokens without a word have a delay, and references are public; do not use it for evaluations"
 )
 
 
@@ -58,26 +58,26 @@ class ServeConfig:
     """Settings of the server."""
 
     dialect: Literal["iwslt-2020", "simuleval-1.0.2"] = "iwslt-2020"
-    strict: Annotated[bool, "keep the originals' mistakes; see `session.py`"] = False
-    output: Annotated[Path | None, "folder of text, delay and scores; a session's lie in sessions/NAME in it"] = None
-    address: Annotated[Address, "its token is needed for all but GET /"] = field(default_factory=Address)
-    journal: Annotated[Path | None, "file of the sessions; None = journal.sqlite in `output`, without one none"] = None
-    session_hours: Annotated[Positive, "without a request, after which a session leaves the memory"] = 168.0
+    strict: Annotated[bool, "reproduce faults of the original servers; see `session.py`"] = False
+    output: Annotated[Path | None, "folder of text, delays and scores; named sessions use its sessions/NAME"] = None
+    address: Annotated[Address, "all requests except GET / need its token"] = field(default_factory=Address)
+    journal: Annotated[Path | None, "file of the sessions; None = journal.sqlite in `output`, if given"] = None
+    session_hours: Annotated[Positive, "hours without a request after which a session is dropped from memory"] = 168.0
     participants: Annotated[
-        tuple[tuple[str, str], ...], "names and tokens: each is kept to one session, see `table`"
+        tuple[tuple[str, str], ...], "names and tokens; each participant has exactly one session, see `table`"
     ] = ()
 
     def problems(self) -> list[str]:
         """List the problems of `participants`."""
         wrong = []
         if self.participants and not self.address.token:
-            wrong.append("--participants: give a --token-file too, which is the organiser's own")
+            wrong.append("--participants: also give a --token-file with the organiser's own token")
         if self.participants and self.strict:
-            wrong.append("--participants: the original gives references away; leave out --strict-2020")
+            wrong.append("--participants: the original server publishes references; omit --strict-2020")
         if self.participants and self.kept_in is None:
-            wrong.append("--participants: give --output or --journal, which keeps what they did")
+            wrong.append("--participants: give --output or --journal, so that their sessions are stored")
         if self.address.token in dict(self.participants).values():
-            wrong.append("--token-file: a participant has the same token")
+            wrong.append("--token-file: must differ from every participant's token")
         return wrong
 
     @property
@@ -102,15 +102,15 @@ def serve(
     scorer = None
     if questions:
         if source or target or kind == "speech":
-            raise ConfigError("--questions: they are the source and the reference; leave the files and speech out")
+            raise ConfigError("--questions: they contain source and reference; omit the files and --speech")
         scorer = QuestionScorer(load_questions(questions), *contestant_from(guesser, buzzer))
         corpus: Corpus = scorer.corpus()
     elif target is None:
-        raise ConfigError("--tgt-file: a file of references is needed, or --questions")
+        raise ConfigError("--tgt-file: give a file of references, or --questions")
     else:
         corpus = load(source, target, kind, config.strict)
     app = make_app(corpus, config, scorer)
-    kept = f"kept in {config.kept_in}" if config.kept_in else "lost when it ends; --output or --journal keeps them"
+    kept = f"kept in {config.kept_in}" if config.kept_in else "lost at the end; --output or --journal keeps them"
     print(f"sqa: sessions are {kept}", file=sys.stderr)
     if config.strict:
         print(f"sqa: {STRICT}", file=sys.stderr)
@@ -121,7 +121,7 @@ def serve(
 def make_app(corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None = None) -> Starlette:
     """Return the application, which owns its sessions; a `scorer` needs the corpus of its own questions."""
     if scorer is not None and config.strict:
-        raise ConfigError("--questions: the original had none; leave out --strict-2020")
+        raise ConfigError("--questions: the original server had none; omit --strict-2020")
     server, changes, session = Server(corpus, config, scorer), not config.strict, "/sessions/{session}"
     routes = [
         Route("GET", "/", server.info, public=True),
@@ -176,7 +176,7 @@ class Server:
     async def reset(self, request: Request) -> Response:
         session = self._session(request)
         if session.sentences:
-            self._refuse_participants(request)  # no second attempt after reading
+            self._refuse_participants(request)  # reading the body is not repeated
             self.sessions.reset(session)
         return reply("")
 
@@ -249,10 +249,10 @@ class Server:
         self.sessions.forget(_session_name(request))
         return reply("")
 
-    # ------------------------------------------------------------------------------------------------ the rest
+    # ------------------------------------------------------------------------------------------------ helpers
 
     def _session(self, request: Request, sentence: int | None = None, keep: bool = True) -> Session:
-        """Return the session of the path, or a participant's own; create one if there is room, else refuse (503).
+        """Return the session of the path, or a participant's own; create one if memory allows it, else refuse (503).
 
         `sentence`: the requested sentence; a participant must request the sentences of a question in order.  `keep`:
         whether a new session is kept; a request that only reads the state does not need it.
@@ -287,7 +287,7 @@ class Server:
         return json_reply(session.read(number, size, read, **named))
 
     def _write(self, session: Session, number: int, tokens: list[str], wrap: bool = True) -> None:
-        """Record tokens if there is room; for a corpus of questions, let the guesser answer."""
+        """Record tokens if memory allows it; for a corpus of questions, let the guesser answer."""
         self._check_room(sum(map(len, tokens)))
         session.write(number, tokens, wrap)
         if self.scorer is not None and tokens:
@@ -327,7 +327,7 @@ class Server:
         return result
 
     def _key(self, request: Request) -> str:
-        """Return the name of the argument with the sentence number: the dialect's; unless strict, also the other's."""
+        """Return the argument's name for the sentence number: the dialect's or, unless strict, the other dialect's."""
         key, alternative = ("sent_id", "instance_id")[:: 1 if self.config.dialect == "iwslt-2020" else -1]
         if self.config.strict or key in request.query_params or alternative not in request.query_params:
             return key

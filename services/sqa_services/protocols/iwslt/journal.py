@@ -14,7 +14,7 @@ from sqa_services.net.database import Database
 from sqa_services.protocols.iwslt.corpus import EOS, Corpus, TextCorpus
 
 VERSION = "2"
-# Words are integers and ms may be fractions, and columns without a type preserve the difference.
+# Columns without a type keep integers (words) and fractions (ms) apart.
 TABLES = (
     "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """
@@ -67,7 +67,7 @@ class Journal:
             about = dict(db.execute("SELECT key, value FROM about"))
         if about != {"corpus": corpus, "version": VERSION}:
             self.close()
-            problem = f"{path} is of another corpus or release; name another file, or delete it to begin anew"
+            problem = f"{path} belongs to another corpus or release; name another file, or delete it to start again"
             raise ConfigError(f"--journal: {problem}")
 
     def sessions(self) -> list[str]:
@@ -96,7 +96,7 @@ class Journal:
             if tokens:
                 raise ValueError(f"tokens of an unknown sentence {min(tokens)}")
         except (TypeError, ValueError) as error:
-            problem = f"{self.path}: damaged ({error!r}); name another file, or delete it to begin anew"
+            problem = f"{self.path}: damaged ({error!r}); name another file, or delete it to start again"
             raise DataError(problem) from error
         return sentences
 

@@ -5,8 +5,8 @@ pipeline computes guesses, buzzes and scores.  When the client is done, its scor
 same words at the same g.  If a client writes words of a later sentence before an earlier sentence, the trace puts them
 after the earlier sentence.
 
-Until then, a score covers the questions from the first to the last with words, each as far as it is translated.
-Questions without words between them count as unanswered.
+Before the client is done, a score covers the questions up to the last one that has words, each as far as it is
+translated.  Earlier questions without words count as unanswered.
 """
 
 from collections.abc import Mapping, Sequence
@@ -99,7 +99,7 @@ def corpus_of(questions: Sequence[Question]) -> TextCorpus:
     for question in questions:
         for sentence in question.sentences:
             if EOS in sentence:
-                raise DataError(f"{question.id}: has the word {EOS}, which means the end of a sentence on the wire")
+                raise DataError(f"{question.id}: contains the word {EOS}, by which the protocol ends a sentence")
         even = len(question.reference) == len(question.sentences)
         sources += question.sentences
         targets += question.reference if even else [""] * len(question.sentences)
@@ -138,11 +138,11 @@ def session_emissions(journal: Path, session: str, questions: Sequence[Question]
     finally:
         opened.close()
     if session not in names:
-        raise DataError(f"{journal}: has no session {session!r}; there are {', '.join(names) or 'none'}")
+        raise DataError(f"{journal}: has no session {session!r}; its sessions are {', '.join(names) or 'none'}")
     total = sum(len(question.sentences) for question in questions)
     finished = sum(state.finished for state in sentences.values())
     if finished < total:
-        raise DataError(f"{journal}: session {session!r} has finished {finished} of {total} sentences; let it go on")
+        raise DataError(f"{journal}: session {session!r} has finished only {finished} of {total} sentences")
     starts = [0, *accumulate(len(question.sentences) for question in questions)]
     return {q.id: emissions_of(q, first, sentences) for q, first in zip(questions, starts, strict=False)}
 

@@ -1,4 +1,4 @@
-"""Scores of a session as computed by the servers of 2020 and SimulEval 1.0.2, and the three output files.
+"""Scores of a session as the servers of 2020 and SimulEval 1.0.2 compute them, and the three output files.
 
 BLEU is sacreBLEU's.  Latencies are plain means of AL, AP and DAL over sentences, in float32.  Each operation follows
 those servers, which used torch (`sqa.metrics.latency` has the same formulas in float64, for any number of sentences at
@@ -27,7 +27,7 @@ from sqa.metrics.latency import IWSLT_2020_FINAL, Convention
 from sqa_services.net.guard import Refused
 
 LANES = 8  # float32 numbers that torch adds in parallel
-ROWS = 4  # sums that torch keeps side by side
+ROWS = 4  # partial sums that torch computes in parallel
 LEVELS = 4  # levels of its cascade
 SO_FAR = "SoFar"  # key of the scores of an unfinished corpus
 
@@ -37,7 +37,7 @@ class Translated(NamedTuple):
 
     text: str  # without the end-of-sentence mark
     delays: tuple[float, ...]  # as recorded
-    source_length: float  # length as the convention counts it
+    source_length: float  # length by the convention's rule
     reference: str
 
 
@@ -79,7 +79,7 @@ def mean_latency(values: Sequence[Latency], strict: bool) -> dict[str, float | N
 
 
 def of_the_finished(scores: dict[str, Any], finished: int, sentences: int) -> dict[str, Any]:
-    """Return scores of a whole corpus unchanged; for a part return nulls, counts, and its scores under SO_FAR."""
+    """Return the scores of a finished corpus unchanged, else nulls, counts, and the scores so far under SO_FAR."""
     if finished >= sentences:
         return scores
     return {**_emptied(scores), "Finished": finished, "Sentences": sentences, SO_FAR: scores}
@@ -130,7 +130,7 @@ def sentence_latency(
     if convention.al_reference == "capped":
         target = len(read) if reference_length is None else reference_length
         ideal = np.minimum(index, np.float32(target - 1)) * source / np.float32(target)
-    counted = np.concatenate(([True], steps[:-1] < source))  # (T,) up to the first word written after the whole source
+    counted = np.concatenate(([True], steps[:-1] < source))  # (T,) up to the first word after the whole source
     lag = np.where(counted, steps - ideal, np.float32(0))
     behind = _pushed(steps, np.float32(1) / (number / source)) - per_word
     return Latency(

@@ -1,4 +1,4 @@
-"""One evaluation on the server: how much of each sentence was read, and which words were written when.
+"""State of one evaluation on the server: the part of each sentence that was read, and the written words with times.
 
 `strict` reproduces faults of the original servers:
 

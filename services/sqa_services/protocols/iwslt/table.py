@@ -36,7 +36,7 @@ class Sessions:
             LOG.warning("%d sessions with %d finished sentences resumed from %s", len(names), ended, journal.path)
 
     def get(self, name: str, keep: bool = True) -> Session:
-        """Return the session of a name; create one if there is room, else refuse (503).
+        """Return the session of a name; create one if memory allows it, else refuse (503).
 
         `keep`: whether a new session is kept.
         """
@@ -78,12 +78,12 @@ class Sessions:
             self._journal.close()
 
     def _drop_idle(self, now: float) -> None:
-        """Drop sessions that were idle for long from memory."""
+        """Drop from memory the sessions without a recent request."""
         for name in [name for name, session in self._known.items() if now - session.used > self._seconds]:
             del self._known[name]
 
     def _make_room(self) -> None:
-        """Drop the longest-idle session that is empty or in a journal from memory."""
+        """Drop one session from memory: among those that are empty or in a journal, the one that was idle longest."""
         kept = self._journal is not None
         droppable = [session for session in self._known.values() if kept or not session.sentences]
         if not droppable:
@@ -102,13 +102,13 @@ def read_participants(path: Path) -> dict[str, str]:
         if len(words) != 2 or not SESSION_ID.fullmatch(words[0]) or len(words[1]) < SHORTEST:
             wrong.append(f"{path}:{number}: expected a name (letters, digits, . _ -) and a token of {SHORTEST} or more")
         elif words[0] in participants or words[1] in participants.values():
-            wrong.append(f"{path}:{number}: the name or the token is that of another line")
+            wrong.append(f"{path}:{number}: the name or the token occurs on an earlier line")
         else:
             participants[words[0]] = words[1]
     if wrong:
         raise ConfigError(wrong)
     if not participants:
-        raise DataError(f"{path}: no participants in it")
+        raise DataError(f"{path}: contains no participants")
     return participants
 
 

@@ -45,7 +45,7 @@ class _OfALog(LatencyScorer):
         numbers = sorted(instances)
         try:
             scores, value = self.scores("".join(_line(instances[number], self.keys) for number in numbers))
-        except SqaError as error:  # prevents a traceback of SimulEval
+        except SqaError as error:  # SimulEval would print a traceback
             raise SystemExit(f"sqa: {error}") from error
         for number, score in zip(numbers, scores, strict=True):
             instances[number].metrics[self.shown] = score
@@ -108,5 +108,5 @@ def _answered(log: str, questions: str, guesser: str, buzzer: str) -> tuple[dict
         result = answered(file, questions, guesser, buzzer)
     of_sentence = [index for index, question in enumerate(result.questions) for _ in question.sentences]
     if len(of_sentence) != (written := log.count("\n")):
-        raise DataError(f"--sqa-questions: has {len(of_sentence)} sentences, SimulEval {written}; set its `limit`")
+        raise DataError(f"--sqa-questions: has {len(of_sentence)} sentences, SimulEval has {written}; set its `limit`")
     return {name: [row[index] for index in of_sentence] for name, row in result.scores.items()}, result.value

@@ -23,7 +23,7 @@ def run(folder: Path, *arguments: str) -> str:
     return result.stdout
 
 
-def test_organiser_commands(tmp_path: Path) -> None:
+def test_organiser_commands_work(tmp_path: Path) -> None:
     added = run(
         tmp_path, "register-dataset", "toy", "data", board_task.EXAMPLES, "--phase", "open", "--perturb", "casing"
     )
@@ -60,7 +60,7 @@ def test_organiser_commands(tmp_path: Path) -> None:
     assert json.loads(examples[0]) == {"id": "1_casing", "text": "EINS"}
 
 
-def test_models_have_the_names_of_sqa_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_register_model_names_as_in_sqa_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("few.jsonl").write_text((ROOT / "docs/example/questions.jsonl").read_text("utf-8"), encoding="utf-8")
     run(tmp_path, "register-dataset", "sqa-es", "few", "few.jsonl")

@@ -1,4 +1,4 @@
-"""schemathesis on the board's OpenAPI description: no generated request returns status 500."""
+"""Requests that schemathesis generates from the board's OpenAPI description; none returns status 500."""
 
 import os
 import subprocess

@@ -58,11 +58,11 @@ def test_session_scores_equal_a_local_run(board: Board, tmp_path: Path) -> None:
     assert rows["ann-1"]["metrics"]["ew"] > 0 and rows["ann-1"]["run_here"]
     for metric in ("ew", "oracle_ew", "qa_accuracy", "corpus_bleu", "al", "dal"):
         assert rows["ann-1"]["metrics"][metric] == rows["copy"]["metrics"][metric]
-    with pytest.raises(DataError, match=r"session 'bob' has finished 0 of \d+ sentences"):
+    with pytest.raises(DataError, match=r"session 'bob' has finished only 0 of \d+ sentences"):
         session_model(journal, "bob", questions, GUESSER, BUZZER)
     with pytest.raises(DataError, match="no session 'eve'; there are ann, bob"):
         session_model(journal, "eve", questions, GUESSER, BUZZER)
-    with pytest.raises(ConfigError, match="of another corpus"):
+    with pytest.raises(ConfigError, match="belongs to another corpus"):
         session_model(journal, "ann", questions[:-1], GUESSER, BUZZER)
     with pytest.raises(ConfigError, match="there is no file"):
         session_model(tmp_path / "none", "ann", questions)

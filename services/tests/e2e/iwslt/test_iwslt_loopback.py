@@ -82,7 +82,7 @@ def test_our_translator_has_the_delays_of_a_run() -> None:
             assert got["delays"] == [*(e.g + e.ended for e in emissions), len(corpus.sources[number]) + 1]
 
 
-def test_client_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_client_command_translates_and_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     agent = tmp_path / "agent.py"
     agent.write_text(
         "from stand_ins.iwslt_loopback import WaitAgent\n"
@@ -100,7 +100,7 @@ def test_client_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 
         run(f"{agent}:Mine", ("--k", "3", "--reference", GUIDE.targets[0]), threads=4)
         assert json.loads(capsys.readouterr().out)["AL"] == 3.0
-        with pytest.raises(ConfigError, match="give one of them"):
+        with pytest.raises(ConfigError, match="give exactly one of them"):
             run("a.py:A", (), "{name: x}")
         with pytest.raises(ConfigError, match="options of an agent"):
             run(None, ("--k",))
@@ -141,7 +141,7 @@ def test_sessions_are_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
         assert two.get_src(0)["segment"] == "Alice"
         two.new_session()
         assert (one.get_src(0)["segment"], two.get_src(0)["segment"]) == ("Bob", "Alice")
-        assert get(f"{url}/src?sent_id=0").status_code == 503  # the server has no room for a third session
+        assert get(f"{url}/src?sent_id=0").status_code == 503  # the server's memory is too small for a third session
         assert requests.delete(f"{url}/sessions/one", timeout=30).status_code == 200
         assert get(f"{url}/src?sent_id=0").json()["segment"] == "Alice"
         assert get(f"{url}/sessions/a%2Fb/src?sent_id=0").status_code == 404
@@ -151,7 +151,10 @@ def test_sessions_are_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_concurrent_clients_score_like_one_client() -> None:
-    """Each client translates another of six questions. Words, lengths and waits differ, so a mix-up is an error."""
+    """Each client translates another of six questions.
+
+    Words, lengths and waits differ, so a mix-up changes the scores.
+    """
     questions, many = load_questions("mini-en", limit=6), 60
     scorer = QuestionScorer(questions, *contestant_from())
     first = [0, *accumulate(len(question.sentences) for question in questions)]

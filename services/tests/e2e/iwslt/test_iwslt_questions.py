@@ -143,14 +143,14 @@ def test_session_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_unservable_configs_are_refused(tmp_path: Path) -> None:
     scorer = double_scorer(tmp_path, 1)
-    with pytest.raises(ConfigError, match="leave out --strict-2020"):
+    with pytest.raises(ConfigError, match="omit --strict-2020"):
         make_app(scorer.corpus(), ServeConfig(strict=True), scorer)
-    with pytest.raises(ConfigError, match="they are the source"):
+    with pytest.raises(ConfigError, match="they contain source and reference"):
         http.serve(None, Path("tgt"), "text", ServeConfig(), "mini-es")
-    with pytest.raises(ConfigError, match="--tgt-file: a file of references is needed, or --questions"):
+    with pytest.raises(ConfigError, match="--tgt-file: give a file of references, or --questions"):
         http.serve(None, None, "text", ServeConfig())
     asked = doubles.question(sentences=("uno </s> dos",))
-    with pytest.raises(DataError, match="q: has the word </s>"):
+    with pytest.raises(DataError, match="q: contains the word </s>"):
         QuestionScorer([asked], *contestant_from("{name: 'doubles:build_guesser'}")).corpus()
 
 

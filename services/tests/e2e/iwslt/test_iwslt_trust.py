@@ -159,9 +159,9 @@ def test_journal_has_one_server_and_one_corpus(tmp_path: Path, monkeypatch: pyte
     config = ServeConfig(journal=tmp_path / "journal")
     with serving(CORPUS, config) as url:
         EvaluationService(url).get_src(0)
-        with pytest.raises(ConfigError, match="is another server running on it"), serving(CORPUS, config):
+        with pytest.raises(ConfigError, match="does another server or program use it"), serving(CORPUS, config):
             pass
-    with pytest.raises(ConfigError, match="of another corpus"), serving(TextCorpus((("a",),), ("b",)), config):
+    with pytest.raises(ConfigError, match="belongs to another corpus"), serving(TextCorpus((("a",),), ("b",)), config):
         pass
     (tmp_path / "text").write_text("no database" * 1000)
     with pytest.raises(ConfigError, match="cannot be used"), serving(CORPUS, ServeConfig(journal=tmp_path / "text")):
@@ -189,7 +189,7 @@ def test_idle_session_resumes_from_the_journal(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(("kept", "reads", "drops"), [(True, True, True), (False, True, False), (False, False, True)])
-def test_idle_session_on_disk_makes_room(
+def test_idle_session_leaves_memory_for_a_new_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool, reads: bool, drops: bool
 ) -> None:
     monkeypatch.setattr(table, "MAX_SESSIONS", 1)
@@ -237,7 +237,7 @@ def test_restarted_client_resumes() -> None:
             evaluate(lambda: TranslatorAgent(Stops(doubles.EchoConfig(k=2))), EvaluationService(url, patience=5.0))
         assert translate(EvaluationService(url, patience=5.0)) == 12 - 3
         scores = EvaluationService(url).get_scores()
-        with pytest.raises(DataError, match="another client is at work here"):
+        with pytest.raises(DataError, match="another client uses this session"):
             service = EvaluationService(url, patience=5.0)
             service.finished()
             service.send_hypo(3, "OTHER")

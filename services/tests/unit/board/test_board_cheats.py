@@ -15,7 +15,7 @@ from sqa_services.board.board import Board
 from sqa_services.board.files import as_lines
 from sqa_services.board.standing.plausible import overlap
 
-Rows = Callable[[Question, int], Iterable[Row]]  # arguments: a question and its number
+Rows = Callable[[Question, int], Iterable[Row]]  # arguments: question, number of the question
 
 
 def honest(q: Question, i: int, late: float = 0.75) -> Iterator[Row]:
@@ -47,9 +47,9 @@ def every_page_in_turn(q: Question, i: int) -> list[Row]:
 
 CHEATS: dict[str, tuple[Rows, str]] = {
     "every answer at step 0": (lambda q, i: [("x", 0, q.page, True)], "buzzes before any source word in 45 of 45"),
-    "after one word": (lambda q, i: [("x", 1, q.page, True)], "knows more answers than any known system so early"),
-    "a little later": (lambda q, i: early(q, 0.09), "so early in the source"),
-    "three of four at a fifth": (lambda q, i: early(q, 0.2, i % 4 > 0), "so early in the source"),
+    "after one word": (lambda q, i: [("x", 1, q.page, True)], "has more right answers than any known system"),
+    "a little later": (lambda q, i: early(q, 0.09), "any known system"),
+    "three of four at a fifth": (lambda q, i: early(q, 0.2, i % 4 > 0), "any known system"),
     "first words are the answers": (  # the board's own guesser finds them
         lambda q, i: [*((word, 0, "", False) for word in q.page.split()), *honest(q, i)],
         "different texts before any source word",
@@ -62,18 +62,18 @@ CHEATS: dict[str, tuple[Rows, str]] = {
         lambda q, i: [("The", 0, q.page, False), *honest(q, i)],
         "different pages before any source word",
     ),
-    "the reference": (reference, "has the human reference, or most of its words"),
+    "the reference": (reference, "equals the human reference, or contains most of its words"),
     "the reference but for a word": (  # a comparison by identity once missed this copy and ranked it first
         partial(reference, other=lambda step, i: step == 7 + i % 20),
-        "has the human reference, or most of its words",
+        "equals the human reference, or contains most of its words",
     ),
     "every eighth word is another": (
         partial(reference, other=lambda step, i: step % 8 == i % 8),
-        "has the human reference, or most of its words",
+        "equals the human reference, or contains most of its words",
     ),
     "delays of a quarter of the source": (
         lambda q, i: [(word, max(1, g // 4), guess, buzz) for word, g, guess, buzz in honest(q, i)],
-        "delays below the possible",
+        "impossible delays",
     ),
     "each word ten times": (  # padding lowers a lag that is averaged over words
         lambda q, i: [row for row in honest(q, i) for _ in range(10)],
@@ -83,7 +83,7 @@ CHEATS: dict[str, tuple[Rows, str]] = {
     "every page in turn": (every_page_in_turn, "tries more than 20 answers at one source word"),
     "the same answer to all": (  # robustness and fairness are then perfect
         lambda q, i: [(word, g, "Spain", buzz) for word, g, _, buzz in honest(q, i)],
-        "one and the same answer to every question",
+        "the same answer to every question",
     ),
 }
 HONEST: dict[str, Rows] = {
@@ -99,7 +99,7 @@ def examples() -> list:
 
 
 @pytest.mark.parametrize("name", [*CHEATS, *HONEST])
-def test_cheats_are_named_and_honest_files_are_not(name: str) -> None:
+def test_only_cheats_are_reported(name: str) -> None:
     rows, reason = CHEATS.get(name) or (HONEST[name], "")
     responses, _ = sqa_task.spanish().respond("submission", as_lines(submission(rows)), examples(), Path())
     reasons = sqa_task.spanish().implausible(examples(), responses)
@@ -116,7 +116,7 @@ def test_cheats_are_named_and_honest_files_are_not(name: str) -> None:
         (" ".join(map(str, range(200))), " ".join(map(str, range(1, 201))), 199 / 200),
     ],
 )
-def test_overlap_is_the_longest_common_subsequence(text: str, other: str, share: float) -> None:
+def test_overlap_uses_longest_common_subsequence(text: str, other: str, share: float) -> None:
     assert overlap(text, other) == pytest.approx(share) == overlap(other, text)
 
 
@@ -138,7 +138,7 @@ def test_cheats_and_copies_are_not_ranked(board: Board) -> None:
     assert rows["all-at-0"]["rank"] is None and rows["all-at-0"]["dynascore"] is None
     assert "mini: buzzes before any source word in 45 of 45 questions, first mini" in rows["all-at-0"]["implausible"][0]
     assert rows["thief"]["rank"] is None
-    assert rows["thief"]["implausible"] == ["mini: has the answers of honest, to the letter"]
+    assert rows["thief"]["implausible"] == ["mini: has exactly the answers of honest"]
     assert sorted(row["rank"] for row in rows.values() if row["rank"]) == [1, 2]
     assert [row["model"] for row in ranked["rows"]][2:] == ["all-at-0", "thief"]
     assert not any(row["run_here"] for row in rows.values())  # the statements of a file stay unverified

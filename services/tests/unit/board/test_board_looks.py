@@ -1,4 +1,4 @@
-"""Information in one view of the scores of hidden answers, and the number of views per person."""
+"""Information about hidden answers in one view of the scores, and the number of views per person."""
 
 import json
 import time
@@ -98,7 +98,7 @@ def test_daily_quota_is_atomic(board: Board, organiser: Person) -> None:
 
 
 def test_daily_quota_counts_every_submission(board: Board, organiser: Person) -> None:
-    """The quota covers all accounts of an invitation, and refused and deleted submissions, but no name in use."""
+    """The quota covers all accounts of an invitation.  Refused and deleted submissions count, but not taken names."""
     code = invitation(board, uses=3)
     people = [signed_up(board, organiser.url, name, code) for name in ("ann", "ann-2", "ann-3")]
     assert [person.submit(f"m{i}", model()).status_code for i, person in enumerate(people)] == [201] * 3
@@ -106,7 +106,7 @@ def test_daily_quota_counts_every_submission(board: Board, organiser: Person) ->
     assert people[0].ask("DELETE", "/api/tasks/toy/models/m0").status_code == 204
     assert [person.submit("bad", b"{").status_code for person in people] == [400, 400, 429]
     late = people[0].submit("late", model())
-    assert late.status_code == 429 and "5 submissions a day" in late.json()["detail"]
+    assert late.status_code == 429 and "5 submissions are used up" in late.json()["detail"]
     assert signed_up(board, organiser.url, "bob").submit("bobs", model()).status_code == 201
     with board.engine.begin() as connection:
         connection.execute(update(ACCOUNTS).values(day=ACCOUNTS.c.day - 1))

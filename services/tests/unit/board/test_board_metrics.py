@@ -64,7 +64,7 @@ def test_dynascore_skips_equal_performances() -> None:
 @pytest.mark.parametrize(
     ("rows", "problem"),
     [
-        ([{"p": 1.0, "m": 1.0}], "needs two or more"),
+        ([{"p": 1.0, "m": 1.0}], "needs at least two"),
         ([{"p": 1.0, "m": 1.0}, {"p": 1.0, "m": 2.0}], "the same p"),
         ([{"p": 1.0, "m": 3.0}, {"p": 2.0, "m": 3.0}], "m is the same for all"),
     ],
@@ -80,7 +80,7 @@ def test_weights_from_text() -> None:
         parse_weights("c=1,a=-1,b,a=nan", ["a", "b"])
     assert len(error.value.problems) == 4
     for weights in ({"p": 0.0}, {"p": 2.0, "m": -1.0}):
-        with pytest.raises(ConfigError, match="one of them above"):
+        with pytest.raises(ConfigError, match="at least one > 0"):
             dynascore([{"p": 1.0, "m": 1.0}, {"p": 2.0, "m": 3.0}], "p", weights, {"p": UP, "m": UP})
 
 

@@ -118,4 +118,4 @@ def test_ranks_follow_paired_differences() -> None:
     standings = dict.fromkeys(range(MOST_KEPT))
     ranked = rank(task, models, done, {"data": 1.0}, {"qa_accuracy": 1.0}, lambda _: details, standings)
     assert {row["model"]: row["places"] for row in ranked["rows"]} == {"m0": [1, 2], "m1": [1, 2], "m2": [3, 3]}
-    assert len(standings) == 1  # the cache has room for one
+    assert len(standings) == 1  # the cache holds one standing

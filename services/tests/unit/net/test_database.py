@@ -1,4 +1,4 @@
-"""An SQLite file: a failed transaction leaves no change, and the next transaction works."""
+"""Transactions of an SQLite file: a failed one leaves no change, and the next one works."""
 
 import sqlite3
 from pathlib import Path
@@ -24,14 +24,14 @@ def test_failed_transaction_is_undone(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(DataError, match="no such table"):
         database.rows("SELECT * FROM absent")
     monkeypatch.setattr(database_module, "BUSY_SECONDS", 0.1)
-    with pytest.raises(ConfigError, match="is another server running on it"):
+    with pytest.raises(ConfigError, match="does another server or program use it"):
         Database(tmp_path / "new" / "file")
     database.close()
     with sqlite3.connect(tmp_path / "new" / "file") as other:
         assert other.execute("SELECT x FROM t").fetchall() == [(3,)]
 
 
-def test_full_disk_refuses_until_there_is_room(tmp_path: Path) -> None:
+def test_full_disk_refuses_writes_until_freed(tmp_path: Path) -> None:
     """A failed COMMIT once left its transaction open, so every later transaction failed."""
     database = Database(tmp_path / "file", "locking_mode=EXCLUSIVE")
     with database.writing() as db:

@@ -43,7 +43,7 @@ def app(**address) -> Starlette:
         ("0.0.0.0", ("*.example.org",), "a.example.org", True),
     ],
 )
-def test_host_names(host: str, names: tuple[str, ...], asked: str, allowed: bool) -> None:
+def test_unknown_host_names_are_refused(host: str, names: tuple[str, ...], asked: str, allowed: bool) -> None:
     with serving_app(app(host=host, names=names, token="t" * 16)) as url:
         assert requests.get(url, headers={"Host": asked}, timeout=30).status_code == (200 if allowed else 400)
 
@@ -63,7 +63,7 @@ def test_requests_of_other_sites_are_refused() -> None:
             assert requests.post(url, headers=headers, timeout=30).status_code == status, headers
 
 
-def test_tokens() -> None:
+def test_missing_or_wrong_token_is_refused() -> None:
     given = [
         Headers({"authorization": value} if value else {})
         for value in (BASIC, "bearer secret", "", "Basic ?", "secret", "Digest secret")
@@ -84,7 +84,7 @@ def test_body_size_is_limited() -> None:
             assert requests.post(url, data=data, timeout=30).status_code == status
 
 
-def test_addresses() -> None:
+def test_invalid_addresses_are_refused() -> None:
     for host in ("0.0.0.0", "::", "example.org"):
         with pytest.raises(ConfigError, match="give a --token"):
             Address(host=host)
@@ -95,7 +95,7 @@ def test_addresses() -> None:
         Address(port=-1, max_body=0, names=("a*b",))
     assert len(error.value.problems) == 3
     for host in ("0.0.0.0", "127.0.0.1"):
-        with pytest.raises(ConfigError, match="a token has 16 characters or more, got 15"):
+        with pytest.raises(ConfigError, match="a token must have at least 16 characters, got 15"):
             Address(host=host, token="t" * 15)
 
 
@@ -133,7 +133,7 @@ def test_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch:
     assert given == [None, "set", "written"]
     for text in ("", "two words"):
         (tmp_path / "token").write_text(text)
-        with pytest.raises(ConfigError, match="must hold one token and nothing else"):
+        with pytest.raises(ConfigError, match="must contain exactly one token"):
             run(["--token-file", str(tmp_path / "token")])
     with pytest.raises(DataError, match="no such file|missing|cannot be read"):
         run(["--token-file", str(tmp_path / "none")])

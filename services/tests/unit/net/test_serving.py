@@ -49,7 +49,7 @@ def test_requests_beyond_the_limit_get_503(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_port_in_use_is_a_config_error() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(ConfigError, match="cannot be listened on"):
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(ConfigError, match="cannot listen on"):
         bind("127.0.0.1", other.getsockname()[1])
 
 

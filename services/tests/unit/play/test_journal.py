@@ -22,7 +22,7 @@ def filled(path: Path) -> tuple[Journal, str, str]:
     return book, first, second
 
 
-def test_only_the_current_question_is_lost(tmp_path: Path) -> None:
+def test_kill_loses_only_the_current_question(tmp_path: Path) -> None:
     book, first, second = filled(tmp_path / "g.sqlite")
     book.close()
     book = Journal(tmp_path / "g.sqlite")
@@ -34,7 +34,7 @@ def test_only_the_current_question_is_lost(tmp_path: Path) -> None:
     assert book.players() == [(first, 1), (second, 0)] and book.seen(second) == {"q0"}
 
 
-def test_deleted_player_leaves_no_byte(tmp_path: Path) -> None:
+def test_deleted_player_is_erased_from_the_file(tmp_path: Path) -> None:
     book, first, second = filled(tmp_path / "g.sqlite")
     assert any(b"memorable" in path.read_bytes() for path in tmp_path.iterdir())
     assert book.forget(first) and not book.forget(first)

@@ -207,7 +207,7 @@ def test_closed_page_leaves_an_unanswered_question(
 
 
 @pytest.mark.parametrize("first_leaves", [True, False])
-def test_leaving_does_not_end_the_others_question(url: str, book: play_games.Journal, first_leaves: bool) -> None:
+def test_leaving_keeps_the_other_players_question(url: str, book: play_games.Journal, first_leaves: bool) -> None:
     """A second account once removed a question that the first had seen from the first's EW."""
     players = two_players(url)
     leaver, stays = players if first_leaves else players[::-1]
@@ -288,7 +288,7 @@ def test_leaving_deletes_the_player(url: str, book: play_games.Journal) -> None:
 @pytest.mark.parametrize(
     ("wanted", "problem"),
     [
-        ({"run": "other"}, "run: there is no such run"),
+        ({"run": "other"}, "run: this run does not exist"),
         ({"mode": "duel"}, "Invalid enum value 'duel' - at `$.mode`"),
         ({"pace": 1e9}, "Expected `float` <= 1200.0 - at `$.pace`"),
         ({"questions": 0}, "Expected `int` >= 1 - at `$.questions`"),

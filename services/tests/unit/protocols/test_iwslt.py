@@ -109,7 +109,7 @@ def test_simuleval_requests_read_speech_by_samples(tmp_path: Path) -> None:
     ("source", "target", "message"),
     [
         ("a\nb\n", "A\n", "src has 2 lines, .*tgt 1"),
-        ("a </s>\n", "A\n", "src:1: has the word </s>"),
+        ("a </s>\n", "A\n", "src:1: contains the word </s>"),
         ("", "", "is empty"),
         ("no.wav\n", "eins\n", "does not exist"),
         ("text.wav\n", "eins\n", "not a .wav file"),

@@ -66,9 +66,9 @@ def test_invalid_lines_get_one_error_line_each() -> None:
     assert replies[-1] == "1 1 1 0 0 0 1 0 0 0"
 
 
-def test_meteor_without_java_or_jar_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_java_or_jar_gives_a_one_line_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ConfigError, match="no java on PATH"):
+    with pytest.raises(ConfigError, match="no java is on PATH"):
         main("meteor")
     java = tmp_path / "java"
     java.touch(mode=0o755)
@@ -78,6 +78,9 @@ def test_meteor_without_java_or_jar_is_one_clear_line(monkeypatch: pytest.Monkey
 
 
 def test_unknown_metric_is_refused() -> None:
-    for metric, arguments, problem in (("blue", (), "there are bleu"), ("bleu", ("-l", "en"), "no further arguments")):
+    for metric, arguments, problem in (
+        ("blue", (), "choose from bleu"),
+        ("bleu", ("-l", "en"), "no further arguments"),
+    ):
         with pytest.raises(ConfigError, match=problem):
             main(metric, arguments)

@@ -93,7 +93,7 @@ def test_missing_questions_and_empty_translations(tmp_path: Path, capsys: pytest
     assert capsys.readouterr().out.startswith("metric\tvalue\tsignature\new\t")
 
 
-def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert submission.main("", "", schema=True) == 0
     assert json.loads(capsys.readouterr().out)["required"] == ["question", "step", "token", "g"]
 

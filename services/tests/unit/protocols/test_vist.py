@@ -1,4 +1,4 @@
-"""The VIST evaluator's rules beyond the recorded cases, Gson's lenient parsing, and Java's order and numbers."""
+"""The VIST evaluator's rules beyond the recorded cases, Gson's lenient parsing, and Java's order and number format."""
 
 import json
 from collections.abc import Sequence
@@ -63,12 +63,14 @@ def run(folder: Path, test: object, *more: str, annotations: object = None) -> i
         ([story(["a", "b"], ["x"])], "Incorrect JSON syntax (JsonSyntaxException)."),
     ],
 )
-def test_first_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str], stories: list, message: str) -> None:
+def test_first_problem_ends_the_evaluation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], stories: list, message: str
+) -> None:
     assert run(tmp_path, told(*stories)) == 1
     assert capsys.readouterr().out == f"[Error] {message}\n"
 
 
-def test_original_dies_of_an_exception(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_java_exceptions_exit_with_one_error_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     null = '{"output_stories": [null]}'
     for test in (" // nothing\n", "{}", null, null.replace("null", "{},"), '{"a": "\\uzzzz"}'):
         assert run(tmp_path, test) == 1
@@ -84,7 +86,7 @@ def test_photo_order_matters_and_numbers_are_ids(tmp_path: Path, capsys: pytest.
     assert run(tmp_path, told(story([7, 8], 12)), annotations={"annotations": rows}) == 0
 
 
-def test_all_errors_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_errors_lists_every_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad = told(story(["a", "b"], None), story(["x"]), story(["x"]), story(None))
     assert run(tmp_path, bad, "--all-errors") == 1
     assert capsys.readouterr().out.splitlines() == [
@@ -120,11 +122,11 @@ def test_bars_and_line_ends_reach_meteor_as_words(tmp_path: Path) -> None:
         ("[007, -1e5, NaN, tru]", ["007", "-1e5", "NaN", "tru"]),
     ],
 )
-def test_lenient_json(text: str, expected: object) -> None:
+def test_lenient_json_is_parsed(text: str, expected: object) -> None:
     assert parse(text) == expected
 
 
-def test_invalid_even_as_lenient_json() -> None:
+def test_invalid_lenient_json_is_refused() -> None:
     wrong = [
         "{",
         '{"a" 1}',

@@ -173,7 +173,7 @@ def test_fingerprint_has_arguments_code_and_files(path, tmp_path):
         ("no_such_module:Agent", (), "needs the Python module 'no_such_module', which is not installed"),
         ("{}:Nobody", (), "has no agent class 'Nobody'"),
         ("{}:NOT_AN_AGENT", (), "has no agent class"),
-        ("{}:Speech", (), "is speech to text; only text to text"),
+        ("{}:Speech", (), "is speech to text; only text-to-text"),
         ("{}:WaitK", ("--waitk", "many"), "args: argument --waitk: invalid int value: 'many'"),
         ("{}:WaitK", ("--nonsense",), "args: unrecognized arguments: --nonsense"),
         ("{}:WaitK", ("--eval-latency-unit", "char"), "args: --eval-latency-unit must be word, got char"),

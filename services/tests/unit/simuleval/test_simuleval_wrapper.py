@@ -111,5 +111,5 @@ def test_retractions_are_refused(monkeypatch):
     monkeypatch.setattr(wrapped, "_pushed", Pushed(lambda source: (Write(word, 0) for word in source)))
     assert evaluate(wrapped, ["a b"]) == [(["a", "b"], [1, 2])]
     monkeypatch.setattr(wrapped, "_pushed", Pushed(lambda source: (Write(word, 1) for word in source)))
-    with pytest.raises(ConfigError, match="it retracts words; a SimulEval agent can only append"):
+    with pytest.raises(ConfigError, match="this translator retracts words; a SimulEval agent can only append"):
         evaluate(wrapped, ["a b"])
