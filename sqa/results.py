@@ -94,9 +94,9 @@ def intervals(
 
 def read_row(cells: Sequence[str], nothing: str = NOTHING) -> Row:
     """Return the row of a line of a table whose last columns are MEASURED.  Raises ValueError for anything else."""
-    *cell, metric, value, low, high, n, unit, signature = cells
-    numbers = [None if number == nothing else float(number) for number in (value, low, high)]
-    return Row(tuple(cell), metric, *numbers, int(n), unit, signature)
+    *cell, metric, first, second, third, n, unit, signature = cells
+    value, low, high = (None if number == nothing else float(number) for number in (first, second, third))
+    return Row(tuple(cell), metric, value, low, high, int(n), unit, signature)
 
 
 @dataclass(frozen=True)

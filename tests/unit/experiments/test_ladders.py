@@ -55,7 +55,7 @@ def test_too_few_k_make_no_claim() -> None:
 def test_ladders_alone_and_pooled_with_equal_weight() -> None:
     rows = [
         SimpleNamespace(
-            cell=SimpleNamespace(dataset=dataset, family=family, guesser="bm25", k=k, seed=None),
+            cell=SimpleNamespace(dataset=dataset, family=family, contestant="bm25", k=k, seed=None),
             stats={name: table[:, index] for name, table in ladder(ew, n=n).parts[0].items()},
         )
         for dataset, ew, n, family in (("es", HUMP, 50, "a"), ("pl", FLAT, 200, "a"), ("es", FLAT, 50, "b"))
