@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     from sqa.core.differences import Comparison
     from sqa.core.significance import Interval
-    from sqa.core.types import Floats
-
-    Scored = Sequence[tuple[Any, Floats]]  # metric, its statistics (n, d)
 
 MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature")  # columns of a row, after those of its cell
 DIGITS = 6  # decimal places of a number in a table
@@ -73,23 +70,6 @@ def row_of(
 ) -> Row:
     """Return the row of a value with its interval, or of a difference."""
     return Row(cell, metric, measured.value, defined(measured.low), defined(measured.high), measured.n, unit, signature)
-
-
-def intervals(
-    cell: tuple[str, ...], given: Scored, resamples: int = 1000, seed: int = 0, unit: str | None = None
-) -> list[Row]:
-    """Return a row for each metric, all from the same resamples.
-
-    unit: unit of metrics that define neither unit nor signature; None: each metric has its own.
-    """
-    from sqa.core.significance import bootstrap_many
-
-    if not given:
-        return []
-    metrics, stats = zip(*given, strict=True)
-    named = [(m.unit, m.signature()) if unit is None else (unit, "") for m in metrics]
-    measured = bootstrap_many(stats, metrics, resamples, seed)
-    return [row_of(cell, m.name, i, *of) for m, i, of in zip(metrics, measured, named, strict=True)]
 
 
 def read_row(cells: Sequence[str], nothing: str = NOTHING) -> Row:

@@ -14,7 +14,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission
 from sqa.metrics.quality.bleu import Bleu
 from sqa.metrics.short_answers import LanguageMean, by_language
-from sqa.results import intervals
+from sqa.pipeline.paired import intervals
 
 
 def rows_of(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:

@@ -34,7 +34,8 @@ from sqa.metrics.facts_log import FactOptions, judged_lines
 from sqa.metrics.quality.facts import facts_in, judge
 from sqa.pipeline.config import of_parts
 from sqa.pipeline.engine import run
-from sqa.results import intervals, markdown
+from sqa.pipeline.paired import intervals
+from sqa.results import markdown
 
 GOLD = ROOT / "tests" / "golden" / "vectors"  # facts-*.tsv: ids of sentences, and their facts marked by hand
 METRICS = ("facts", "facts@invented", "facts-lag", "facts@timed", "names", "bleu", "chrf")

@@ -54,9 +54,9 @@ from sqa.pipeline.config import RunConfig, of_parts
 from sqa.pipeline.engine import RunResult
 from sqa.pipeline.engine import run as run_stages
 from sqa.pipeline.overrides import load_study
+from sqa.pipeline.paired import intervals
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.spread import make_ahead
-from sqa.results import intervals
 
 POINTS = (10, -15, -5, -10, 15, 5)
 OUTCOMES = tuple(f"{value:+d}" for value in POINTS)

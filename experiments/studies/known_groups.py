@@ -30,8 +30,9 @@ from sqa.core.significance import bootstrap_weights, percentiles, score_sums
 from sqa.core.types import Floats
 from sqa.data.datasets import load_questions
 from sqa.files.atomic import write_text
+from sqa.pipeline.paired import intervals
 from sqa.report import plots
-from sqa.results import intervals, markdown
+from sqa.results import markdown
 
 DATASETS, SIZE = ("xqb-es", "xqb-pl"), 147
 LIMITS = {"xqb-es": None, "xqb-pl": SIZE}  # as many questions of each set, so that two cores take twenty minutes

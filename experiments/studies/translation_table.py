@@ -35,11 +35,11 @@ from sqa.files.store import Store
 from sqa.pipeline.config import RunConfig, load, of_parts
 from sqa.pipeline.engine import run as run_stages
 from sqa.pipeline.overrides import load_study
+from sqa.pipeline.paired import intervals
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.scheduler import current
 from sqa.pipeline.spread import Job, spread
 from sqa.report import plots
-from sqa.results import intervals
 
 METRICS = ("bleu", "chrf", "dal")
 SHARES = ("empty", "copied", "looping")

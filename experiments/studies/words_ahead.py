@@ -24,7 +24,7 @@ from experiments.studies.translation_table import SetConfig, load_set
 from sqa.core.significance import Mean
 from sqa.diagnose.alignment import Alignment, load_aligner
 from sqa.pipeline.config import load
-from sqa.results import intervals
+from sqa.pipeline.paired import intervals
 
 WORDS, NAMES = Mean("words-ahead"), Mean("names-ahead")
 Pair = tuple[Sequence[str], Sequence[str]]  # words of the source, words of the human translation

@@ -26,8 +26,9 @@ from sqa import metrics as metric_names
 from sqa.core.significance import Mean, means
 from sqa.data.datasets import load_questions
 from sqa.diagnose.alignment import load_aligner
+from sqa.pipeline.paired import intervals
 from sqa.pipeline.parts import Parts
-from sqa.results import intervals, markdown
+from sqa.results import markdown
 
 DATASETS = ("xqb-es", "xqb-pl")
 ANSWERERS = ("rerank", "bm25", "gru", "bert")

@@ -8,10 +8,14 @@ from sqa import metrics as metric_names
 from sqa.core.differences import compare_many
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.registry import QUALITY
+from sqa.core.significance import bootstrap_many
+from sqa.core.types import Floats
 from sqa.metrics.quality.text_metric import saved
 from sqa.pipeline.folder import FinishedRun, RunFolder
 from sqa.pipeline.saving import RESAMPLES
-from sqa.results import defined
+from sqa.results import Row, defined, row_of
+
+Scored = Sequence[tuple[Any, Floats]]  # metric, its statistics (n, d)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,21 @@ class ComparisonRow:
     p_randomization: float
     n: int
     signature: str
+
+
+def intervals(
+    cell: tuple[str, ...], given: Scored, resamples: int = 1000, seed: int = 0, unit: str | None = None
+) -> list[Row]:
+    """Return a row for each metric, all from the same resamples.
+
+    unit: unit of metrics that define neither unit nor signature; None: each metric has its own.
+    """
+    if not given:
+        return []
+    metrics, stats = zip(*given, strict=True)
+    named = [(m.unit, m.signature()) if unit is None else (unit, "") for m in metrics]
+    measured = bootstrap_many(stats, metrics, resamples, seed)
+    return [row_of(cell, m.name, i, *of) for m, i, of in zip(metrics, measured, named, strict=True)]
 
 
 def compare(
