@@ -22,14 +22,11 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.grid import workshop
 from experiments.lab.ledger import Row, row_of
 from experiments.outputs import Outputs, gap
 from experiments.paper.wait_k_runs import WAIT_K, FigureConfig, Runs, nameable, runs_of
 from sqa.core.differences import Comparison, compare
 from sqa.core.significance import Mean, bootstrap_band, mean_curve, means
-from sqa.pipeline.config import load
-from sqa.pipeline.parts import Parts
 from sqa.report import plots
 from sqa.report.figures import log_ranks_at
 
@@ -42,21 +39,20 @@ Lines = Mapping[int | str, np.ndarray]  # k, or HUMAN -> (n, bins) log reciproca
 
 def main(config_path: Path, runs: Path) -> None:
     """Write numbers, figures and differences of Figure 6; print the differences."""
-    config, parts = load(config_path, FigureConfig), workshop(runs).parts
-    grid = runs_of(config.contestants, config_path.parent / config.ablation, runs, parts)
-    lines = lines_of(grid, config, parts)
-    outputs = Outputs(runs / config.name)
+    grid = runs_of(config_path, runs)
+    lines, outputs = lines_of(grid), Outputs(runs / grid.config.name)
     for dataset in grid.datasets:
         rows = [row for guesser in grid.contestants for row in binned(grid, dataset, guesser, lines[dataset, guesser])]
         stem = f"figure6_{Path(dataset).name}"
         outputs.rows(f"{stem}.csv", BINS, rows)
-        outputs.picture(stem, over_source, rows, config)
+        outputs.picture(stem, over_source, rows, grid.config)
     outputs.differences(of_lines(grid, lines), grid.left_out)
     outputs.end()
 
 
-def lines_of(grid: Runs, config: FigureConfig, parts: Parts) -> dict[tuple[str, str], Lines]:
+def lines_of(grid: Runs) -> dict[tuple[str, str], Lines]:
     """Return the lines of each (data set, guesser), the human translation last."""
+    config = grid.config
     guessers = {contestant.label: contestant.guesser for contestant in config.contestants}
     lines: dict[tuple[str, str], Lines] = {}
     for dataset, guesser in product(grid.datasets, grid.contestants):
@@ -67,7 +63,7 @@ def lines_of(grid: Runs, config: FigureConfig, parts: Parts) -> dict[tuple[str, 
             by_k[name] = np.array([log_ranks_at(trace, config.bins) for trace in traces])
         if config.questions != "all":
             questions = [trace.question for trace in traces]
-            kept = nameable([guessers[guesser]], questions, config.questions, parts)
+            kept = nameable([guessers[guesser]], questions, config.questions, grid.parts)
             by_k = {name: values[kept] for name, values in by_k.items()}
         lines[dataset, guesser] = by_k
     return lines
@@ -76,7 +72,7 @@ def lines_of(grid: Runs, config: FigureConfig, parts: Parts) -> dict[tuple[str, 
 def binned(grid: Runs, dataset: str, guesser: str, lines: Lines) -> Iterator[Row]:
     """Yield the value of every line in every bin, with its band over questions."""
     for k, values in lines.items():
-        band = bootstrap_band(means(values), mean_curve, grid.config.resamples, grid.config.seed)
+        band = bootstrap_band(means(values), mean_curve, grid.base.resamples, grid.base.seed)
         for number, interval in enumerate(band, 1):
             yield row_of((dataset, guesser, str(k), str(number)), "log-mrr", interval, "nats")
 
@@ -85,7 +81,7 @@ def of_lines(grid: Runs, lines: Mapping[tuple[str, str], Lines]) -> Iterator[Row
     """Yield Figure 6's claims as differences, for every data set and guesser."""
 
     def minus(a: np.ndarray, b: np.ndarray) -> Comparison:
-        return compare(means(a), means(b), Mean("log-mrr"), grid.config.resamples, grid.config.seed)
+        return compare(means(a), means(b), Mean("log-mrr"), grid.base.resamples, grid.base.seed)
 
     for (dataset, guesser), by_k in lines.items():
         where = (dataset, WAIT_K, guesser)

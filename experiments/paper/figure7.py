@@ -17,15 +17,12 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.grid import workshop
 from experiments.lab.ledger import Row, row_of
 from experiments.ladders import POOLED, differences, ladders
 from experiments.outputs import Outputs
-from experiments.paper.wait_k_runs import WAIT_K, FigureConfig, Runs, nameable, runs_of
+from experiments.paper.wait_k_runs import WAIT_K, Runs, nameable, runs_of
 from sqa.api.experiment import COLUMNS, Result, Results
 from sqa.core.significance import bootstrap_band
-from sqa.pipeline.config import load
-from sqa.pipeline.parts import Parts
 from sqa.report import plots
 
 PANELS = {"ew": "expected wins (EW)", "oracle-ew": "oracle EW", "accuracy": "accuracy"}  # metric -> title
@@ -33,10 +30,9 @@ PANELS = {"ew": "expected wins (EW)", "oracle-ew": "oracle EW", "accuracy": "acc
 
 def main(config_path: Path, runs: Path) -> None:
     """Write numbers, figures and differences of Figure 7 or 10; print the differences."""
-    config, parts = load(config_path, FigureConfig), workshop(runs).parts
-    ablation = config_path.parent / config.ablation
-    grid = runs_of(config.contestants, ablation, runs, parts, list(PANELS), config.language)
-    grid = grid if config.questions == "all" else matched(grid, config, parts)
+    grid = runs_of(config_path, runs, list(PANELS))
+    config = grid.config
+    grid = grid if config.questions == "all" else matched(grid)
     outputs = Outputs(runs / config.name)
     for dataset in grid.datasets:
         stem, rows = f"{config.name}_{Path(dataset).name}", over_k(grid, dataset)
@@ -46,13 +42,14 @@ def main(config_path: Path, runs: Path) -> None:
     outputs.end()
 
 
-def matched(grid: Runs, config: FigureConfig, parts: Parts) -> Runs:
-    """Return the rows and intervals for the questions whose answer one of the guessers can name."""
+def matched(grid: Runs) -> Runs:
+    """Return the results on the questions whose answer one of the guessers can name."""
+    config, parts = grid.config, grid.parts
     guessers = [contestant.guesser for contestant in config.contestants if contestant.label in grid.contestants]
-    masks = {
-        dataset: nameable(guessers, parts.questions(grid.of(dataset)[0].cell.config.dataset), config.questions, parts)
-        for dataset in grid.datasets
-    }
+    masks = {}
+    for dataset in grid.datasets:
+        questions = parts.questions(grid.of(dataset)[0].cell.config.dataset)
+        masks[dataset] = nameable(guessers, questions, config.questions, parts)
 
     def only(each: Result) -> Result:
         mask, saved = masks[each.dataset], each.saved
@@ -85,7 +82,7 @@ def of_guessers(grid: Runs) -> Iterator[Row]:
             for metric in PANELS:
                 rows = [row for g in (a, b) for row in grid.of(dataset, g) if row.cell.family == WAIT_K]
                 stats = np.hstack([row.stats[metric] for row in rows])  # (n, 4 K)
-                [tau] = bootstrap_band(stats, agreement, grid.config.resamples, grid.config.seed)
+                [tau] = bootstrap_band(stats, agreement, grid.base.resamples, grid.base.seed)
                 claim = f"the guessers order the k alike by {metric} (Kendall's tau)"
                 cell = (dataset, WAIT_K, f"{a}, {b}", claim, f"{len(rows) // 2} k")
                 yield row_of(cell, "tau", tau)

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import Meta
 
 from experiments.contestants import Contestant, NamedContestant, check_labels, components, names_of, sift
-from experiments.grid import AblationConfig, experiment, run_name, usable
+from experiments.grid import AblationConfig, experiment, run_name, usable, workshop
 from experiments.outputs import LeftOut
 from experiments.studies.guesser_report import knows
 from sqa.api.experiment import Results
@@ -55,7 +55,9 @@ class FigureConfig:
 class Runs(NamedTuple):
     """Runs of the ablation's wait-k models, answered by some contestants."""
 
-    config: AblationConfig
+    config: FigureConfig
+    base: AblationConfig
+    parts: Parts
     results: Results  # wait-k at every k, and the human translation at full input
     left_out: list[LeftOut]
 
@@ -75,20 +77,15 @@ class Runs(NamedTuple):
         return Results(sorted(chosen, key=lambda r: (r.cell.family == "reference", plots.order(r.cell.k))))
 
 
-def runs_of(
-    wanted: Sequence[NamedContestant],
-    ablation: Path,
-    runs: Path,
-    parts: Parts,
-    metrics: Sequence[str] = (),
-    language: str | None = None,
-) -> Runs:
-    """Run the wait-k models of the ablation's config with the contestants; finished runs are read.
+def runs_of(config_path: Path, runs: Path, metrics: Sequence[str] = ()) -> Runs:
+    """Run the wait-k models of the ablation with the contestants of a figure's config; finished runs are read.
 
     The runs have the ablation's own names and keys, so the runs of a finished `sqa ablation` are reused.
 
-    metrics: metrics that the figure requires.  language: language of the data sets, or None for all.
+    metrics: metrics that the figure requires.
     """
+    config, parts = load(config_path, FigureConfig), workshop(runs).parts
+    ablation, language = config_path.parent / config.ablation, config.language
     base = load(ablation, AblationConfig)
 
     def make(contestant: NamedContestant) -> None:
@@ -96,7 +93,7 @@ def runs_of(
         parts.component(GUESSERS, guesser)
         parts.component(BUZZERS, buzzer)
 
-    present, left_out = sift(wanted, make)
+    present, left_out = sift(config.contestants, make)
     problems = [] if "full" in base.k else [f"{ablation.name} k: needs full, which the others are compared with"]
     problems += [f"{ablation.name} metrics: needs {name}" for name in metrics if name not in base.metrics]
     if problems:
@@ -117,7 +114,7 @@ def runs_of(
         guessers={contestant.label: (contestant.guesser, contestant.buzzer) for contestant in present},
         name_of=lambda cell: run_name(base, replace(cell, contestant=names[cell.contestant])),
     )
-    return Runs(base, grid.run(wanted=lambda cell: (cell.family, cell.k) in cells), left_out)
+    return Runs(config, base, parts, grid.run(wanted=lambda cell: (cell.family, cell.k) in cells), left_out)
 
 
 def nameable(

@@ -19,7 +19,7 @@ from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import columns, number, pivot
 from experiments.studies.fact_changes import CONTRAST
-from experiments.studies.translation_table import SetConfig, load_set
+from experiments.translation_sets import SetConfig, load_set
 from sqa.core.differences import compare
 from sqa.core.paths import ROOT
 from sqa.core.significance import Mean

@@ -20,7 +20,7 @@ import numpy as np
 from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Row
 from experiments.lab.tables import Column, pivot
-from experiments.studies.translation_table import SetConfig, load_set
+from experiments.translation_sets import SetConfig, load_set
 from sqa.core.significance import Mean
 from sqa.diagnose.alignment import Alignment, load_aligner
 from sqa.pipeline.config import load

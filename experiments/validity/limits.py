@@ -20,8 +20,8 @@ from experiments.lab.pages import ledger_of
 from experiments.lab.tables import number
 from experiments.paper.figure3 import BEST
 from experiments.paper.wait_k_runs import nameable
-from experiments.studies.translation_table import SetConfig
 from experiments.studies.words_ahead import last_linked, segments
+from experiments.translation_sets import SetConfig
 from sqa import metrics as metric_names
 from sqa.core.significance import Mean, means
 from sqa.data.datasets import load_questions

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from experiments.studies import words_ahead
-from experiments.studies.translation_table import SetConfig
+from experiments.translation_sets import SetConfig
 from experiments.studies.words_ahead import ITEMS, WordsAheadConfig, counts, last_linked
 from sqa.diagnose.alignment import Alignment
 from sqa.pipeline.config import load
