@@ -63,7 +63,7 @@ def ablation(folder: Path, **changes: object) -> AblationConfig:
     return load(changed(ROOT / "configs" / "ablation.yaml", folder, **changes), AblationConfig)
 
 
-def test_names_of_runs(tmp_path):
+def test_runs_have_the_listed_names(tmp_path):
     runs = [cell.config.name for cell in experiment(ablation(tmp_path), ["mini-es"], Path()).cells()]
     assert "ablation-mini-es-wait-k-6-bm25" in runs and "ablation-mini-es-reference-full-gru" in runs
     both = [{"guesser": BM25, "buzzer": buzzer} for buzzer in ({"name": "oracle"}, MLP)]

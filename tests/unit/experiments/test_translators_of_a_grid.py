@@ -76,7 +76,7 @@ def test_trainings_of_a_translator_have_separate_rows():
     assert len({cell.config.name for cell in results}) == 2
 
 
-def test_missing_translator_is_left_out_with_a_line(capsys):
+def test_missing_translator_is_skipped_with_a_line(capsys):
     needs = Needs(package="no_such_package", hint="make lm")
     results = experiment(config(System("far", "es", CAT, needs=needs)), ["mini-es"], Path()).cells()
     assert {cell.family for cell in results} == {"reference"}

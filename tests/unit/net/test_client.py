@@ -20,7 +20,7 @@ async def answer(request: Request) -> Response:
     return Response(request.method + (await request.body()).decode() + request.headers.get("Authorization", ""))
 
 
-def test_requests_within_limits_and_failures() -> None:
+def test_responses_beyond_limits_are_failures() -> None:
     http = Http(10.0, 5000, "secret")
     with serving_app(anything(answer)) as url:
         reply = http.ask("PUT", url, b" body ")

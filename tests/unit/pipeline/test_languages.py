@@ -79,7 +79,7 @@ def test_language_key_is_optional_and_in_no_stage_key(tmp_path):
     assert planned(WAITK, tmp_path).stages == planned(meant, tmp_path).stages
 
 
-def test_language_codes():
+def test_language_codes_are_recognised():
     names = "spa_Latn spa es_XX es-ES Spanish ES pol_Latn ja jpn zho_Hans ace_Latn zz".split()
     assert [code_of(name) for name in names] == "es es es es es es pl ja ja zh ace zz".split()
     assert certain_pair("ROMANCE", "en") == (None, "en") and certain_pair("roa", None) is None

@@ -95,7 +95,7 @@ def saved(name: str, seed: int, names: tuple[str, ...] = ("ew", "accuracy", "mrr
     return RunFolder(Path(name), config, "d", signatures, stats, tuple(f"q{i}" for i in range(n)))
 
 
-def test_correlation_of_runs():
+def test_correlation_command_prints_tau():
     runs = [saved(f"r{i}", i) for i in range(4)]
     rows, notes = correlate_runs(runs, n_resamples=100)
     assert [(row.a, row.b) for row in rows] == [("ew", "accuracy"), ("ew", "mrr"), ("accuracy", "mrr")] and not notes
