@@ -215,8 +215,8 @@ def test_sweep_runs_every_combination(sqa: Shell) -> None:
     rows = json.loads(again.out)
     assert not {row["run"] for row in rows} & {line[0] for line in lines}  # another config gives other names
     assert rows[2]["keys"] == {"k": 3, "metrics": ["al"]}
-    assert sqa.refused(2, "sweep", sqa.config(), "k=3,3") == "k=3: is there twice"
-    assert sqa.refused(2, "sweep", sqa.config(), "k=1,3", "name=x").startswith("name: two runs would be called 'x'")
+    assert sqa.refused(2, "sweep", sqa.config(), "k=3,3") == "k=3: occurs twice"
+    assert sqa.refused(2, "sweep", sqa.config(), "k=1,3", "name=x").startswith("name: two runs would have the name 'x'")
     assert sqa("sweep", sqa.config(), "k=0,-1").err.count("sqa: k=") == 2  # all problems come before the first run
 
 
@@ -286,7 +286,7 @@ def test_submission_refuses_retracted_words() -> None:
     plain = QuestionTrace(question, (Emission(1, "x", 1, True),))
     assert list(map(json.loads, submission_lines([plain]))) == [{"question": "q", "step": 0, "token": "x", "g": 3}]
     back = QuestionTrace(question, (Emission(0, "x", 1, False), Emission(0, "y", 1, False, 1)))
-    refused(NotComputable, "q: takes words back", list, submission_lines([back]))
+    refused(NotComputable, "q: retracts words", list, submission_lines([back]))
 
 
 def test_questions_command_prints_lines(sqa: Shell) -> None:

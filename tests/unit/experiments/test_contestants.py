@@ -76,7 +76,7 @@ def test_runs_have_the_listed_names(tmp_path):
     ("changes", "problem"),
     [
         ({"limit": 0}, "limit: must be >= 1"),
-        ({"k": [3, 3]}, "k: 3 is there twice"),
+        ({"k": [3, 3]}, "k: 3 occurs twice"),
         ({"k": []}, "k: at least one is needed"),
         ({"name": "../../evil"}, "name: must be a plain folder name"),
         ({"sweeps": {"es": "../evil"}}, "sweeps.es: must be a plain folder name"),

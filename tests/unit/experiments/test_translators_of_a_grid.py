@@ -87,10 +87,10 @@ def test_missing_translator_is_skipped_with_a_line(capsys):
 @pytest.mark.parametrize(
     ("systems", "changes", "message"),
     [
-        ((System("a", "es", CAT), System("a", "es", CAT)), {}, "translators: 'a' is there twice for es"),
-        ((System("a", "es", CAT, seed=1), System("a", "es", CAT, seed=1)), {}, "'a,-seed-1' is there twice"),
-        ((System("reference", "es", CAT),), {}, "'reference' is there twice"),
-        ((System("a b", "es", CAT), System("a-b", "es", CAT)), {}, "'a-b' is there twice"),
+        ((System("a", "es", CAT), System("a", "es", CAT)), {}, "translators: 'a' occurs twice for es"),
+        ((System("a", "es", CAT, seed=1), System("a", "es", CAT, seed=1)), {}, "'a,-seed-1' occurs twice"),
+        ((System("reference", "es", CAT),), {}, "'reference' occurs twice"),
+        ((System("a b", "es", CAT), System("a-b", "es", CAT)), {}, "'a-b' occurs twice"),
     ],
 )
 def test_ambiguous_names_are_refused(systems, changes, message):

@@ -104,7 +104,7 @@ def test_worker_with_another_model_is_refused(tmp_path):
     generous = workshop.plan(small_config(tmp_path, answers={"matching": "aliases"})).stages
     assert workshop.plan(config).stages[:-1] == generous[:-1] and workshop.plan(config).stages[-1] != generous[-1]
     stage = replace(workshop.plan(config).stages[0], fingerprint="of another version")
-    refused(DataError, "stage translate: models, code or questions here", workshop.make, config, stage, 0)
+    refused(DataError, "stage translate: models, code or questions differ", workshop.make, config, stage, 0)
     assert not (tmp_path / "a").exists()
 
 

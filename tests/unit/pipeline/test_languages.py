@@ -58,7 +58,7 @@ def test_questions_of_another_language_are_refused(case, language, tmp_path, mon
 
 @pytest.mark.parametrize(
     ("languages", "says"),
-    [(("en", "pl"), "writes 'pl', and answers are looked for in English")]
+    [(("en", "pl"), "writes 'pl', and answers must be in English")]
     + [(odd, "`languages` must be None or a pair of codes") for odd in ("es-en", ("es",), (1, 2), True, {})],
 )
 def test_own_language_pair_is_checked(languages, says, tmp_path):

@@ -211,7 +211,7 @@ def test_nested_policy_equals_the_short_spelling():
     ("more", "message"),
     [
         ({"policy": {"name": "hold", "m": 2}}, "translator.policy.m: unknown"),
-        ({"policy": {"name": "hold", "n": 2}, "n": 3}, "translator.policy.n: given beside the policy too"),
+        ({"policy": {"name": "hold", "n": 2}, "n": 3}, "translator.policy.n: is also given next to the policy"),
         ({"policy": "hald", "n": 2}, "translator.policy: expected 'wait-k' or .*did you mean 'hold'"),
         ({"policy": {"n": 2}}, "translator.policy: expected 'wait-k' or "),
     ],

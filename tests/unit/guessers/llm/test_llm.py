@@ -103,7 +103,7 @@ def questions_config(folder: Path, url: str, n: int = 6, **keys) -> dict:
 def test_failing_endpoint_loses_no_reply(tmp_path):
     with ChatServer(dying(after=10)) as server:
         config = run_from_mapping(questions_config(tmp_path, server.base_url))
-        with pytest.raises(EndpointError, match=r"HTTP 500 .* finished replies are kept: run again to go on"):
+        with pytest.raises(EndpointError, match=r"HTTP 500 .* finished replies are stored: run again to continue"):
             run(config, Store(tmp_path / "runs"), progress=False)
         answered, server.behaviour = server.prompts[:10], normal
         asked = len(server.prompts)

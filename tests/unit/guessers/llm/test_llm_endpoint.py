@@ -86,7 +86,7 @@ BUSY = error(429, "quota", headers={"Retry-After": "3600"})
 LASTING: dict[str, tuple[Behaviour | Answer, str, int, dict]] = {  # behaviour, message, requests, options
     "500 for ever": (
         error(500),
-        r"^http://127.0.0.1:.*500 \(no luck\).* 2 retries.*run again to go on$",
+        r"^http://127.0.0.1:.*500 \(no luck\).* 2 retries.*run again to continue$",
         3,
         {},
     ),
