@@ -119,7 +119,7 @@ def check_labels(contestants: Sequence[NamedContestant], where: str) -> list[str
     """Return the problems of a list of contestants: an empty list, or a duplicate label."""
     labels = [contestant.label for contestant in contestants]
     missing = [] if labels else [f"{where}: at least one is needed"]
-    return missing + [f"{where}: the label {label!r} is there twice" for label in twice(labels)]
+    return missing + [f"{where}: the label {label!r} occurs twice" for label in twice(labels)]
 
 
 def sift(

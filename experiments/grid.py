@@ -70,13 +70,13 @@ class AblationConfig:
         Labels must be unique because they name runs, figures and tables.
         """
         wrong = [f"{key}: at least one is needed" for key in ("k", "contestants") if not getattr(self, key)]
-        wrong += [f"k: {k} is there twice" for k in twice(self.k)]
+        wrong += [f"k: {k} occurs twice" for k in twice(self.k)]
         for key in ("datasets", "fallback"):
             names = [Path(dataset).name for dataset in getattr(self, key)]
             wrong += [f"{key}: two are called {name}" for name in twice(names)]
         systems = [(part_of_name(with_seed(s.label, s.seed)), code_of(s.language)) for s in self.translators]
         systems += [("reference", language) for language in {language for _, language in systems}]
-        wrong += [f"translators: {name!r} is there twice for {language}" for name, language in twice(systems)]
+        wrong += [f"translators: {name!r} occurs twice for {language}" for name, language in twice(systems)]
         return wrong + [p for language, name in self.sweeps.items() for p in folder_name(name, f"sweeps.{language}")]
 
 

@@ -1,11 +1,11 @@
 """Simultaneous translation evaluated by question answering (Han, Carpuat and Boyd-Graber, EMNLP 2022).
 
     sqa.run("xqb_es_wait6_bm25", k=9)                       a run, its scores, steps and errors
-    sqa.load("runs/x")                                      one that is finished
-    sqa.compare("runs/x", "runs/y")                         two, paired over questions
-    sqa.Experiment(translators=[...], guessers=[...]).run()   many, as one table and one figure
+    sqa.load("runs/x")                                      a finished run
+    sqa.compare("runs/x", "runs/y")                         two runs, paired over questions
+    sqa.Experiment(translators=[...], guessers=[...]).run()   many runs, as one table and one figure
 
-What these need is imported on first use: docs/python.md.
+Other modules are imported on first use (docs/python.md).
 """
 
 from importlib import import_module as _import_module

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature")  # columns of a row, after those of its cell
 DIGITS = 6  # decimal places of a number in a table
-NOTHING = "n/a"  # in place of a missing number
+NOTHING = "n/a"  # text shown for a missing number
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Table:
     header: Sequence[str]
     rows: Sequence[Sequence[Any]]
     digits: Mapping[str, int] = field(default_factory=dict)  # decimal places of columns that do not use DIGITS
-    nothing: str = NOTHING  # in place of a missing value
+    nothing: str = NOTHING  # text shown for a missing value
 
     @classmethod
     def of(cls, items: Sequence[Any], kind: type) -> Table:

@@ -1,4 +1,4 @@
-"""An ablation of test doubles that takes seconds, with schedulers and workers that end during it."""
+"""A short ablation of test doubles, with schedulers and workers that end while it runs."""
 
 import os
 import signal

@@ -87,7 +87,7 @@ class TableConfig:
         names = {"sets": [(s.name, s.pair) for s in self.sets]}
         names["translators"] = [(t.label, t.pair) for t in self.translators]
         wrong = [f"{key}: at least one is needed" for key, given in names.items() if not given]
-        return wrong + [f"{key}: {name} of {pair} is there twice" for key in names for name, pair in twice(names[key])]
+        return wrong + [f"{key}: {name} of {pair} occurs twice" for key in names for name, pair in twice(names[key])]
 
 
 class Wanted(NamedTuple):

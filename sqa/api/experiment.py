@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from sqa.report.plots import Axes
 
 Part = str | Mapping[str, Any]  # "bm25", or {"name": "waitk", "model": "es-en"}
-COLUMNS = ("dataset", "translator", "k", "contestant")  # of a frame
+COLUMNS = ("dataset", "translator", "k", "contestant")  # columns of a frame
 PRINTED = ("ew", "oracle-ew", "accuracy", "bleu", "dal")  # default columns of the printed table
 TRAINED_FOR = "its guesser"  # selects the bundled buzzer of each guesser
-NO_K = "-"  # in place of the k of a translator without one
+NO_K = "-"  # shown as the k of a translator without k
 _Contestant = tuple[str, Part | None, Part | None]  # label, guesser, buzzer
 
 
@@ -46,8 +46,8 @@ _Contestant = tuple[str, Part | None, Part | None]  # label, guesser, buzzer
 class Entry:
     """A translator, and its names in the results."""
 
-    label: str  # its name in tables and figures
-    translator: Part  # as in a run's config
+    label: str  # name in tables and figures
+    translator: Part  # value of `translator:` in a run's config
     k: K = ""  # as shown in the results; "": the translator runs at every k of the experiment
     seed: int | None = None  # seed of its training, if the translator was trained several times
     language: str | None = None  # source language code of its data sets; None: all data sets
@@ -94,9 +94,9 @@ class Experiment:
     name: str = "experiment"  # prefix of the names of runs
     runs: str | Path = "runs"
     workers: int | None = None  # processes; None: one per processor
-    seed: int = 0  # of the intervals
+    seed: int = 0  # seed of the intervals
     resamples: int = RESAMPLES  # behind the intervals of `Results.frame`
-    quality: Sequence[Part] = ()  # metrics of texts, as in a run's config
+    quality: Sequence[Part] = ()  # metrics of texts, as under `quality:` in a run's config
     name_of: Callable[[Cell], str] | None = None  # name of a cell's run; None: its labels, and digits of its config
 
     def run(self, progress: bool = True, wanted: Callable[[Cell], bool] = lambda _: True) -> Results:
@@ -258,7 +258,7 @@ class Results(tuple[Result, ...]):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Attributes of a result that tell it from the others: the first columns of tables."""
+        """Attributes that distinguish a result from the others: the first columns of tables."""
         several = len({result.dataset for result in self}) > 1
         return (*(["dataset"] if several else []), "translator", "guesser", "k")
 
@@ -327,7 +327,7 @@ class Results(tuple[Result, ...]):
         Raises ConfigError for an unknown name.
         """
         if name not in self._names():
-            raise ConfigError(f"{name!r} is no metric of these runs{did_you_mean(name, self._names())}")
+            raise ConfigError(f"{name!r} is not a metric of these runs{did_you_mean(name, self._names())}")
         folder = next((result.saved for result in self if name in result.saved.signatures), None)
         return None if folder is None else paired.metrics_of([name], folder)[0]
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sqa.report.plots import Axes
 
 
-_NUMBERS = count()  # numbers objects that were given as parts
+_NUMBERS = count()  # counter of objects that were given as parts
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Run:
         return table
 
     def over_source(self, points: int = 25) -> pandas.DataFrame:
-        """Return how well the answer is known as the source is read.
+        """Return the guesser's success over the share of the source read.
 
         Args:
             points: Number of shares of the source's characters, evenly spaced up to 1.

@@ -1,7 +1,7 @@
-"""The `sqa` command: one module per group of commands, joined here.
+"""The `sqa` command, which joins one module per group of commands.
 
-stdout is data (TSV in a pipe, columns on a terminal, JSON with --json, LaTeX with --latex: `sqa.cli.options`); stderr
-is talk and progress bars.  Exit codes: 0 ok, 1 a check failed, 2 usage or config, 3 data.  A command is
+stdout has data (TSV in a pipe, columns on a terminal, JSON with --json, LaTeX with --latex: `sqa.cli.options`), and
+stderr has messages and progress bars.  Exit codes: 0 ok, 1 a check failed, 2 usage or config, 3 data.  A command is
 imported when it is called (`COMMANDS` in sqa/core/registry.py), and imports what it needs when it runs.
 """
 
@@ -23,7 +23,7 @@ from sqa.core.own import PACKAGES
 from sqa.core.paths import PACKAGE, ROOT
 from sqa.core.registry import COMMANDS
 
-INTERRUPTED = 130  # what a shell says of Ctrl-C
+INTERRUPTED = 130  # exit code of a shell after Ctrl-C
 PANELS = {  # help lists commands by task; commands of plugins that are not named here come last
     "Start": ("init", "doctor", "config", "questions", "data"),
     "Evaluate": ("run", "translate", "guess", "buzz", "score", "sweep", "latency"),
@@ -55,7 +55,7 @@ class Program(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS.entries:
-            self.list_commands(ctx)  # of plugins, and what was meant
+            self.list_commands(ctx)  # for commands of plugins and suggestions
         self._load(cmd_name)
         if cmd_name not in self.commands:
             from sqa.core.packages import OF_SERVICES, absent
@@ -65,7 +65,7 @@ class Program(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
     def _load(self, name: str) -> None:
-        """Import a command, with the options that all have.  One that cannot be imported is named on stderr."""
+        """Import a command and add the common options; report a command that cannot be imported on stderr."""
         if name in self.commands or name not in COMMANDS.entries:
             return
         try:
@@ -86,14 +86,14 @@ app = typer.Typer(help="Simultaneous translation evaluated by question answering
 
 @cache
 def program() -> Any:
-    """Return the whole command; `sqa -q run` is `sqa run -q`."""
+    """Return the whole command; `sqa -q run` means `sqa run -q`."""
     command = get_command(app)
     command.params += common_options(frozenset({"-q", "-v"}))
     return command
 
 
 def main() -> None:
-    """The console script: one line per problem on stderr, never a traceback for a deliberate error."""
+    """Run the console script; deliberate errors give one line per problem on stderr and no traceback."""
     sys.excepthook = _in_a_line
     try:
         program()(prog_name="sqa")
@@ -118,7 +118,7 @@ def main() -> None:
 
 
 def _in_a_line(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-    """An exception in a part of the user's own: its file, line and text; with -v, or in our code, the traceback."""
+    """Print file, line and text of an exception in a user's part; with -v, or in our code, print the traceback."""
     ours = (
         *(ROOT / package for package in (*PACKAGES, "services")),
         PACKAGE,
@@ -146,4 +146,4 @@ def callback(
         bool, option("--version", "Print the version and stop.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Options before the command."""
+    """Handle options before the command."""

@@ -1,4 +1,4 @@
-"""The keys of a run's config: those of a part as a table, all as a JSON Schema for editors.
+"""The keys of a run's config: as a table for one part, and as a JSON Schema for editors.
 
 Both come from the dataclasses that the loader reads and from their annotations (sqa/core/schema.py).
 """
@@ -25,8 +25,8 @@ KINDS = {"translator": TRANSLATORS, "guesser": GUESSERS, "buzzer": BUZZERS, "qua
 Schema = dict[str, Any]
 TEXT: Schema = {"type": "string"}
 OWN: Schema = {"type": "string", "pattern": ":"}  # file.py:Name, module:name
-NAMED: Schema = {"type": "object", "properties": {"name": OWN}, "required": ["name"]}  # a user's part with its keys
-OPTIONAL = ("guesser", "buzzer")  # parts that a run may do without
+NAMED: Schema = {"type": "object", "properties": {"name": OWN}, "required": ["name"]}  # user-defined part with its keys
+OPTIONAL = ("guesser", "buzzer")  # optional parts of a run
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,12 @@ class Key:
 
     key: str
     type: str
-    default: str  # "required" without one
-    meaning: str  # empty: the class says nothing about it
+    default: str  # "required" if there is no default
+    meaning: str  # empty if the class has no help for the key
 
 
 def keys_of(kind: str, name: str) -> list[Key]:
-    """Return the keys of a part, in the order of its dataclass; ConfigError for an unknown kind or name."""
+    """Return the keys of a part, in the order of its dataclass; raises ConfigError for an unknown kind or name."""
     if kind == "metric":
         variants = [each for each in ALL if each.partition("@")[0] == name.partition("@")[0]] or ALL
         raise ConfigError(f"a metric has no keys: `metrics:` is a list of names, such as {', '.join(variants)}")
@@ -71,9 +71,9 @@ def json_schema() -> Schema:
     parts = {kind: _part(kind) for kind in ("translator", *OPTIONAL)}
     run = _mapping(RunConfig, _parts_of_a_run({}))
     run["required"].remove("name")  # the file's
-    started: Schema = {"type": "object", "not": {"required": ["name"]}}  # some keys, in an entry like another
+    started: Schema = {"type": "object", "not": {"required": ["name"]}}  # only some keys, in an entry like another
     entry = _mapping(RunConfig, _parts_of_a_run(started))
-    entry["properties"][LIKE] = {"type": "string", "description": "another entry, whose keys this one has, too"}
+    entry["properties"][LIKE] = {"type": "string", "description": "another entry, whose keys this entry inherits"}
     entries = {"type": "object", "additionalProperties": {**entry, "required": []}}
     several = {"type": "object", "properties": {ENTRIES: entries}, "required": [ENTRIES], "additionalProperties": False}
     return {
@@ -87,7 +87,7 @@ def json_schema() -> Schema:
 
 
 def _parts_of_a_run(extra: Schema) -> dict[str, Schema]:
-    """Return the keys of a run whose values the loader reads by their registry; `extra`: another form of a part."""
+    """Return the keys of a run whose values are registered parts; `extra` is another form of a part."""
     more = [extra] if extra else []
     optional = {kind: {"anyOf": [_to(kind), {"type": "null"}, *more]} for kind in OPTIONAL}
     metrics = {"type": "array", "items": {"anyOf": [{"enum": list(ALL)}, {"pattern": "[:@]"}]}}
@@ -112,7 +112,7 @@ def _part(kind: str) -> Schema:
 
 
 def _of_class(config_class: Callable[[str], type], name: str) -> Schema:
-    """Return the mapping of a part's dataclass; any keys if it cannot be imported."""
+    """Return the mapping of a part's dataclass, or a mapping with any keys if it cannot be imported."""
     try:
         return _mapping(config_class(name))
     except ConfigError:
@@ -120,7 +120,7 @@ def _of_class(config_class: Callable[[str], type], name: str) -> Schema:
 
 
 def _mapping(cls: type, given: Mapping[str, Schema] | None = None) -> Schema:
-    """Return a mapping with the keys of a dataclass and no others; `given`: schemas of some of them."""
+    """Return a mapping with exactly the keys of a dataclass; `given` has the schemas of some keys."""
     properties = {}
     for key in schema.keys(cls).values():
         about = {"description": key.help} if key.help else {}
@@ -131,7 +131,7 @@ def _mapping(cls: type, given: Mapping[str, Schema] | None = None) -> Schema:
 
 
 def _value(hint: Any) -> Schema:
-    """Return the schema of a type; msgspec makes it, except of parts and of types that hold them."""
+    """Return the schema of a type, by msgspec except for parts and types that contain parts."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated and _holds_dataclass(inner[0]):
         return _value(inner[0])
@@ -147,7 +147,7 @@ def _value(hint: Any) -> Schema:
         return {"anyOf": [_value(member) for member in inner]}
     if origin is tuple and _holds_dataclass(inner[0]):
         return {"type": "array", "items": _value(inner[0])}
-    return msgspec.json.schema(hint, schema_hook=lambda cls: TEXT)  # of a Path, the only class that is left
+    return msgspec.json.schema(hint, schema_hook=lambda cls: TEXT)  # for a Path, the only remaining class
 
 
 def _holds_dataclass(hint: Any) -> bool:

@@ -1,4 +1,4 @@
-"""`sqa data`, the files of the manifest; `sqa store`, what lies in a folder of runs and why it was made again."""
+"""Commands `sqa data` (files of the manifest) and `sqa store` (stored stages of a folder of runs)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ store_app = typer.Typer(help="List, explain and prune stored stages.", **SETTING
 
 COLUMNS = ("stage", "key", "blocks", "MB", "runs")
 REASONS = ("stage", "key", "nearest", "part", "now", "there")
-DIGITS = 12  # of a key
+DIGITS = 12  # digits of a key
 Names = Annotated[list[str] | None, argument("[NAME]...", "Names of files.  Default: all.")]
 
 
 @data_app.command("list")
 def data_list() -> None:
-    """List the files of the manifest and say whether a copy is here."""
+    """List the files of the manifest and whether a local copy exists."""
     header = ("name", "here", "bytes", "records", "licence", "home")
     rows = [
         (e.name, "yes" if download.where(e.name) else "no", e.size, e.records, e.licence, e.home or e.how or "")

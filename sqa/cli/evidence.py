@@ -1,4 +1,4 @@
-"""The commands that make evidence from runs: experiments, figures, tables, curves, errors, viewer, lab book."""
+"""Commands that evaluate runs: experiments, figures, tables, curves, errors, viewer, lab book."""
 
 import sys
 from importlib import import_module
@@ -54,7 +54,7 @@ PAPER = {  # figure or table of the paper -> its function, its config in configs
     "table3": ("experiments.studies.guesser_report:table3", "table3.yaml"),
     "table4": ("experiments.paper.table4:main", "table4.yaml"),
 }
-OURS = {  # the same for items that are not in the paper
+OURS = {  # as PAPER, for items that are not in the paper
     "errors": ("experiments.stepwise.errors:main", "stepwise.yaml"),
     "correlation": ("experiments.ablation.correlation:main", "correlation.yaml"),
     "models": ("experiments.ablation.models:main", "models.yaml"),
@@ -102,7 +102,7 @@ def guessers(
     runs: Runs = DEFAULT_RUNS,
     workers: Workers = None,
 ) -> None:
-    """Compare guessers by accuracy, MRR and EW as a question goes on."""
+    """Compare guessers by accuracy, MRR and EW over the course of a question."""
     call("experiments.studies.guesser_report:main", config, runs, overrides or (), workers)
 
 
@@ -127,14 +127,14 @@ def _reproduce(item: str, config: Path | None, runs: Path) -> None:
         _make(item, config or usual, runs)
         return
     if config is not None:
-        raise ConfigError(f"{config}: all items have configs of their own; name one item")
+        raise ConfigError(f"{config}: each item has its own config; name one item")
     missing: dict[str, str] = {}
     for name, (_, file) in ITEMS.items():
         try:
             _make(name, Path("configs", file), runs)
-        except (SqaError, OSError, ImportError) as error:  # the others can still be made
+        except (SqaError, OSError, ImportError) as error:  # the other items can still be made
             missing[name] = " ".join(str(error).split())
-        except typer.Exit as end:  # it has printed the reason
+        except typer.Exit as end:  # the item has printed the reason
             missing[name] = f"ended with exit code {end.exit_code}"
         if name in missing:
             print(f"{name}: not made: {missing[name]}", file=sys.stderr)
@@ -150,7 +150,7 @@ def _make(item: str, config: Path | None, runs: Path) -> None:
     registry = Registry("figure or table", {name: target for name, (target, _) in ITEMS.items()})
     registry.target(item)  # refuses an unknown name before a missing config
     if config is None:
-        raise ConfigError(f"{item}: a figure or table of your own needs a config: sqa reproduce {item} CONFIG")
+        raise ConfigError(f"{item}: your own figure or table needs a config: sqa reproduce {item} CONFIG")
     config = config_file(config)
     main = registry.resolve(located(item, config.parent))
     try:
@@ -211,14 +211,14 @@ def latency(
         option("--source", "Unit of delays: words of text, or milliseconds of speech."),
     ] = "auto",
     end: Annotated[
-        Literal["auto", "log"], option("--end", "With log, the end of the sentence is not added to texts that lack it.")
+        Literal["auto", "log"], option("--end", "With log, a missing end of a sentence is not added.")
     ] = "auto",
     use_ref_len: Annotated[
         bool, option("--use-ref-len/--no-use-ref-len", "Use the length of the reference for |y|.")
     ] = True,
     computation_aware: Annotated[bool, option("--computation-aware", "Use the elapsed times.")] = False,
     strict: Annotated[
-        bool, option("--strict", "Refuse lines whose delays fall.  By default they are computed and marked.")
+        bool, option("--strict", "Refuse lines with decreasing delays.  By default they are computed and marked.")
     ] = False,
     facts: Annotated[bool, option("--facts", "Score the facts that arrive instead (docs/facts.md).")] = False,
     sources: Annotated[Path | None, option("--sources FILE", "With --facts: file with a source for each line.")] = None,
@@ -256,8 +256,8 @@ def diagnose(
         str,
         option(
             "--detector",
-            "Which model scores every word, too: language-model (the strongest; make lm), transformer, or words: "
-            "none. auto: the strongest there is.",
+            "Model that also scores every word: language-model (the best; needs make lm), transformer, or words "
+            "for none. auto: the best that is installed.",
         ),
     ] = "auto",
 ) -> None:
@@ -298,7 +298,8 @@ def curve_fit(
     buzzes: Annotated[str, argument("BUZZES", "human-buzzes, or a .jsonl or .jsonl.zst.")],
     output: Annotated[Path, option("--output FILE.json", "Output file of the curve.  Figures are written beside it.")],
     method: Annotated[
-        Literal["cubic", "monotone"], option("--method", "cubic as published, or monotone: the data, never rising.")
+        Literal["cubic", "monotone"],
+        option("--method", "cubic as published, or monotone, which follows the data and never rises."),
     ] = "cubic",
     beyond_end: Annotated[
         Literal["refuse", "clip"], option("--beyond-end", "Treatment of positions above 1.")
@@ -326,7 +327,7 @@ def curve_show(
 
 @results_app.command("list")
 def listing() -> None:
-    """List the items: title, date of measurement, and why one is stale."""
+    """List the items with title, date of measurement, and the reason why an item is stale."""
     call("experiments.lab.main:listing")
 
 
@@ -345,7 +346,7 @@ def update(
 
 @results_app.command()
 def check(names: Items = None) -> None:
-    """Name stale ledgers, and pictures and lines that do not match them.
+    """List stale ledgers, and pictures and lines that do not match their ledgers.
 
     The exit code is 1 if there are any.
     """

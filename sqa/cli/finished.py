@@ -1,4 +1,4 @@
-"""The commands of many runs and of finished ones: sweeping, comparing, taking them out to other programs."""
+"""Commands for several or finished runs: sweep, compare, export."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def sweep(
     axes: Axes,
     runs: Runs = DEFAULT_RUNS,
     workers: Workers = None,
-    shard: Annotated[str | None, option("--shard I/N", "Make one of N shares of the blocks; docs/cluster.md.")] = None,
+    shard: Annotated[str | None, option("--shard I/N", "Compute one of N shares of blocks; docs/cluster.md.")] = None,
     scheduler: SchedulerOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Make a run for every combination of values, and compare their scores."""
+    """Run every combination of values, and compare the scores."""
     set_threads(config, axes)
     from sqa.pipeline import overrides as keys
     from sqa.pipeline.scheduler import scheduled
@@ -62,10 +62,10 @@ def sweep(
     say(f"{len(combinations)} runs")
     if shard is not None:
         if scheduler is not None:
-            raise ConfigError("--shard: is for commands without --scheduler")
+            raise ConfigError("--shard: only for commands without --scheduler")
         if not run_shard(configs, runs, _shard(shard), workers):
             say(
-                f"shard {shard} is done, others are not; the last one, or the command without --shard, prints the table"
+                f"shard {shard} is done, but others are not; the last, or the command without --shard, prints the table"
             )
             return
     with scheduled(scheduler, runs, store):
@@ -97,7 +97,7 @@ def _value(override: Override) -> str:
 
 
 def _side_by_side(chosen: Sequence[Sequence[Override]], swept: Sequence[Folder]) -> Table:
-    """Return a line for each run: its folder, a column for each key that varies, one for each metric."""
+    """Return one line per run, with its folder, a column per varied key, and a column per metric."""
     by_key: dict[str, set[str]] = {}
     for override in (override for overrides in chosen for override in overrides):
         by_key.setdefault(override.key, set()).add(_value(override))
@@ -183,7 +183,7 @@ def questions(
     from sqa.pipeline.export import Part, question_texts
 
     if pairs and references:
-        raise ConfigError("--pairs: has the references already; leave --references out")
+        raise ConfigError("--pairs: already has the references; omit --references")
     part: Part = "pairs" if pairs else "references" if references else "sources"
     _write(question_texts(load_questions(name, limit), part, "question" if by_question else "sentence"), output)
 

@@ -2,7 +2,7 @@
 
 A command gives its tables, and the names of files that it made, to `sqa.results.show` and `show_lines`.  These print
 TSV in a pipe, aligned columns on a terminal, and JSON or LaTeX with `--json` and `--latex`.  Messages go to stderr:
-`-q` suppresses them, errors excepted, and `-v` adds more.
+`-q` suppresses them except errors, and `-v` adds more.
 """
 
 import contextlib
@@ -34,14 +34,14 @@ SETTINGS: dict[str, Any] = {
 
 
 def option(shown: str, meaning: str | None = None, **more: Any) -> Any:
-    """An option as its help shows it: its names, then what its value is called ("--output FILE"; none of a flag)."""
+    """Return an option declared as in its help: its names, then the name of its value, as in "--output FILE"."""
     names = [word for word in shown.split() if word.startswith("-")]
     metavar = shown.removeprefix(" ".join(names)).strip() or None
     return typer.Option(*names, metavar=metavar, help=meaning, **more)
 
 
 def argument(shown: str, meaning: str | None = None, show_default: bool = False, **more: Any) -> Any:
-    """An argument and what its help calls it: "RUN", "RUN..." of several, "[RUN]" of one that may be left out."""
+    """Return an argument declared as in its help: "RUN", "RUN..." for several, "[RUN]" for an optional one."""
     return typer.Argument(metavar=shown, help=meaning, show_default=show_default, **more)
 
 
@@ -58,7 +58,7 @@ Overrides = Annotated[
     list[str] | None, argument("[KEY=VALUE]...", "Values that replace keys of the file: k=9 guesser.name=gru.")
 ]
 Runs = Annotated[Path, option("--runs DIR", "Folder of the results and of the stored stages.")]
-Limit = Annotated[int | None, option("--limit N", "Take the first N questions only (N >= 1).", show_default=False)]
+Limit = Annotated[int | None, option("--limit N", "Use only the first N questions (N >= 1).", show_default=False)]
 Json = Annotated[bool, option("--json", "Print JSON instead of TSV.")]
 RunFolder = Annotated[Path, argument("RUN", "The folder of a finished run.")]
 Metrics = Annotated[list[str] | None, option("--metric NAME", "Metric to compare; may be repeated.  Default: all.")]
@@ -89,24 +89,24 @@ def call(target: str, *arguments: Any) -> None:
 
 # ------------------------------------------------------------------------------------------ options of all commands
 
-PROTOCOLS = {"serve", "client", "scorer"}  # commands whose stdout other programs read: no tables
+PROTOCOLS = {"serve", "client", "scorer"}  # commands whose stdout is read by other programs, so they print no tables
 OWN_TEXT = {
     *((name,) for name in ("export", "questions")),
     *(("board", name) for name in ("export", "register-dataset", "register-model", "register-session")),
     ("config", "schema"),
     ("validate", "vist"),
 }
-_META = "sqa.output"  # key of the context under which the values of the common options are kept
+_META = "sqa.output"  # key of the common options' values in the context
 _VERBOSE: ContextVar[bool] = ContextVar("verbose", default=False)
 
 
 def equip(group: Any, parents: tuple[str, ...] = ()) -> Any:
-    """Give all commands below a group the options -q and -v, and those that print results --json and --latex."""
+    """Add the options -q and -v to all commands of a group, and --json and --latex to those that print results."""
     for name, command in group.commands.items():
         full_name = (*parents, name)
         if hasattr(command, "commands"):
             equip(command, full_name)
-        elif not command.context_settings.get("ignore_unknown_options"):  # their arguments are other programs'
+        elif not command.context_settings.get("ignore_unknown_options"):  # their arguments belong to other programs
             _equip(command, tables_too=full_name[0] not in PROTOCOLS and full_name not in OWN_TEXT)
     return group
 
@@ -128,7 +128,7 @@ def _equip(command: Any, tables_too: bool) -> None:
 
 
 def _keep(context: typer.Context, param: typer.CallbackParam, value: bool) -> bool:
-    """Keep an option's value for `_equip`; the command's function does not get it."""
+    """Store an option's value for `_equip`; the command's function does not receive it."""
     if value:
         context.meta.setdefault(_META, {})[param.name] = value
     return value
@@ -136,7 +136,7 @@ def _keep(context: typer.Context, param: typer.CallbackParam, value: bool) -> bo
 
 @cache
 def common_options(wanted: frozenset[str]) -> tuple[Any, ...]:
-    """Return the named options of all commands; their values are kept in `context.meta`, for subcommands too."""
+    """Return the named options of all commands; their values are stored in `context.meta`, also for subcommands."""
 
     def flag(names: str, meaning: str) -> Any:
         return option(names, meaning, callback=_keep, expose_value=False)
@@ -162,7 +162,7 @@ def _talk(quiet: bool, loud: bool) -> Iterator[None]:
         return
     start, processor = time.perf_counter(), time.process_time()
     if loud:
-        threads = os.environ.get("OMP_NUM_THREADS", "as many as the libraries like")
+        threads = os.environ.get("OMP_NUM_THREADS", "as chosen by the libraries")
         say(f"version {__version__}, Python {sys.version.split()[0]}, threads: {threads}")
     token = _VERBOSE.set(loud)
     try:
@@ -176,6 +176,6 @@ def _talk(quiet: bool, loud: bool) -> Iterator[None]:
 
 
 def verbose(line: str) -> None:
-    """`say` it with `-v` only."""
+    """Print a line with `say`, only with `-v`."""
     if _VERBOSE.get():
         say(line)

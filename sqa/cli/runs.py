@@ -1,4 +1,4 @@
-"""The commands that make a run, whole or as far as a stage."""
+"""Commands that compute a run, completely or up to a stage."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def _run(
 
 
 def set_threads(path: Path, words: Sequence[str]) -> None:
-    """Set as many threads as the parts of a config and of the words KEY=VALUE,... beside it are worth.
+    """Set the number of threads for the parts of a config with its KEY=VALUE,... words.
 
-    Called before numpy and torch are loaded, which read the number.
+    Call it before numpy and torch are loaded, since they read the number then.
     """
     from sqa.core.compute import part_names, set_for
     from sqa.files.yaml_reader import read_yaml

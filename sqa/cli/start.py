@@ -1,4 +1,4 @@
-"""`sqa init` and `sqa doctor`: a folder to start from, and what this machine has."""
+"""Commands `sqa init` (a folder to start from) and `sqa doctor` (the state of this machine)."""
 
 import contextlib
 import json
@@ -24,8 +24,8 @@ from sqa.results import Table, show, show_lines
 start_app = typer.Typer(**SETTINGS)
 config_app = typer.Typer(help="List the keys of configs, or print their JSON Schema.", **SETTINGS)
 
-EXTRAS = {  # of pyproject.toml -> what for
-    "all": "everything below that the program can use and that holds no version back",
+EXTRAS = {  # extra of pyproject.toml -> its purpose
+    "all": "all extras below that work together and restrict no version",
     "bert": "the BERT guesser",
     "bleurt": "BLEURT",
     "browser": "tests of pages in a browser",
@@ -38,7 +38,7 @@ EXTRAS = {  # of pyproject.toml -> what for
     "fast": "machine code for BM25 and the aligner, CTranslate2",
     "lm": "language models as translators and guessers",
     "llm": "translators and guessers that ask a language model behind a server",
-    "comet": "COMET, in an environment of its own: it may downgrade numpy and transformers",
+    "comet": "COMET, in a separate environment: it may downgrade numpy and transformers",
     "metrics": "BERTScore, CIDEr, SPICE, METEOR",
     "models": "translators, the GRU guesser, trainings",
     "notebooks": "the notebooks, data frames",
@@ -53,7 +53,7 @@ EXTRAS = {  # of pyproject.toml -> what for
     "train": "training translators, step-wise errors",
     "zstd": "files named .zst",
 }
-NUMBERS = {  # a package that computes -> the numbers of docs/results.md that another version may change
+NUMBERS = {  # package that computes numbers -> numbers of docs/results.md that another version may change
     "numpy": "the last digits of everything",
     "scipy": "trainings, curves through EW",
     "torch": "translations, guesses of the GRU and of language models",
@@ -72,7 +72,8 @@ NUMBERS = {  # a package that computes -> the numbers of docs/results.md that an
 }
 PROGRAMS = {"apertium": "a translator of the ablation", "java": "METEOR, SPICE", "chromium": "tests of pages"}
 BFLOAT16 = ("amx_bf16", "avx512_bf16", "bf16")  # flags in /proc/cpuinfo
-COMMAND = re.compile(r"   (sqa .*?)(?:\"\"\")?$", re.MULTILINE)  # in the files of `sqa init`, what runs them
+# commands in the files of `sqa init`
+COMMAND = re.compile(r"   (sqa .*?)(?:\"\"\")?$", re.MULTILINE)
 Row = tuple[str, str, str]
 
 
@@ -110,13 +111,14 @@ def init(
     sources = sorted(path for path in (ROOT / "docs" / "example").iterdir() if path.is_file())
     existing = [str(folder / source.name) for source in sources if (folder / source.name).exists()]
     if existing:
-        raise ConfigError(f"{', '.join(existing)}: there already; give another folder")
+        raise ConfigError(f"{', '.join(existing)}: already exists; give another folder")
     commands = ["sqa run mine.yaml"]
     for source in sources:
         text = source.read_text(encoding="utf-8")
         write_text(folder / source.name, text.replace("docs/example/", "") if source.suffix == ".yaml" else text)
         commands += COMMAND.findall(text)
-    show_lines(*(folder / source.name for source in sources))  # once all are there: the reader may be gone
+    # printed after all files exist, since the reader may have ended
+    show_lines(*(folder / source.name for source in sources))
     print(f"sqa: now cd {folder}, where each of these runs:", *commands, sep="\n    ", file=sys.stderr)
 
 
@@ -175,7 +177,7 @@ def _programs() -> Iterator[Row]:
 
 
 def _packages() -> Iterator[Row]:
-    """The packages that the program needs, then each extra, by what the installed metadata asks for."""
+    """Yield the packages that the program needs, then each extra, according to the installed metadata."""
     try:
         wanted = [_requirement(text) for text in requires("sqa") or ()]
     except PackageNotFoundError:
@@ -196,7 +198,10 @@ def _packages() -> Iterator[Row]:
 
 
 def _requirement(text: str) -> tuple[str, str]:
-    """("aiohttp", "serve") of `aiohttp>=3; extra == "serve"`; no name of sqa itself, or if its marker rules it out."""
+    """Return ("aiohttp", "serve") for `aiohttp>=3; extra == "serve"`.
+
+    The name is empty for sqa itself, and if the marker excludes this environment.
+    """
     name, marker = re.match(r"[\w.-]+", text), text.partition(";")[2]
     extra, bound = re.search(r"extra == .([\w-]+)", marker), re.search(r"python_version (<|>=) .3\.(\d+)", marker)
     applies = bound is None or (sys.version_info[1] < int(bound[2])) == (bound[1] == "<")
@@ -204,7 +209,7 @@ def _requirement(text: str) -> tuple[str, str]:
 
 
 def _installed(name: str) -> str:
-    """The version of a package, empty if it is not installed."""
+    """Return the version of a package, or "" if it is not installed."""
     try:
         return version(name).partition("+")[0]
     except PackageNotFoundError:
@@ -214,7 +219,8 @@ def _installed(name: str) -> str:
 def _locked() -> Iterator[Row]:
     """Compare the packages that compute numbers with the lock files, which have the versions of published numbers."""
     locks = "".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("requirements*.lock")))
-    pins = dict(reversed(re.findall(r"^([\w.-]+)==([\w.]+)", locks, re.MULTILINE)))  # numpy's first: Python 3.11
+    # numpy's first line is for Python 3.11
+    pins = dict(reversed(re.findall(r"^([\w.-]+)==([\w.]+)", locks, re.MULTILINE)))
     others = {name: here for name in NUMBERS if (here := _installed(name)) and here != pins[name]}
     yield (
         "lock files",

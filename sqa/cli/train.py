@@ -1,4 +1,4 @@
-"""Trainings, the cleaning of their text, and models trained elsewhere."""
+"""Commands for training, for cleaning training text, and for converting models trained elsewhere."""
 
 from importlib import import_module
 from pathlib import Path
@@ -31,7 +31,7 @@ def train_smt(
     from sqa.pipeline.scheduler import scheduled
 
     if scheduler is not None and sweep is None and seeds is None:
-        raise ConfigError("--scheduler: one training is one process; spread many with --sweep k=... or --seeds N")
+        raise ConfigError("--scheduler: a training is one process; distribute several with --sweep k=... or --seeds N")
     with scheduled(scheduler, runs):
         call("smt.train:main", config, runs, fresh, sweep, seeds)
 
@@ -66,7 +66,7 @@ def convert_fairseq(
 ) -> None:
     """Convert a fairseq Transformer to a model of SQA.
 
-    Wait-k models of fairseq's example and of attn2d are converted too.
+    Wait-k models of fairseq's example and of attn2d are also supported.
     """
     convert = import_module("smt.engines.fairseq").convert
     model = convert(checkpoint, source_dict, target_dict, output, bpe, codes, moses)
@@ -93,6 +93,6 @@ def convert_ctranslate2(
 def clean(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
     """Clean the parallel text of a training config.
 
-    The command prints how many pairs each step dropped.
+    The command prints the number of pairs that each step dropped.
     """
     call("smt.training.prepare:main", config, runs)

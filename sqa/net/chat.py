@@ -59,7 +59,7 @@ class Budget:
             if self.halted.is_set():
                 raise Halted("not sent")
             if self.spent >= self.limit:
-                raise ConfigError(f"max_requests: all {self.limit} are spent, retries included; raise it to go on")
+                raise ConfigError(f"max_requests: all {self.limit} are spent, including retries; raise it to continue")
             self.spent += 1
 
     def failed(self, kind: str) -> None:
@@ -68,7 +68,7 @@ class Budget:
             self.faults[kind] += 1
             first = self.faults[kind] == 1
         if first:
-            tqdm.write(f"sqa: llm: {kind}; failed requests are sent again (said once)", file=sys.stderr)
+            tqdm.write(f"sqa: llm: {kind}; failed requests are sent again (printed once)", file=sys.stderr)
 
 
 class Chat(Protocol):

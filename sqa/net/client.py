@@ -42,7 +42,7 @@ def url_problems(url: str) -> list[str]:
     if not good:
         return [f"url: expected something like http://localhost:4861, got {without_secret(url)!r}"]
     if parts.password:
-        return ["url: run folders keep it, so it must hold no password; name the token's variable in token_env"]
+        return ["url: run folders keep it, so it must not contain a password; name the token's variable in token_env"]
     return []
 
 
@@ -62,7 +62,7 @@ def token_from(variable: str | None) -> str:
     return token
 
 
-Kind = Literal["other", "late", "large", "insecure", "absent", "broken"]  # absent: no connection was made
+Kind = Literal["other", "late", "large", "insecure", "absent", "broken"]  # "absent" means that there was no connection
 
 
 class Failed(Exception):
@@ -139,7 +139,7 @@ class Http:
                         raise requests.Timeout
                 return Reply(reply.status_code, bytes(content), reply.url, reply.headers)
         except (requests.Timeout, urllib3.exceptions.ReadTimeoutError) as error:
-            raise Failed(f"no whole reply in {self.timeout:g} seconds", kind="late") from error
+            raise Failed(f"no complete reply in {self.timeout:g} seconds", kind="late") from error
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             broken = not isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.InvalidSchema)
             reason = " ".join(str(error).split())[-SHOWN:]
@@ -181,7 +181,10 @@ class Service:
     """A JSON service.  Unexpected answers raise RemoteProtocolErrors that quote them."""
 
     def __init__(self, url: str, timeout: float, retries: int = 0, token: str = "") -> None:
-        """`retries`: further attempts after a broken connection or a 5xx, for requests that are safe to repeat."""
+        """Create the client; `retries` is the number of further attempts after a broken connection or a 5xx status.
+
+        Only requests that are safe to repeat are retried.
+        """
         self.url = url.rstrip("/")
         self._retries = retries
         self._http = Http(timeout, token=token)

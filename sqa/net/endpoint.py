@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     import httpx
     import openai
 
-VERSION = 1  # version of the requests; raise it when the same config and prompt would give another request
-MAX_TOKENS_COUNTED = 1 << 40  # larger token counts are ignored
+VERSION = 1  # version of the requests; raise it when the requests for a config and a prompt change
+MAX_TOKENS_COUNTED = 1 << 40  # token counts above this are ignored
 # A server address without user, query or fragment, which may hold secrets.
 _ADDRESS = re.compile(r"https?://[^\s@?#/]+(/[^\s?#]*)?")
 _WITHHELD = ("content_filter", "content_policy_violation")  # error codes if a model withholds its answer
@@ -45,23 +45,23 @@ CHAT, PLAIN = "chat/completions", "completions"  # paths appended to base_url
 class EndpointConfig:
     """The address of an endpoint, its model, and limits on requests."""
 
-    base_url: Annotated[str, 'what comes before /chat/completions: "http://localhost:8000/v1"']
+    base_url: Annotated[str, 'URL before /chat/completions: "http://localhost:8000/v1"']
     model: Annotated[str, "its name there"]
-    api_key_env: Annotated[str | None, "environment variable that holds the key; null = none is sent"] = None
-    label: Annotated[str, "any name for what answers, under which replies are kept"] = ""
-    max_tokens: Annotated[Count, "tokens written per reply at most; ten guesses take about 300"] = 600
-    token_limit: Annotated[Literal["max_tokens", "max_completion_tokens"], "the endpoint's name of it"] = "max_tokens"
-    temperature: Annotated[Annotated[float, Meta(ge=0, le=2)] | None, "0 = the likeliest reply; null = not sent"] = 0.0
+    api_key_env: Annotated[str | None, "environment variable with the key; null = send no key"] = None
+    label: Annotated[str, "any name of the served model; replies are stored under it"] = ""
+    max_tokens: Annotated[Count, "maximum tokens per reply; ten guesses take about 300"] = 600
+    token_limit: Annotated[Literal["max_tokens", "max_completion_tokens"], "name of that parameter"] = "max_tokens"
+    temperature: Annotated[Annotated[float, Meta(ge=0, le=2)] | None, "0 = most likely reply; null = not sent"] = 0.0
     seed: Annotated[int | None, "null = not sent"] = 0
-    json_mode: Annotated[bool, "send response_format json_object, where the endpoint knows it"] = False
-    requests_per_minute: Annotated[Positive, "started at most, retries included, evenly spaced"] = 60.0
-    concurrency: Annotated[Count, "requests under way at a time"] = 4
+    json_mode: Annotated[bool, "whether to send response_format json_object, for endpoints that support it"] = False
+    requests_per_minute: Annotated[Positive, "maximum, including retries, evenly spaced"] = 60.0
+    concurrency: Annotated[Count, "maximum concurrent requests"] = 4
     timeout: Annotated[Positive, "seconds for one answer"] = 60.0
-    retries: Annotated[Whole, "further attempts at a request"] = 5
-    backoff: Annotated[NotNegative, "seconds before the first retry after an error answer; doubled each time"] = 1.0
+    retries: Annotated[Whole, "further attempts per request"] = 5
+    backoff: Annotated[NotNegative, "seconds before the first retry after an error reply; doubled each time"] = 1.0
 
     def problems(self) -> list[str]:
-        """Return problems other than those of ranges."""
+        """Return the problems that the declared bounds do not check."""
         wrong = []
         if not _ADDRESS.fullmatch(self.base_url) or url_problems(self.base_url):
             shown = without_secret(self.base_url).partition("?")[0][:100]
@@ -80,8 +80,8 @@ class Endpoint:
         """Check that the SDK is installed (raises ConfigError otherwise); send nothing.
 
         Args:
-            config: the address, the model and the limits.
-            budget: counts every request, retries included.
+            config: The address, the model and the limits.
+            budget: Counts every request, including retries.
             route: CHAT, or PLAIN for a text that the model continues.
         """
         need("openai", "'llm' with an endpoint")

@@ -101,7 +101,7 @@ class Cache:
                         return
             if _used(file) < self.limit:
                 return
-        raise ConfigError(f"cache_mb: {self.path} is full of replies that this run uses; raise it to go on")
+        raise ConfigError(f"cache_mb: {self.path} is full of replies that this run uses; raise it to continue")
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -169,7 +169,7 @@ class CachedChat:
             if budget.spent + len(missing) > budget.limit:
                 raise ConfigError(
                     f"max_requests: {len(missing)} more are needed here, {budget.spent} of {budget.limit} are spent; "
-                    "raise it to go on (finished replies are kept)"
+                    "raise it to continue (finished replies are stored)"
                 )
             self.cache.make_room()
             replies |= self._send(missing)
@@ -199,7 +199,7 @@ class CachedChat:
         failures = [future.exception() for future in under_way.values() if not future.cancelled()]
         causes = [error for error in failures if error is not None and not isinstance(error, Halted)]
         if causes and isinstance(causes[0], EndpointError):
-            raise EndpointError(f"{causes[0]}; all finished replies are kept: run again to go on") from causes[0]
+            raise EndpointError(f"{causes[0]}; all finished replies are stored: run again to continue") from causes[0]
         if causes:
             raise causes[0]
         return {key: future.result() for key, future in under_way.items()}

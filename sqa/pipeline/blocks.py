@@ -70,7 +70,7 @@ class Workshop:
         return Planned(tuple(work.stages.values()), words_of(work.questions))
 
     def _work(self, config: RunConfig, until: str, given: str | None) -> Work:
-        """Return the work of a run; it is planned again if code of your own was edited."""
+        """Return the work of a run; it is planned again if the user's code was edited."""
         identity = digest([until, given, to_mapping(config) | {"name": ""}])
         work = self._works.pop(identity, None)
         if work is None or not all(code.current() for codes in work.codes.values() for code in codes):
@@ -79,7 +79,7 @@ class Workshop:
             )
             whole = self.parts.whole(config.dataset) if given is None else None
             work = Work(config, self.store, self.parts, questions, dataset, until, whole)
-        self._works[identity] = work  # moves it to the end: most recently used
+        self._works[identity] = work  # moves it to the end as the most recently used
         while len(self._works) > WORKS:
             del self._works[next(iter(self._works))]
         return work
@@ -115,7 +115,8 @@ class Workshop:
         if self.store.has(wanted, index):
             return False
         work = self._planned_work(config, [wanted], given, until)
-        self.store.describe(wanted, lambda: work.key_parts(wanted.name))  # every time: the store may have been emptied
+        # checked every time, since the store may have been emptied
+        self.store.describe(wanted, lambda: work.key_parts(wanted.name))
         work.check(wanted.name, [index])
         work.make(wanted.name, index, lambda _: None)
         return True
@@ -162,7 +163,7 @@ class Workshop:
         work = self._work(config, until, given)
         for stage in wanted:
             if work.stages[stage.name] != stage:
-                differ = "models, code or questions here are not those of the machine that planned it"
+                differ = "models, code or questions differ from those of the machine that planned it"
                 remedy = "use the same version and files everywhere"
                 raise DataError(f"{config.name}: stage {stage.name}: {differ}; {remedy}")
         return work

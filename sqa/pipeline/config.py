@@ -39,8 +39,8 @@ _WRITTEN_IF_ANY = {"written": "if any"}  # metadata of a field that is written o
 class DatasetConfig:
     """The questions of a run."""
 
-    name: Annotated[File, "a question set (`sqa.data.datasets.question_sets()`) or a file of your own questions"]
-    limit: Annotated[Count | None, "at most this many questions, from the start; null = all"] = None
+    name: Annotated[File, "a question set (`sqa.data.datasets.question_sets()`) or your own file of questions"]
+    limit: Annotated[Count | None, "maximum number of questions, from the start; null = all"] = None
 
     def problems(self) -> list[str]:
         from sqa.data.datasets import question_sets
@@ -57,7 +57,7 @@ class ComponentConfig:
 
     name: str
     options: Annotated[Any, "instance of the dataclass that the component's build function takes"]
-    other_languages: Annotated[bool, "of a translator: accept questions in other languages than its own"] = False
+    other_languages: Annotated[bool, "whether a translator accepts questions in languages other than its own"] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,9 @@ class QualityConfig:
 
 @dataclass(frozen=True, slots=True)
 class AnswersConfig:
-    """The rule that decides if an answer is right."""
+    """The rule that decides whether an answer is right."""
 
-    matching: Annotated[Literal["strict", "aliases"], "aliases: as Quizbowl matches too (ew@aliases)"] = "strict"
+    matching: Annotated[Literal["strict", "aliases"], "aliases: also match as Quizbowl does (ew@aliases)"] = "strict"
 
 
 def _default_metrics() -> tuple[str, ...]:
@@ -98,13 +98,13 @@ def _default_metrics() -> tuple[str, ...]:
 class RunConfig:
     """The config of a run.  Without a guesser or buzzer, metrics that need one are not computed."""
 
-    name: Annotated[str, "the run's folder; the config file's name unless the file says otherwise"]
+    name: Annotated[str, "name of the run's folder; default: the config file's name"]
     dataset: DatasetConfig
     translator: ComponentConfig
     guesser: ComponentConfig | None = None
     buzzer: ComponentConfig | None = None
     metrics: tuple[str, ...] = field(default_factory=_default_metrics)
-    seed: Annotated[Whole, "of the resampling behind the intervals"] = 0
+    seed: Annotated[Whole, "seed of the intervals' resampling"] = 0
     quality: tuple[QualityConfig, ...] = field(default=(), metadata=_WRITTEN_IF_ANY)
     answers: AnswersConfig | None = field(default=None, metadata=_WRITTEN_IF_ANY)
 
@@ -250,7 +250,7 @@ class Reader:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        """`folder`: folder of the config, searched first for files."""
+        """Create a reader; files are searched first in `folder`, the folder of the config."""
         self.folder = folder
         self.problems: list[str] = []
 
@@ -312,7 +312,7 @@ class Reader:
         policy = options["policy"]
         nested = {"name": policy} if isinstance(policy, str) else policy
         if not isinstance(nested, Mapping) or not isinstance(nested.get("name"), str):
-            return dict(options)  # the type check of the key reports the error
+            return dict(options)  # the key's type check reports the error
         others = {name: option for name, option in options.items() if name != "policy"}
         if ":" in nested["name"]:
             part = self.component(POLICIES, nested, key)
@@ -322,7 +322,7 @@ class Reader:
             if name not in ("k", "n"):
                 self._add(join(key, name), f"unknown{did_you_mean(str(name), ('k', 'n'))}")
             elif name in others:
-                self._add(join(key, name), "given beside the policy too")
+                self._add(join(key, name), "is also given next to the policy")
         return {**others, "policy": nested["name"], **{name: inner[name] for name in inner if name in ("k", "n")}}
 
     def guessers(self, value: Any, key: str) -> tuple[ComponentConfig, ...]:
@@ -425,7 +425,7 @@ class Reader:
 
 
 def _path(cls: type, value: Any) -> Path:
-    """Convert a text to a path, which msgspec cannot."""
+    """Convert a text to a path, which msgspec does not support."""
     if cls is not Path:
         raise TypeError(f"no text gives a {cls.__name__}")
     return Path(value)

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from sqa.core.own.code import Code
 
 BLOCK_SIZE = 64  # questions per block
-FEW = 100  # questions, summed over runs; fewer do not justify worker processes
+FEW = 100  # total number of questions of all runs; fewer do not justify worker processes
 N_GUESSES = metric_names.KEPT  # guesses stored per step
 STAGES = ("translate", "guess", "buzz", "score")
 COMPONENTS: Mapping[str, tuple[str, Registry]] = {  # stage -> key of a run's config, registry
@@ -72,9 +72,9 @@ COMPONENTS: Mapping[str, tuple[str, Registry]] = {  # stage -> key of a run's co
     "guess": ("guesser", GUESSERS),
     "buzz": ("buzzer", BUZZERS),
 }
-VERSION = 1  # version of the stages; raise it when the same components would give other rows
+VERSION = 1  # version of the stages; raise it when the rows of a component change
 
-EMPTY_QUESTIONS, EMPTY_SENTENCES, _ = metric_names.PRINTED  # counts printed besides the metrics
+EMPTY_QUESTIONS, EMPTY_SENTENCES, _ = metric_names.PRINTED  # counts printed in addition to the metrics
 Tick = Callable[[int], object]  # called with the number of questions just completed
 RowsOf = Callable[[str], Mapping[str, Any]]
 TracesOf = Callable[[], Sequence[QuestionTrace]]
@@ -176,7 +176,7 @@ def run(
 
 
 def _check_trained_for(config: RunConfig, guesser: object) -> None:
-    """Warn on stderr if a trained buzzer runs with another guesser than it was trained for."""
+    """Warn on stderr if a trained buzzer runs with a guesser other than that of its training."""
     if config.guesser is None or config.buzzer is None or not isinstance(guesser, str):
         return
     current = short(config.guesser.name)
@@ -220,7 +220,7 @@ def _score_texts(work: Work, progress: bool) -> tuple[list[BuiltMetric], dict[st
 class Work:
     """The stages of a run on its questions, and the computation of their blocks.
 
-    The constructor builds the components and checks the questions; `whole` is that of `check_questions`.
+    The constructor builds the components and checks the questions; `whole` is as in `check_questions`.
     """
 
     def __init__(
@@ -274,7 +274,7 @@ class Work:
         return Traces(self.store, blocks_of(self.questions, BLOCK_SIZE), shown)
 
     def check(self, name: str, missing: Sequence[int]) -> None:
-        """Show a `ChecksTexts` guesser the texts of the missing blocks."""
+        """Pass the texts of the missing blocks to a `ChecksTexts` guesser."""
         if name == "guess" and isinstance(guesser := self.built[name], ChecksTexts):
             translated = self.traces("translate")
             guesser.check_texts(trace.prefixes.texts for index in missing for trace in translated.block(index))
@@ -394,7 +394,7 @@ def guess(guesser: Guesser, questions: Sequence[Question], emissions: Mapping[st
             rows[q.id] = []
         elif q.asked and q.asked.question:
             if not isinstance(guesser, AnswersQuestions):
-                raise ConfigError(f"question {q.id} asks {q.asked.question!r:.60}; only `listener` takes questions")
+                raise ConfigError(f"question {q.id} asks {q.asked.question!r:.60}; only `listener` answers questions")
             rows[q.id] = guesser.answer(q.asked.question, steps.texts, N_GUESSES)
         elif steps.append_only and isinstance(guesser, IncrementalGuesser):
             rows[q.id] = guesser.guess_prefixes(steps.words, N_GUESSES)

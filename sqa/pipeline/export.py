@@ -23,7 +23,7 @@ from sqa.pipeline.saving import SUMMARY
 from sqa.results import Row
 
 EVERY_EVAL_EVER = "0.3.0"  # schema version of eval.schema.json in github.com/evaleval/every_eval_ever
-BOUNDS = {"0-1": (0.0, 1.0), "0-100": (0.0, 100.0)}  # by unit; the schema requires bounds for all other units too
+BOUNDS = {"0-1": (0.0, 1.0), "0-100": (0.0, 100.0)}  # by unit; the schema also requires bounds for all other units
 
 Unit = Literal["sentence", "question"]
 Side = Literal["hypotheses", "references", "sources"]
@@ -104,7 +104,7 @@ def submission_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
     for trace in traces:
         q, before = trace.question, [0, *accumulate(map(len, trace.question.sentences))]
         if any(emission.erase for emission in trace.emissions):
-            raise NotComputable(f"{q.id}: takes words back, and a submission has no way to say so")
+            raise NotComputable(f"{q.id}: retracts words, which a submission cannot represent")
         written = [(emission.token, before[emission.sentence] + emission.g) for emission in trace.emissions]
         for i, (token, g) in enumerate(written or [("", 0)]):
             row: dict[str, Any] = {"question": q.id, "step": i, "token": token, "g": g}
@@ -135,7 +135,7 @@ def csv_lines(traces: Iterable[QuestionTrace]) -> Iterator[str]:
 
 
 def every_eval_ever(run: RunFolder) -> str:
-    """Return a run's scores as an Every Eval Ever document; metrics without a value are left out."""
+    """Return a run's scores as an Every Eval Ever document; metrics without a value are omitted."""
     config = to_mapping(run.config)
     translator, measured = run.config.translator.name, [row for row in run.report.values() if row.metric in run.stats]
     written = str(int((run.folder / SUMMARY).stat().st_mtime))

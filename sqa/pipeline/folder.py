@@ -59,7 +59,7 @@ class RunFolder:
         Raises DataError if the file is missing, or if it or the run has changed since the folder was read.
         """
         data = _bytes_of(self.folder / name, self.files)
-        if name not in self.files:  # an earlier version listed no digests; a rewritten run has another SUMMARY
+        if name not in self.files:  # earlier versions listed no digests; a rewritten run has another SUMMARY
             _bytes_of(self.folder / SUMMARY, self.files)
         return data
 
@@ -76,7 +76,7 @@ class RunFolder:
         except (ValueError, TypeError, AttributeError) as error:
             raise DataError(f"{path}: damaged ({error}); delete it") from error
         if stages != self.stages:
-            raise DataError(f"{path}: of another run; run the config again")
+            raise DataError(f"{path}: belongs to another run; run the config again")
         return times
 
     @property
@@ -115,7 +115,9 @@ class RunFolder:
             questions = (parts or Parts()).questions(self.config.dataset)
             if dataset_fingerprint(questions) != self.dataset:
                 name = self.config.dataset.name
-                raise DataError(f"{self.folder}: made from other questions than {name} now has; run it again")
+                raise DataError(
+                    f"{self.folder}: made from questions other than those that {name} has now; run it again"
+                )
         stages = {name: store.stage(name, self.stages[name]) for name in TRACED if name in self.stages}
         return FinishedRun(self.folder, self.config, questions, Traces(store, blocks_of(questions, BLOCK_SIZE), stages))
 
@@ -152,7 +154,7 @@ def read(folder: Path) -> RunFolder:
     for name in (CONFIG, SUMMARY, STATS):
         if not (folder / name).is_file():
             problem = f"is not the folder of a finished run (no {name})"
-            raise ConfigError(f"{folder}: {problem}; make one with `sqa run CONFIG`")
+            raise ConfigError(f"{folder}: {problem}; create one with `sqa run CONFIG`")
     data = _bytes_of(folder / SUMMARY, {})
     try:
         summary = convert(parse_json(data), _Summary)
@@ -186,7 +188,7 @@ def _bytes_of(path: Path, digests: Mapping[str, str]) -> bytes:
 def _read(path: Path, digests: Mapping[str, str]) -> bytes:
     data = path.read_bytes()
     if digests.get(path.name, digest := bytes_digest(data)) != digest:
-        problem = "damaged, changed, or of another run than the other files there"
+        problem = "damaged, changed, or from another run than the folder's other files"
         raise DataError(f"{path}: {problem}; run the config again")
     return data
 

@@ -1,4 +1,4 @@
-"""Parts named on a command line: a translator fed word by word by programs, a guesser and a buzzer for servers."""
+"""Parts named on a command line: a translator for word-by-word programs, and a guesser and a buzzer for servers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from sqa.core.types import Buzzer, Guesser, Translator
 from sqa.files.yaml_reader import is_config, parse_yaml
 from sqa.pipeline.config import ComponentConfig, load_run, of_parts
 
-GUESSER, BUZZER = "bm25", "{name: mlp, model: bm25}"  # defaults
+GUESSER, BUZZER = "bm25", "{name: mlp, model: bm25}"  # default guesser and buzzer
 
 
 def translator_config(text: str) -> ComponentConfig:
@@ -29,7 +29,7 @@ def translator_from(text: str) -> Translator:
     translator = TRANSLATORS.build(component.name, component.options)
     if not isinstance(translator, Translator):
         raise ConfigError(
-            f"--translator: {component.name!r} knows whole data sets only, it cannot be given a word at a time"
+            f"--translator: {component.name!r} only translates whole data sets, so it cannot read word by word"
         )
     return translator
 

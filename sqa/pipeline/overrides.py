@@ -58,8 +58,8 @@ def parsed_axes(words: Iterable[str]) -> tuple[tuple[Override, ...], ...]:
     Raises ConfigError for a key without a value or with a repeated value.
     """
     axes = {key: tuple(Override(key, value) for value in _yaml(key, f"[{text}]")) for key, text in _split(words)}
-    problems = [f"{key}: at least one value is needed" for key, axis in axes.items() if not axis]
-    problems += [f"{text}: is there twice" for axis in axes.values() for text in _repeated(map(str, axis))]
+    problems = [f"{key}: needs at least one value" for key, axis in axes.items() if not axis]
+    problems += [f"{text}: occurs twice" for axis in axes.values() for text in _repeated(map(str, axis))]
     if problems:
         raise ConfigError(problems)
     return tuple(axes.values())
@@ -97,7 +97,7 @@ def grid(path: Path, axes: Sequence[Sequence[Override]]) -> list[tuple[tuple[Ove
             configs.append((chosen, overridden(mapping, name_of(path), chosen, str(path), Path(path).parent)))
         except ConfigError as error:
             problems += [problem for problem in error.problems if problem not in problems]
-    problems += [f"name: two runs would be called {name!r}" for name in _repeated(run.name for _, run in configs)]
+    problems += [f"name: two runs would have the name {name!r}" for name in _repeated(run.name for _, run in configs)]
     if problems:
         raise ConfigError(problems)
     return configs
@@ -169,7 +169,7 @@ def _full_key(whole: Mapping[str, Any], override: Override, folder: Path | None)
         options |= {f"{part}.{name}": name for name in names}
     matches = [key for key, name in options.items() if name == override.key]
     if len(matches) > 1:
-        raise ConfigError(f"{override}: {' and '.join(matches)} are keys of the run; write which is meant")
+        raise ConfigError(f"{override}: {' and '.join(matches)} are keys of the run; write the full key")
     if not matches and unknown:
         raise ConfigError(unknown)
     if not matches:
@@ -190,7 +190,7 @@ def _set(whole: dict[str, Any], key: str, override: Override) -> None:
         if inner is None or isinstance(inner, str):
             inner = {} if inner is None else {"name": inner}
         if not isinstance(inner, dict):
-            raise ConfigError(f"{override}: {parent} is no mapping of keys to values; give {parent} as a whole")
+            raise ConfigError(f"{override}: {parent} is not a mapping of keys to values; give {parent} as a whole")
         mapping[parent] = mapping = inner
     mapping[last] = override.value
 
@@ -208,7 +208,7 @@ def _split(words: Iterable[str]) -> list[tuple[str, str]]:
     for word in words:
         key, equals, text = word.partition("=")
         if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+)*", key):
-            problems.append(f"{word}: expected KEY=VALUE, as k=9 or guesser.name=gru")
+            problems.append(f"{word}: expected KEY=VALUE, such as k=9 or guesser.name=gru")
         pairs.append((key, text))
     if problems:
         raise ConfigError(problems)

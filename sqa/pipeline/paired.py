@@ -77,7 +77,7 @@ def compare(
         else:
             comparable.append(metric)
     if not comparable:
-        raise NotComputable("\n".join(["the two runs have no metric in common that has a value", *notes]))
+        raise NotComputable("\n".join(["the two runs have no common metric with a value", *notes]))
     pairs = [(a.stats[metric.name], b.stats[metric.name]) for metric in comparable]
     rows = []
     for metric, c in zip(comparable, compare_many(pairs, comparable, n_resamples, a.config.seed), strict=True):

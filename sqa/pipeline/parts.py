@@ -62,11 +62,11 @@ class Parts:
         return self._built(identity, lambda: _component(registry, config))
 
     def quality(self, config: QualityConfig) -> Any:
-        """Return the metric of a `quality:` entry; a `not_computed` metric with the reason if it is not available."""
+        """Return the metric of a `quality:` entry; a `not_computed` metric with the reason if it is unavailable."""
         return self._built(f"quality {config!r}", lambda: _quality(config))
 
     def codes(self, component: object) -> tuple[Code, ...]:
-        """Return the code of your own that a component consists of."""
+        """Return the user's code of a component."""
         return next((codes for built, codes in self._components.values() if built is component), ())
 
     def _built(self, identity: str, build: Callable[[], Any]) -> Any:
@@ -139,7 +139,7 @@ def _check_languages(name: str, pair: Any, questions: Sequence[Question]) -> Non
     source, target = (None if code is None else code_of(code) for code in pair)
     advice = f"take another one, or say `{OTHER_LANGUAGES}: true` under `translator:` if this is meant"
     if target not in (None, "en"):
-        raise ConfigError(f"translator {name!r} writes {target!r}, and answers are looked for in English; {advice}")
+        raise ConfigError(f"translator {name!r} writes {target!r}, and answers must be in English; {advice}")
     for question in questions:
         if source not in (None, code_of(question.language)):
             where = f"question {question.id} of {question.dataset} is in {question.language!r}"
@@ -181,7 +181,7 @@ def _flat(value: Any, at: str, name: str) -> dict[str, str]:
 
 
 def code_parts(codes: Iterable[Code]) -> dict[str, str]:
-    """Return file -> digest for the code files of a part of your own."""
+    """Return file -> digest for the code files of a user-defined part."""
     return {f"code of {file.stem}": sha256[:DIGITS] for code in codes for file, sha256 in code.files.items()}
 
 

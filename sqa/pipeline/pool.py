@@ -25,14 +25,15 @@ from sqa.files.processes import end_with_parent
 
 DEATHS = 3  # dead workers that a command tolerates
 FIRST = 1 << 31  # bytes per worker before the first measurement
-# No further run is planned while this many blocks per worker wait.  A higher limit would disturb the order of runs.
+# No further run is planned while this number of blocks per worker waits.  A higher limit would disturb the order of #
+# runs.
 AHEAD = 4
 UNMEASURED = 1.0  # seconds per word assumed for a group whose first block is in progress
 THREADS = 4  # threads that share the weights of a large model
 
 
 class Call(NamedTuple):
-    """A function call for a worker."""
+    """A function call for a worker process."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -40,8 +41,8 @@ class Call(NamedTuple):
     then: Callable[[Any], Iterable[Call]] = lambda _: ()  # value -> the calls that follow
     words: int = 0  # size of a block of questions; 0 = not a block
     group: str = ""  # group of blocks with equal time per word
-    large: bool = False  # needs a large model, which occupies THREADS workers' processors
-    gpu: bool = False  # runs on the only worker that holds the GPU
+    large: bool = False  # whether it needs a large model, which occupies the processors of THREADS workers
+    gpu: bool = False  # whether it runs on the only worker with the GPU
 
 
 Calls = Callable[[Collection[int]], list[Call]]  # indices of available results -> remaining calls
@@ -59,7 +60,7 @@ class Waiting:
         self._given, self._workers = calls, workers
         self._following: list[Call] = []
         self._blocks: dict[str, list[Call]] = {}  # by group, the longest last
-        self._pace: dict[str, float] = {}  # least seconds per word, by group
+        self._pace: dict[str, float] = {}  # minimum seconds per word, by group
 
     def __bool__(self) -> bool:
         return bool(self._given or self._following or self._blocks)
@@ -99,9 +100,9 @@ def in_pool(workers: int, total: int, calls: Calls) -> Iterator[tuple[int, Any]]
             return
         except BrokenProcessPool as error:
             if deaths == DEATHS:
-                problem = f"{DEATHS + 1} workers died; is there enough memory? --workers 1 needs the least"
-                raise RemoteProtocolError(f"{problem}; run the same command again, it goes on") from error
-            print("sqa: a worker died; the others' results are kept, going on", file=sys.stderr)
+                problem = f"{DEATHS + 1} workers died; is there enough memory? --workers 1 needs least"
+                raise RemoteProtocolError(f"{problem}; run the same command again to continue") from error
+            print("sqa: a worker died; other results are stored; continuing", file=sys.stderr)
 
 
 def in_process(calls: Calls) -> Iterator[tuple[int, Any]]:

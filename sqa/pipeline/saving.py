@@ -110,7 +110,7 @@ def pack(result: RunResult) -> dict[str, bytes]:
 def unpack(files: Mapping[str, bytes], folder: Path) -> None:
     """Write the files of `pack`, all or none; recorded times of the same stages are kept.
 
-    On a full disk the previous run stays.  The folder is locked, so of several equal runs each sees the times of the
+    On a full disk the previous run is kept.  The folder is locked, so each of several equal runs sees the times of the
     previous one.
     """
     with held(folder):

@@ -33,7 +33,7 @@ from sqa.pipeline.config import load
 if TYPE_CHECKING:
     from distributed import Client
 
-FAILURES = 30  # dead workers per task before giving up; clusters remove machines at any time
+FAILURES = 30  # dead workers per task before it fails; clusters may remove machines at any time
 # Dask's defaults slow models down: workers return every freed 64 KiB to the system and are profiled 100 times per
 # second.
 LOCAL = {
@@ -48,17 +48,17 @@ RETURN = 600.0  # seconds to wait for the return of a lost scheduler
 class SlurmConfig:
     """The file of `--scheduler slurm:FILE`; docs/cluster.md explains an example."""
 
-    jobs: Annotated[Count, "Slurm jobs to ask for, each a machine or a part of one"]
-    cores: Annotated[Count, "per job; as many workers, each with one thread"] = 1
+    jobs: Annotated[Count, "number of Slurm jobs, each a machine or part of a machine"]
+    cores: Annotated[Count, "cores per job; each core has one worker with one thread"] = 1
     memory: Annotated[str, "per job"] = "4GB"
     walltime: str = "01:00:00"
     partition: str | None = None
     account: str | None = None
-    interface: Annotated[str | None, "the network that workers reach the scheduler by, such as ib0"] = None
-    directives: Annotated[tuple[str, ...], "more lines of #SBATCH, such as --gres=gpu:1"] = ()
-    prologue: Annotated[tuple[str, ...], "lines of shell before the worker starts, such as `module load python`"] = ()
-    logs: Annotated[str | None, "folder of the jobs' output"] = None
-    adaptive: Annotated[bool, "jobs start when there is work and end when there is none, at most `jobs`"] = False
+    interface: Annotated[str | None, "network interface by which workers reach the scheduler, such as ib0"] = None
+    directives: Annotated[tuple[str, ...], "further #SBATCH options, such as --gres=gpu:1"] = ()
+    prologue: Annotated[tuple[str, ...], "shell lines before the worker starts, such as `module load python`"] = ()
+    logs: Annotated[str | None, "folder for the jobs' output"] = None
+    adaptive: Annotated[bool, "start jobs (at most `jobs`) when there is work, and end them when there is none"] = False
 
 
 class SchedulerGone(RemoteProtocolError):
@@ -80,7 +80,7 @@ class Scheduler:
         """Return the client; `workers` is the number of processes of a local cluster if the spec gives none."""
         if self._client is None:
             self._client = self._open(workers)
-            assert self._client.scheduler is not None  # it is connected
+            assert self._client.scheduler is not None  # already connected
             address, dashboard = self._client.scheduler.address, self._client.dashboard_link
             print(f"sqa: scheduler {address}, dashboard {dashboard}", file=sys.stderr)
         return self._client
@@ -102,7 +102,7 @@ class Scheduler:
         except RuntimeError as error:
             raise RemoteProtocolError(
                 f"--scheduler {self.spec}: a worker died while it started; is there enough memory? "
-                "Run the same command again, it goes on"
+                "Run the same command again to continue"
             ) from error
         return Client(self._cluster)
 
@@ -121,14 +121,14 @@ class Scheduler:
     def reopen(self) -> Client:
         """Return the client of a lost scheduler's replacement.  Raises SchedulerGone if none appears within RETURN."""
         if self._client is None or self._kind != "address":
-            raise SchedulerGone(f"--scheduler {self.spec}: is gone; run the same command again, it goes on")
+            raise SchedulerGone(f"--scheduler {self.spec}: is gone; run the same command again to continue")
         print(f"sqa: the scheduler is gone; waiting {RETURN:.0f} s for one at {self._argument}", file=sys.stderr)
         self._client.close(timeout=1)
         self._client = self._connect(time.monotonic() + RETURN)
         return self._client
 
     def close(self) -> None:
-        """Stop whatever was started."""
+        """Stop the processes that were started."""
         if self._client is not None:
             self._client.close()
         if self._cluster is not None:
@@ -196,7 +196,7 @@ def scheduled(spec: str | None, runs: Path, store: str | None = None) -> Iterato
     """
     if spec is None:
         if store is not None:
-            raise ConfigError("--store: is for --scheduler; without one the store lies in --runs")
+            raise ConfigError("--store: only for --scheduler; otherwise the store is in --runs")
         yield
         return
     scheduler = Scheduler(spec, Store(*shared(str(runs) if store is None else store)))

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 PARTS = 4  # maximum number of parts of a block; smaller batches are slower
-NVIDIA = Path("/dev/nvidiactl")  # exists if there is a GPU, which `device: auto` then uses
+NVIDIA = Path("/dev/nvidiactl")  # file that exists if there is a GPU, which `device: auto` then uses
 SEPARATE_K = ("waitk", "causal-lm")  # translators that share no work between different k
 PER_WORKER = 8  # tasks submitted ahead per worker thread
 FEWEST = 4  # minimum number of worker threads assumed, because more may start
@@ -379,7 +379,7 @@ def _value(future: Future) -> Any:
     try:
         return future.result()
     except KilledWorker as error:
-        raise RemoteProtocolError(f"{future.key}: every worker that tried it died; is its memory enough?") from error
+        raise RemoteProtocolError(f"{future.key}: every worker that tried it died; is there enough memory?") from error
     except CancelledError as error:
         raise _Lost from error
 

@@ -46,13 +46,13 @@ class Pair:
 
 def _check(runs: Sequence[RunFolder], metrics: Sequence[str], resamples: int) -> None:
     """Raise ConfigError for too few runs, duplicate runs, unknown metrics, or no resamples."""
-    problems = [] if len(runs) > 1 else ["RUN: two or more are needed to compare"]
+    problems = [] if len(runs) > 1 else ["RUN: a comparison needs at least two"]
     measured = dict.fromkeys(name for run in runs for name in run.signatures)
     problems += [f"--metric: no run has {m!r}{did_you_mean(m, list(measured))}" for m in metrics if m not in measured]
     problems += [] if resamples >= 1 else [f"--resamples: must be >= 1, got {resamples}"]
     if problems:
         raise ConfigError(problems)
-    if len(runs) > 2:  # two runs may be the same, as a check
+    if len(runs) > 2:  # two runs may be equal, as a check
         check_distinct([run.folder for run in runs])
 
 

@@ -1,4 +1,4 @@
-"""Do two metrics rank systems in the same order?  Kendall's tau over systems, with intervals over questions.
+"""Correlation of two metrics' rankings: Kendall's tau over systems, with intervals over questions.
 
     sqa correlate RUN RUN RUN...
 
@@ -40,7 +40,7 @@ from sqa.pipeline import paired
 from sqa.report.data import check_distinct
 from sqa.results import Table, defined
 
-LEAST = 3  # systems; two systems have no degrees of agreement
+LEAST = 3  # minimum number of systems; two systems have no degrees of agreement
 RESAMPLES = 10_000
 ANSWERS = ("ew", "oracle-ew", "accuracy", "mrr")  # the metrics of --against
 HEADER = ("metric", "with", "tau", "low", "high", "systems", "questions", "resamples", "undefined", "note")
@@ -97,7 +97,7 @@ def correlate_runs(
     answers = [name for name in against if name in names]
     pairs = pairs_of(answers, [name for name in names if not wanted or name in wanted])
     if not pairs:
-        raise NotComputable("\n".join(["the runs have no two metrics in common that could be compared", *notes]))
+        raise NotComputable("\n".join(["the runs have fewer than two common metrics that can be compared", *notes]))
     needed = list(dict.fromkeys(name for pair in pairs for name in pair))
     systems = {str(run.folder): run.stats for run in runs}
     return correlate(systems, paired.metrics_of(needed, runs[0]), pairs, n_resamples, runs[0].config.seed), notes
@@ -183,7 +183,7 @@ def correlate(
 
 
 def _refusal(metric: Metric, systems: Mapping[str, Stats]) -> str:
-    """Return why a metric cannot be compared over these systems; "" if it can."""
+    """Return the reason why a metric cannot be compared over these systems, or ""."""
     for name, stats in systems.items():
         if metric.name not in stats:
             return f"{metric.name} has no value for {name}"

@@ -1,4 +1,4 @@
-"""`sqa curve fit`, `sqa curve show`: curves from people's buzzes, as file, table and figure."""
+"""Commands `sqa curve fit` and `sqa curve show`: curves from people's buzzes, as file, table and figure."""
 
 import json
 import sys
@@ -30,7 +30,7 @@ def main(buzzes: str, output: Path, config: FitConfig) -> None:
 def show(files: Sequence[Path], output: Path | None = None) -> None:
     """Show EW(t) of the published curves and of those in `files` (`sqa curve show`).
 
-    If `output` is given, draw a figure too.
+    If `output` is given, also draw a figure.
     """
     if output is not None and not output.name:
         raise ConfigError(f"--output: {output}: is a folder; give the name of a file in it")

@@ -87,14 +87,14 @@ def read_runs(folders: Sequence[Path]) -> list[Reported]:
 def check_distinct(folders: Sequence[Path]) -> None:
     """Raise ConfigError unless there is at least one folder and all are distinct."""
     if not folders:
-        raise ConfigError("name at least one run's folder")
+        raise ConfigError("give at least one run's folder")
     for folder, count in Counter(folder.resolve() for folder in folders).items():
         if count > 1:
             raise ConfigError(f"{folder}: the same run is named twice")
 
 
 def run_names(folders: Sequence[Path]) -> list[str]:
-    """Return the folders' names, each with as many parents as distinguish it from the others."""
+    """Return the folders' names, with parent folders where they are needed to distinguish them."""
     paths = [folder.resolve().parts for folder in folders]
     names = []
     for path in paths:
@@ -153,7 +153,7 @@ def _digits(saved: RunFolder) -> dict[str, int]:
 
 
 def _reason(row: Row) -> str:
-    """Return why a row has no value: the reason in its signature, or else that the metric is undefined."""
+    """Return the reason why a row has no value: the one in its signature, or that the metric is undefined."""
     reason = row.signature.removeprefix("not computed: ")
     return reason if reason != row.signature else "undefined on these questions"
 
@@ -161,7 +161,7 @@ def _reason(row: Row) -> str:
 def _components(saved: RunFolder, label: str) -> tuple[tuple[Component, ...], list[Gap]]:
     """Return the component of each stage, from the store beside the run."""
     store, components, gaps = Store(saved.folder.resolve().parent), [], []
-    for name in (name for name in saved.stages if name != "score"):  # its signatures are listed
+    for name in (name for name in saved.stages if name != "score"):  # metrics, whose signatures are listed
         try:
             stage = store.stage(name, saved.stages[name])
             components.append(Component(name, stage.implementation, stage.fingerprint))
@@ -190,8 +190,8 @@ def data_files(run: Reported) -> tuple[list[tuple[str, str, str]], list[Gap]]:
     elif Path(name).is_file():
         beside.insert(0, Path(name))
     else:
-        gaps.append(Gap(f"sha256 of {Path(name).name}", (run.label,), "the file of its questions is not here"))
-    return [*files, *((path.name, file_digest(path), "the file as it is now") for path in beside)], gaps
+        gaps.append(Gap(f"sha256 of {Path(name).name}", (run.label,), "the file of its questions is missing here"))
+    return [*files, *((path.name, file_digest(path), "the current file") for path in beside)], gaps
 
 
 def _texts(value: Any) -> list[str]:

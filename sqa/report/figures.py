@@ -99,7 +99,7 @@ def _over_k(group: Sequence[Reported], series: Series, folder: Path, suffix: str
     frame = _frame(sweeps)
     panels = _panels(frame)
     if not panels:
-        why = "none of its metrics is there" if sweeps else "no two runs differ in k only"
+        why = "the runs have none of its metrics" if sweeps else "no two runs differ only in k"
         return [Gap("figure over k", (), why)]
     draw = partial(over_k, [panels], "k (source words read first)", 2.0, PAGE)
     title = f"Scores over k, {_dataset(group)}"
@@ -109,9 +109,9 @@ def _over_k(group: Sequence[Reported], series: Series, folder: Path, suffix: str
 
 def _over_lag(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> list[Drawn | Gap]:
     if len(group) < 2:
-        return [Gap("figure over lag", (), "one run has one lag; name several runs")]
+        return [Gap("figure over lag", (), "a single run has a single lag; give several runs")]
     frame = _frame(series)
-    lag, name = max(LAGS, key=lambda item: len(frame.where(item[0])))  # the first of equals
+    lag, name = max(LAGS, key=lambda item: len(frame.where(item[0])))  # the first wins ties
     having = {row.cell[1] for row in frame.where(lag)}
     panels = _panels(frame, lag)
     if len(having) < 2 or not panels:
@@ -163,7 +163,7 @@ def log_ranks_at(trace: QuestionTrace, bins: int = BINS) -> np.ndarray:
 
 
 def _right(trace: QuestionTrace, step: int) -> bool:
-    """Return whether the top guess at a step is right (`trace.correct` would check all guesses of all steps)."""
+    """Return whether the top guess at a step is right, without checking all steps as `trace.correct` does."""
     guesses = trace.guesses[step] if trace.guesses and step >= 0 else ()
     return bool(guesses) and is_right(guesses[0].page, trace.question.page)
 

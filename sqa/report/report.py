@@ -34,7 +34,7 @@ from sqa.report.html import code, page, plain
 from sqa.report.plots import Drawn
 from sqa.results import Row, markdown, show_lines, with_interval
 
-DEFAULT_OUTPUT = "report"  # in the first run's folder
+DEFAULT_OUTPUT = "report"  # default folder, in the first run's folder
 MARKDOWN, HTML = "report.md", "report.html"
 SIGNIFICANT = 0.05
 PACKAGES = (

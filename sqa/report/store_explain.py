@@ -12,14 +12,14 @@ from sqa.files.store import Stage, Store
 from sqa.pipeline import folder as folders
 from sqa.pipeline import saving
 
-PARTS = {  # part of a stage's key -> its name for readers
+PARTS = {  # part of a stage's key -> name shown to the user
     "dataset": "questions",
     "block_size": "questions per block",
     "schema_version": "version of the traces",
 }
-VERSION_OF_SQA = "version of sqa"  # in no key of its own: named if nothing else differs
+VERSION_OF_SQA = "version of sqa"  # part without its own key, reported if nothing else differs
 DIGITS = 12  # digits of a digest
-Difference = tuple[str, str, str]  # part, its value now, its value in the other stage
+Difference = tuple[str, str, str]  # (part, current value, value in the other stage)
 
 
 class Held(NamedTuple):
@@ -112,9 +112,9 @@ def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
     both = {*now} & {*then}
     of_questions = [part for part in changed if ".dataset" in f".{part}".replace(" ", ".")]
     of_part = [part for part in changed if part not in (*of_questions, VERSION_OF_SQA)]
-    of_part = [part for part in of_part if part in both or not part.startswith("VERSION ")]  # else of another part
+    of_part = [part for part in of_part if part in both or not part.startswith("VERSION ")]  # otherwise of another part
     shown = (of_part or [part for part in changed if part == VERSION_OF_SQA]) if made else []
     for part in [*shown, *(of_questions if "dataset" in differing else ())]:
         yield part, now.get(part, "not there"), then.get(part, "not there")
     if made and not shown:
-        yield "its code", "other, but no part that is recorded", ""
+        yield "its code", "differs, but not in a recorded part", ""

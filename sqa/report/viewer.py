@@ -1,4 +1,4 @@
-"""`sqa view RUN [RUN...]`: one HTML page to watch finished runs word by word, readable without any network.
+"""Command `sqa view RUN [RUN...]`: one HTML page that shows finished runs word by word without network access.
 
     from sqa.report.viewer import main
     main([Path("runs/xqb_es_wait3_bm25"), Path("runs/xqb_es_wait6_bm25")], output=Path("page.html"))
@@ -27,8 +27,8 @@ from sqa.report.viewer_data import ViewConfig, page_data
 from sqa.results import show_lines
 
 UPLOT = "1.6.32"
-DEFAULT_OUTPUT = "view.html"  # in the first run's folder
-LARGE = 5_000_000  # bytes: larger pages are slow to send and to open
+DEFAULT_OUTPUT = "view.html"  # default file, in the first run's folder
+LARGE = 5_000_000  # bytes; larger pages are slow to send and to open
 SCRIPTS = ("uPlot.iife.min.js", "moments.js", "charts.js", "address.js", "page.js")  # in order of execution
 STYLES = ("uPlot.min.css", "page.css")
 # "<" could end the script element with the data; the separators end a line in old JavaScript
@@ -53,7 +53,7 @@ def main(
     size = len(page.encode())
     print(f"sqa: {len(data['questions'])} questions, {len(opened)} runs, {size / 1e6:.1f} MB", file=sys.stderr)
     if size > LARGE:
-        print("sqa: that is a large page; --questions takes some of them only", file=sys.stderr)
+        print("sqa: the page is large; select questions with --questions", file=sys.stderr)
     show_lines(output)
 
 

@@ -60,7 +60,7 @@ class ViewConfig:
     """Settings of the viewer's page."""
 
     curve: Annotated[str, "a published expected-wins curve, or a curve file (.json)"] = "qanta2018"
-    priors: Annotated[Path | None, "of the word aligner; None = the bundled ones"] = None
+    priors: Annotated[Path | None, "folder of the word aligner's priors; None = the bundled priors"] = None
 
 
 def traces_data(traces: Sequence[QuestionTrace], name: str, config: ViewConfig) -> dict[str, Any]:

@@ -19,7 +19,7 @@ class Checkpoints:
     """The checkpoints of one training."""
 
     def __init__(self, folder: Path, keep: int = 1, identity: Mapping[str, Any] | None = None) -> None:
-        """`keep`: number of files to keep; `identity`: key -> value that a checkpoint must match to be resumed."""
+        """Manage the `keep` newest files; a checkpoint must match `identity` (key -> value) to be resumed."""
         self.folder, self.keep = folder, keep
         self.identity = {key: repr(value) for key, value in (identity or {}).items()}
 

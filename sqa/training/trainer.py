@@ -60,7 +60,7 @@ class Trainer:
         self.best: dict[str, dict[str, Tensor]] = {}  # weights of the modules at the best round
         self.best_score = -np.inf
         self._before, self._since = 0.0, time.process_time()
-        self.say: Callable[..., object] = lambda **values: None  # shows numbers next to the progress bar
+        self.say: Callable[..., object] = lambda **values: None  # function that shows numbers next to the progress bar
 
     @property
     def seconds(self) -> float:
@@ -164,5 +164,5 @@ def denormals_flushed() -> Iterator[None]:
 def _finite(loss: float, where: str) -> float:
     """Return the loss of a training step.  Raises NotComputable with the remedy; `where` names training and step."""
     if not math.isfinite(loss):
-        raise NotComputable(f"{where}: the loss is {loss}, training stops; lower the learning rate and start anew")
+        raise NotComputable(f"{where}: the loss is {loss}, training stops; lower the learning rate and restart")
     return loss

@@ -1,4 +1,4 @@
-"""Every registered part with weights computes on the device of its config and gives the same results there.
+"""Every registered part with weights computes on the device of its config and gives equal results on all devices.
 
 The device is tests/stand_ins/second_device.py, which refuses tensors that were created elsewhere.
 """
@@ -83,5 +83,5 @@ def test_part_computes_on_its_device(kind, name, options, places, monkeypatch):
     assert results(kind, part_of(kind, name, config_of(kind, name, on(options, "cuda"), places))) == expected
 
 
-def test_every_part_with_weights_takes_a_device() -> None:
+def test_every_part_with_weights_has_a_device_key() -> None:
     assert {part for part in WEIGHED if not any(key.endswith("device") for key in flat(class_of(*part)))} == set()

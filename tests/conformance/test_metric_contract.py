@@ -17,7 +17,7 @@ from sqa.metrics import ALL, DEFAULT, FAMILIES, KEPT, PRINTED, build, parse, pro
 from sqa.metrics.measure import NEEDS, Measure
 
 
-def test_names_signatures_and_display_of_metrics():
+def test_metrics_have_names_signatures_and_display():
     metrics = build(ALL)
     assert len({metric.signature() for metric in metrics}) == len(ALL)
     for name, metric, again in zip(ALL, metrics, build(ALL), strict=True):
@@ -32,7 +32,7 @@ def test_names_signatures_and_display_of_metrics():
     assert set(DEFAULT) <= set(ALL) and [metric.name for metric in build()] == list(DEFAULT)
 
 
-def test_every_wrong_name_is_reported_with_the_nearest():
+def test_wrong_name_error_suggests_the_nearest():
     with pytest.raises(ConfigError) as caught:
         build(["ew", "acuracy", "blue", "ew"])
     assert caught.value.problems == (
@@ -144,7 +144,7 @@ def test_other_spellings_are_not_names(name):
         parse(name)
 
 
-def test_value_states_the_meaning_of_its_number():
+def test_measure_states_unit_range_and_direction():
     seconds = parse("facts-lag@seconds")
     assert (seconds.base, seconds.parameters) == ("facts-lag", {"side": "seconds"})
     assert (seconds.unit, seconds.label) == ("seconds", "Lag of facts, s")

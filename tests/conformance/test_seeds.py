@@ -89,7 +89,7 @@ def test_seed_decides_the_result(what: str) -> None:
     assert any(not same(first, other) for other in others)
 
 
-def test_noise_command_passes_its_seed_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_noise_command_passes_on_its_seed(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     seeds: list[int] = []
     monkeypatch.setattr(noise.RoundTrip, "of", lambda *_: None)
     monkeypatch.setattr(noise, "mapped_tossups", lambda folds: TOSSUPS)

@@ -49,7 +49,7 @@ def written(translator, sentence: str) -> str:
         ),
     ],
 )
-def test_words_of_a_transformer(model, sentence, search, words):
+def test_transformer_words_are_as_recorded(model, sentence, search, words):
     assert written(build(WaitKConfig(model, **{"k": 3} | search)), sentence) == words
 
 
@@ -74,7 +74,7 @@ def test_words_of_a_transformer(model, sentence, search, words):
     ],
     ids=["es", "pl with glosses"],
 )
-def test_words_and_scores_of_a_language_model(model, options, sentence, words, given):
+def test_language_model_words_are_as_recorded(model, options, sentence, words, given):
     """Computed in float32; the positions of its pieces affect the second decimal of ln p."""
     translator = lm.build(lm.CausalLmConfig(model, k=2, dtype="float32", **options))
     assert written(translator, sentence) == words

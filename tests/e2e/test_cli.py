@@ -66,7 +66,7 @@ def sqa(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> Sh
 # ----------------------------------------------------------------------------------------------------- output
 
 
-def test_version_and_help(sqa: Shell) -> None:
+def test_version_and_help_are_printed(sqa: Shell) -> None:
     assert sqa("--version") == Outcome(0, f"sqa {__version__}\n", "")
     assert sqa("frobnicate").code == 2
 
@@ -95,7 +95,7 @@ def test_run_prints_the_report_it_writes(sqa: Shell) -> None:
     assert again.out == outcome.out
 
 
-def test_each_stage_by_itself(sqa: Shell) -> None:
+def test_each_stage_runs_alone(sqa: Shell) -> None:
     made = {}
     for stage in ("translate", "guess", "buzz"):
         rows = sqa.lines(stage, sqa.config())[1:]
@@ -110,7 +110,7 @@ def test_each_stage_by_itself(sqa: Shell) -> None:
     assert scored == sqa("run", sqa.config()).out == (sqa.folder / "runs/t/report.tsv").read_text(encoding="utf-8")
 
 
-def test_comparison_of_more_than_two_runs(sqa: Shell) -> None:
+def test_compare_takes_more_than_two_runs(sqa: Shell) -> None:
     """Compare all pairs by the requested metrics (values: tests/unit/report/test_comparison.py)."""
     for name, k in (("a", 1), ("b_2", 3), ("c", 5)):
         sqa("run", sqa.config(name, translator={"name": "doubles:build_translator", "k": k}))
@@ -215,8 +215,8 @@ def test_sweep_runs_every_combination(sqa: Shell) -> None:
     rows = json.loads(again.out)
     assert not {row["run"] for row in rows} & {line[0] for line in lines}  # another config gives other names
     assert rows[2]["keys"] == {"k": 3, "metrics": ["al"]}
-    assert sqa.refused(2, "sweep", sqa.config(), "k=3,3") == "k=3: is there twice"
-    assert sqa.refused(2, "sweep", sqa.config(), "k=1,3", "name=x").startswith("name: two runs would be called 'x'")
+    assert sqa.refused(2, "sweep", sqa.config(), "k=3,3") == "k=3: occurs twice"
+    assert sqa.refused(2, "sweep", sqa.config(), "k=1,3", "name=x").startswith("name: two runs would have the name 'x'")
     assert sqa("sweep", sqa.config(), "k=0,-1").err.count("sqa: k=") == 2  # all problems come before the first run
 
 
@@ -233,7 +233,7 @@ def test_terminal_gets_aligned_tables(sqa: Shell, monkeypatch: pytest.MonkeyPatc
     assert len({line.index(cell) + len(cell) for line, cell in cells}) == 1  # columns of numbers are right-aligned
 
 
-def test_tables_as_json_and_latex(sqa: Shell) -> None:
+def test_tables_print_as_json_and_latex(sqa: Shell) -> None:
     assert json.loads(sqa("curve", "show", "--json").out)[0]["t"] == 0
     rows = json.loads(sqa("data", "list", "--json").out)
     latex = sqa("data", "list", "--latex").out
@@ -286,10 +286,10 @@ def test_submission_refuses_retracted_words() -> None:
     plain = QuestionTrace(question, (Emission(1, "x", 1, True),))
     assert list(map(json.loads, submission_lines([plain]))) == [{"question": "q", "step": 0, "token": "x", "g": 3}]
     back = QuestionTrace(question, (Emission(0, "x", 1, False), Emission(0, "y", 1, False, 1)))
-    refused(NotComputable, "q: takes words back", list, submission_lines([back]))
+    refused(NotComputable, "q: retracts words", list, submission_lines([back]))
 
 
-def test_question_sets_as_lines(sqa: Shell) -> None:
+def test_questions_command_prints_lines(sqa: Shell) -> None:
     lines = sqa("questions", "questions.jsonl", "--sentences").out.splitlines()
     assert len(lines) == 12 and lines[0] == "pista número 0 sobre algo"
     assert sqa("questions", "questions.jsonl", "--questions").out.splitlines()[0] == " ".join(lines[:2])
@@ -318,7 +318,7 @@ def test_init_survives_a_closed_pipe(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "start").iterdir()} == names
 
 
-def test_export_of_scores_for_every_eval_ever(sqa: Shell) -> None:
+def test_export_writes_scores_for_every_eval_ever(sqa: Shell) -> None:
     rows = {row["metric"]: row for row in json.loads(sqa("run", sqa.config(), "--json").out)}
     document = json.loads(sqa("export", "runs/t", "--to", "every-eval-ever").out)
     results = {result["evaluation_name"]: result for result in document["evaluation_results"]}

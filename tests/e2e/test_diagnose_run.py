@@ -54,7 +54,7 @@ def test_runs_that_cannot_be_diagnosed_are_refused(finished: Path, tmp_path: Pat
     refused(ConfigError, "no guesser ran", main, make(tmp_path, "unguessed", guesser=None, buzzer=None))
 
 
-def test_missing_priors_and_mixed_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_priors_warn_and_mixed_languages_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     german = {**QUESTION, "language": "de"}
     main(make(tmp_path, "german", records=[german]))
     assert "sqa: no priors for de-en; aligned from these texts alone" in capsys.readouterr().err
@@ -84,7 +84,7 @@ def test_finished_run_no_longer_needs_its_dataset(finished: Path) -> None:
     kept.write_text(kept.read_text("utf-8").replace("grande", "enorme"), encoding="utf-8")
     refused(DataError, "differ from those that were written; delete the file and run again", open_run, finished)
     kept.unlink()  # as in a store of an earlier version
-    refused(DataError, "made from other questions", open_run, finished)
+    refused(DataError, "made from questions other", open_run, finished)
     path.unlink()
     refused(DataError, "this file of questions does not exist", open_run, finished)
 
@@ -93,7 +93,7 @@ def test_finished_run_no_longer_needs_its_dataset(finished: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "rate", "probability"), [("inserted", "0.1", "0.1"), ("dropped", "2", "0.5")])
 def test_planted_errors_are_found(kind: str, rate: str, probability: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """One word in ten is wrong, or two clauses are missing; alignment and spelling alone are the judges."""
+    """One word in ten is wrong, or two clauses are missing; only alignment and spelling are used to find them."""
     planted.main(["es", "--detector", "words", "--plant", kind, rate, "--limit", "40", "--probability", probability])
     [_, line, *_] = (line.split("\t") for line in capsys.readouterr().out.splitlines())
     assert float(line[6]) >= 0.6 and float(line[7]) >= 0.8
@@ -125,7 +125,7 @@ def registry(build: Callable[[str], Scorer]) -> SimpleNamespace:
     return SimpleNamespace(names=lambda: ("language-model", "transformer"), resolve=lambda name: build)
 
 
-def test_model_is_called_once_and_named(finished, capsys, monkeypatch):
+def test_scoring_model_is_called_once_and_reported(finished, capsys, monkeypatch):
     monkeypatch.setattr(findings, "SCORERS", registry(lambda pair: Scorer()))
     Scorer.asked = 0
     outputs = []
@@ -143,7 +143,7 @@ def test_model_is_called_once_and_named(finished, capsys, monkeypatch):
     refused(DataError, "the kept scores are damaged .*; delete the file", main, finished, detector="language-model")
 
 
-def test_without_a_language_model_words_are_judged(finished, capsys, monkeypatch):
+def test_words_are_judged_without_a_language_model(finished, capsys, monkeypatch):
     monkeypatch.setattr(findings, "SCORERS", registry(absent))
     main(finished, detector="words")
     plain = capsys.readouterr().out

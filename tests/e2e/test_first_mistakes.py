@@ -45,7 +45,7 @@ MISTAKES = {
     "latency whisper.jsonl": (3, "sqa: whisper.jsonl:1: a log of SimulStreaming; `sqa run` scores it"),
     f"latency {EXAMPLE / 'heard.jsonl'}": (3, "heard.jsonl:1: a file of questions, not a log"),
     f"latency {LOG} --facts --pair pl-en": (0, f"sqa: {LOG}: its sources look like 'es', not 'pl'; is --pair"),
-    f"latency {LOG} --facts --pair es-pl": (0, f"sqa: {LOG}: its references read like 'en', not 'pl'"),
+    f"latency {LOG} --facts --pair es-pl": (0, f"sqa: {LOG}: its references look like 'en', not 'pl'"),
     f"latency {LOG} --facts --pair es-en": (0, ""),
     f"latency {LOG} --facts": (0, ""),
     "config keys metric ew": (2, "a metric has no keys: `metrics:` is a list of names, such as ew, ew@xqb-interface"),
@@ -67,7 +67,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("line", MISTAKES)
 @pytest.mark.usefixtures("folder")
-def test_mistake_is_named_in_one_line(line: str, command: Command) -> None:
+def test_common_mistake_gives_a_one_line_error(line: str, command: Command) -> None:
     code, expected = MISTAKES[line]
     outcome = command(*line.split())
     complaints = [line for line in outcome.complaints if "report in" not in line]
@@ -76,7 +76,7 @@ def test_mistake_is_named_in_one_line(line: str, command: Command) -> None:
 
 
 @pytest.mark.parametrize(("name", "keys"), [("hold", ["n"]), ("wait-k", ["k"]), ("local-agreement", ["n"])])
-def test_keys_of_a_policy(name: str, keys: list[str], command: Command) -> None:
+def test_wrong_policy_keys_are_refused(name: str, keys: list[str], command: Command) -> None:
     assert [line.split("\t")[0] for line in command("config", "keys", "policy", name).out.splitlines()[1:]] == keys
 
 

@@ -62,7 +62,7 @@ def test_killed_training_gives_equal_losses_and_weights(tmp_path):
 
 
 @pytest.mark.slow
-def test_sweep_survives_the_death_of_one_of_two_processes(tmp_path):
+def test_sweep_survives_the_kill_of_one_process(tmp_path):
     prepared(tmp_path)
     folder = tmp_path / "smt" / "tiny"
     first = start(tmp_path, "k=2,full", 2)

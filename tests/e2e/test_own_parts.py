@@ -128,7 +128,7 @@ def played(folder: Path) -> RunResult:
 
 
 def test_command_runs_own_parts_from_any_folder(mine: Path) -> None:
-    """The file is found beside the config, and the run's own config.yaml is accepted, also from elsewhere."""
+    """The file is found in the config's folder, and the run's config.yaml is accepted from any folder."""
     elsewhere = mine.parent / "elsewhere"
     elsewhere.mkdir()
     runs = mine.parent / "runs"
@@ -143,8 +143,8 @@ def test_command_runs_own_parts_from_any_folder(mine: Path) -> None:
     assert again.code == 0 and (runs / "mine" / "report.tsv").read_bytes() == before
 
 
-def test_own_figure(mine: Path) -> None:
-    """The command runs in another folder than that of the parts."""
+def test_own_figure_runs_from_another_folder(mine: Path) -> None:
+    """The command runs in a folder other than that of the parts."""
     save(played(mine), mine.parent / "runs")
     (mine / "figure.yaml").write_text("of ours\n", encoding="utf-8")
     words = (str(mine / "figure.yaml"), "--runs", str(mine.parent / "runs"))
@@ -193,7 +193,7 @@ def test_dataclass_fields_are_the_keys_of_a_part(mine: Path) -> None:
     refused(ConfigError, "guesser.pagee: unknown, did you mean 'page'", guessed, pagee="Peru")
 
 
-def test_own_perturbation(mine: Path) -> None:
+def test_own_perturbation_makes_copies(mine: Path) -> None:
     shout = f"{mine / 'mine.py'}:shout"
     [question] = load_questions("mini-es", 1)
     copy = perturb.perturb(question, perturb.chosen([shout])[0], 0)

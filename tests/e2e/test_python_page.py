@@ -27,7 +27,7 @@ def test_python_page_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (tmp_path / "ew_over_k.png").stat().st_size > 5_000
 
 
-def test_missing_things_are_refused_at_once(tmp_path: Path) -> None:
+def test_missing_files_and_names_are_refused_at_once(tmp_path: Path) -> None:
     import sqa
 
     refused(ConfigError, "did you mean 'mini_es", sqa.run, "mini_es_wait6")

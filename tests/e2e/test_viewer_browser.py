@@ -88,7 +88,7 @@ def test_scrubbing_shows_each_system_at_its_progress(open_page: Any) -> None:
     assert "rank 2" in first.locator(".rank figcaption").text_content()
 
 
-def test_questions_playback_and_the_second_system(open_page: Any) -> None:
+def test_playback_and_second_system_work(open_page: Any) -> None:
     page = open_page("#q=q0&m=0.0")
     page.keyboard.press("ArrowDown")
     assert visible(page, 0) == "<b>uno</b>"
@@ -111,7 +111,7 @@ def test_questions_playback_and_the_second_system(open_page: Any) -> None:
     assert page.locator("#reference").text_content() == "nothing"
 
 
-def test_link_opens_its_moment(open_page: Any, page_file: Path) -> None:
+def test_link_opens_its_step(open_page: Any, page_file: Path) -> None:
     page = open_page("#q=q0&m=4.0&a=wait3&b=-")
     assert visible(page, 0) == "el país"
     page.keyboard.press("ArrowRight")
@@ -213,7 +213,7 @@ def test_answer_is_shown_on_request(open_page: Any) -> None:
     assert "→ Spain" not in page.evaluate(page_text) and page.evaluate(dot) == hidden
 
 
-def test_omitted_words_links_and_threshold(open_page: Any) -> None:
+def test_errors_links_and_threshold_are_shown(open_page: Any) -> None:
     page = open_page("#q=q0&m=10.9&a=drops&b=wait1")
     lost = page.locator("#source .lost0")
     assert lost.all_text_contents() == ["llamado", "Spain", "era", "grande"]

@@ -89,7 +89,7 @@ def test_nothing_is_imported_from_the_repository(user: User) -> None:
     assert "usage" in user.run(str(user.bin / "python"), "-m", "guessers.evaluate", "--help")
 
 
-def test_bundled_config_view_and_log(user: User) -> None:
+def test_wheel_runs_bundled_config_view_and_log(user: User) -> None:
     report = user.sqa("run", "mini_es_wait6_bm25", "limit=1", "name=first")
     ours = sqa.run("mini_es_wait6_bm25", limit=1, runs=user.folder / "ours", progress=False)
     assert f"\nal\t{ours.metrics['al']:.6f}\t" in report  # equal to the value from the repository
@@ -100,7 +100,7 @@ def test_bundled_config_view_and_log(user: User) -> None:
     assert "did you mean" in user.run("sh", "-c", f"{user.bin}/sqa run mini_es_wait7_bm25 2>&1; true")
 
 
-def test_services_wheel(user: User) -> None:
+def test_services_wheel_installs_its_commands(user: User) -> None:
     assert {path.name for path in user.packages.glob("sqa_services/*/page")} == {"page"}
     row = '{"question": "q", "step": 0, "token": "x", "g": 1, "guess": "Peru", "buzz": true}'
     (user.folder / "served.jsonl").write_text(
@@ -111,7 +111,7 @@ def test_services_wheel(user: User) -> None:
     assert "leaderboard" in user.sqa("board", "--help")
 
 
-def test_own_parts_and_questions(user: User) -> None:
+def test_wheel_runs_own_parts_and_questions(user: User) -> None:
     user.sqa("init", ".")
     user.sqa("train", "guesser", "guesser.yaml")
     report = json.loads(user.sqa("run", "own.yaml", "guesser.model=models/pages", "--json"))
@@ -119,7 +119,7 @@ def test_own_parts_and_questions(user: User) -> None:
     assert rows["accuracy"] == 1 and rows["unknown-pages"] == 0
 
 
-def test_figure_of_the_paper(user: User) -> None:
+def test_wheel_draws_a_figure_of_the_paper(user: User) -> None:
     """fig3 reads configs/ablation.yaml of the current folder first, here with a few bundled questions."""
     bundled = user.packages / "sqa" / "bundled" / "configs" / "ablation.yaml"
     contestants = [{"guesser": {"name": "bm25"}, "buzzer": {"name": "mlp"}}]

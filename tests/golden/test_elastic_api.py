@@ -54,7 +54,7 @@ def today(tmp_path_factory):
     return stand_in(tmp_path_factory.mktemp("twin"))
 
 
-def test_exchanges_equal_the_checked_ones(today):
+def test_exchanges_equal_the_recorded_ones(today):
     assert today["exchanges"] == json.loads(EXCHANGES.read_text(encoding="utf-8"))["exchanges"]
 
 

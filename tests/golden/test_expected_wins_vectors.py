@@ -14,7 +14,7 @@ VECTORS = json.loads((Path(__file__).parent / "vectors" / "expected_wins.json").
 CURVE = CURVES["qanta2018"]
 
 
-def test_curve():
+def test_curve_equals_the_recorded_values():
     for t, expected in VECTORS["curve"]["values"].items():
         assert CURVE(float(t)) == pytest.approx(expected, rel=1e-14)
 
@@ -35,7 +35,7 @@ def test_coefficients_are_the_published_ones(name, key):
 
 
 @pytest.mark.parametrize("case", VECTORS["curve_score_cases"], ids=lambda case: case["id"])
-def test_qb_and_codalab_scores(case):
+def test_scores_equal_qb_and_codalab(case):
     fraction = np.array([step["char_index"] for step in case["guesses"]]) / case["text_length"]
     correct = np.array([step["guess"] == case["page"] for step in case["guesses"]])
     buzz = np.array([step["buzz"] for step in case["guesses"]])
@@ -49,14 +49,14 @@ def test_qb_and_codalab_scores(case):
     assert last_wrong == pytest.approx(case["codalab_score_optimal"], rel=1e-14)
 
 
-def test_simqa_log_reciprocal_ranks():
+def test_log_reciprocal_ranks_equal_simqa():
     case = VECTORS["simqa_translated"]
     rank = np.array([step["guesses"].index("P") + 1 if "P" in step["guesses"] else 0 for step in case["guesses"]])
     assert np.where(rank > 0, 1 / np.maximum(rank, 1), 0).tolist() == case["mrr_steps"]
     assert qa.log_reciprocal_rank(rank) == pytest.approx(case["log_mrr_steps"], abs=1e-15)
 
 
-def test_simqa_through_a_trace():
+def test_simqa_ranks_of_a_trace_are_equal():
     """The same question as a trace, with positions computed from g instead of read from the vector."""
     from sqa.core.trace import QuestionTrace
     from sqa.core.types import Buzz, Emission, Guess, Question

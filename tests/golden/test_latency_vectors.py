@@ -37,7 +37,7 @@ def packed(runs):
 
 
 @pytest.mark.parametrize("run", [run for _, run in RUNS], ids=[name for name, _ in RUNS])
-def test_one_sentence(run):
+def test_latency_of_one_sentence_equals_the_scorers(run):
     convention = CONVENTIONS[run["convention"]]
     for formula, expected in run["values"].items():
         [value] = FORMULAS[formula](packed([run]), convention)
@@ -46,7 +46,7 @@ def test_one_sentence(run):
 
 
 @pytest.mark.parametrize("name,referenced", sorted({(r["convention"], bool(r["reference_length"])) for _, r in RUNS}))
-def test_all_sentences_at_once_give_equal_values(name, referenced):
+def test_batched_latencies_equal_single_ones(name, referenced):
     runs = [r for _, r in RUNS if (r["convention"], bool(r["reference_length"])) == (name, referenced)]
     runs = [r for r in runs if not r.get("speech", False)]
     for formula in runs[0]["values"]:

@@ -30,7 +30,7 @@ def tokens(analyzer, text):
 
 
 @pytest.mark.parametrize("analyzer", ANALYZERS)
-def test_words_are_cut_and_stemmed_as_in_lucene(analyzer):
+def test_words_are_tokenised_and_stemmed_as_in_lucene(analyzer):
     recorded = VECTORS["tokens"][analyzer]
     assert len(recorded) > 100
     assert {word: tokens(analyzer, word) for word in recorded} == recorded
@@ -67,7 +67,7 @@ def test_documents_exceed_exact_byte_lengths():
     assert (lucene.byte_lengths(lengths) != lengths).sum() > 20
 
 
-def test_byte_encoded_lengths():
+def test_byte_encoded_lengths_by_hand():
     """SmallFloat.byte4ToInt(intToByte4(n)): exact to 40, then rounded down to four significant bits above 24."""
     lengths = np.array([0, 1, 23, 24, 39, 40, 41, 42, 55, 56, 57, 60, 100, 1000, 10**6])
     assert lucene.byte_lengths(lengths).tolist() == [0, 1, 23, 24, 39, 40, 40, 42, 54, 56, 56, 60, 96, 984, 983064]
@@ -92,7 +92,7 @@ def test_byte_encoded_lengths_equal_lucene():
 @pytest.mark.mirror
 @pytest.mark.slow
 @pytest.mark.parametrize("analyzer", ANALYZERS)
-def test_tossup_words_are_cut_as_in_lucene(analyzer):
+def test_tossups_are_tokenised_as_in_lucene(analyzer):
     from sqa.data.texts import load_tossups
 
     words = sorted({word for tossup in load_tossups() for word in tossup.text.split()})

@@ -109,7 +109,7 @@ def write(folder: Path, form: str, **changed: str) -> list[str]:
 
 
 @pytest.mark.parametrize("form", list(FILES))
-def test_questions_of_other_datasets(form: str, tmp_path: Path) -> None:
+def test_questions_of_other_datasets_are_converted(form: str, tmp_path: Path) -> None:
     ran = CliRunner().invoke(app, ["data", "listen", form, *write(tmp_path, form), *LANGUAGE.get(form, [])])
     assert ran.exit_code == 0, ran.output
     assert ran.stderr.startswith(f"{LEFT_OUT[form]} questions left out")

@@ -5,7 +5,7 @@ import numpy as np
 from sqa.core.differences import permuted_sums
 
 
-def test_orders_of_three_permutations() -> None:
+def test_three_permutations_are_as_recorded() -> None:
     """Recorded from the first compiled loop, for 5 questions and 4 conditions; each digit of a sum is one question."""
     table = np.arange(20.0).reshape(5, 4, 1) * np.array([1, 10, 100, 1_000, 10_000]).reshape(5, 1, 1)
     [sums] = permuted_sums(table, 3, 0)

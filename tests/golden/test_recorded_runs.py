@@ -84,7 +84,7 @@ def test_run_is_as_recorded(keep: Keep, tmp_path: Path, name: str) -> None:
         ("a 0.5\nb 0.5", "b 0.5\na 0.5", False),
     ],
 )
-def test_tolerance_of_records(old: str, new: str, equal: bool) -> None:
+def test_records_tolerate_one_unit_of_the_last_digit(old: str, new: str, equal: bool) -> None:
     assert same(old, new) == equal
 
 

@@ -71,7 +71,7 @@ def test_deleted_words_are_retracted() -> None:
     assert sum(e.erase for e in first) > 5
 
 
-def test_log_cut_into_segments_equals_the_log() -> None:
+def test_segmented_log_equals_the_whole_log() -> None:
     assert emissions("omnisteval.jsonl") == emissions("simulstream.append.jsonl")
 
 
@@ -99,7 +99,7 @@ def test_run_on_a_log_gives_expected_wins(log: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif("SQA_SIMULSTREAM_PYTHON" not in os.environ, reason="SQA_SIMULSTREAM_PYTHON: see the recorder")
-def test_programs_still_write_these_logs(tmp_path: Path) -> None:
+def test_installed_programs_write_the_recorded_logs(tmp_path: Path) -> None:
     """Run simulstream and OmniSTEval of that environment, and SimulStreaming if SQA_SIMULSTREAMING is its checkout."""
     checkout = os.environ.get("SQA_SIMULSTREAMING")
     recorder = Path(__file__).with_name("record_speech_logs.py")

@@ -38,7 +38,7 @@ def test_fixed_texts_differ_in_their_fingerprints(one: tuple, other: tuple) -> N
 
 
 @pytest.mark.parametrize("text", ["reference", "source"])
-def test_keyword_and_file_of_it_have_two_keys(text: str) -> None:
+def test_keyword_and_file_of_that_name_differ_in_key(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         drawn = [((kind, content), "full", "sentence") for kind, content in (("given", text), ("file", [text]))]
         assert _of_fixed(folder, drawn[0]) != _of_fixed(folder, drawn[1])

@@ -98,7 +98,7 @@ def test_two_workers_write_the_bytes_of_one_process(folder: Path, cluster: Any, 
     assert ablation(folder / "two", cluster.scheduler_address) == expected
 
 
-def test_store_on_s3(folder: Path, cluster: Any, storage: Any, expected: Made) -> None:
+def test_store_on_s3_gets_the_same_bytes(folder: Path, cluster: Any, storage: Any, expected: Made) -> None:
     runs = folder / "objects"
     rows, files, _ = ablation(runs, cluster.scheduler_address, "s3://bucket/deep/store")
     values = storage.list_objects_v2(Bucket="bucket")["Contents"]
@@ -108,21 +108,21 @@ def test_store_on_s3(folder: Path, cluster: Any, storage: Any, expected: Made) -
     assert not (runs / "store").exists()
 
 
-def test_worker_killed_within_a_block(folder: Path, cluster: Any, expected: Made) -> None:
+def test_worker_killed_within_a_block_is_replaced(folder: Path, cluster: Any, expected: Made) -> None:
     runs = folder / "killed"
     with killed(cluster, lambda: some_blocks(runs)) as pids:
         assert ablation(runs, cluster.scheduler_address) == expected
     assert pids
 
 
-def test_restarted_scheduler(folder: Path, expected: Made, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_survives_a_restarted_scheduler(folder: Path, expected: Made, capsys: pytest.CaptureFixture[str]) -> None:
     runs = folder / "restarted"
     with restarted(lambda: some_blocks(runs)) as address:
         assert ablation(runs, address) == expected
     assert "the scheduler is gone; waiting" in capsys.readouterr().err
 
 
-def test_two_schedulers_on_one_store(folder: Path, cluster: Any, expected: Made) -> None:
+def test_two_schedulers_can_share_a_store(folder: Path, cluster: Any, expected: Made) -> None:
     """Nothing crashes or is lost; only a block in flight in both is computed twice."""
     runs = folder / "both"
     with threads_as_workers() as other, ThreadPoolExecutor(2) as threads:
@@ -155,7 +155,7 @@ def test_worker_killed_at_startup_gives_one_line(folder: Path, tmp_path: Path) -
     assert lines[1].startswith("sqa: --scheduler local:2: a worker died while it started; ")
 
 
-def test_slurm_job_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slurm_job_script_is_submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A replacement for `sbatch` stores the script that it receives."""
     script = tmp_path / "script"
     for name, body in (

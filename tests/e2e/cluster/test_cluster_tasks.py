@@ -191,7 +191,7 @@ def results_of(board: Any) -> list[tuple[str, str, Any]]:
     return [(prefix, state, {k: v for k, v in result.items() if k != "job"}) for prefix, state, result in kept]
 
 
-def test_workers_make_the_runs_of_a_board(boards, scheduler, tmp_path, monkeypatch):
+def test_workers_compute_the_runs_of_a_board(boards, scheduler, tmp_path, monkeypatch):
     from sqa_services.board import running, worker
 
     here, there = boards("here"), boards("there")
@@ -227,7 +227,7 @@ def test_lost_scheduler_does_not_fail_the_model(boards, scheduler, monkeypatch):
     assert worker.work(board, until_empty=True) == 2
 
 
-def test_model_error_is_its_result(boards: Callable[[str], Any], scheduler: str) -> None:
+def test_model_error_becomes_its_result(boards: Callable[[str], Any], scheduler: str) -> None:
     """The scheduler's worker passes the board's worker the error of a local run."""
     from sqlalchemy import update
 

@@ -9,7 +9,7 @@ from sqa.files.yaml_reader import read_yaml
 from sqa.pipeline import pool, spread
 
 
-def test_ablation(tmp_path, capsys, monkeypatch):
+def test_second_ablation_gives_the_same_bytes(tmp_path, capsys, monkeypatch):
     """Use configs/ablation.yaml with four bundled questions, one contestant and one process."""
     config = write_small_ablation(tmp_path, [1, 3, 6, "full"], 4)
     changed(config, contestants=read_yaml(ROOT / "configs" / "ablation.yaml")["contestants"][1:2])

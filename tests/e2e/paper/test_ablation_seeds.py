@@ -49,5 +49,5 @@ def test_any_translator_may_have_several_trainings(tmp_path):
     main(cut(tmp_path, k=[1, 3, "full"], limit=3, sweeps={}, translators=entries), tmp_path)
 
 
-def test_without_sweeps_there_is_nothing_to_report(tmp_path):
+def test_no_rows_without_sweeps(tmp_path):
     assert trained(tmp_path, {}, [3]) == []

@@ -17,7 +17,7 @@ from sqa.files.yaml_reader import read_yaml
 from sqa.pipeline.config import load
 
 
-def test_yisi_by_hand():
+def test_yisi_equals_the_value_by_hand():
     rng = np.random.default_rng(0)
     drawn = [rng.normal(size=(n, 3)) ** 2 for n in (4, 5)]
     a, b = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in drawn)
@@ -77,8 +77,8 @@ def test_figure9_draws_the_available_points(folder, capsys):
     assert (folder / "calls").read_text(encoding="utf-8") == scored and len(scored) <= 2 * 4
 
 
-def test_dots_do_not_overlap_and_all_are_named():
-    """A translator with a single k stands beside the others' full input; one without the first metric is named."""
+def test_dots_do_not_overlap_and_all_have_names():
+    """A single-k translator is drawn beside the others' full input.  One without the first metric is reported."""
 
     def row(family, k, metric, value):
         return Row(("mini-es", family, str(k)), metric, value, value - 0.1, value + 0.1, 9)

@@ -57,7 +57,7 @@ def other(folder, tmp_path):
     return made
 
 
-def test_figure7(folder, runs, capsys):
+def test_figure7_reuses_finished_runs(folder, runs, capsys):
     stages = {path for path in (runs / "store").glob("*/*") if path.parent.name != "translate"}
     figure7.main(folder / "figure7.yaml", runs)
     printed, made = capsys.readouterr(), runs / "figure7"
@@ -69,7 +69,7 @@ def test_figure7(folder, runs, capsys):
     assert sorted(printed.out.splitlines()[-4:]) == sorted(map(str, made.iterdir()))
 
 
-def test_figure6_of_all_and_of_the_guessable_questions(folder, other, runs, monkeypatch):
+def test_figure6_has_all_and_guessable_questions(folder, other, runs, monkeypatch):
     figure6.main(folder / "figure6.yaml", runs)
     requested = load_questions("mini-es", 4)
     monkeypatch.setattr(

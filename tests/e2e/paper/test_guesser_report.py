@@ -41,7 +41,7 @@ def bm25():
     return GUESSERS.build("bm25", GUESSERS.config_class("bm25")())
 
 
-def test_guesser_report(config, tmp_path, capsys, monkeypatch):
+def test_guesser_report_equals_plain_computation(config, tmp_path, capsys, monkeypatch):
     main(config, tmp_path / "runs")
     printed = capsys.readouterr()
     folder = tmp_path / "runs" / "guessers"
@@ -67,7 +67,7 @@ def test_table3_counts_question_sets(config, tmp_path, capsys):
         guesser_report.table3(changed(config, datasets=[], fallback=[]), tmp_path)
 
 
-def test_words_at_a_share_of_the_characters():
+def test_character_share_selects_the_words_read():
     words = "ab cde f".split()  # words end after 2, 6 and 8 of 8 characters
     assert words_at(words, (0.1, 0.25, 0.74, 0.75, 0.99, 1.0)).tolist() == [0, 1, 1, 2, 2, 3]
     for n in range(1, 60):  # the sum of many tenths is not exact
@@ -84,7 +84,7 @@ def test_batched_and_single_calls_give_equal_guesses():
     assert [g.page for g in every[2]] == [g.page for g in guesser.guess([question.reference_text], 50)[0]]
 
 
-def test_guesser_without_a_page_list(config, tmp_path, monkeypatch):
+def test_missing_page_list_gives_no_guessable_rows(config, tmp_path, monkeypatch):
     monkeypatch.setattr(guesser_report, "knows", lambda guesser, questions: None)
     main(config, tmp_path)
     assert "guessable" not in {
@@ -94,7 +94,7 @@ def test_guesser_without_a_page_list(config, tmp_path, monkeypatch):
     assert table1["guessable.BM25"] == table1["guessable.nobody"] == "n/a"
 
 
-def test_known_pages():
+def test_known_pages_are_counted():
     questions = load_questions("mini-es", 2)
     assert [q.page for q in questions] == ["Peru", "Iceland"]
     assert knows(doubles.build_guesser(doubles.GuesserConfig(("peru",))), questions).tolist() == [True, False]
@@ -109,7 +109,7 @@ def test_missing_guesser_stops_the_report_unless_optional(config, tmp_path):
         main(changed(config, guessers=[{**mapping[2], "optional": True}]), tmp_path)
 
 
-def test_wrong_configs_name_the_place(config):
+def test_wrong_config_error_names_the_place(config):
     mapping = read_yaml(config)["guessers"]
     mapping[0]["guesser"]["k2"] = 1
     refused(ConfigError, r"guessers\[0\].guesser.k2: unknown", load, changed(config, guessers=mapping), ReportConfig)

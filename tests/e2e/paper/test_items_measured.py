@@ -73,20 +73,20 @@ def record(tmp_path_factory):
         ("correlation", which_metric.agreement, "correlation"),
     ],
 )
-def test_items_of_the_grid(config, runs, record, name, measure, config_of):
+def test_items_of_the_grid_equal_their_records(config, runs, record, name, measure, config_of):
     rows = list(measure(config.with_name(f"{config_of}.yaml"), runs))
     assert rows
     record(name, rows)
 
 
-def test_error_rates_of_the_claims(config, runs, record, monkeypatch):
+def test_error_rates_of_claims_equal_their_record(config, runs, record, monkeypatch):
     monkeypatch.setattr(error_rates, "SETS", 20)
     monkeypatch.setattr(error_rates, "PLANTED", 10)
     record("error-rates", error_rates.measure(config, runs))
 
 
 @pytest.mark.filterwarnings("ignore:Mean of empty slice:RuntimeWarning")  # resamples of few questions
-def test_lost_questions(config, runs, record, monkeypatch):
+def test_lost_questions_equal_their_record(config, runs, record, monkeypatch):
     monkeypatch.setattr(which_metric, "LEAST", 1)
     monkeypatch.setattr(which_metric, "RESAMPLES", 40)
     rows = list(which_metric.measure(config.with_name("figure9.yaml"), runs))
@@ -118,14 +118,14 @@ def test_question_values_give_the_claims(config, runs, tmp_path, monkeypatch):
     assert list(differences(pooled)) == list(differences(measured))
 
 
-def test_facts_marked_by_hand_and_changed(record):
+def test_fact_items_equal_their_records(record):
     questions = load_questions("mini-es", LIMIT)
     human = [question.reference_text.split() for question in questions]
     gold = next(path for path in facts.GOLD.glob("facts-*.tsv") if path.stem == "facts-mini")
     record("facts", [*facts.reading(gold), *facts.contrast(facts.HUMAN, questions, human)])
 
 
-def test_development_scores_of_a_sweep(record, tmp_path):
+def test_development_scores_equal_their_record(record, tmp_path):
     for seed, scores in enumerate(({"2": 1.0, "full": 3.5}, {"2": 2.0, "full": 3.0})):
         finish(tmp_path, f"multi-seed{seed}", "multi", seed, scores)
         finish(tmp_path, f"k2-seed{seed}", 2, seed, dict(islice(scores.items(), 1)))

@@ -92,7 +92,7 @@ def test_errors_are_counted_and_the_worst_is_drawn(folder, runs, subject, capsys
     assert len(list(made.glob("*.png"))) == 2
 
 
-def test_means_behind_the_differences(folder, runs, subject):
+def test_means_behind_differences_equal_the_records(folder, runs, subject):
     sentences = sum(len(question.sentences) for question in subject.run.questions)
     kinds = [stepwise.sentence_gap(subject, kind).sum(axis=0) for kind in ("omission", "under-translation")]
     # Over the whole question the deficits sum to the final lead of the human translation.
@@ -112,7 +112,7 @@ def test_examples_need_the_answer_in_the_human_text(log_mrr, answerable):
     assert examples.is_answerable(SimpleNamespace(human=[SimpleNamespace(log_mrr=np.array(log_mrr))]), 0) == answerable
 
 
-def test_unalignable_words_are_left_out(folder, runs, monkeypatch, capsys):
+def test_unalignable_words_are_omitted(folder, runs, monkeypatch, capsys):
     def none(pair, cache, seeds=SEEDS):
         raise ConfigError("no aligner here")
 
@@ -129,7 +129,7 @@ def test_mismatched_stepwise_config_is_refused(folder, tmp_path, runs):
     refused(ConfigError, "(?s)k: 7 is not in .*guesser: 'gru' is no contestant", stepwise.subjects, path, runs)
 
 
-def test_correlation(folder, runs, tmp_path, capsys):
+def test_correlation_equals_its_record(folder, runs, tmp_path, capsys):
     correlation.main(folder / "correlation.yaml", runs)
     assert "\tew\tbleu\t" in capsys.readouterr().out
     write_small_ablation(tmp_path, KS[:2], LIMIT)
@@ -138,7 +138,7 @@ def test_correlation(folder, runs, tmp_path, capsys):
     assert not list((runs / "few").glob("*.png"))
 
 
-def test_models(folder, tmp_path, capsys):
+def test_models_item_equals_its_record(folder, tmp_path, capsys):
     models.main(folder / "models.yaml", tmp_path)
     assert capsys.readouterr().out == f"{tmp_path / 'models' / 'models.csv'}\n"
     refused(DataError, "cannot be read", models.measure, tmp_path)
@@ -147,7 +147,7 @@ def test_models(folder, tmp_path, capsys):
 # -------------------------------------------------------------------------------------------- the paper's own examples
 
 
-def test_examples_and_texts_of_the_paper(folder, runs, selection):
+def test_paper_examples_equal_their_records(folder, runs, selection):
     assert [(s.dataset, s.family, s.k) for s in selection.subjects] == [("mini-es", "wait-k", k) for k in (3, 6)]
     figure5.main(folder / "examples.yaml", runs)
     table5.main(folder / "examples.yaml", runs)
@@ -162,7 +162,7 @@ def test_red_curve_is_binary():
     assert red_curve(np.array([]), ())[1].tolist() == [0, 0]
 
 
-def test_missing_example_is_named(folder, runs, monkeypatch):
+def test_missing_example_error_names_it(folder, runs, monkeypatch):
     for module in (examples, table5):
         monkeypatch.setattr(module, "is_answerable", lambda subject, index: False)
     for item in (figure5.main, table5.main):

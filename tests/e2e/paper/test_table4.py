@@ -117,8 +117,8 @@ def test_answers_are_written_and_gaps_have_reasons(finished):
     assert len(why) == 6 and not any("gone" in cell or "extractive" in cell for cell in results)
 
 
-def test_only_changes_are_looked_up_again(data, monkeypatch):
-    """A second run writes the same files; other questions, passages or another depth are looked up again."""
+def test_only_changed_inputs_are_retrieved_again(data, monkeypatch):
+    """A second run writes the same files; changed questions, passages or depth cause a new retrieval."""
     indexed = []
     real = table4_answers.PassageIndex
     monkeypatch.setattr(table4_answers, "PassageIndex", lambda passages: indexed.append(1) or real(passages))
@@ -183,7 +183,7 @@ def test_sample_gold_passages_and_yes_no_are_separate(data, monkeypatch):
     assert len(of_sample[0]) == 4 and list(of_sample[0]) == list(of_sample[1]) == sorted(of_sample[0])
 
 
-def test_nothing_to_measure_is_an_error(data):
+def test_config_without_measurements_is_an_error(data):
     with pytest.raises(DataError, match="(?s)no system could be measured.*fi h all: 6 of 6"):
         main(configure(data, sets=["dev-engspan"], systems=[{"label": "h", "question": "human"}]), data / "runs")
     (data / "passages.jsonl").unlink()

@@ -70,7 +70,7 @@ def finished(tmp_path_factory):
     return folder, out.getvalue(), err.getvalue()
 
 
-def test_translation_table(finished):
+def test_translation_table_has_known_numbers(finished):
     tmp_path, out, err = finished
     folder = tmp_path / "runs" / "few"
     header = (folder / "table.csv").read_text(encoding="utf-8").partition("\n")[0]
@@ -92,7 +92,7 @@ def test_second_run_reuses_all_translations(finished, monkeypatch):
     assert {path: path.read_bytes() for path in (folder / "runs" / "few").iterdir()} == before
 
 
-def test_single_set_and_nothing_to_measure(config, tmp_path, monkeypatch):
+def test_single_set_works_and_empty_set_is_refused(config, tmp_path, monkeypatch):
     main(config, tmp_path / "runs", ["mini-es"])
     assert {row["test"] for row in read_rows(tmp_path / "runs" / "few" / "table.csv")} == {"mini-es"}
     refused(ConfigError, "did you mean 'mini-es'", main, config, tmp_path / "runs", ["mini-e"])
@@ -101,7 +101,7 @@ def test_single_set_and_nothing_to_measure(config, tmp_path, monkeypatch):
         main(config, tmp_path / "runs", ["gone.tsv"])
 
 
-def test_wrong_configs_name_the_place(config, tmp_path):
+def test_wrong_config_error_names_the_place(config, tmp_path):
     translators = read_yaml(config)["translators"]
     sets = [{"name": "mini-es", "pair": "pl-en"}]
     refused(ConfigError, "mini-es is in es, its pair is pl-en", main, changed(config, sets=sets), tmp_path / "runs")
@@ -127,6 +127,6 @@ def test_figure8_draws_bleu_over_dal():
     assert drawn == [([2.0, 4.0], [20.0, 25.0]), ([3.0], [15.0])]
 
 
-def test_shares():
+def test_shares_of_repeated_and_missing_words():
     pairs = [("a b c d", "a b c d"), ("a", "a"), ("x y z w", ""), ("e f g h", "no no no no")]
     assert shares(pairs) == (1 / 4, 1 / 3, 1 / 4)

@@ -50,7 +50,7 @@ def test_shape_equals_its_table():
     np.testing.assert_allclose(rows[:, 21], [0.1, 1.0, 0.1, 0.2], rtol=1e-6)
 
 
-def test_shape_looks_five_and_fifteen_steps_back():
+def test_shape_compares_with_5_and_15_steps_earlier():
     rows = shape([[Guess("a", float(t))] for t in range(20)])
     np.testing.assert_array_equal(rows[:, 17], [0, 1, 2, 3, 4, *[5] * 15])
     np.testing.assert_array_equal(rows[[14, 15, 19], 18], [14, 15, 15])
@@ -134,7 +134,7 @@ def test_step_does_not_depend_on_later_steps(name, features):
         assert buzzer.decide(steps[:end]) == whole[:end]
 
 
-def test_mlp_is_one_hidden_layer_and_calibration():
+def test_mlp_equals_one_hidden_layer_and_calibration():
     buzzer = make("mlp", "qanta")
     t = {name: array.astype(np.float64) for name, array in buzzer.tensors.items()}
     row = np.array([1e9, -1e9, *np.linspace(-1, 1, N_FEATURES - 2)])  # within eight deviations

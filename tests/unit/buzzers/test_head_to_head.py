@@ -43,7 +43,7 @@ def test_points_equal_the_published_ones() -> None:
         assert h2h.points(play, them).tolist() == expected
 
 
-def test_measures_of_a_question() -> None:
+def test_measures_of_a_question_by_hand() -> None:
     play = h2h.Play(buzz=4, right=True, right_at_end=True, first_right=3)
     them = opponents((5, True), (9, False), (4, True), (2, False), (3, True))
     actual = {name: total / weight for name, (total, weight) in h2h.measures(play, them).items()}
@@ -128,7 +128,7 @@ def config(tmp_path: Path, **changes: Any) -> Path:
     return path
 
 
-def test_head_to_head_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_head_to_head_command_prints_the_points(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     h2h.main(config(tmp_path), tmp_path / "runs")
     printed = capsys.readouterr()
     text = (tmp_path / "runs" / "mine" / "head_to_head.csv").read_text()
@@ -156,7 +156,7 @@ BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
 
 
 @pytest.mark.mirror
-def test_real_questions_and_buzzes_fit() -> None:
+def test_real_questions_match_the_buzzes() -> None:
     questions = datasets.load_questions("human-buzzes")
     assert len(questions) == 2569 and questions[0].language == "en"
     actual = h2h.opponents_of(human_buzzes.load_buzzes("human-buzzes", "clip"), questions, first_word=0)

@@ -47,11 +47,11 @@ CASES = [(*p, True, True) for p in STRICT] + [(*p, False, True) for p in ACCEPTE
 
 
 @pytest.mark.parametrize(("guess", "page", "strict", "accepted"), CASES + [(*p, False, False) for p in REFUSED])
-def test_strict_and_lenient_rule_accept_as_listed(guess, page, strict, accepted):
+def test_both_rules_accept_the_listed_answers(guess, page, strict, accepted):
     assert is_right(guess, page) == is_right(page, guess) == strict and RULE.is_right(guess, page) == accepted
 
 
-def test_forms_of_a_title():
+def test_titles_are_normalised():
     aliases = {"Holland": "Netherlands"}
     assert resolve("HOLLAND", aliases) == "Netherlands" and resolve("New_Holland ", aliases) == "New Holland"
     assert spelling("The Žižek_(film) &  U.S.A.") == "the zizek (film) and u s a"

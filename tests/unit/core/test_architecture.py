@@ -102,7 +102,7 @@ def parsed(path: Path) -> ast.Module:
 
 @pytest.fixture(autouse=True, scope="module")
 def trees_are_no_garbage() -> Iterator[None]:
-    """Freeze the millions of nodes, which the garbage collector would otherwise scan repeatedly in later tests, too."""
+    """Freeze the millions of nodes, since the garbage collector would scan them repeatedly in later tests."""
     gc.disable()
     yield
     parsed.cache_clear()
@@ -176,7 +176,7 @@ def test_core_names_no_concrete_model() -> None:
 
 
 def test_there_is_no_import_cycle() -> None:
-    """Imports inside functions and for types only count, too."""
+    """Imports inside functions and imports for types also count."""
     done: set[str] = set()
 
     def walk(name: str, way: tuple[str, ...]) -> None:

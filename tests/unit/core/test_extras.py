@@ -25,7 +25,7 @@ FOR_TESTS = {"all", "browser", "ci", "docs", "test"}
 PINNED = {"bleurt", "comet", "simul"}  # extras that need transformers 4, numpy 1 or a fixed tqdm
 
 
-def test_all_names_every_extra_that_keeps_versions() -> None:
+def test_extra_all_lists_the_compatible_extras() -> None:
     [everything] = EXTRAS["all"]
     assert set(everything.removeprefix("sqa[").removesuffix("]").split(",")) == set(EXTRAS) - FOR_TESTS - PINNED
 
@@ -200,7 +200,7 @@ def test_recommended_extra_contains_the_package(monkeypatch: pytest.MonkeyPatch)
     assert str(lacking("bert_score", "it")).endswith("pip install 'sqa[metrics]'")
 
 
-def test_one_function_words_the_install_advice() -> None:
+def test_install_advice_comes_from_one_function() -> None:
     rooms = ("sqa", "smt", "guessers", "buzzers", "experiments", "services/sqa_services")
     texts = {path: path.read_text(encoding="utf-8") for room in rooms for path in (ROOT / room).rglob("*.py")}
     saying = [path.name for path, text in texts.items() if re.search(r"(pip )?install [^\n]{0,9}\[", text)]

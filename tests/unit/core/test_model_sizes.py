@@ -1,4 +1,4 @@
-"""Small files that ask for large models are refused before memory is taken."""
+"""Small files that state large sizes are refused before memory is allocated."""
 
 import json
 import tracemalloc

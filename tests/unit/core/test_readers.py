@@ -186,7 +186,7 @@ def test_integers_may_be_written_as_floats(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("oddity", ["byte order mark", "CRLF", "gzip", "zstd"])
-def test_question_list_in_one_document(tmp_path: Path, oddity: str) -> None:
+def test_question_list_may_be_one_document(tmp_path: Path, oddity: str) -> None:
     plain, odd = tmp_path / "q.json", tmp_path / f"q.json{ {'gzip': '.gz', 'zstd': '.zst'}.get(oddity, '') }"
     data = json.dumps([*RECORDS, {**RECORDS[0], "id": 3.0}], indent=1).encode()
     plain.write_bytes(data)

@@ -49,7 +49,7 @@ def test_no_other_module_reads_json() -> None:
     assert readers <= set(OWN), "use sqa.files.records, which has limits"
 
 
-def test_message_fits_a_screen() -> None:
+def test_long_message_is_shortened_to_a_screen() -> None:
     """Long lines are cut in the middle and long lists at the end; control characters are removed for a terminal."""
     error = ConfigError([f"key{i}: {'x' * 5000} end" for i in range(500)])
     lines = str(error).split("\n")
@@ -74,7 +74,7 @@ def test_too_large_file_is_refused_before_reading(tmp_path: Path, monkeypatch: p
     assert [len(line) for line in records.lines(path)] == [5, 3 << 19, 3 << 19]
 
 
-def test_more_sentences_than_a_trace_holds(tmp_path: Path) -> None:
+def test_too_many_sentences_are_refused(tmp_path: Path) -> None:
     path, many = tmp_path / "q.jsonl", GREATEST_SMALL + 1
     path.write_text(json.dumps({"language": "es", "page": "Peru", "source": ["uno"] * many, "reference": ["one"]}))
     refused(DataError, r"q\.jsonl:1: record 0\.source: has 32768 sentences", load_questions, str(path))
@@ -84,7 +84,7 @@ def test_more_sentences_than_a_trace_holds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
-def test_logs_and_references_in_another_encoding(tmp_path: Path, encoding: str) -> None:
+def test_wrong_encoding_is_refused(tmp_path: Path, encoding: str) -> None:
     log, references = tmp_path / "instances.log", tmp_path / "ref.txt"
     log.write_text('{"delays": [1], "source_length": 2}\n' * 2)
     references.write_bytes("a b\nc é\n".encode(encoding))
@@ -96,7 +96,7 @@ def test_logs_and_references_in_another_encoding(tmp_path: Path, encoding: str) 
 # ------------------------------------------------------------------------------------------------ file formats
 
 
-def test_line_ends_and_byte_order_mark(tmp_path: Path) -> None:
+def test_line_ends_and_byte_order_mark_are_dropped(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("\ufeffone\u2028still\x85one\r\ntwo\n\nfour\r\n", encoding="utf-8", newline="")
     assert list(records.lines(path)) == ["one\u2028still\x85one", "two", "", "four"]

@@ -35,7 +35,7 @@ def test_own_component_is_its_own_entry() -> None:
     assert list(built.translate(iter("a b c d".split()))) == ["a", "b", "c", "d"] and built.own_part.config.k == 3
 
 
-def test_file_beside_the_config_has_priority(tmp_path, monkeypatch):
+def test_file_in_the_config_folder_has_priority(tmp_path, monkeypatch):
     config, current = tmp_path / "config", tmp_path / "current"
     for folder in (config, current):
         folder.mkdir()

@@ -54,7 +54,7 @@ def test_bleu_interval_is_bca_with_jackknife():
     assert (interval.low, interval.high) == pytest.approx(bca(interval.value, samples, without))
 
 
-def test_bca_with_few_defined_values():
+def test_bca_handles_few_defined_values():
     nan, ends, even = np.nan, np.array([-1.0, 0.0, 1.0]), np.linspace(-1, 1, 999)
     assert bca(0.3, np.full(9, 0.3), np.full(3, 0.3)) == (0.3, 0.3)
     assert np.isnan(bca(0.3, np.full(9, nan), ends)).all()
@@ -64,7 +64,7 @@ def test_bca_with_few_defined_values():
     assert bca(-5.0, np.linspace(-1, 1, 9999), far, 0.999999) == (-1.0, pytest.approx(-0.99, abs=0.02))
 
 
-def test_self_comparison_and_constant_gain():
+def test_p_is_1_for_equal_and_small_for_better_systems():
     values = np.random.default_rng(7).random(60)
     same = compare(means(values), means(values), ACCURACY)
     assert same.diff == 0 and same.p_bootstrap == same.p_randomization == 1
@@ -116,7 +116,7 @@ def test_training_variance_widens_the_interval() -> None:
     assert wide.low < 0 < narrow.low and wide.high > 0.2
 
 
-def test_one_training_against_itself() -> None:
+def test_training_does_not_differ_from_itself() -> None:
     values = means([1.0] * 30 + [0.0] * 70)
     same = compare_trainings([values], [values], ACCURACY, n_resamples=200)
     assert (same.value, same.low, same.high) == (0, 0, 0)

@@ -71,7 +71,7 @@ def test_guesses_may_have_equal_scores():
     check_guesses(Q, 1, [[Guess("A", 1.0), Guess("B", 1.0)]], 2)
 
 
-def test_positions_count_finished_sentences_whole():
+def test_positions_include_finished_sentences():
     # The second sentence starts after one word of the first was read: equation 1 counts both.
     words = [("a", 0, 0, False), ("b", 0, 1, False), ("c", 1, 0, False), ("d", 1, 3, True)]
     steps = prefixes(Q, tuple(Emission(s, token, g, ended) for token, s, g, ended in words))

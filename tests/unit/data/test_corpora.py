@@ -57,7 +57,7 @@ def test_file_equals_its_manifest_entry(name: str) -> None:
         ("xqb-pl", 511, ("xqb-pl-2000016", "Longitude"), ("xqb-pl-2005959", "The Icebergs"), 6, 10, 6),
     ],
 )
-def test_xqb(name, count, first, last, twice, unequal, most):
+def test_xqb_has_known_properties(name, count, first, last, twice, unequal, most):
     """In a few questions source and reference have different sentence counts, because translators joined some."""
     need(name)
     questions = datasets.load_questions(name)
@@ -71,7 +71,7 @@ def test_xqb(name, count, first, last, twice, unequal, most):
     assert min(len(sentence) for q in questions for sentence in q.sentences) >= 3
 
 
-def test_guessdev() -> None:
+def test_guessdev_has_known_properties() -> None:
     need("guessdev")
     tossups = texts.load_guessdev()
     assert len(tossups) == 1_129 and sum(t.page is None for t in tossups) == 21

@@ -36,7 +36,7 @@ def own_file(tmp_path: Path, *rows: Any, name: str = "mine.json") -> str:
 
 
 @pytest.mark.parametrize("name", ["mine.json", "mine.jsonl", "mine.jsonl.zst"])
-def test_own_file(tmp_path: Path, name: str) -> None:
+def test_own_file_is_read(tmp_path: Path, name: str) -> None:
     listed = {"id": 7, "source": ["Uno dos.", "Tres."], "reference": ["One.", "Two three."], "language": "es"}
     path = own_file(tmp_path, GOOD, {**listed, "target_page": "Counting_(music)"}, name=name)
     first, second = datasets.load_questions(path)
@@ -58,9 +58,9 @@ def test_own_file(tmp_path: Path, name: str) -> None:
         ({"language": "xx"}, r"record 1\.language: expected one of .* got 'xx'"),
         ({"id": {}}, r"record 1\.id: expected a text or a whole number, got \{\}"),
         ({"id": "mine-0"}, r"record 1 has the id 'mine-0'"),
-        ({"id": "a\tb"}, r"record 1\.id: holds \\t; an id is one line"),
+        ({"id": "a\tb"}, r"record 1\.id: contains \\t; an id must be one line"),
         ({"page": "Pe\0ru"}, r"record 1\.page: contains \\x00; a page title must have no control characters"),
-        ({"refrence": "One."}, r"record 1: unknown key 'refrence', did you mean 'reference'; there are id, language"),
+        ({"refrence": "One."}, r"record 1: unknown key 'refrence', did you mean 'reference'; known are id, language"),
         (
             {"category": "x"},
             r"record 1: unknown key 'category'.* belong under `meta` or keys that begin with an underscore",
@@ -68,7 +68,7 @@ def test_own_file(tmp_path: Path, name: str) -> None:
         ({"target_page": "Vistula"}, "record 1: has page and target_page, which are synonyms; give one of them"),
     ],
 )
-def test_bad_record_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_bad_record_error_names_the_record(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     refused(DataError, message, datasets.load_questions, own_file(tmp_path, GOOD, {**GOOD, **change}))
 
 
@@ -91,7 +91,7 @@ LINE = json.dumps(GOOD)
         ("a.jsonl", f'{{"page": "Oder", {LINE[1:]}\n', r"a\.jsonl:1: the key 'page' occurs twice"),
     ],
 )
-def test_invalid_files(tmp_path: Path, name: str, content: str | None, message: str) -> None:
+def test_invalid_files_are_refused(tmp_path: Path, name: str, content: str | None, message: str) -> None:
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content.encode("iso-8859-2"))
@@ -105,7 +105,7 @@ def test_unknown_names_suggest_the_nearest() -> None:
 
 
 @pytest.mark.usefixtures("no_data")
-def test_missing_data_and_mirror_only_files() -> None:
+def test_missing_data_names_the_mirror() -> None:
     assert not datasets.available("xqb-es")
     assert not datasets.available("guessdev")
     refused(DataError, "needs a mirror: set SQA_MIRROR .*qb/tossups.train.jsonl.zst", texts.load_tossups)
@@ -158,7 +158,7 @@ SAME |= {"tha": "th", "khm_Khmr": "km", "haw": "haw", "pt-BR": "pt", "Japanese":
 
 
 @pytest.mark.parametrize("written", SAME)
-def test_one_code_for_each_language(tmp_path: Path, written: str) -> None:
+def test_language_codes_are_normalised(tmp_path: Path, written: str) -> None:
     [question] = questions(tmp_path, language=written, source=["Lima 2030"])
     assert question.language == SAME[written]
 
@@ -171,7 +171,7 @@ def test_blank_between_clauses_is_not_a_word_break(tmp_path: Path, source: str) 
     assert question.words == tuple(source.replace(" ", ""))
 
 
-def test_marks_and_other_scripts_by_characters(tmp_path: Path) -> None:
+def test_combining_marks_stay_with_their_characters(tmp_path: Path) -> None:
     source = "か\u3099くは Müller-Łoś と Москва 3.5 の葛\U000e0100"
     [question] = questions(tmp_path, language="ja", source=source)
     expected = ("か\u3099", "く", "は", "Müller-Łoś", "と", "Москва", "3.5", "の", "葛\U000e0100")

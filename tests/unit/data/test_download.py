@@ -107,7 +107,7 @@ def test_partial_download_is_resumed(home, item, tmp_path, size, ranges):
 
 
 @pytest.mark.parametrize("fault", ["ignore-range", "416", "wrong-range"])
-def test_server_without_range_support(home: Home, item: download.Entry, fault: str) -> None:
+def test_server_without_range_support_is_handled(home: Home, item: download.Entry, fault: str) -> None:
     home.plan = ["break", fault]
     assert download.fetch("set").read_bytes() == BODY
 
@@ -139,7 +139,7 @@ def test_wrong_bytes_are_deleted(home: Home, item: download.Entry, tmp_path: Pat
         ("set", {}, {"SQA_MIRROR": "/no/such/folder"}, ConfigError, "SQA_MIRROR: /no/such/folder is not a folder"),
     ],
 )
-def test_unavailable_files(item, monkeypatch, name, changes, environment, error, message):
+def test_unavailable_file_errors_name_the_remedy(item, monkeypatch, name, changes, environment, error, message):
     monkeypatch.setattr(download, "entries", lambda: (replace(item, **changes),))
     for key, value in environment.items():
         monkeypatch.setenv(key, value)

@@ -25,7 +25,7 @@ def test_language_file_is_complete(code):
     assert not missing, f"sqa/core/languages/{code}.py lacks {', '.join(sorted(missing))}; es.py has them all"
 
 
-def test_unknown_language_is_empty():
+def test_unknown_language_has_empty_tables():
     assert language_of("xx") == Language("xx")
 
 

@@ -59,7 +59,7 @@ def test_copy_depends_only_on_seed_and_id(name: str) -> None:
         assert sum(perturb(q, name, 4) != alone[q.id] for q in MINI) > 0.9 * len(MINI)
 
 
-def test_names_map_consistently_and_spare_the_answer() -> None:
+def test_names_are_replaced_except_in_the_answer() -> None:
     copy = text(perturb(spanish("(Carlos, dijo Teresa.", "Carlos II", page="Teresa of Ávila"), "names", 0))
     first, second = copy.split(" / ")
     name = second.removesuffix(" II")
@@ -121,6 +121,6 @@ def test_reordering_includes_the_reference() -> None:
     assert perturb(spanish("uno"), "reordering", 0) is None and perturb(spanish("a", "a"), "reordering", 0) is None
 
 
-def test_names_of_perturbations_are_checked() -> None:
+def test_unknown_perturbations_are_refused() -> None:
     refused(ConfigError, "did you mean 'typos'", chosen, ["typo"])
     refused(ConfigError, "twice", chosen, ["asr", "asr"])

@@ -21,7 +21,7 @@ SENTENCES = [  # language, sentences; the text joins them with blanks
 
 
 @pytest.mark.parametrize(("language", "expected"), [(language, expected) for language, *expected in SENTENCES])
-def test_sentence_ends(language: str, expected: list[str]) -> None:
+def test_sentences_end_as_listed(language: str, expected: list[str]) -> None:
     assert [" ".join(words) for words in sentences.split(" ".join(expected), language)] == expected
 
 

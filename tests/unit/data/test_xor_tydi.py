@@ -35,7 +35,7 @@ def files(tmp_path, monkeypatch):
     return write
 
 
-def test_questions_of_a_split_with_translations(files):
+def test_questions_of_a_split_have_translations(files):
     first, second = load_xor_tydi("train-engspan", "fi")
     assert (first.id, first.text, first.answers) == ("1", "Kuka kirjoitti Sodan?", ("Tolstoi",))
     assert first.translation == "Who wrote the War?"  # the first translation, with single blanks
@@ -60,12 +60,12 @@ def test_damaged_records_are_refused(files, change, message):
     refused(DataError, message, load_xor_tydi, "train-engspan", "fi")
 
 
-def test_missing_files_and_languages(files):
+def test_missing_files_and_languages_are_errors(files):
     refused(DataError, "no questions of dev-engspan in ru", load_xor_tydi, "dev-engspan", "ru")
 
 
 @pytest.mark.mirror
-def test_real_files():
+def test_real_files_have_known_counts():
     sets = {(split, language): load_xor_tydi(split, language) for split in SPLITS for language in LANGUAGES}
     assert [len(questions) for questions in sets.values()] == [360, 255, 2088, 1941, 615, 568]
     assert {language: len(load_translations(language)) for language in LANGUAGES} == {"fi": 4638, "ru": 4745}

@@ -29,7 +29,7 @@ PRIORS = Priors(
 PINNED = [0.9938, 0.8723, 0.984]  # trust of the target words of `test_passes_change_the_trust`
 
 
-def test_forms() -> None:
+def test_forms_of_words() -> None:
     assert [form(word, "en") for word in ("(Nations,", "King’s", "--")] == ["nation", "king", "--"]
     assert form("ciudades.", "es") == "ciudad"
     refused(ConfigError, "no stemmer for the language 'xx'", form, "word", "xx")
@@ -47,7 +47,7 @@ def test_forms() -> None:
         ("—", "-", False),
     ],
 )
-def test_alike(source: str, target: str, expected: bool) -> None:
+def test_similar_words_are_recognised(source: str, target: str, expected: bool) -> None:
     assert similar(source, target) == expected
 
 

@@ -39,11 +39,11 @@ def signals(*target: str) -> dict[str, list[float]]:
         ("old books and old books", "pair_again", [0, 0, 0, 1, 1]),
     ],
 )
-def test_signals_of_spelling(target: str, name: str, expected: list[float]) -> None:
+def test_spelling_signals_have_the_listed_values(target: str, name: str, expected: list[float]) -> None:
     assert signals(*target.split())[name] == expected
 
 
-def test_scores_come_last_and_are_bounded() -> None:
+def test_model_scores_are_the_last_signals_and_bounded() -> None:
     alignment = Alignment((), (0.0,) * len(SOURCE), (0.0,) * 2)
     scores = WordScores((-1.0, -300.0), (-2.0, -4.0), (0.0, 299.0))
     rows = word_signals(SOURCE, ("Old", "books"), alignment, "es", scores)

@@ -167,13 +167,13 @@ def test_halved_reciprocal_rank_is_a_drop(rank: int) -> None:
     assert drops[-1:] == [(rank, 2 * rank)]
 
 
-def test_without_guesses_there_are_no_drops() -> None:
+def test_no_drops_without_guesses() -> None:
     [errors] = step_errors([trace("The rocket poet Neruda", "He died late.")], ALIGNER)
     assert errors.log_mrr is None and {f.kind for f in errors.findings} == {"hallucination", "omission"}
     assert {(f.loss, f.rank_before, f.rank_after) for f in errors.findings} == {(0.0, None, None)}
 
 
-def test_retracted_words_are_judged_in_their_last_text() -> None:
+def test_retracted_words_are_judged_once() -> None:
     writes = (("The", 2, False), ("rocket", 2, False), ("poet", 3, False, 1), ("Neruda", 4, False))
     emissions = tuple(Emission(0, *write) for write in writes)
     aligner = Links(the="el", poet="poeta", neruda="neruda")
@@ -183,7 +183,7 @@ def test_retracted_words_are_judged_in_their_last_text() -> None:
     assert errors.links == ((0,), (), (1,), (2,))
 
 
-def test_worst_first_whatever_the_input_order() -> None:
+def test_findings_are_sorted_by_severity() -> None:
     question = Question("q0", "tests", "es", SOURCE, QUESTION.reference, "Pablo Neruda")
     traces = [
         trace("The rocket " + FULL[4:], "He died late.", ranks=[1] * 14),
@@ -200,7 +200,7 @@ def test_aligner_of_another_pair_is_refused() -> None:
     refused(ConfigError, message, step_errors, [QuestionTrace(polish, ())], ALIGNER)
 
 
-def test_content_words() -> None:
+def test_content_words_exclude_function_words() -> None:
     content = [("(Paris),", "en"), ("król", "pl"), ("1914", "es")]
     function = [("The", "en"), ("--", "en"), ("Doesn’t", "en"), ("których", "pl"), ("también,", "es")]
     assert all(is_content(*word) for word in content) and not any(is_content(*word) for word in function)
@@ -212,11 +212,11 @@ def test_content_words() -> None:
     ("word", "begins", "name"),
     [("Lima,", False, True), ("Lima", True, False), ("lima", False, False), ("1914", True, True), ("(", False, False)],
 )
-def test_names(word: str, begins: bool, name: bool) -> None:
+def test_names_have_a_capital_or_a_digit(word: str, begins: bool, name: bool) -> None:
     assert is_name(word, begins) == name
 
 
-def test_lines_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_has_one_line_per_finding(capsys: pytest.CaptureFixture[str]) -> None:
     [finding] = diagnose([trace(FULL, "He died late.", ranks=[1] * 6 + [0] * 7)], ALIGNER)
     cells = dict(zip(diagnose_command.HEADER, diagnose_command.table([finding]).text[1], strict=True))
     shown = {"question": "q1", "kind": "drop", "severity": "4.000", "loss": "4.000", "rank_before": "1"}
@@ -224,7 +224,7 @@ def test_lines_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert cells == shown | {"probability": "-"}
 
 
-def test_bad_arguments(tmp_path: Path) -> None:
+def test_bad_arguments_are_refused(tmp_path: Path) -> None:
     refused(ConfigError, "--top: must be >= 1, got 0", diagnose_command.main, tmp_path, top=0)
     refused(ConfigError, "--kind: 'drops' is not one of .*'drop'", diagnose_command.main, tmp_path, kinds=["drops"])
 

@@ -42,7 +42,7 @@ def test_pieces_are_short_and_complete(sources: int, targets: int) -> None:
     assert all(piece.judged == set(piece.steps) and piece.final for piece in pieces)
 
 
-def test_cuts_follow_words_of_both_sides() -> None:
+def test_long_sentences_are_cut_at_shared_words() -> None:
     """Half of the talk has no translation."""
     names = [f"Name{n}" if n % 7 == 0 else f"palabra{n}" for n in range(2000)]
     target = [word.replace("palabra", "word") for word in names[:500] + names[1500:]]

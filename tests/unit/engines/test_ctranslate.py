@@ -100,7 +100,7 @@ def test_our_folder_converts_to_int8(tmp_path):
     ours, folder, other = str(tmp_path / "ours"), tmp_path / "ct", tmp_path / "other"
     assert convert(ours, folder, "int8") == folder
     assert len(engine(folder).words(["una ciudad"])) == 1
-    refused(ConfigError, "exists already", convert, ours, folder)
+    refused(ConfigError, "already exists", convert, ours, folder)
     refused(ConfigError, "unknown 'int9', did you mean 'int8'", convert, ours, other, "int9")
     refused(DataError, "cannot express the model's lexicon", convert, "es-en", other)
     assert not other.exists()

@@ -220,7 +220,7 @@ def test_mismatched_dictionaries_are_refused(text: str, message: str, tmp_path: 
         ({"model": {"a": torch.ones(1)}}, "neither 'args' nor 'cfg'"),
     ],
 )
-def test_another_kind_of_file_is_refused(content: object, message: str, tmp_path: Path) -> None:
+def test_other_kinds_of_files_are_refused(content: object, message: str, tmp_path: Path) -> None:
     files = write(tmp_path, theirs("post"))
     files[0].write_bytes(content) if isinstance(content, bytes) else torch.save(content, files[0])
     refused(DataError, message, convert, *files, tmp_path / "ours")

@@ -137,7 +137,7 @@ def saved(mapping: dict, runs: Path) -> dict[str, bytes]:
 def test_run_resumes_and_sends_each_request_once(tmp_path):
     with ChatServer(lambda prompt, n: translating(prompt, n) if n <= 50 else error(500)) as server:
         mapping = config(server, tmp_path)
-        with pytest.raises(EndpointError, match="finished replies are kept: run again to go on"):
+        with pytest.raises(EndpointError, match="finished replies are stored: run again to continue"):
             saved(mapping, tmp_path / "runs")
         answered, server.behaviour = server.prompts[:50], translating
         del server.prompts[50:]
@@ -245,7 +245,9 @@ def test_500_requests_with_faults_lose_nothing(tmp_path, capsys):
     assert all(arrived[task.text] >= 1 + (task.text in planned) for task in tasks)
     assert arrived.total() <= model.budget.spent == 500 + model.budget.faults.total() + 1  # 1: the wrong model
     told = capsys.readouterr().err.splitlines()
-    assert sorted(told) == sorted(f"sqa: llm: {kind}; failed requests are sent again (said once)" for kind in kinds[:5])
+    assert sorted(told) == sorted(
+        f"sqa: llm: {kind}; failed requests are sent again (printed once)" for kind in kinds[:5]
+    )
 
 
 # --------------------------------------------------------------------------------------------------------- a real model

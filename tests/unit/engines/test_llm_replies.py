@@ -51,7 +51,7 @@ def test_chat_reply_of_two_lines_is_an_explanation():
     assert translation("The Danube rises.\n\nNote that", asked) == ((), ("explanation",))
 
 
-def test_cut_reply_loses_its_last_word():
+def test_truncated_reply_loses_its_last_word():
     asked = Asked(CLOSED, (), ORDER, ("es", "en"), joined=True, cut=True)
     assert translation(" The Danube ri", asked)[0] == ("The", "Danube")
 

@@ -94,7 +94,7 @@ def test_words_equal_a_plain_greedy_loop(loaded):
         ("marian", {"max_new_tokens": 400}, "max_new_tokens: the model writes fewer than 300"),
     ],
 )
-def test_wrong_settings_are_named(folders, name, changes, message):
+def test_wrong_settings_are_refused(folders, name, changes, message):
     refused(ConfigError, message, lambda: Pretrained(config(folders, name, **changes)))
 
 
@@ -175,7 +175,7 @@ def test_parts_of_different_models_are_refused(folders, tmp_path):
     (folder / "config.json").write_text(json.dumps(settings))
     vocabulary = json.loads((folder / "vocab.json").read_text())
     (folder / "vocab.json").write_text(json.dumps({**vocabulary, "extra": len(vocabulary)}))
-    refused(DataError, "the two are not of one model", Pretrained, PretrainedConfig(str(folder), max_new_tokens=NEW))
+    refused(DataError, "they belong to different models", Pretrained, PretrainedConfig(str(folder), max_new_tokens=NEW))
 
 
 def test_download_needs_permission(tmp_path, monkeypatch):

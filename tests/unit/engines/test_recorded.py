@@ -56,7 +56,7 @@ def recorded(tmp_path, content, unit="sentence"):
 
 
 @pytest.mark.parametrize("kind", MEANINGS)
-def test_emissions_of_logs_and_tables(tmp_path, kind):
+def test_logs_and_tables_give_known_emissions(tmp_path, kind):
     unit, content, expected = MEANINGS[kind]
     assert emissions(recorded(tmp_path, content, unit)) == expected
 
@@ -82,7 +82,7 @@ def test_declared_pieces_of_words_are_joined(tmp_path, kind):
     rows = [PIECES[kind], *ROWS[1:]]
     assert emissions(log(tmp_path, rows, pieces=kind)) == "0:A@1 0:Bb@4+ 0:C@4+ 1:D@1 | "
     if kind:
-        assert f"say `pieces: {kind}`" in problem(log(tmp_path, rows))
+        assert f"set `pieces: {kind}`" in problem(log(tmp_path, rows))
 
 
 WRONG = {  # objects of a log, or a table; error after the file name
@@ -117,7 +117,7 @@ def test_wrong_log_is_refused(tmp_path, what):
 
 def test_unchecked_questions_and_other_units_are_refused(tmp_path):
     refused(DataError, "not yet compared", build(log(tmp_path, ROWS)).translate_batch, DATA)
-    assert "say `unit: question`" in problem(log(tmp_path, QUESTIONWIDE))
+    assert "set `unit: question`" in problem(log(tmp_path, QUESTIONWIDE))
 
 
 # --------------------------------------------------------------------------------------------------------- exporting
@@ -143,7 +143,7 @@ def test_exported_run_reads_back(tmp_path, unit):
     assert (tmp_path / "config.yaml").read_text() == "source_type: text\ntarget_type: text\n"
 
 
-def test_references_of_exported_sentences_and_retractions(tmp_path):
+def test_export_has_references_and_refuses_retractions(tmp_path):
     uneven = Question("u", "test", "es", (("a", "b", "c"), ("d",)), ("One two three four.",), "Page")
     rows = write_instances([*TRACES, trace(uneven)], tmp_path).read_text(encoding="utf-8").splitlines()
     references = [json.loads(line)["reference"] for line in rows]
@@ -170,11 +170,11 @@ shown = partial(recorded_logs.emissions, build=fixed.build)
         (SOURCE, UNEVEN, "0:a@1 0:b@2 0:c@3 0:d@4 1:e@1 1:f@2"),
     ],
 )
-def test_reveal_times_of_words(config, question, expected):
+def test_reveal_sets_when_words_appear(config, question, expected):
     assert shown(config, [question]) == expected
 
 
-def test_text_files(tmp_path):
+def test_text_files_are_read_or_refused(tmp_path):
     path = tmp_path / "out.txt"
     config = FixedConfig(str(path))
     refused(DataError, "no such file", fixed.build, config)

@@ -64,7 +64,7 @@ MEANINGS = {
 
 
 @pytest.mark.parametrize("kind", MEANINGS)
-def test_emissions_of_logs(kind: str, tmp_path: Path) -> None:
+def test_logs_give_known_emissions(kind: str, tmp_path: Path) -> None:
     data, rows, expected = MEANINGS[kind]
     assert emissions(log(tmp_path, rows), data) == expected
 
@@ -91,7 +91,7 @@ def test_tokens_are_joined_and_written_when_whole(kind: str, size: int, tmp_path
 @pytest.mark.parametrize(("tokens", "kind"), [(["▁a", "b"], "sentencepiece"), (["a@@", "b"], "bpe")])
 def test_pieces_are_refused_unless_declared(tokens: list[str], kind: str, tmp_path: Path) -> None:
     rows = [wav(1, "two.wav"), out(1, 0.5, tokens)]
-    assert f"say `pieces: {kind}`" in problem(log(tmp_path, rows), [TWO])
+    assert f"set `pieces: {kind}`" in problem(log(tmp_path, rows), [TWO])
     assert emissions(log(tmp_path, rows, pieces="words"), [TWO]) == f"0:{tokens[0]}@1 0:b@1"
 
 
@@ -100,7 +100,7 @@ def test_letter_does_not_imply_a_byte_vocabulary(tmp_path: Path) -> None:
     rows = [wav(1, "two.wav"), out(1, 0.5, words)]
     assert [each[2:-2] for each in emissions(log(tmp_path, rows), [TWO]).split()] == words
     bytes_of = [wav(1, "two.wav"), out(1, 0.5, ["ĠVien", "na", "Ġis", "Ġa"])]
-    assert "say `pieces: bytes`" in problem(log(tmp_path, bytes_of), [TWO])
+    assert "set `pieces: bytes`" in problem(log(tmp_path, bytes_of), [TWO])
 
 
 def test_times_and_words_are_in_the_fingerprint(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ WRONG = {
     "one recording too few": (STREAM[:4], ": the recording 'two' of question two is missing; the log has 'one'"),
     "words of another sentence taken back": ([*STREAM[:3], out(7, 4, ["c"], ("A",)), *STREAM[4:]], BEFORE),
     "SimulStreaming's of one recording": (WHISPER, ":1: the log has one recording, but the data set has 2"),
-    "recordings out of order": ([SEGMENTS[0], segment(1, 2, "E", [1])], ":2: docid 2 where 1 is due"),
+    "recordings out of order": ([SEGMENTS[0], segment(1, 2, "E", [1])], ":2: docid 2, expected 1"),
     "too many recordings": ([*SEGMENTS, segment(3, 2, "X", [1])], ":4: docid 2, but the data set has"),
     "a segment without times": ([segment(0, 0, "A b", None)], ":1: 2 words but 0 emission_cu"),
     "a segment without end": ([segment(0, 0, "A", [1.0], None)], ":1: "),
@@ -161,7 +161,7 @@ def test_wrong_log_is_refused(what: str, tmp_path: Path) -> None:
     assert message in problem(log(tmp_path, rows), [TWO] if what in WRONG_WHISPER else DATA)
 
 
-def test_unreplayable_logs_are_refused(tmp_path: Path) -> None:
+def test_logs_that_do_not_fit_the_questions_are_refused(tmp_path: Path) -> None:
     assert ": expected a file NAME.jsonl for each recording" in problem(RecordedConfig(str(tmp_path)), DATA)
     text = Question("one", "test", "es", (("a",),), ("A.",), "Page")
     assert "question one has no `word_times`" in problem(log(tmp_path, SEGMENTS), [text])

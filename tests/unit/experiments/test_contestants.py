@@ -63,7 +63,7 @@ def ablation(folder: Path, **changes: object) -> AblationConfig:
     return load(changed(ROOT / "configs" / "ablation.yaml", folder, **changes), AblationConfig)
 
 
-def test_names_of_runs(tmp_path):
+def test_runs_have_the_listed_names(tmp_path):
     runs = [cell.config.name for cell in experiment(ablation(tmp_path), ["mini-es"], Path()).cells()]
     assert "ablation-mini-es-wait-k-6-bm25" in runs and "ablation-mini-es-reference-full-gru" in runs
     both = [{"guesser": BM25, "buzzer": buzzer} for buzzer in ({"name": "oracle"}, MLP)]
@@ -76,7 +76,7 @@ def test_names_of_runs(tmp_path):
     ("changes", "problem"),
     [
         ({"limit": 0}, "limit: must be >= 1"),
-        ({"k": [3, 3]}, "k: 3 is there twice"),
+        ({"k": [3, 3]}, "k: 3 occurs twice"),
         ({"k": []}, "k: at least one is needed"),
         ({"name": "../../evil"}, "name: must be a plain folder name"),
         ({"sweeps": {"es": "../evil"}}, "sweeps.es: must be a plain folder name"),

@@ -43,7 +43,7 @@ def test_planted_effects_are_found_and_no_others(ew: list[float], rises: bool, f
     assert not gaps["rise"].cell[4].startswith("k = 3 ")  # the smallest k cannot be a rise
 
 
-def test_too_few_k_make_no_claim() -> None:
+def test_too_few_k_give_no_claim() -> None:
     short = ladder([0.0, 0.1], ks=(3, 6))
     assert not list(differences(short))  # EW and oracle EW have one optimal k, so the difference is 0
     refused(ValueError, "fall: the k are", p_of, short, "fall")
@@ -52,7 +52,7 @@ def test_too_few_k_make_no_claim() -> None:
     assert LATER in {row.cell[3] for row in differences(apart)}
 
 
-def test_ladders_alone_and_pooled_with_equal_weight() -> None:
+def test_pooled_ladders_have_equal_weight() -> None:
     rows = [
         SimpleNamespace(
             cell=SimpleNamespace(dataset=dataset, family=family, contestant="bm25", k=k, seed=None),
@@ -87,7 +87,7 @@ def test_early_stopping_changes_no_decision() -> None:
     assert np.allclose(p, all_of_them, rtol=0.15)
 
 
-def test_holm_by_hand() -> None:
+def test_holm_equals_the_values_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.5, 0.9]) == [1.0, 1.0] and holm([]) == []
 
@@ -100,7 +100,7 @@ def test_two_conditions_equal_randomisation() -> None:
     assert 2 * p_value(-np.abs([gap.diff]) * -1, null)[0] == pytest.approx(gap.p_randomization, abs=0.02)
 
 
-def test_equal_questions_count_too() -> None:
+def test_equal_questions_also_count() -> None:
     table = np.random.default_rng(0).random((7, 4, 3))
     table[2] = table[2, :1]
     [sums] = permuted_sums(table, 50, 1)

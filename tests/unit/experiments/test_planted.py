@@ -29,7 +29,7 @@ def test_planted_errors_are_as_recorded() -> None:
 
 
 @pytest.mark.parametrize("language", ["es", "pl"])
-def test_handmade_errors_stand_in_the_bundled_questions(language: str) -> None:
+def test_handmade_errors_are_in_the_bundled_questions(language: str) -> None:
     errors = []
     for question, lines in found.handmade(language):
         for line, reference in zip(lines, question.reference, strict=True):
@@ -75,7 +75,7 @@ def test_planted_words_and_dropped_clauses_are_counted(monkeypatch):
     assert found.of_sentences([(question, lines)], errors) == [("", False, (0, 0)), ("dropped", True, (0, 1))]
 
 
-def test_mismatched_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mismatched_line_error_names_the_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(found, "FILE", tmp_path / "handmade.tsv")
     for line, message in (
         ("2\tLondon", "handmade.tsv:1: 'London' must be"),

@@ -49,7 +49,7 @@ def items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_all_makes_possible_items_and_lists_the_rest(items: Path) -> None:
+def test_reproduce_all_lists_items_it_cannot_make(items: Path) -> None:
     done = CliRunner().invoke(evidence.evidence_app, ["reproduce", "all", "--runs", "r"])
     assert done.exit_code == 1
     assert (items / "r" / "made").read_text(encoding="utf-8").splitlines() == ["ablation.yaml"] * 2
@@ -77,7 +77,7 @@ def test_every_item_has_a_config_and_a_function() -> None:
         assert callable(registry.resolve(name)), name
 
 
-def test_paper_values_stand_beside_each_item() -> None:
+def test_paper_values_are_shown_for_each_item() -> None:
     for name in evidence.PAPER:
         lines = beside(name)
         assert lines and len(lines) % 3 == 0, name
@@ -87,6 +87,6 @@ def test_paper_values_stand_beside_each_item() -> None:
     assert not set(beside("fig1")) & set(beside("fig10")) and beside("hallucination") == []
 
 
-def test_all_items_take_no_config(items: Path) -> None:
+def test_reproduce_all_refuses_a_config(items: Path) -> None:
     done = CliRunner().invoke(evidence.evidence_app, ["reproduce", "all", "configs/figure6.yaml"])
     assert isinstance(done.exception, ConfigError) and "name one item" in str(done.exception)

@@ -12,12 +12,12 @@ from experiments.paper import error_rates, table4_answers
 @pytest.mark.parametrize(
     ("answers", "yes_no"), [(["Yes", "Yes, it is"], True), (["no"], True), (["Norway", "yesterday"], False)]
 )
-def test_yes_or_no_question_has_such_an_answer(answers: list[str], yes_no: bool) -> None:
+def test_yes_no_questions_have_yes_no_answers(answers: list[str], yes_no: bool) -> None:
     question: Any = SimpleNamespace(answers=answers)
     assert table4_answers.is_yes_no(question) == yes_no
 
 
-def test_power_is_for_the_documented_difference() -> None:
+def test_power_uses_the_documented_difference() -> None:
     """experiments/ledger/error-rates.tsv was measured with these values."""
     planted = {row.metric for row in ledger_of("error-rates").rows if row.metric.startswith("found")}
     assert planted == {f"found: a {shape} of {error_rates.DIFFERENCE}" for shape in ("hill", "spike")}

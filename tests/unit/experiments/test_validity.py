@@ -1,4 +1,4 @@
-"""Groups of known damage, texts at equal pace, and the script that recomputes their table."""
+"""Groups of texts with known damage, texts at equal pace, and the script that recomputes their table."""
 
 import random
 import subprocess
@@ -58,7 +58,7 @@ def test_drop_is_0_for_the_intact_text_and_1_at_worst():
 
 
 @pytest.mark.parametrize(("effect", "found"), [(0, False), (0.1, True)])
-def test_pace_alone_is_no_effect_of_the_text(effect, found):
+def test_pace_alone_is_not_an_effect_of_the_text(effect, found):
     """A text wins less at every later pace; the last of four texts wins `effect` more at each pace."""
     drawn, table = np.random.default_rng(3).random(300), np.ones((300, 4, 4, 2))
     for text, pace in np.ndindex(4, 4):

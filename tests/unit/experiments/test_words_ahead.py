@@ -28,15 +28,15 @@ def test_word_with_several_links_waits_for_the_last():
         (3, 1.5, 0, 0),
     ],
 )
-def test_words_ahead_by_hand(k, rate, ahead, names):
+def test_words_ahead_equal_the_count_by_hand(k, rate, ahead, names):
     assert counts((SOURCE, TARGET), LAST, k, rate) == (ahead, 9, names, 2)
 
 
-def test_full_input_leaves_no_word_ahead():
+def test_full_input_has_no_words_ahead():
     assert counts((SOURCE, TARGET), LAST, 7, 2.0)[0] == 0
 
 
-def test_rows_of_the_bundled_questions(monkeypatch):
+def test_rows_of_bundled_questions_are_as_expected(monkeypatch):
     texts = words_ahead.segments(SetConfig("mini-es", "es-en"))[:2]
     [entry] = [s for s in load(ITEMS[0].path(), WordsAheadConfig).sets if s.name == "xqb-es"]
     monkeypatch.setattr(words_ahead, "segments", lambda _: texts)

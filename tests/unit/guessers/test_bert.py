@@ -87,7 +87,7 @@ def assert_same(got, expected, tolerance=1e-5):
 # --- passages --------------------------------------------------------------------------------------------------------
 
 
-def test_rare_piece_weighs_more_and_a_mark_nothing():
+def test_rare_pieces_weigh_more_and_marks_weigh_0():
     weights = rarity([[0, 5, 6], [0, 5, 7], [0, 5, 5]], 9, [0])
     assert weights[0] == 0 and 0 <= weights[5] < weights[6] == weights[7] < weights[8] == 1
 
@@ -113,7 +113,7 @@ def test_guesses_do_not_depend_on_the_batch(trained):
     assert_same(build(BertConfig(model=str(trained), batch_tokens=9999)).guess(prefixes, 3), alone)
 
 
-def test_int8_names_the_same_page_in_any_batch(trained):
+def test_int8_guesses_do_not_depend_on_the_batch(trained):
     pytest.importorskip("ctranslate2", reason="needs ctranslate2: pip install 'sqa[fast]'")
     plain = build(BertConfig(model=str(trained)))
     fast = build(BertConfig(model=str(trained), dtype="int8"))
@@ -135,7 +135,7 @@ def test_training_is_equal_on_another_device(config, monkeypatch, tmp_path):
     assert_same(*(guesser.guess(TEXTS, 3) for guesser in trained), tolerance=1e-3)
 
 
-def test_resumed_training_equals_an_unbroken_one(config, tmp_path, monkeypatch):
+def test_resumed_training_equals_an_uninterrupted_one(config, tmp_path, monkeypatch):
     whole = train(config, TOSSUPS, TOSSUPS[::3])
     cut = dataclasses.replace(config, work=tmp_path / "cut")
 
@@ -185,7 +185,7 @@ def rewritten(folder: Path, to: Path, change) -> Path:
         (lambda t, c: t.update(weights=t["weights"][:-1].clone()), "the head has weights for"),
     ],
 )
-def test_model_with_mismatched_parts_is_one_line(trained, tmp_path, change, message):
+def test_mismatched_model_parts_give_one_line(trained, tmp_path, change, message):
     folder = rewritten(trained, tmp_path / "changed", change)
     refused(DataError, message, build, BertConfig(model=str(folder)))
 

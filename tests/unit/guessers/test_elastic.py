@@ -70,7 +70,7 @@ def test_guesses_equal_lucene_and_the_embedded_twin(server, twin, capsys, analyz
         assert [guess.score for guess in actual] == pytest.approx(scores, abs=1e-5, rel=1.2e-7)
 
 
-def test_prefixes_share_a_request_and_blanks_send_none(server, twin):
+def test_prefixes_share_requests(server, twin):
     index(twin, server)
     guesser = elastic.build(options(twin, server, batch=7))
     assert guesses_per_word(guesser, PREFIXES[-1].split(), 5) == guesser.guess(PREFIXES, 5)
@@ -87,16 +87,16 @@ def test_four_multi_searches_are_in_flight(server, twin):
     assert server.most_at_work == 4
 
 
-def test_indexing_again_spares_foreign_indices(server, twin, capsys):
+def test_reindexing_keeps_foreign_indices(server, twin, capsys):
     assert index(twin, server) == 0 and index(twin, server) == 0
     del server.indices["sqa-pages"]["mappings"]["_meta"]
     assert index(twin, server) == 3
-    assert "was not made by this program" in capsys.readouterr().err
+    assert "was not created by this program" in capsys.readouterr().err
     assert "sqa-pages" in server.indices
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_busy_server_is_asked_again(server, twin, status, monkeypatch):
+def test_busy_server_is_retried(server, twin, status, monkeypatch):
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     server.fail = [["/_bulk", status, 1], ["/_msearch", status, 2]]
     assert index(twin, server) == 0
@@ -109,7 +109,7 @@ def test_permanently_busy_server_is_one_clear_error(server, twin):
     index(twin, server)
     guesser = elastic.build(options(twin, server, retries=1))
     server.busy_searches = 10**6
-    refused(DataError, f"too busy for 1 searches, 2 tries .es_rejected.*{EMBEDDED}", guesser.guess, ["Peru"], 1)
+    refused(DataError, f"too busy for 1 searches after 2 tries .es_rejected.*{EMBEDDED}", guesser.guess, ["Peru"], 1)
     server.fail = [["/_msearch", 429, 10**6]]
     busy = f"too busy .429 es_rejected_execution_exception.*{EMBEDDED}"
     refused(DataError, busy, guesser.guess, ["Peru"], 1)
@@ -153,10 +153,10 @@ SPOILT = {  # change to the server after indexing, request, message
     "unfinished": (lambda server: meta(server).pop("pages"), {}, "is incomplete"),
     "conflict": (analysed_by_blanks, {}, "the mapping of text was changed"),
     "fewer": (a_page_less, {}, f"has {len(DOCUMENTS) - 1} pages of {len(DOCUMENTS)}"),
-    "stranger": (lambda server: meta(server).clear(), {}, "was not made by this program"),
+    "stranger": (lambda server: meta(server).clear(), {}, "was not created by this program"),
     "k1": (nothing, {"k1": 1.2}, "was made with k1 2.0, not 1.2; recreate it"),
     "b": (nothing, {"b": 0.5}, "was made with b 0.75, not 0.5; recreate it"),
-    "missing": (nothing, {"index": "other"}, "has no index 'other'; make it with `python -m guessers.elastic"),
+    "missing": (nothing, {"index": "other"}, "has no index 'other'; create it with `python -m guessers.elastic"),
     "blocked": (lambda server: server.fail.append(["/_count", 403, 10]), {}, f"refuses the request (403 {BLOCKED}"),
     "lost shard": (lambda server: server.shards.update(LOST), {}, f"the count is incomplete: {SHARD}"),
     "credentials": (lambda server: server.fail.append(["/", 401, 10]), {}, "rejects the credentials (401 security_"),
@@ -190,7 +190,7 @@ SEARCHED = {  # reply to a search, message
         {**FOUND, "_shards": {**WHOLE, "total": 2}},
         "the search is incomplete: 1 of 2 shards answered;",
     ),
-    "ended early": ({**FOUND, "_shards": WHOLE, "terminated_early": True}, "not complete: it ended early"),
+    "ended early": ({**FOUND, "_shards": WHOLE, "terminated_early": True}, "incomplete: it ended early"),
     "no shards": (FOUND, "a search has no usable answer (KeyError: '_shards')"),
     "no score": (
         {**FOUND, "hits": {"hits": [{"_id": "x"}]}, "_shards": WHOLE},

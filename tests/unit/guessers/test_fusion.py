@@ -51,7 +51,7 @@ def test_equal_scores_are_ordered_by_title():
     assert fusion(one, two).guess(["x"], 0) == [[]]
 
 
-def test_unknown_page_list_of_a_part_makes_it_unknown():
+def test_pages_are_unknown_if_a_part_has_no_list():
     left = Fixed(("a", 1.0))
     both = fusion(left, RIGHT)
     assert both.pages is None
@@ -59,6 +59,6 @@ def test_unknown_page_list_of_a_part_makes_it_unknown():
     assert left.seen == [["x"], ["x y"]]
 
 
-def test_prefixes_are_fused_as_whole_texts():
+def test_prefixes_are_fused_like_whole_texts():
     both = fusion(LEFT, RIGHT)
     assert both.guess_prefixes(["a", "b"], 2) == both.guess(["a", "a b"], 2) and both.guess_prefixes([], 2) == []

@@ -133,7 +133,7 @@ def test_noisy_texts_replace_tossups_at_the_given_share(config):
 
 
 def test_training_without_material_is_an_error(config, material):
-    with pytest.raises(DataError, match="two tossups, and one to stop by, got 1 and 6"):
+    with pytest.raises(DataError, match="two tossups, and one for early stopping, got 1 and 6"):
         train(config, dataclasses.replace(material, train=material.train[:1]))
 
 
@@ -209,6 +209,6 @@ def test_training_starts_from_the_vectors(config, material, tmp_path):
         ("peru 1 0 2\n", "its vectors have 3 numbers, but the config has embedding: 2"),
     ],
 )
-def test_bad_lines_of_vectors_are_named(tmp_path, text, message):
+def test_bad_lines_of_vectors_are_refused(tmp_path, text, message):
     (tmp_path / "v.txt").write_text(text)
     refused(DataError, message, vectors.table, tmp_path / "v.txt", ["peru"], 2, stems=False)

@@ -22,7 +22,7 @@ from guessers.retrieval import lucene
         ("'s", ()),
     ],
 )
-def test_tokens(word, expected):
+def test_tokens_of_words(word, expected):
     assert text.tokens(word) == expected
 
 
@@ -45,7 +45,7 @@ def test_prefix_passages_equal_those_of_the_text(words, cut, sizes):
     assert all(0 < end - start <= sizes[1] for start, end in whole)
 
 
-def test_passage_ends_with_a_sentence_or_at_its_limit():
+def test_passages_end_at_sentences_or_at_the_limit():
     words = ("a b c d e f g h. " + "i " * 100 + 'j k."').split()
     assert text.spans(words, 8, 48) == [(0, 8), (8, 56), (56, 104), (104, 110)] and text.spans([], 8, 48) == []
     short = ("a b c d e f g h. " + "i j k. " + "l m n o p q.").split()  # the second sentence alone has too few words

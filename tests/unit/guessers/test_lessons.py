@@ -47,14 +47,14 @@ def test_clue_that_repeats_a_question_is_removed(part, verdict):
     assert Overlap(HELD_OUT).verdict(part) == verdict
 
 
-def test_half_of_a_clue_is_half_its_runs():
+def test_shared_half_of_a_clue_counts_half_its_runs():
     overlap = Overlap([HeldOut("one two three four five six seven", None)])
     assert overlap.wording("one two three four five six seven") == 1
     assert overlap.wording("zero one two three four five six nought null nil nothing none") == pytest.approx(3 / 9)
     assert overlap.wording("one two three four five a b c d") == 0  # two runs of four: fewer than three
 
 
-def test_phrase_of_many_questions_counts_for_nothing():
+def test_common_phrases_are_ignored():
     many = [HeldOut(f"this man who wrote the novel {i}", None) for i in range(bonus.PHRASE + 1)]
     assert Overlap(many).wording("this man who wrote the novel") == 0
     assert Overlap(many[:-1]).wording("this man who wrote the novel") == 1
@@ -92,7 +92,7 @@ def test_clean_bonus_parts_repeat_no_test_question(kept_apart):
 
 
 @pytest.mark.mirror
-def test_all_evaluation_questions_are_kept_apart(kept_apart):
+def test_all_evaluation_questions_are_held_out(kept_apart):
     texts = {question.text for question in kept_apart}
     judged = [q.reference_text for name in ("xqb-es", "xqb-pl", "guessdev", "mini-en") for q in load_questions(name)]
     judged += [tossup.text for tossup in load_tossups() if fold_of(tossup.id) != "guesser"]
@@ -144,7 +144,7 @@ def test_missing_file_of_texts_is_an_error(tmp_path: Path) -> None:
     refused(DataError, "nowhere.jsonl", main, config(tmp_path, tmp_path / "nowhere.jsonl"))
 
 
-def test_too_few_or_edited_texts_are_noticed(tmp_path: Path) -> None:
+def test_too_few_and_edited_texts_are_detected(tmp_path: Path) -> None:
     few = pages(tmp_path, {"id": "x", "text": "a", "page": "A"})
     refused(DataError, r"no text is in the folds dev .*; give more texts", learnt, ("dev",), [few])
     before = identity_of(Bm25Training("bm25", tmp_path, texts=(few,)), ("bonus",))

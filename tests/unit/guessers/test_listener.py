@@ -63,7 +63,7 @@ def test_longer_wait_delays_the_listeners_answer(tmp_path: Path) -> None:
     assert paced["answer-lag"] == pytest.approx(1 / 3) and late["answer-lag"] > 10
 
 
-def test_answer_lag_without_a_correct_answer(tmp_path: Path) -> None:
+def test_answer_lag_is_undefined_without_right_answer(tmp_path: Path) -> None:
     (tmp_path / "nothing.txt").write_text("Nothing.\n" * len(RECORDS))
     translator = {"name": "fixed", "text": str(tmp_path / "nothing.txt"), "unit": "question"}
     config = {"name": "deaf", "dataset": {"name": str(FILE)}, "translator": translator, "guesser": "listener"}
@@ -76,7 +76,7 @@ def test_page_guesser_is_not_called(tmp_path: Path) -> None:
     refused(ConfigError, "question harbour asks 'Who enlarged the harbour of the city", run, "full", tmp_path, "bm25")
 
 
-def test_language_model_is_asked_once_per_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_language_model_reads_each_text_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def answers(asked: list[str], passages: list[list[Passage]]) -> list[str]:
         pairs = zip(asked, passages, strict=True)
         return [f"{question} {passage[0].text}" if passage else "" for question, passage in pairs]
@@ -88,7 +88,7 @@ def test_language_model_is_asked_once_per_text(monkeypatch: pytest.MonkeyPatch) 
     assert guesser.answer("Who?", ["Ana"], 0) == guesser.guess(["Ana"], 50) == [[]]
 
 
-def test_correct_answers() -> None:
+def test_correct_answers_are_recognised() -> None:
     assert takes("the river", ["River"]) and takes("Éléna roca", ["Montes", "Elena Roca"])
     assert not takes("Elena", ["Elena Roca"]) and not takes("", ["the"])
 
@@ -103,7 +103,7 @@ def trace(question: Question, *answers: str) -> QuestionTrace:
     return QuestionTrace(question, emissions, tuple((Guess(a, 1.0),) if a else () for a in answers), None)
 
 
-def test_answer_lag_by_hand() -> None:
+def test_answer_lag_equals_the_value_by_hand() -> None:
     metric = AnswerLag()
     assert metric.stats(trace(QUESTION, "", "Pedro", "Paul", "Peter")).tolist() == [2.0, 1.0]  # stable from word 4 on
     assert metric.stats(trace(QUESTION, "pedro", "Peter")).tolist() == [-1.0, 1.0]
@@ -144,7 +144,7 @@ def test_wrong_records_are_refused(key: str, value: object, tmp_path: Path) -> N
     assert any(value == beyond for beyond in BEYOND) or not jsonschema_rs.is_valid(SCHEMA, record)
 
 
-def test_questions_without_answers_and_answers_alone(tmp_path: Path) -> None:
+def test_question_needs_answers(tmp_path: Path) -> None:
     path = tmp_path / "q.jsonl"
     plain = {"language": "es", "source": "Uno.", "reference": "One.", "question": "Who?"}
     path.write_text(json.dumps({**plain, "page": "P"}) + "\n", encoding="utf-8")

@@ -49,7 +49,7 @@ def trip(back: str = "b") -> noise.RoundTrip:
 
 
 @given(st.lists(st.integers(1, 99), max_size=40), st.floats(0, 0.99), st.integers(0, 5))
-def test_swaps_move_a_word_by_one_place_at_most(ids, share, seed):
+def test_swaps_move_words_by_one_place(ids, share, seed):
     ids = np.array(ids, np.int32)
     swapped = noise.swap_words(ids, share, noise.rng_for(seed, "x"))
     assert sorted(swapped) == sorted(ids) and swapped.dtype == ids.dtype
@@ -83,7 +83,7 @@ def test_tossups_are_translated_sentence_by_sentence(tmp_path):
 
 
 @pytest.mark.parametrize("cut", [0, 10, -1, -40])
-def test_killed_run_ends_like_an_unbroken_one(tmp_path, cut):
+def test_killed_run_ends_like_an_uninterrupted_one(tmp_path, cut):
     whole, killed = tmp_path / "whole.jsonl", tmp_path / "killed.jsonl"
     noise.write(whole, TOSSUPS, trip(), 0)
     killed.write_bytes(whole.read_bytes()[:cut])
@@ -119,7 +119,7 @@ def test_file_of_another_config_is_refused(tmp_path, what):
         ('{"id": "a", "sentences": []}\n' * 2, "record 2: the tossup 'a' occurs twice"),
     ],
 )
-def test_bad_files_of_texts_are_named(tmp_path, text, message):
+def test_bad_files_of_texts_are_refused(tmp_path, text, message):
     path = tmp_path / "noisy.jsonl"
     path.write_text(text, encoding="utf-8")
     refused(DataError, message, load_translated, path)

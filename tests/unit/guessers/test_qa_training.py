@@ -44,7 +44,7 @@ CONFIGS = {f"train_guessers.yaml:{name}": training for name, training in CONFIGS
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_configs_are_complete(name):
+def test_configs_set_all_keys(name):
     assert configs.load(ROOT / "configs" / name, CONFIGS[name])
     if CONFIGS[name] is GruTraining:
         assert set(read_yaml(ROOT / "configs" / name)) == {field.name for field in fields(GruTraining)}

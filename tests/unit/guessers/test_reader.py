@@ -80,7 +80,7 @@ ANSWERS += [("How many are there?", number, [Passage("x", "t", f"There are {numb
 
 
 @pytest.mark.parametrize(("question", "answer", "passages"), ANSWERS)
-def test_answers_by_rule(question, answer, passages):
+def test_rules_give_the_listed_answers(question, answer, passages):
     assert typed_answer(question, passages) == answer
 
 
@@ -210,7 +210,7 @@ def likeliest(folder, text, most):
     return tokens.decode(written).partition("\n")[0].strip()
 
 
-def test_answer_is_the_likeliest_line_alone_or_batched(language_model):
+def test_answer_is_the_most_likely_line(language_model):
     reader = LmReader(LmReaderConfig(base=str(language_model), passages=2, max_tokens=4, dtype="float32"))
     questions = ["is the house big ?", " ", "  the   dog", "el perro grande la casa mañana ?"]
     passages = [SHOWN, SHOWN, SHOWN[2:], []]

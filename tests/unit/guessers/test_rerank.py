@@ -59,7 +59,7 @@ def known(docs: Sequence[Doc] = DOCS, least: int = 1) -> Knowledge:
         ("this", []),
     ],
 )
-def test_question_states_its_answer_type(text, kinds):
+def test_answer_type_is_read_from_the_question(text, kinds):
     reader = KindReader()
     assert [kind for word in text.split() for kind in reader.read(word)] == kinds
 
@@ -150,7 +150,7 @@ def test_training_leaves_half_of_the_fold_to_buzzers(config, monkeypatch, tmp_pa
     refused(DataError, "lacks 2 pages of its folds", training.knowledge_of, counts["published"], 1)
 
 
-def test_damaged_folder_is_refused_by_name(learnt, tmp_path):
+def test_damaged_folder_error_names_the_folder(learnt, tmp_path):
     learnt.save(tmp_path)
     tensors, about = read_tensors(tmp_path, "rerank", VERSION)
     write_tensors(tmp_path, tensors, about | {"retrieval": 7})

@@ -99,7 +99,7 @@ def test_gguf_file_is_unpacked_once_with_its_weights(tmp_path, family, type_):
     assert [p.name for p in unpacked_base.folder.parent.iterdir()] == [unpacked_base.folder.name]  # no partial folder
 
 
-def test_another_architecture_or_file_is_refused(tmp_path):
+def test_unsupported_architectures_are_refused(tmp_path):
     path = tmp_path / "m.gguf"
     writer = gguf.GGUFWriter(path, "mamba")
     writer.add_tokenizer_model("gpt2")
@@ -118,7 +118,7 @@ def test_truncated_files_give_one_line(tmp_path):
     assert not list((tmp_path / "cache" / "lm").iterdir())
 
 
-def test_only_a_name_with_a_slash_is_sought_on_the_hub():
+def test_only_names_with_a_slash_are_hub_names():
     refused(ConfigError, "neither a packaged one", base_folder, "gemma")
     refused(ConfigError, r"no/where.*(hub|cache)", base_folder, "no/where")
 

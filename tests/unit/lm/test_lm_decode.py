@@ -68,7 +68,7 @@ def built(folder, tmp_path):
     return of
 
 
-def test_bidirectional_source(built):
+def test_bidirectional_source_is_read_first(built):
     plain, bidirectional = built(), built(bidirectional=True)
     together = decode_batch(bidirectional.writer, SENTENCES, Schedule(FULL))
     assert together != decode_batch(plain.writer, SENTENCES, Schedule(FULL))
@@ -128,7 +128,7 @@ def test_wider_beam_finds_more_probable_text(writer):
 
 
 @torch.inference_mode()
-def test_untrained_model_reads_its_prompt_as_one_text(writer):
+def test_untrained_model_translates_by_prompt(writer):
     prompted = replace(writer, offset=None)
     source, _ = writer.layout.source(writer.tokens, SENTENCES[1])
     pieces = torch.tensor([[*source, *writer.layout.asking]])
@@ -147,7 +147,7 @@ def test_untrained_model_reads_its_prompt_as_one_text(writer):
         ({"model": "no/such/folder.gguf", "source_language": "es"}, "there is no such file"),
         ({"model": "{folder}"}, "source_language: missing"),
         ({"model": "{folder}", "base": "x", "source_language": "es"}, "base: .* is not an adapter"),
-        ({"model": "{adapter}", "source_language": "es"}, "knows its languages"),
+        ({"model": "{adapter}", "source_language": "es"}, "sets its languages"),
         ({"model": "{adapter}", "bidirectional": True}, "was not trained for it"),
         ({"model": "{adapter}", "beam": 4, "k": 3}, "beam: needs the whole sentence first"),
         ({"model": "{adapter}", "emission_rate": 1.2, "policy": "hold", "n": 1}, "emission_rate: for wait-k"),

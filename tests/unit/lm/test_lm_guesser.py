@@ -87,7 +87,7 @@ def test_likelihoods_equal_the_original_network(folder, guesser_of):
 
 
 @torch.inference_mode()
-def test_free_answer_is_the_likeliest_line(folder, guesser_of):
+def test_free_answer_is_the_most_likely_line(folder, guesser_of):
     chat = guesser_of(answers="free", max_tokens=5).chat.chat
     reply = json.loads(chat.complete(PROMPT.replace("{text}", "the big dog")).text)
     pieces = pieces_of(folder, "the dog is big\nAnswer: perro\n\nQuestion:", " the big dog", "\nAnswer:")
@@ -155,7 +155,7 @@ def test_fit_recovers_the_weights_of_the_data() -> None:
     refused(DataError, "nothing to fit", fitted, [Step(0, np.ones((2, 3)), np.zeros(2, bool))])
 
 
-def test_reply_of_one_title_and_the_steps_of_questions(guesser_of) -> None:
+def test_title_replies_are_parsed(guesser_of) -> None:
     titles = Titles(["Lima", "Peru"])
     assert parse_title(" Peru\n\nQuestion: it", titles).guesses == (Guess("Peru", 1.0),)
     assert parse_title("Cusco", titles) == ((), 1, "")

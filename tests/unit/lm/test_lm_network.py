@@ -166,7 +166,7 @@ def test_rows_are_rounded_independently():
 
 
 @needs_vnni
-def test_int8_translator(tmp_path):
+def test_int8_translator_runs_and_frees_memory(tmp_path):
     folder = make(tmp_path / "base", "gemma3_text", seed=3)
     path = adapter(folder, tmp_path / "adapter", 7)
     plain, fast = (build(CausalLmConfig(model=str(path), k=2, dtype=p)) for p in ("float32", "int8"))
@@ -180,7 +180,7 @@ def test_int8_translator(tmp_path):
     assert isinstance(fast.writer.rows, Matrix8) and not isinstance(plain.writer.rows, Matrix8)
 
 
-def test_bias_is_added(tmp_path):
+def test_bias_of_qwen_2_is_added(tmp_path):
     """Qwen 2 has a bias."""
     network = load_base(make(tmp_path / "base", "qwen2", seed=3), torch.float32).network
     x = torch.randn(2, 3, network.shape.width, generator=torch.Generator().manual_seed(4))
@@ -190,7 +190,7 @@ def test_bias_is_added(tmp_path):
     torch.testing.assert_close(projection(x), before, atol=0.02, rtol=0.02)
 
 
-def test_adapter_with_pieces_beyond_the_vocabulary(folder, tmp_path):
+def test_adapter_pieces_must_be_in_the_vocabulary(folder, tmp_path):
     saved(folder, tmp_path / "a")
     pieces = tmp_path / "a" / "pieces.safetensors"
     pieces.write_bytes(save_arrays({"pieces": np.full(1 << 10, 255, np.uint8)}))

@@ -115,7 +115,7 @@ def test_padding_has_no_effect_on_training(folder, tmp_path):
     assert loss.item() == pytest.approx(sum(x.item() * n for x, n in alone) / pieces, abs=1e-5)
 
 
-def test_resumed_training_equals_an_unbroken_one(folder, tmp_path):
+def test_resumed_training_equals_an_uninterrupted_one(folder, tmp_path):
     *_, whole = parts(folder, tmp_path / "whole")
     run_steps(whole, tmp_path / "stop")
     *_, first = parts(folder, tmp_path / "cut")
@@ -159,7 +159,7 @@ def test_training_can_start_from_an_adapter(folder, tmp_path):
     refused(ConfigError, "another base or rank", begin_with, small, str(path), wrong)
 
 
-def test_glosses_stand_beside_the_source_words_of_the_pairs(folder, tmp_path, monkeypatch):
+def test_pairs_have_glosses_after_rare_source_words(folder, tmp_path, monkeypatch):
     base = load_base(folder, torch.float32)
     monkeypatch.setattr(lm_train, "cleaned", lambda *_: [("perro", "dog", "prose")] * 99)
     monkeypatch.setattr(lm_train, "lexicon_pairs", lambda _: [])
@@ -213,10 +213,10 @@ def test_command_fine_tunes_one_adapter_per_seed(config, tmp_path):
     [
         ({"sweep": "k=3,6"}, "--sweep: one fine-tuned language model serves every k"),
         ({"seeds": 0}, "--seeds: must be >= 1, got 0"),
-        ({"seeds": 2}, "--scheduler: fine-tunings are not spread"),
+        ({"seeds": 2}, "--scheduler: fine-tunings are not distributed"),
     ],
 )
-def test_impossible_fine_tuning_is_one_line(config, tmp_path, monkeypatch, options, message):
+def test_impossible_fine_tuning_gives_one_line(config, tmp_path, monkeypatch, options, message):
     if message.startswith("--scheduler"):
         monkeypatch.setattr("smt.train.current", object)
     refused(ConfigError, message, smt.train.main, config, tmp_path, **options)

@@ -58,7 +58,7 @@ def as_published(rows: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
 # --- the published method --------------------------------------------------------------------------------------------
 
 
-def test_points_by_hand() -> None:
+def test_points_equal_the_values_by_hand() -> None:
     # Positions are cut to thousandths, not rounded. The two buzzes at .9 give one point, with the values of the
     # last.
     position, correct = np.array([0.25, 0.5699, 0.5701, 0.9, 0.9005]), np.array([True, False, True, True, True])
@@ -78,7 +78,7 @@ def test_weights_count_like_repeated_records() -> None:
 # --- the monotone curve
 
 
-def test_survival_by_hand() -> None:
+def test_survival_equals_the_values_by_hand() -> None:
     position, correct = np.array([0.2, 0.4, 0.4, 1.0]), np.array([True, False, True, True])
     ew = curve_fit.survival(np.array([0.0, 0.2, 0.4, 0.41, 1.0, 2.0]), position, correct)
     assert ew.tolist() == [1.0, 1.0, 0.75, 0.5, 0.5, 0.25]  # "before t" excludes a buzz at t itself
@@ -96,7 +96,7 @@ def test_monotone_curve_never_rises_and_fits_the_data(buzzes: list[tuple[float, 
     assert curve_fit.rises(curve) == []
 
 
-def test_intervals_in_which_a_cubic_rises() -> None:
+def test_rising_intervals_of_a_cubic_are_found() -> None:
     assert curve_fit.rises(CURVES["qanta2018"]) == [[0.0, 0.03]]
     assert curve_fit.rises(CURVES["xqb-interface"]) == []
 
@@ -148,7 +148,7 @@ def test_players_are_filtered_as_published(tmp_path: Path) -> None:
     refused(DataError, "the maximum is 19", human_buzzes.regular_players, loaded(tmp_path, seldom))
 
 
-def test_first_of_game(tmp_path: Path) -> None:
+def test_first_buzz_of_each_game_is_kept(tmp_path: Path) -> None:
     rows = [
         {"qid": qid, "rel_pos": t, "correct": False, "tournament": cup, "game": 1, "player": number}
         for number, (qid, t, cup) in enumerate(
@@ -161,7 +161,7 @@ def test_first_of_game(tmp_path: Path) -> None:
     refused(DataError, "no column 'game'", human_buzzes.first_of_game, bare)
 
 
-def test_positions_beyond_the_end(tmp_path: Path) -> None:
+def test_positions_beyond_the_end_need_an_option(tmp_path: Path) -> None:
     source = write(tmp_path / "b.jsonl", [*records(150), {**records(1)[0], "rel_pos": 1.5}])
     refused(DataError, r"b\.jsonl:151: position 1\.5 is outside 0 to 1", human_buzzes.load_buzzes, source)
     assert human_buzzes.load_buzzes(source, "clip").position[-1] == 1.0
@@ -253,7 +253,7 @@ def test_unknown_curves_and_too_large_files_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.mirror
-def test_real_buzzes() -> None:
+def test_real_buzzes_give_the_published_curve() -> None:
     real = human_buzzes.load_buzzes("human-buzzes", "clip")
     assert (len(real), int(real.correct.sum()), real.beyond_end) == (71360, 53930, 225)
     assert (len(set(real.question.tolist())), real.player) == (3418, None)

@@ -54,7 +54,7 @@ def texts_of(text: str) -> list[str]:
         ("", []),
     ],
 )
-def test_facts_of_a_text(text, facts):
+def test_facts_of_a_text_are_found(text, facts):
     assert texts_of(text) == facts
 
 
@@ -82,7 +82,7 @@ def arrived(hypothesis: str) -> list[str]:
     return [located.fact.text for located in judged(hypothesis).expected if located.target is not None]
 
 
-def test_arrived_and_invented_facts():
+def test_arrived_and_invented_facts_are_found():
     assert arrived(REFERENCE) == ["November", "1830", "Bolívar", "London", "two", "United States"]
     assert arrived("In november of 1830 Bolivar saw the USA and 2 Londons.") == arrived(REFERENCE)
     assert judged("He gave it to us", "He gave it to the US").expected[0].target is None  # a pronoun is not a country
@@ -103,7 +103,7 @@ def test_repeated_fact_counts_once():
     assert [(located.target, located.source) for located in result.expected] == [(0, 8)] and len(result.written) == 1
 
 
-def test_source_words_of_facts():
+def test_source_words_of_facts_are_found():
     words = {located.fact.text: located.source for located in judged(REFERENCE).expected}
     assert words == {"November": 1, "1830": 3, "Bolívar": 6, "London": 8, "two": 10, "United States": 15}
     unknown = judge(tuple(SOURCE.split()), tuple(REFERENCE.split()), tuple(REFERENCE.split()), "xx")
@@ -116,7 +116,7 @@ def trace_of(emissions: list[Emission], reference: str = REFERENCE) -> QuestionT
     return QuestionTrace(question, tuple(emissions))
 
 
-def test_metrics_of_a_trace():
+def test_fact_metrics_of_a_trace_by_hand():
     # 1830 is source word 4 and is written after 6. Paris is invented. Londres is word 9 and comes after 8.
     emissions = [Emission(0, "1830", 6, False), Emission(0, "Paris", 7, False), Emission(0, "London", 8, False)]
     metrics = {metric.name: metric for metric in build(["facts", "facts@invented", "facts-lag", "facts@timed"])}
@@ -127,7 +127,7 @@ def test_metrics_of_a_trace():
     refused(NotComputable, "", metrics["facts"].stats, trace_of(emissions, ""))
 
 
-def test_seconds_of_questions_with_word_times():
+def test_lags_are_in_seconds_with_word_times():
     [metric] = build(["facts-lag@seconds"])
     trace = trace_of([Emission(0, "1830", 6, False), Emission(0, "London", 10, False)])
     assert metric.stats(trace).tolist() == [0, 0]  # undefined
@@ -166,7 +166,7 @@ def log(folder: Path, **changed: object) -> str:
     return str(path)
 
 
-def test_facts_of_a_log(tmp_path, capsys):
+def test_facts_of_a_log_are_printed(tmp_path, capsys):
     main(log(tmp_path), FactOptions("es-en"), as_json=False)
     rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert [(row[0], row[1], *row[4:]) for row in rows[1:]] == [

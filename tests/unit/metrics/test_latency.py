@@ -85,7 +85,7 @@ def test_sentences_without_words_are_counted_not_scored():
     assert np.isnan(metric.score_many(empty[None])[0])
 
 
-def test_revision_is_refused():
+def test_latency_of_retracted_words_is_refused():
     question = Question("q7", "made", "es", (("w",) * 4,), ("a",), "P")
     trace = QuestionTrace(question, (Emission(0, "a", 1, False), Emission(0, "b", 2, False, erase=1)))
     for convention in CONVENTIONS.values():
@@ -104,7 +104,7 @@ def test_revision_is_refused():
         (([[1]], [1], [-3]), "reference length -3"),
     ],
 )
-def test_bad_input_is_named(arguments, message):
+def test_bad_input_is_refused(arguments, message):
     refused(DataError, message, pack, *arguments)
 
 
@@ -112,7 +112,7 @@ def test_formula_of_other_conventions_is_refused():
     refused(ConfigError, "laal is not defined by iwslt-2020-final", Latency, "laal", "iwslt-2020-final")
 
 
-def test_characters_and_whole_questions():
+def test_latency_per_character_and_whole_question():
     """Two sentences; g of the second continues from the end of the first (equation 1)."""
     trace = trace_of((3, [(1, False), (3, True)]), (2, [(2, True)]), reference=("one two", "three"))
     modern = CONVENTIONS["simuleval-1.1"]

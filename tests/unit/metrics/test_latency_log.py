@@ -34,7 +34,7 @@ def test_counted_sentence_end_is_added_to_a_log(tmp_path):
     assert list(score(raw, LogOptions("iwslt-2020-final", end="log")).rows()) == [values]
 
 
-def test_references_and_units(tmp_path):
+def test_reference_and_unit_options_apply(tmp_path):
     path = log(tmp_path, row([1, 2], 4, reference="a b c d"), row([1], 2, reference="e f"))
     by_words, by_characters, without = (
         list(score(path, options).rows())
@@ -69,7 +69,7 @@ def test_degeneracy_equals_omnisteval(tmp_path):
     assert score(path, LogOptions("omnisteval")).whole == pytest.approx({"SWF": 50, "EFSW": 115, "DSPTV": 65})
 
 
-def test_standard_input_and_json_out(monkeypatch, capsys):
+def test_stdin_is_read_and_json_is_written(monkeypatch, capsys):
     text = b'{"source_length": 6, "reference_length": 6, "delays": [3, 4, 5, 6, 6, 6]}\n'
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
     main("-", LogOptions(), as_json=True)
@@ -107,14 +107,14 @@ def test_computing_time_is_optional(tmp_path):
         (['{"delays": [NaN], "source_length": 3}'], r":1: not JSON"),
         ([row([1], 0)], r":1: Expected `int` >= 1 - at `\$\.source_length`"),
         ([row([1], 3, index=0), row([1], 3, index=2)], r":2: index 2 instead of 1; is a sentence missing\?"),
-        ([row([1], 3, 2), row([1], 3)], r":2: no reference_length, which line 1 has"),
+        ([row([1], 3, 2), row([1], 3)], r":2: no reference_length, although line 1 has it"),
         (
             [row([1, 2], 3, prediction="a </s>"), row([1], 3, prediction="a")],
             r":2: prediction does not end with </s>, that of line 1 does; mixed conventions",
         ),
     ],
 )
-def test_invalid_lines_are_named(tmp_path, rows, message):
+def test_invalid_lines_are_refused(tmp_path, rows, message):
     refused(DataError, r"instances\.log" + message, score, log(tmp_path, *rows), LogOptions())
 
 

@@ -26,7 +26,7 @@ WRONG = "This president of Peru received the Nobel Prize in 2003 and lived in Lo
         ("", []),
     ],
 )
-def test_names_and_numbers_of_a_text(text, names):
+def test_names_and_numbers_are_found(text, names):
     assert names_in(text) == names
 
 
@@ -34,7 +34,7 @@ def test_words_ignore_case_accents_and_genitive():
     assert spelled("Bolívar’s,") == spelled("BOLIVAR") == "bolivar"
 
 
-def test_lost_and_invented():
+def test_lost_and_invented_names_are_found():
     lost, invented = lost_and_invented(SOURCE, WRONG, REFERENCE)
     assert lost == {"ecuador": 1, "eugenio": 1, "espejo": 1} and invented == {"peru": 1, "nobel": 1}
     assert [part.total() for part in lost_and_invented(SOURCE, REFERENCE, REFERENCE)] == [0, 0]
@@ -51,7 +51,7 @@ def trace_of(hypothesis: str, reference: str = REFERENCE) -> QuestionTrace:
 @pytest.mark.parametrize(
     ("name", "expected"), [("names", [3, 6]), ("names@copied", [1, 4]), ("names@invented", [2, 5])]
 )
-def test_name_scores(name, expected):
+def test_name_scores_equal_the_values_by_hand(name, expected):
     # the reference names Ecuador, Eugenio, Espejo, Prize, 2003 and London; London and Prize are not copies
     [metric] = build([name])
     stats = metric.stats(trace_of(WRONG))
@@ -59,7 +59,7 @@ def test_name_scores(name, expected):
     assert metric.score(stats) == metric.score_many(stats[None])[0] == expected[0] / expected[1]
 
 
-def test_without_a_name_there_is_no_score():
+def test_score_is_undefined_without_names():
     [metric] = build(["names@invented"])
     refused(NotComputable, "names@invented: undefined", metric.score, metric.stats(trace_of("nothing of the kind")))
     refused(NotComputable, "", metric.stats, trace_of(WRONG, ""))

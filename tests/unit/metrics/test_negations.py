@@ -21,7 +21,7 @@ from sqa.metrics.quality.negations import negations
         ("Few were unable to refuse it; a note, a knot, Norway.", 0),
     ],
 )
-def test_negations_of_a_text(text: str, count: int) -> None:
+def test_negations_are_counted(text: str, count: int) -> None:
     assert negations(text) == count
 
 
@@ -31,7 +31,7 @@ def trace(written: list[str], reference: tuple[str, ...]) -> QuestionTrace:
     return QuestionTrace(question, words)
 
 
-def test_negation_score_by_hand() -> None:
+def test_negation_score_equals_the_value_by_hand() -> None:
     [metric] = build(["negations"])
     human = ("He did not come.", "She never left.")
     assert metric.stats(trace(["He did not come.", "She left."], human)).tolist() == [2, 3]

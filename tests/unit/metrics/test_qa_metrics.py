@@ -32,7 +32,7 @@ CASES = [  # metric, rank of the answer at each step (0: absent), buzzes, EW, ac
     ("ew", [2, 1, 1, 1], [0, 1, 1, 0], EW(9 / 19)),  # only the first buzz counts
     ("ew", [2, 1, 1, 1], ALWAYS, 0),
     ("ew", ALWAYS, NEVER, 0),
-    ("ew", ALWAYS, [0, 0, 0, 1], 0.3803757071078009),  # a buzz at the very end still wins some
+    ("ew", ALWAYS, [0, 0, 0, 1], 0.3803757071078009),  # a buzz at the end still has some expected wins
     ("ew@xqb-interface", ALWAYS, [0, 1, 0, 0], qa.CURVES["xqb-interface"](9 / 19)),
     ("ew", [2, 2, 2, 1], NEVER, 0),
     ("ew@answer-at-end", [2, 2, 2, 1], NEVER, EW(1.0)),
@@ -63,18 +63,18 @@ CASES = [  # metric, rank of the answer at each step (0: absent), buzzes, EW, ac
 
 
 @pytest.mark.parametrize(("name", "ranks", "buzzes", "expected"), CASES, ids=str)
-def test_scores_by_hand(name, ranks, buzzes, expected):
+def test_scores_equal_the_values_by_hand(name, ranks, buzzes, expected):
     assert score(name, trace_of(ranks, buzzes)) == pytest.approx(expected)
 
 
-def test_without_any_guess_the_end_wins_nothing():
+def test_end_wins_nothing_without_guesses():
     trace = trace_of(NEVER, NEVER)
     assert score("ew@answer-at-end", QuestionTrace(trace.question, trace.emissions, ((),) * 4, trace.buzzes)) == 0
     silent, answer = build(["ew", "ew@answer-at-end"])
     assert "|end:silent|" in silent.signature() and "|end:answer|" in answer.signature()
 
 
-def test_without_guesser_or_buzzer_there_is_no_number():
+def test_metrics_are_undefined_without_their_parts():
     question = Question("q", "made", "es", (WORDS,), ("a",), "Right")
     bare = QuestionTrace(question, (Emission(0, "t", 1, False),))
     for name in ("ew", "oracle-ew", "stable-ew", "accuracy", "mrr"):

@@ -62,7 +62,7 @@ def nothing_asked() -> None:
         ([], []),
     ],
 )
-def test_config_forms(tmp_path: Path, written: object, kinds: list[tuple[str, str]]) -> None:
+def test_all_config_forms_are_read(tmp_path: Path, written: object, kinds: list[tuple[str, str]]) -> None:
     config = config_of(tmp_path, quality=written)
     assert [(entry.kind, entry.name) for entry in config.quality] == kinds
     assert run_from_mapping(to_mapping(config)) == config
@@ -92,7 +92,7 @@ def test_wrong_configs_are_refused(tmp_path: Path, written: object, problem: str
 # ----------------------------------------------------------------------------------------------------------- runs
 
 
-def test_score_stands_beside_bleu_with_its_interval(tmp_path: Path) -> None:
+def test_score_is_reported_with_its_interval(tmp_path: Path) -> None:
     result = done(tmp_path, quality=[{OVERLAP: {}}])
     row = rows_of(result)["overlap"]
     assert (row.value, row.low, row.high, row.n, row.unit) == (1.0, 1.0, 1.0, 6, "mean score")
@@ -239,7 +239,7 @@ SEGMENTS = [Segment(f"q{i}", "s", f"h {i}", "r") for i in range(3)]
         ("question\tscore\thypothesis\nq0\t1\th 0\nq1\t2\th 1\nq2\t3\th 2\n", [1.0, 2.0, 3.0]),
     ],
 )
-def test_files_of_scores(tmp_path: Path, text: str, scores: list[float]) -> None:
+def test_files_of_scores_are_read(tmp_path: Path, text: str, scores: list[float]) -> None:
     path = tmp_path / "x.tsv"
     path.write_text(text, encoding="utf-8", newline="")
     assert read(path, SEGMENTS) == scores

@@ -96,7 +96,7 @@ def test_bfloat16_is_in_comets_signature(comets: dict[str, Path]) -> None:
 
 
 @needs_comet
-def test_comet_names_its_model(comets: dict[str, Path], bert: Path, tmp_path: Path) -> None:
+def test_comet_signature_names_the_model(comets: dict[str, Path], bert: Path, tmp_path: Path) -> None:
     names = ("regression-bert", "regression-xlmr")
     bert_metric, xlmr_metric = (comet.build(CometConfig(str(comets[name]))) for name in names)
     start = "comet|segment:sentence|unpaired:question|aggregate:mean|model:regression-bert|weights:"
@@ -106,7 +106,7 @@ def test_comet_names_its_model(comets: dict[str, Path], bert: Path, tmp_path: Pa
     [(of_other_source, _)] = bert_metric.measure([Segment("q", "otro texto", *TEXTS[0][1:])])
     assert of_other_source != bert_metric.measure(SEGMENTS[:1])[0][0]
     other = comet.build(CometConfig(str(rewritten(comets["regression-bert"], tmp_path / "other", comment="x"))))
-    assert other.fingerprint() != bert_metric.fingerprint()  # hparams.yaml counts, too
+    assert other.fingerprint() != bert_metric.fingerprint()  # hparams.yaml also counts
     # The encoder of the config replaces the one that hparams.yaml names.
     moved = tmp_path / "moved"
     quality_models.save_comet(moved, bert, named="nobody/encoder")

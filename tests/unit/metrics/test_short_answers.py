@@ -34,13 +34,13 @@ TEXTS = st.lists(
 
 
 @pytest.mark.parametrize(("answer", "right", "em", "score"), GOLDEN)
-def test_values_computed_by_hand(answer, right, em, score):
+def test_scores_equal_the_values_by_hand(answer, right, em, score):
     assert exact_match(answer, right) == em
     assert f1(answer, right) == pytest.approx(score, abs=1e-12)
 
 
 @given(TEXTS, st.lists(TEXTS, min_size=1, max_size=3))
-def test_equals_transformers(answer, right):
+def test_f1_equals_transformers(answer, right):
     """Their rule is SQuAD 2.0's, which differs only if both texts are empty once normalised."""
     squad = pytest.importorskip("transformers.data.metrics.squad_metrics")
     assert exact_match(answer, right) == max(squad.compute_exact(gold, answer) for gold in right)
@@ -62,7 +62,7 @@ def test_empty_correct_answers_are_refused(rule):
     refused(DataError, "at least one right answer", rule, "x", [])
 
 
-def test_each_language_counts_once():
+def test_languages_have_equal_weight():
     stats = by_language([1, 0, 0, 1, float("nan")], ["ru", "ru", "ru", "fi", "fi"])
     assert stats.tolist() == [[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 1], [1, 1, 0, 0], [0, 0, 0, 0]]
     rule = LanguageMean("em")

@@ -20,7 +20,7 @@ async def answer(request: Request) -> Response:
     return Response(request.method + (await request.body()).decode() + request.headers.get("Authorization", ""))
 
 
-def test_requests_within_limits_and_failures() -> None:
+def test_responses_beyond_limits_are_failures() -> None:
     http = Http(10.0, 5000, "secret")
     with serving_app(anything(answer)) as url:
         reply = http.ask("PUT", url, b" body ")
@@ -47,7 +47,7 @@ def test_slow_response_ends_in_time() -> None:
 
         return StreamingResponse(parts())
 
-    with serving_app(anything(drip)) as url, pytest.raises(Failed, match=r"no whole reply in 0\.5 seconds"):
+    with serving_app(anything(drip)) as url, pytest.raises(Failed, match=r"no complete reply in 0\.5 seconds"):
         Http(0.5).ask("GET", url)
 
 

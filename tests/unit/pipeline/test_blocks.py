@@ -82,7 +82,7 @@ def test_finished_run_is_reused_only_if_unchanged(tmp_path):
     assert workshop.finished(config, folder) is None  # the store lacks a block
 
 
-def test_blocks_in_object_storage(tmp_path):
+def test_blocks_are_stored_in_object_storage(tmp_path):
     fsspec = pytest.importorskip("fsspec")
     config = small_config(tmp_path, 70)
     run(config, Store(tmp_path / "a"), progress=False)
@@ -104,7 +104,7 @@ def test_worker_with_another_model_is_refused(tmp_path):
     generous = workshop.plan(small_config(tmp_path, answers={"matching": "aliases"})).stages
     assert workshop.plan(config).stages[:-1] == generous[:-1] and workshop.plan(config).stages[-1] != generous[-1]
     stage = replace(workshop.plan(config).stages[0], fingerprint="of another version")
-    refused(DataError, "stage translate: models, code or questions here", workshop.make, config, stage, 0)
+    refused(DataError, "stage translate: models, code or questions differ", workshop.make, config, stage, 0)
     assert not (tmp_path / "a").exists()
 
 
@@ -148,7 +148,7 @@ def test_shared_file_writers_and_leftovers_of_a_kill(tmp_path, monkeypatch):
 # ------------------------------------------------------------------------------------------------------- scheduler
 
 
-def test_schedulers():
+def test_scheduler_options_are_parsed_or_refused():
     assert (parse("local"), parse("local:4")) == (("local", ""), ("local", "4"))
     assert parse("tcp://10.0.0.1:8786") == ("address", "tcp://10.0.0.1:8786")
     assert parse("slurm:cluster.yaml") == ("slurm", "cluster.yaml")

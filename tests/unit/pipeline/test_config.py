@@ -42,7 +42,7 @@ def problems(path: Path, read: Callable[[Path], object] = load_run) -> list[str]
     return [problem.removeprefix(f"{path} ") for problem in caught.value.problems]
 
 
-def test_valid_file(tmp_path: Path) -> None:
+def test_valid_file_gives_a_config(tmp_path: Path) -> None:
     config = load_run(write(tmp_path, GOOD))
     assert (config.name, config.seed, config.metrics) == ("x", 3, ("ew", "bleu"))
     assert asdict(config.translator.options) == asdict(EchoConfig(k=2))
@@ -54,7 +54,7 @@ def test_valid_file(tmp_path: Path) -> None:
     assert plain.guesser is plain.buzzer is plain.dataset.limit is None and "ew" in plain.metrics
 
 
-def test_all_problems_are_named_with_their_places(tmp_path: Path) -> None:
+def test_all_problems_are_reported_with_places(tmp_path: Path) -> None:
     text = """
 datset: {name: mini-es}
 translator: {name: "doubles:build_translator", kk: 2}
@@ -92,7 +92,7 @@ seed: many
         *((("seed: 3", f"seed: 3\nname: {name}"), "name: must be a plain folder name") for name in ("a/b", ".hidden")),
     ],
 )
-def test_single_problem(tmp_path: Path, change: tuple[str, str], expected: str) -> None:
+def test_single_problem_is_one_line(tmp_path: Path, change: tuple[str, str], expected: str) -> None:
     [problem] = problems(write(tmp_path, GOOD.replace(*change)))
     assert expected in problem
 
@@ -253,11 +253,11 @@ def test_entry_inherits_and_overrides_keys(tmp_path: Path) -> None:
         (ENTRIES, ":smal", "no entry 'smal', did you mean 'small'"),
         (ENTRIES, ":round", "like: a circle, round -> about -> round"),
         (ENTRIES, ":lost", r"x\.yaml:lost like: no entry 'smal', did you mean 'small'"),
-        ("seed: 0", ":x", "has no `entries`.* leave `:x` out"),
+        ("seed: 0", ":x", "has no `entries`.* omit `:x`"),
         ("entries: {x: {}}\nseed: 0\n", ":x", "seed: unknown; a file of entries has no other key"),
     ],
 )
-def test_invalid_entries_are_named(tmp_path: Path, text: str, entry: str, message: str) -> None:
+def test_invalid_entries_are_refused(tmp_path: Path, text: str, entry: str, message: str) -> None:
     refused(ConfigError, message, read_yaml, Path(f"{write(tmp_path, text)}{entry}"))
 
 

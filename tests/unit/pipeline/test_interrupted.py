@@ -145,7 +145,10 @@ def test_file_of_another_run_is_refused(tmp_path, old_and_new, name) -> None:
     saving.unpack(old, tmp_path / "t")
     (tmp_path / "t" / name).write_bytes(new[name])
     refused(
-        DataError, rf"t/{name}: damaged, changed, or of another run.*; run the config again", runs.read, tmp_path / "t"
+        DataError,
+        rf"t/{name}: damaged, changed, or from another run.*; run the config again",
+        runs.read,
+        tmp_path / "t",
     )
 
 

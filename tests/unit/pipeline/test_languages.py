@@ -58,7 +58,7 @@ def test_questions_of_another_language_are_refused(case, language, tmp_path, mon
 
 @pytest.mark.parametrize(
     ("languages", "says"),
-    [(("en", "pl"), "writes 'pl', and answers are looked for in English")]
+    [(("en", "pl"), "writes 'pl', and answers must be in English")]
     + [(odd, "`languages` must be None or a pair of codes") for odd in ("es-en", ("es",), (1, 2), True, {})],
 )
 def test_own_language_pair_is_checked(languages, says, tmp_path):
@@ -79,7 +79,7 @@ def test_language_key_is_optional_and_in_no_stage_key(tmp_path):
     assert planned(WAITK, tmp_path).stages == planned(meant, tmp_path).stages
 
 
-def test_language_codes():
+def test_language_codes_are_recognised():
     names = "spa_Latn spa es_XX es-ES Spanish ES pol_Latn ja jpn zho_Hans ace_Latn zz".split()
     assert [code_of(name) for name in names] == "es es es es es es pl ja ja zh ace zz".split()
     assert certain_pair("ROMANCE", "en") == (None, "en") and certain_pair("roa", None) is None

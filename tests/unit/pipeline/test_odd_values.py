@@ -79,7 +79,7 @@ ODD_JSON = {
     '{"a": 1': "not JSON: expecting ',' delimiter at column 8",
     "-" + "9" * 5000: "(5001 digits) has more than 64 bits",
     str(1 << 63): "has more than 64 bits",
-    '{"a": 1, "a": 2}': "'a' is there twice",
+    '{"a": 1, "a": 2}': "'a' occurs twice",
     '{"a": [{"b": "x\\udfff"}]}': "half a surrogate pair, which is no text",
 }
 

@@ -115,14 +115,14 @@ def said(error: SqaError) -> str:
         ("cut", "True", "cut must be of type str, got a bool"),
     ],
 )
-def test_wrong_answer_is_one_line(tmp_path: Path, checked: str, value: str, line: str) -> None:
+def test_wrong_answer_gives_one_line(tmp_path: Path, checked: str, value: str, line: str) -> None:
     with pytest.raises(SqaError) as raised:
         run_with(tmp_path, checked, value)
     assert line in said(raised.value)
 
 
 @pytest.mark.parametrize("checked", [*PARTS, *OTHERS])
-def test_odd_answer_is_no_traceback(tmp_path: Path, checked: str) -> None:
+def test_odd_answer_gives_no_traceback(tmp_path: Path, checked: str) -> None:
     """Each run succeeds or ends with one line and an exit code."""
     for value in ODD.split(" | "):
         try:

@@ -64,7 +64,7 @@ def test_edited_helper_is_computed_again(tmp_path: Path, way: str) -> None:
     assert found == [("Peru", 1), ("Peru", 0), ("Iran", 1), ("Iran", 0), ("Peru", 0)]
 
 
-def test_importable_module_is_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_importable_module_can_be_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     part = GUESSER.format(early="from .words import PAGE", late="pass", page="PAGE")
     write(tmp_path, **{"my_package/__init__": "", "my_package/words": "PAGE = 'Peru'\n", "my_package/parts": part})
@@ -84,7 +84,7 @@ def test_stale_import_of_the_process_is_not_used(tmp_path: Path, monkeypatch: py
     assert guessed(tmp_path) == ("Peru", 1)
 
 
-def test_files_of_one_name_do_not_mix(tmp_path: Path) -> None:
+def test_files_of_equal_names_are_kept_apart(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         write(tmp_path / name, mine=GUESSER.format(early="", late="pass", page=repr(name)))
@@ -92,7 +92,7 @@ def test_files_of_one_name_do_not_mix(tmp_path: Path) -> None:
     assert [guessed(tmp_path, name=name) for name in names] == [("one", 1), ("two", 1), ("one", 0)]
 
 
-def test_helpers_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_helpers_of_equal_names_are_refused(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         write(tmp_path / name, mine=GUESSER.format(early="import same_name", late="pass", page="'x'"), same_name="")

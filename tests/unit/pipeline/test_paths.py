@@ -1,4 +1,4 @@
-"""Relative paths in a config are searched beside the config, then in the current folder."""
+"""Relative paths in a config are searched in its folder, then in the current folder."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def value_of(config, key):
 
 
 @pytest.mark.parametrize("text", PARTS, ids=lambda text: f"{PARTS[text]}-{text[9:20]}")
-def test_path_beside_the_config_is_found(tmp_path, monkeypatch, text):
+def test_path_in_the_config_folder_is_found_first(tmp_path, monkeypatch, text):
     home = tmp_path / "home"
     (home / "in" / "model").mkdir(parents=True)
     for name in ("q.jsonl", "in/q.jsonl", "in/curve.json"):

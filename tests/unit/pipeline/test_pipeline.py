@@ -121,7 +121,7 @@ def test_refusals_are_kept_and_empty_output_counted(emissions, questions, senten
     assert scores["empty-questions"].stats == (questions, 1) and scores["empty-sentences"].stats == (sentences, 2)
 
 
-def test_more_questions_than_a_block_holds(tmp_path, monkeypatch):
+def test_runs_may_have_several_blocks(tmp_path, monkeypatch):
     whole = run(small_config(tmp_path), Store(tmp_path / "a"), progress=False)
     traces, stats = list(whole.traces), whole.stats
     monkeypatch.setattr(engine, "BLOCK_SIZE", 2)
@@ -154,13 +154,13 @@ def test_guesser_sees_all_missing_texts_first(tmp_path):
 
 
 @pytest.mark.parametrize(("part", "stage"), [("guesser", "guess"), ("buzzer", "buzz")])
-def test_missing_stage_in_the_config(tmp_path, part, stage):
+def test_missing_part_of_a_stage_is_refused(tmp_path, part, stage):
     config = small_config(tmp_path, **{"buzzer": None, part: None})
     with pytest.raises(ConfigError, match=f"t: names no {part} to run"):
         run(config, Store(tmp_path / "runs"), until=stage, progress=False)
 
 
-def test_alias_answers_stand_beside_the_strict_ones(tmp_path):
+def test_alias_metrics_keep_the_strict_ones(tmp_path):
     rows = (("Spain (country)", "la respuesta es spain"), ("France", "la respuesta es france"), ("Rome", "nada"))
     record = {"language": "es", "reference": ["x"]}
     lines = [json.dumps(record | {"id": page, "source": [text], "page": page}) + "\n" for page, text in rows]
@@ -175,7 +175,7 @@ def test_alias_answers_stand_beside_the_strict_ones(tmp_path):
     assert both.stats["ew@aliases"][1, 0] == both.stats["ew"][1, 0] > 0
 
 
-def test_without_a_guesser_other_metrics_are_computed(tmp_path):
+def test_other_metrics_are_computed_without_a_guesser(tmp_path):
     without = {"guesser": None, "buzzer": None, "answers": {"matching": "aliases"}, "metrics": ["accuracy", "al"]}
     result = small_run(tmp_path, **without)
     assert set(result.refusals) == {"accuracy", "accuracy@aliases"} and "al" in result.stats

@@ -67,7 +67,7 @@ def test_dead_worker_is_replaced(tmp_path, capsys):
     assert capsys.readouterr().err.count("a worker died") == 1
 
 
-def test_pool_gives_up_after_some_deaths():
+def test_pool_stops_after_repeated_worker_deaths():
     refused(RemoteProtocolError, "4 workers died; is there enough memory", list, in_pool(1, 1, calls(die, [0])))
 
 

@@ -69,7 +69,7 @@ def test_comparison_gives_paired_differences(tmp_path):
     assert all(math.isfinite(x) for row in rows for x in (row.low, row.high, row.p_bootstrap, row.p_randomization))
 
 
-def test_incomparable_values_are_left_out_with_a_note(tmp_path):
+def test_incomparable_values_are_skipped_with_a_note(tmp_path):
     a, b = saved(tmp_path, "a"), saved(tmp_path, "b", metrics=["ew", "dal"])
     rows, notes = paired.compare(a, b)
     assert [row.metric for row in rows] == ["ew"]

@@ -95,7 +95,7 @@ def saved(name: str, seed: int, names: tuple[str, ...] = ("ew", "accuracy", "mrr
     return RunFolder(Path(name), config, "d", signatures, stats, tuple(f"q{i}" for i in range(n)))
 
 
-def test_correlation_of_runs():
+def test_correlation_command_prints_tau():
     runs = [saved(f"r{i}", i) for i in range(4)]
     rows, notes = correlate_runs(runs, n_resamples=100)
     assert [(row.a, row.b) for row in rows] == [("ew", "accuracy"), ("ew", "mrr"), ("accuracy", "mrr")] and not notes
@@ -115,7 +115,9 @@ def test_incomparable_runs_are_refused():
     refused(ConfigError, "not on the same questions", correlate_runs, [*runs, replace(saved("r3", 3), dataset="other")])
     refused(ConfigError, "--metric: no run has 'bleo'", correlate_runs, runs, wanted=["bleo"])
     refused(ConfigError, "--against: no run has 'comet'", correlate_runs, runs, against=["comet"])
-    refused(NotComputable, "no two metrics in common", correlate_runs, [saved(f"r{i}", i, ("ew",)) for i in range(3)])
+    refused(
+        NotComputable, "fewer than two common metrics", correlate_runs, [saved(f"r{i}", i, ("ew",)) for i in range(3)]
+    )
 
 
 def test_metrics_of_different_widths_are_correlated():

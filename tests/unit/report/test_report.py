@@ -132,7 +132,7 @@ def test_missing_values_have_reasons(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert [Path(line).name for line in capsys.readouterr().out.splitlines()[:2]] == ["report.md", "report.html"]
 
 
-def test_other_questions_are_kept_apart(tmp_path: Path) -> None:
+def test_runs_on_other_questions_are_separate(tmp_path: Path) -> None:
     first = make(tmp_path, "a", **METRICS)
     (tmp_path / "other").mkdir()
     second = make(tmp_path / "other", "b", dataset={"name": str(tmp_path / "questions.jsonl"), "limit": 2}, **METRICS)
@@ -145,7 +145,7 @@ def test_other_questions_are_kept_apart(tmp_path: Path) -> None:
     assert (tmp_path / "report" / "over_source_1.png").is_file()
 
 
-def test_the_same_runs_give_the_same_bytes(report: Path, sweep: list[Path], tmp_path: Path) -> None:
+def test_equal_runs_give_equal_bytes(report: Path, sweep: list[Path], tmp_path: Path) -> None:
     main(sweep, tmp_path)
     for name in ("report.md", "report.html", "over_k.csv", "over_k.pdf", "over_source.png"):
         assert (tmp_path / name).read_bytes() == (report / name).read_bytes(), name
@@ -206,7 +206,7 @@ TEXTS = [*"word a|b ` ``x x` <b>&amp;</b> a_b \\`\\| tab\there $x$".split(" "), 
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_texts_survive_markdown(text: str) -> None:
+def test_texts_are_escaped_in_markdown(text: str) -> None:
     rendered = page("\n".join(["# T", "", *markdown([code("h"), "h"], [[code(text), plain(text)]])]), "T", [])
     shown = re.findall(r"<td[^>]*>(.*?)</td>", rendered)
     expected = " ".join(text.split())
@@ -246,7 +246,7 @@ def test_damaged_run_is_refused(tmp_path: Path, broken: str | None, message: str
     refused(SqaError, message, main, [path.parent], tmp_path / "report")
 
 
-def test_damaged_manifest_is_a_gap(tmp_path: Path) -> None:
+def test_damaged_manifest_is_reported_as_a_gap(tmp_path: Path) -> None:
     run = make(tmp_path, "damaged")
     summary = json.loads((run / saving.SUMMARY).read_text())
     key = summary["stages"]["guess"]

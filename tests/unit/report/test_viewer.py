@@ -72,7 +72,7 @@ def test_threshold_explains_every_buzz_or_is_null(tmp_path: Path, buzzer: object
     assert shown["threshold"] == expected
 
 
-def test_retractions_and_silent_questions_are_kept(tmp_path: Path) -> None:
+def test_retractions_and_empty_questions_are_kept(tmp_path: Path) -> None:
     run = open_run(make(tmp_path, "plain", guesser=None, buzzer=None))
     emissions = (Emission(0, "a", 1, False), Emission(0, "", 1, False, erase=1), Emission(0, "b", 1, True))
     question = run.questions[2]

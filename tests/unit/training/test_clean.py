@@ -76,7 +76,7 @@ def test_swapped_untranslated_and_foreign_pairs_are_found():
     assert not languages.fit(czech, new[0][1]) and not languages.fit(new[0][0], czech)
 
 
-def test_language_step():
+def test_language_step_drops_foreign_pairs():
     languages = Languages(mini(10))
     assert len(codes("Xqz wvk jj")) < MIN_LETTERS and languages.fit("Xqz wvk jj", "Xqz wvk jj")  # too short to decide
     assert without_names("La reina Xochitl fundó Tlaxcala") == "reina fundó"
@@ -160,7 +160,7 @@ def test_letters_of_every_script_pass(source):
     assert refused_by(source, "the capital of Peru is Lima", CleanConfig(min_letters=0.95)) is None
 
 
-def test_words_that_differ_in_a_mark_differ():
+def test_combining_marks_distinguish_words():
     pairs = [("मैं रोटी खाता हूँ", "I eat bread today", "a"), ("मैं रोटी खाती हूँ", "I eat bread today", "a")]
     assert list(clean(pairs, [], CleanConfig(), Report())) == pairs
     assert list(clean(pairs, [pairs[0][0]], CleanConfig(), Report())) == pairs[1:]

@@ -28,14 +28,14 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
 
 
-def test_the_requested_side_is_translated() -> None:
+def test_requested_side_is_translated() -> None:
     spoken = translated(ECHO, TEXTS)
     assert list(made_pairs(BACK, TEXTS)) == [(s, t, "round-trip") for s, t in zip(spoken, TEXTS, strict=True)]
     distilled = MadeConfig("distilled", "parallel", "target", ECHO, every=3)
     assert list(made_pairs(distilled, TEXTS)) == [(TEXTS[i], spoken[i], "distilled") for i in (0, 3, 6)]
 
 
-def test_texts_of_extreme_length_are_left_out() -> None:
+def test_texts_of_extreme_length_are_skipped() -> None:
     config, texts = replace(BACK, shortest=3, longest=4), ["one two", "one two three", "a b c d", "a b c d e"]
     assert [pair[1] for pair in made_pairs(config, texts)] == texts[1:3]
 
@@ -55,7 +55,7 @@ def test_killed_translation_resumes(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"makes": "target"}, "tossups are English"),
+        ({"makes": "target"}, "for tossups, which are English"),
         ({"every": 0}, "every: must be >= 1"),
         ({"translator": {"name": "doubles:build_translator", "kk": 1}}, "kk"),
     ],
@@ -64,7 +64,7 @@ def test_invalid_entries_are_refused(change: dict, message: str) -> None:
     refused(ConfigError, message, replace, BACK, **change)
 
 
-def test_output_of_earlier_entries_can_be_the_text() -> None:
+def test_entries_can_use_output_of_earlier_entries() -> None:
     entry = MadeConfig("distilled", "made", "target", ECHO, of=("round-trip",))
     assert texts_for(entry, "es-en", {"round-trip": [("s", "t", "round-trip")], "x": [("u", "v", "x")]}) == ["s"]
     refused(ConfigError, "round-trip is not among the entries before distilled", texts_for, entry, "es-en", {})

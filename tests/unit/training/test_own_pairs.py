@@ -117,7 +117,7 @@ def test_own_pairs_are_read_line_by_line(tmp_path: Path) -> None:
     path.write_text("这是GPT-4。\tThis is GPT-4.\tnews\n你好\t \n", encoding="utf-8")
     pairs = load_own_pairs(path, "zh-en")
     assert next(pairs) == ("这 是 GPT-4 。", "This is GPT-4.", "news")
-    refused(DataError, r"pairs.tsv:2: expected source, target", next, pairs)
+    refused(DataError, r"pairs.tsv:2: expected tab-separated source, target", next, pairs)
     [pair] = load_own_pairs(written(path, "首都はリマ\tIts capital is Lima\n"), "jpn-eng")
     assert pair.source == "首 都 は リ マ"
     thai = written(path, "กรุงเทพมหานคร\tBangkok\nเมืองหลวงของเปรูคือลิมา\tIts capital is Lima\n")
@@ -131,7 +131,7 @@ def written(path: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
-def test_too_few_pairs_name_the_largest_vocabulary(kind: Any) -> None:
+def test_too_few_pairs_error_names_the_maximum(kind: Any) -> None:
     lines = ["le chat dort ici", "the cat sleeps here"]
     train = partial(Vocabulary.train, kind=kind)
     message = refused(ConfigError, r"^corpus\.vocabulary_size: at most \d+", train, lines, 600)

@@ -24,12 +24,12 @@ from smt.statistical.tune import Candidates, bleu, search, statistics
         (" ", ""),
     ],
 )
-def test_tokens(text, expected):
+def test_tokens_of_texts(text, expected):
     assert " ".join(tokens.tokenise(text)) == expected
 
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Co"], exclude_characters=tokens.JOINER), max_size=40))
-def test_tokens_spell_the_text_again(text):
+def test_detokenisation_restores_the_text(text):
     pieces = tokens.tokenise(text)
     assert all(token and not any(c.isspace() or c in "|<>{}" for c in token) for token in pieces)
     assert tokens.words(pieces) == tuple(normalise(text).split())
@@ -41,7 +41,7 @@ def test_tokens_of_a_prefix_are_a_prefix(a, b):
     assert whole[: len(tokens.tokenise(a))] == tokens.tokenise(a)
 
 
-def test_truecasing():
+def test_truecasing_uses_the_usual_form():
     sentences = [
         t.split() for t in ("The man of Rome .", "Rome , the city . The end", '"￭ Every man', "We saw every man")
     ]
@@ -51,7 +51,7 @@ def test_truecasing():
     assert tokens.truecase(["Zeus", "The"], forms) == ["Zeus", "The"]
 
 
-def test_capitals():
+def test_first_letter_is_capitalised():
     assert tokens.capitalise(("(the", "b")) == ("(The", "b") and tokens.capitalise(("1930",)) == ("1930",)
     texts = ("¿Qué", "qué", "12 Monos", "12", "")
     assert list(filter(tokens.begins_with_capital, texts)) == ["¿Qué", "12 Monos"]

@@ -84,7 +84,7 @@ def test_training_is_equal_on_another_device(folder, monkeypatch):
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
-def test_mean_of_finished_checkpoints(folder):
+def test_model_is_the_mean_of_finished_checkpoints(folder):
     training = SmtTraining(SMALL, folder, folder / "data")
     for number in training.trainer.rounds(2):
         training.step(number)

@@ -51,7 +51,7 @@ def test_tables_are_as_recorded(trained):
         keep("kept", "\n".join(map(str, phrases_of(table, PackingConfig()))))
 
 
-def test_translated_words(system):
+def test_tiny_model_translates_known_words(system):
     texts = ["El rey viejo busca el barco.", "el gato rojo", "", "Qwertz tiene España"]
     words = ["The old king seeks the ship.", "the red cat", "", "Qwertz has Spain"]  # copied; from the list of names
     assert [" ".join(row) for row in system.words(texts)] == words
@@ -106,7 +106,7 @@ def test_finished_stages_run_again_only_after_a_change(copied, monkeypatch):
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_killed_training_ends_like_an_unbroken_one(copied, trained, monkeypatch, fresh):
+def test_killed_training_ends_like_an_uninterrupted_one(copied, trained, monkeypatch, fresh):
     folder = copied / "smt" / "tiny"
     for name in ("phrases", "tuning", "packing"):  # as if killed while writing the phrase table
         (folder / f"{name}.done.json").unlink()
@@ -131,7 +131,7 @@ def test_best_matching_pairs_come_first():
 
 
 def test_invalid_settings_are_refused(tmp_path, monkeypatch):
-    refused(ConfigError, "newstest2014' is not kept out", replace, CONFIG, tuning=TuningConfig(("newstest2014",)))
+    refused(ConfigError, "newstest2014' is not held out", replace, CONFIG, tuning=TuningConfig(("newstest2014",)))
     refused(ConfigError, "pairs: at least one corpus", replace, CONFIG.corpus, pairs={"made": 0})
     pytest.importorskip("thot")
     use_tiny_language(monkeypatch)

@@ -1,4 +1,4 @@
-"""Test sweeps: no model is trained twice, lost when a process is killed, or confused with another."""
+"""Sweeps: no model is trained twice, lost when a process is killed, or confused with another."""
 
 import json
 from dataclasses import replace
@@ -21,13 +21,13 @@ from tests.smt_models import random_model, vocabulary
 from tests.sweep_process import config, sentence_pairs
 
 
-def test_values_of_k():
+def test_values_of_k_are_parsed():
     assert parse_sweep("k=3,6,full,multi") == (3, 6, "full", "multi")
     for wrong in ("3,6", "k=", "k=0", "k=3,3", "k=three", "seeds=3"):
         refused(ConfigError, "--sweep", parse_sweep, wrong)
 
 
-def test_one_run_per_k_and_seed():
+def test_sweep_has_one_run_per_k_and_seed():
     base = replace(config(), full_encoder="bidirectional", train=replace(config().train, seed=5))
     trainings = expand(base, (2, "full", "multi"), 2, Path("f"))
     assert [run.folder.name for run in trainings] == [
@@ -84,7 +84,7 @@ def test_other_config_data_or_start_model_is_refused(runs):
     refused(ConfigError, "trained with another data", sweep, changed, (2,), 1, runs)
 
 
-def test_fresh_spares_trainings_of_other_processes(runs):
+def test_fresh_keeps_trainings_of_other_processes(runs):
     folder = runs / "smt" / "tiny" / "k2-seed0"
     with held(folder, wait=False) as is_free:
         assert is_free

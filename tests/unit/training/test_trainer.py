@@ -27,7 +27,7 @@ def loss(network: nn.Linear, number: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(("every", "stopped"), [(1, False), (3, False), (3, True)])
-def test_interrupted_training_equals_an_unbroken_one(tmp_path, every, stopped):
+def test_interrupted_training_ends_equally(tmp_path, every, stopped):
     whole, first = trainer()
     for number in first.rounds(10, every):
         first.descend([loss(whole, number)])
@@ -51,7 +51,7 @@ def test_interrupted_training_equals_an_unbroken_one(tmp_path, every, stopped):
     assert torch.equal(first.best["network"]["weight"], second.best["network"]["weight"])
 
 
-def test_best_round_is_the_first_of_equals_or_the_last(tmp_path):
+def test_best_round_is_kept(tmp_path):
     for later, expected in ((False, 1), (True, 3)):
         network, first = trainer()
         for number, score in enumerate([0.1, 0.5, 0.2, 0.5]):
@@ -80,7 +80,7 @@ def test_no_step_with_non_finite_gradients():
 def test_no_checkpoint_has_non_finite_weights(tmp_path):
     network, first = trainer(Checkpoints(tmp_path / "c.pt"))
     network.weight.data.fill_(math.inf)
-    refused(DataError, "made: epoch 0: weight holds numbers", first.save)
+    refused(DataError, "made: epoch 0: weight has numbers", first.save)
     assert not (tmp_path / "c.pt").exists()
 
 

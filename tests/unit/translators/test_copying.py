@@ -60,7 +60,7 @@ def test_letters_are_penalised_after_a_complete_name():
     assert favoured([], 9) == favoured([4], 9) == favoured([1, 5], 9) == {}  # no name has begun
 
 
-def test_words_that_count_as_names():
+def test_names_are_recognised():
     names = Names()
     source = reading(names, iter(SENTENCE))
     for n, word in enumerate(SENTENCE, 1):
@@ -89,7 +89,7 @@ def test_name_lost_without_the_bonus_is_copied():
 
 def test_invalid_settings_are_refused():
     foreign = BpeVocabulary([*SPECIAL, "a"], [*SPECIAL, "a"], Cutting())
-    refused(ConfigError, "copy_bonus: only for models trained here", Copier.of, foreign, 2.0)
+    refused(ConfigError, "copy_bonus: only for models trained with this program", Copier.of, foreign, 2.0)
     for bonus in (-1.0, MOST + 1, float("nan")):
         refused(ConfigError, "copy_bonus: must be 0 to", WaitKConfig, "es-en", 3, copy_bonus=bonus)
     refused(ConfigError, "beam must be 1", WaitKConfig, "es-en", 3, beam=4, copy_bonus=2.0)

@@ -77,7 +77,7 @@ def test_batch_that_exceeds_the_memory_is_halved():
 
 
 @pytest.mark.parametrize(("rate", "before"), [(1.0, [3, 4, 5, 6]), (0.7, [3, 4, 5, 7]), (1.4, [3, 3, 4, 5])])
-def test_source_pieces_before_each_target_piece(rate, before):
+def test_schedule_gives_source_pieces_before_each_piece(rate, before):
     assert Schedule(3, rate, "piece").pieces_before(torch.arange(4)).tolist() == before
     assert Schedule(3, rate).pieces_before(torch.arange(4)).tolist() == [1] * 4  # where words count
 
@@ -174,7 +174,7 @@ def test_no_word_or_phrase_is_written_twice_in_a_row():
     assert banned() == set()
 
 
-def test_prefix_translation_takes_a_beam(folder):
+def test_prefix_translation_supports_a_beam(folder):
     texts, q = [*map(" ".join, SHORT), ""], question(sentences=[" ".join(SHORT[0])])
     wide = system(folder, "digest", 3).words(texts)
     plain = searched(load_model(folder)[0], SHORT, Schedule(FULL), Beam(3))
@@ -191,17 +191,19 @@ def test_prefix_translation_takes_a_beam(folder):
 @pytest.mark.parametrize("encoder", ["causal", "bidirectional"])
 @pytest.mark.parametrize("beam", [None, Beam(3)])
 @pytest.mark.parametrize("k", [3, FULL])
-def test_sentence_with_more_pieces_than_positions(encoder, beam, k):
+def test_too_long_sentences_are_refused(encoder, beam, k):
     model, schedule = random_model(encoder, max_pieces=24), Schedule(k)
     pieces = vocabulary().words(SENTENCES[0])[1]
     fits = pieces[22] if pieces[23] > pieces[22] else pieces[22] - 1  # words whose pieces, with the end, are 24 or less
     for n in range(1, fits + 1):  # the target may need more positions than exist
         text = SENTENCES[0][:n]
         assert streamed(stream(model, schedule, beam), [text]) == searched(model, [text], schedule, beam)
-    sizes = f"has {len(pieces) + 1} pieces, the model has 24 positions: split it"
+    sizes = f"has {len(pieces) + 1} pieces, but the model has 24 positions: split it"
     begins = re.escape(" ".join(SENTENCES[0][:6]))
     refused(DataError, f"a sentence .{begins} .... {sizes}", searched, model, SENTENCES[:1], schedule, beam)
-    refused(DataError, "pieces, the model has 24 positions", list, stream(model, schedule, beam)(iter(SENTENCES[0])))
+    refused(
+        DataError, "pieces, but the model has 24 positions", list, stream(model, schedule, beam)(iter(SENTENCES[0]))
+    )
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ def asked(policy, k="full", n=None):
         (("local-agreement", "full", 3), LocalAgreement(3)),
     ],
 )
-def test_keys_of_a_config(keys, policy):
+def test_policy_keys_of_a_config_are_read(keys, policy):
     assert policy_of(asked(*keys)) == policy
 
 
@@ -192,7 +192,7 @@ def test_keys_of_a_config(keys, policy):
         (("wait", 6), "policy: must be wait-k, local-agreement, hold, retranslate, got 'wait'"),
     ],
 )
-def test_wrong_keys_are_named(keys, message):
+def test_wrong_keys_are_refused(keys, message):
     refused(ConfigError, message, policy_of, asked(*keys))
 
 
@@ -202,7 +202,7 @@ def configured(**keys):
 
 
 def test_nested_policy_equals_the_short_spelling():
-    """So its config, its fingerprint and its store keys are equal."""
+    """Config, fingerprint and store keys are equal."""
     for name, number in (("wait-k", {"k": 6}), ("hold", {"n": 2}), ("retranslate", {})):
         assert configured(policy={"name": name, **number}) == configured(policy=name, **number)
 
@@ -211,12 +211,12 @@ def test_nested_policy_equals_the_short_spelling():
     ("more", "message"),
     [
         ({"policy": {"name": "hold", "m": 2}}, "translator.policy.m: unknown"),
-        ({"policy": {"name": "hold", "n": 2}, "n": 3}, "translator.policy.n: given beside the policy too"),
+        ({"policy": {"name": "hold", "n": 2}, "n": 3}, "translator.policy.n: is also given next to the policy"),
         ({"policy": "hald", "n": 2}, "translator.policy: expected 'wait-k' or .*did you mean 'hold'"),
         ({"policy": {"n": 2}}, "translator.policy: expected 'wait-k' or "),
     ],
 )
-def test_wrong_keys_of_a_nested_policy_are_named(more, message):
+def test_wrong_keys_of_a_nested_policy_are_refused(more, message):
     refused(ConfigError, message, configured, **more)
 
 

@@ -38,7 +38,7 @@ def test_source_raises_the_score_of_its_translation(scorer: TransformerScorer) -
     assert all(short >= 0 for short in (*good.short, *bad.short)) and bad.short[5] > good.short[5]
 
 
-def test_greedy_words_are_scored_as_likeliest(scorer: TransformerScorer) -> None:
+def test_greedy_words_have_the_best_scores(scorer: TransformerScorer) -> None:
     """Words of greedy decoding have no shortfall from the likeliest pieces."""
     from smt.models.decode import decode_batch
     from smt.policies.waitk import FULL, Schedule
@@ -48,7 +48,7 @@ def test_greedy_words_are_scored_as_likeliest(scorer: TransformerScorer) -> None
     assert sum(short < 1e-3 for short in scores.short) >= len(written) - 1  # a word may be spelt by other pieces
 
 
-def test_text_with_more_pieces_than_positions(scorer: TransformerScorer) -> None:
+def test_too_long_texts_are_refused(scorer: TransformerScorer) -> None:
     long = GOOD * 200
     for pair in ((SOURCE, long), (long, GOOD)):
-        refused(DataError, "pieces, the model has 1024 positions: split it", scorer.score, [pair])
+        refused(DataError, "pieces, but the model has 1024 positions: split it", scorer.score, [pair])

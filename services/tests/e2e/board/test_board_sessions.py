@@ -60,7 +60,7 @@ def test_session_scores_equal_a_local_run(board: Board, tmp_path: Path) -> None:
         assert rows["ann-1"]["metrics"][metric] == rows["copy"]["metrics"][metric]
     with pytest.raises(DataError, match=r"session 'bob' has finished only 0 of \d+ sentences"):
         session_model(journal, "bob", questions, GUESSER, BUZZER)
-    with pytest.raises(DataError, match="no session 'eve'; there are ann, bob"):
+    with pytest.raises(DataError, match="no session 'eve'; its sessions are ann, bob"):
         session_model(journal, "eve", questions, GUESSER, BUZZER)
     with pytest.raises(ConfigError, match="belongs to another corpus"):
         session_model(journal, "ann", questions[:-1], GUESSER, BUZZER)
@@ -69,7 +69,7 @@ def test_session_scores_equal_a_local_run(board: Board, tmp_path: Path) -> None:
     session = session_model(journal, "ann", questions, GUESSER, BUZZER)
     board.register_dataset("sqa-es", "mini", "mini-es", phase="hidden")
     cannot = board.register_model("sqa-es", "ann-2", "session", session)["cannot"]
-    assert list(cannot) == ["mini"] and "the session is of other questions" in cannot["mini"][0]
+    assert list(cannot) == ["mini"] and "the session has other questions" in cannot["mini"][0]
 
 
 def test_journal_counts_simuleval_requests(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_bad_requests_and_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
         for body in bad:
             assert requests.put(f"{inside}/input", data=body, timeout=30).status_code == 500, body
         assert requests.put(f"{inside}/input", data=b"x" * 2000, timeout=30).status_code == 413
-        with pytest.raises(ConfigError, match="url: run folders keep it, so it must hold no password"):
+        with pytest.raises(ConfigError, match="url: run folders keep it, so it must not contain a password"):
             SimulevalServiceConfig(url=inside)
         monkeypatch.setenv("THEIR_TOKEN", "secret-secret-secret")
         ours = build(SimulevalServiceConfig(url=url, token_env="THEIR_TOKEN"))

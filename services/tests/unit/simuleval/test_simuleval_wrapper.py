@@ -98,7 +98,7 @@ def test_wait_k_model_has_words_and_delays_of_a_run(tmp_path, k):
     [
         ("{name: 'doubles:build_translator', k: 0}", "translator.k: must be >= 1, got 0"),
         ("{name: waitk", "--translator: not valid YAML"),
-        ("{name: fixed}", "--translator: 'fixed' knows whole data sets only"),
+        ("{name: fixed}", "--translator: 'fixed' only translates whole data sets"),
     ],
 )
 def test_invalid_translators_are_refused(text, expected):

@@ -37,7 +37,7 @@ PREFIXES = list(itertools.accumulate(WORDS, "{} {}".format))
 
 
 @pytest.mark.parametrize("every", [1, 5])
-def test_prefixes_are_guessed_as_texts_are(guesser_of, every):
+def test_prefixes_get_the_guesses_of_texts(guesser_of, every):
     with ChatServer() as server:
         guesser = guesser_of(server, every=every)
         steps = guesses_per_word(guesser, WORDS, 5)
@@ -47,7 +47,7 @@ def test_prefixes_are_guessed_as_texts_are(guesser_of, every):
         assert guesses_per_word(guesser, WORDS[:9] + ["other"] * 8, 5)[:9] == steps[:9]  # later words have no effect
 
 
-def test_every_fifth_word_is_asked_and_reused_later(guesser_of):
+def test_guesses_are_requested_at_every_fifth_word(guesser_of):
     with ChatServer() as server:
         steps = guesses_per_word(guesser_of(server, every=5), WORDS, 5)
     shown = sorted(len(prompt.rpartition("far: ")[2].split()) for prompt in server.prompts)
@@ -58,7 +58,7 @@ def test_every_fifth_word_is_asked_and_reused_later(guesser_of):
     assert steps[5]  # the caller owns the lists
 
 
-def test_unusual_words(guesser_of, monkeypatch):
+def test_unusual_words_are_accepted(guesser_of, monkeypatch):
     monkeypatch.setattr(llm, "MAX_TEXT", 100)
     with ChatServer() as server:
         assert pages(guesser_of(server).guess(["\ud800 {guesses} {text} Łódź " + "x" * 500], 5)[0]) == ["Łódź"]
@@ -66,7 +66,7 @@ def test_unusual_words(guesser_of, monkeypatch):
     assert len(server.prompts[0].rpartition("far: ")[2]) == 100
 
 
-def test_lists_of_pages(guesser_of, tmp_path):
+def test_page_lists_are_read_or_refused(guesser_of, tmp_path):
     (tmp_path / "pages.txt").write_text("Peru\nBolivia\n\n", encoding="utf-8")
     with ChatServer() as server:
         guesser = guesser_of(server, pages=str(tmp_path / "pages.txt"))
@@ -81,7 +81,7 @@ def test_lists_of_pages(guesser_of, tmp_path):
 # ------------------------------------------------------------------------------------------------------- stored replies
 
 
-def test_equal_texts_are_asked_once(guesser_of, tmp_path):
+def test_equal_texts_are_requested_once(guesser_of, tmp_path):
     texts = ["Spain", "Peru", "Spain", " Spain ", "", "\t\n"]
     with ChatServer() as server:
         guesses = guesser_of(server).guess(texts, 5)
@@ -103,7 +103,7 @@ def questions_config(folder: Path, url: str, n: int = 6, **keys) -> dict:
 def test_failing_endpoint_loses_no_reply(tmp_path):
     with ChatServer(dying(after=10)) as server:
         config = run_from_mapping(questions_config(tmp_path, server.base_url))
-        with pytest.raises(EndpointError, match=r"HTTP 500 .* finished replies are kept: run again to go on"):
+        with pytest.raises(EndpointError, match=r"HTTP 500 .* finished replies are stored: run again to continue"):
             run(config, Store(tmp_path / "runs"), progress=False)
         answered, server.behaviour = server.prompts[:10], normal
         asked = len(server.prompts)
@@ -181,7 +181,7 @@ def test_threads_share_the_file_and_keep_the_first_reply(tmp_path):
     assert cache.put("7", "s", "p", Reply("second", 1, 2)) == Reply("7", 1, 2)
 
 
-def test_damaged_and_foreign_files(tmp_path):
+def test_damaged_and_foreign_files_are_refused(tmp_path):
     damaged = tmp_path / "damaged"
     damaged.write_bytes(b"no database " * 100)
     refused(DataError, "the kept replies are damaged .*; delete the file", Cache(damaged, 1 << 20).get, ["k"])
@@ -251,7 +251,7 @@ def test_estimate_counts_requests_and_tokens(guesser_of):
         assert len(server.prompts) == 3 and guesser.estimate([PREFIXES]).requests == 0
 
 
-def test_estimate_command(tmp_path, capsys):
+def test_estimate_command_prints_the_costs(tmp_path, capsys):
     config = tmp_path / "t.yaml"
     arguments = [str(config), "--runs", str(tmp_path / "runs"), "--limit", "2"]
     with ChatServer() as server:

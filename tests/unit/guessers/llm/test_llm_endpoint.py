@@ -51,7 +51,7 @@ SILENT = [*map(completion, (None, "", [{"type": "text", "text": "x"}])), error(4
 
 
 @pytest.mark.parametrize("answer", SILENT)
-def test_empty_replies(guesser_of, answer):
+def test_empty_replies_give_no_guesses(guesser_of, answer):
     with ChatServer(lambda prompt, number: answer) as server:
         guesser = guesser_of(server)
         assert guesser.guess(["Spain"], 5) == [[]] and guesser.unusable == 1
@@ -86,7 +86,7 @@ BUSY = error(429, "quota", headers={"Retry-After": "3600"})
 LASTING: dict[str, tuple[Behaviour | Answer, str, int, dict]] = {  # behaviour, message, requests, options
     "500 for ever": (
         error(500),
-        r"^http://127.0.0.1:.*500 \(no luck\).* 2 retries.*run again to go on$",
+        r"^http://127.0.0.1:.*500 \(no luck\).* 2 retries.*run again to continue$",
         3,
         {},
     ),
@@ -125,7 +125,7 @@ def test_permanent_failures_are_reported(guesser_of, what):
     assert len(server.prompts) == requests
 
 
-def test_unreachable_endpoint(guesser_of):
+def test_unreachable_endpoint_is_reported(guesser_of):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     guesser = guesser_of(f"http://127.0.0.1:{port}/v1", endpoint={"backoff": 60.0})

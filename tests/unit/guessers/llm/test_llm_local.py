@@ -48,7 +48,7 @@ def likeliest(folder: Path, prompt: str, most: int) -> tuple[str, int, int]:
 
 
 @pytest.mark.parametrize(("template", "prompt"), [(True, "the big house is"), (False, "big house\n")])
-def test_reply_is_the_likeliest_text(folder, tmp_path, template, prompt):
+def test_reply_is_the_most_likely_text(folder, tmp_path, template, prompt):
     if not template:
         folder = shutil.copytree(folder, tmp_path / "plain")
         (folder / "chat_template.jinja").unlink()
@@ -79,7 +79,7 @@ def test_folders_without_a_model_are_refused(folder, tmp_path, name, content, me
     refused(DataError, message, lambda: local(damaged, tmp_path / "kept").guess(["big"], 5))
 
 
-def test_missing_device_or_template_is_named(folder, tmp_path, monkeypatch):
+def test_missing_device_or_template_is_reported(folder, tmp_path, monkeypatch):
     refused(ConfigError, "local.folder: no folder", local, tmp_path / "none", tmp_path)
     message = "room for 512, so at most 50. may be written, got 510"
     refused(ConfigError, message, local(folder, tmp_path, max_tokens=510).guess, ["big"], 5)

@@ -28,7 +28,7 @@ GOOD = '{"guesses": [{"page": "Peru", "confidence": 0.7}, {"page": "New_Spain", 
         GOOD[len('{"guesses": ') : -1],
     ],
 )
-def test_readable_replies(text):
+def test_readable_replies_give_guesses(text):
     assert parse(text, 10) == ((Guess("Peru", 0.7), Guess("New Spain", 0.0)), 0, "")
 
 
@@ -52,7 +52,7 @@ BARE = 'no guess with a "page" and a "confidence" in 0..1'
         ('{"guesses": []}', ""),
     ],
 )
-def test_replies_without_a_guess(text, problem):
+def test_unreadable_replies_give_no_guess(text, problem):
     assert parse(text, 10) == ((), 0, problem)
 
 
@@ -71,7 +71,7 @@ MALFORMED = (
 
 
 @pytest.mark.parametrize("item", MALFORMED)
-def test_malformed_guess_is_left_out_and_counted(item):
+def test_malformed_guess_is_skipped_and_counted(item):
     actual = parse(f'[{item}, {{"page": "Chile", "confidence": 0.5}}]', 10)
     assert pages(actual.guesses) == ["Chile"] and (actual.left_out, actual.problem) == (1, "")
 
