@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from experiments.studies import words_ahead
-from experiments.translation_sets import SetConfig
 from experiments.studies.words_ahead import ITEMS, WordsAheadConfig, counts, last_linked
+from experiments.translation_sets import SetConfig
 from sqa.diagnose.alignment import Alignment
 from sqa.pipeline.config import load
 
