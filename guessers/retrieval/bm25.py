@@ -25,7 +25,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -248,20 +248,22 @@ class Bm25Guesser:
                 self._add(terms, scores)
                 best = best_indices(scores, n, least)
                 pages.append(best)
-                high.append(scores[best])
+                high.append(scores.take(best))
                 if len(best) == n > 0:
-                    least = scores[best[-1]]
+                    least = high[-1][-1]
             ends.append(len(pages))
         guesses = self._guesses(np.concatenate(pages), np.concatenate(high))
-        rows = [list(islice(guesses, len(best))) for best in pages]
-        return [rows[end - 1].copy() for end in ends]
+        bounds = [0, *accumulate(map(len, pages))]
+        return [guesses[bounds[end - 1] : bounds[end]] for end in ends]
 
-    def _guesses(self, pages: np.ndarray, scores: np.ndarray) -> Iterator[Guess]:
-        """Yield the guesses of pages (R,) int64 and scores (R,); equal guesses are one object."""
-        pairs, places = np.unique(pages + 1j * scores, return_inverse=True)  # complex numbers sort by both parts
-        titles = map(self._titles.__getitem__, pairs.real.astype(np.int64).tolist())
-        guesses = np.fromiter(Guess.many(titles, pairs.imag.tolist()), dtype=object, count=len(pairs))
-        return iter(guesses[places].tolist())
+    def _guesses(self, pages: np.ndarray, scores: np.ndarray) -> list[Guess]:
+        """Return the guesses of pages (R,) int64 and scores (R,); equal guesses are one object, with few exceptions."""
+        order = scores.argsort()
+        pages, scores = pages[order], scores[order]
+        new = np.append(True, (pages[1:] != pages[:-1]) | (scores[1:] != scores[:-1]))[: len(order)]
+        titles = map(self._titles.__getitem__, pages[new].tolist())
+        guesses = np.fromiter(Guess.many(titles, scores[new].tolist()), dtype=object)
+        return list(guesses[new.cumsum()[order.argsort()] - 1])
 
     def _guess(self, line: str, n: int) -> list[Guess]:
         scores = np.zeros(len(self._titles))
