@@ -22,6 +22,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
+from sqa.files.devices import embedding
+
 PRIOR = 8.0  # initial weight of the zero vector in the running mean, in words of weight 1
 
 READ_TOGETHER = 128  # prefixes of similar length per pass of the bidirectional network
@@ -53,7 +55,7 @@ class PrefixGru(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.shape = shape
-        self.embedding = nn.Embedding(shape.vocabulary + 1, shape.embedding)
+        self.embedding = embedding(shape.vocabulary + 1, shape.embedding)
         self.gru = nn.GRU(shape.embedding, shape.hidden, batch_first=True)
         self.salience = nn.Linear(shape.embedding, 1)  # weight of a word in the running mean, 0..1
         self.log_prior = nn.Parameter(torch.tensor([math.log(PRIOR)]))  # log weight of the zero vector in the mean
@@ -86,7 +88,7 @@ class BidirectionalGru(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.shape = shape
-        self.embedding = nn.Embedding(shape.vocabulary + 1, shape.embedding)
+        self.embedding = embedding(shape.vocabulary + 1, shape.embedding)
         self.gru = nn.GRU(shape.embedding, shape.hidden, batch_first=True, bidirectional=True)
         self.pages = nn.Linear(shape.features, shape.pages)
         self.norm = nn.BatchNorm1d(shape.pages)

@@ -28,6 +28,7 @@ from torch import Tensor, nn
 from smt.models.int8 import fast_linear
 from smt.models.vocab import BOS, EOS, PAD
 from sqa.core.schema import BelowOne, checked
+from sqa.files.devices import embedding
 
 MOST_PIECES = 1 << 16  # maximum positions that a configuration may request
 LEXICON_FLOOR = 1e-3  # probability added before the logarithm (Arthur et al. 2016, their epsilon)
@@ -225,14 +226,14 @@ class Transformer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
-        self.embedding = nn.Embedding(config.vocabulary, config.width)
-        nn.init.normal_(self.embedding.weight, std=config.width**-0.5)
+        self.embedding = embedding(config.vocabulary, config.width, config.width**-0.5)
         if config.positions == "learned":
             self.source_positions = nn.Parameter(torch.randn(config.max_pieces, config.width) * config.width**-0.5)
             self.target_positions = nn.Parameter(torch.randn(config.max_pieces, config.width) * config.width**-0.5)
         else:
             table = sinusoid if config.positions == "interleaved" else sinusoid_halves
-            positions = table(config.position_offset + config.max_pieces, config.width)[config.position_offset :]
+            with torch.device("cpu"):  # arithmetic on the meta device would import torch's compiler
+                positions = table(config.position_offset + config.max_pieces, config.width)[config.position_offset :]
             self.register_buffer("positions", positions, persistent=False)
         self.encoder = nn.ModuleList(Layer(config, config.encoder_norm) for _ in range(config.encoder_layers))
         self.encoder_norm = nn.LayerNorm(config.width) if config.encoder_final_norm else nn.Identity()
@@ -247,8 +248,7 @@ class Transformer(nn.Module):
             self.register_buffer("lexicon_ids", torch.zeros(shape, dtype=torch.int32))
             self.register_buffer("lexicon_probabilities", torch.zeros(shape))
         if config.source_vocabulary:
-            self.source_embedding = nn.Embedding(config.source_vocabulary, config.width)
-            nn.init.normal_(self.source_embedding.weight, std=config.width**-0.5)
+            self.source_embedding = embedding(config.source_vocabulary, config.width, config.width**-0.5)
         untied = None if config.tied_output else nn.Linear(config.width, config.vocabulary, bias=False)
         self.output: nn.Module | None = untied
 

@@ -4,11 +4,16 @@ Such a component has the config keys `device` and `dtype`, and a class variable 
 arithmetic.  `place` resolves the three for this machine.
 """
 
+from __future__ import annotations
+
 import sys
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sqa.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from torch.nn import Embedding
 
 Device = Literal[
     "auto", "cpu", "mps", "cuda", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7"
@@ -117,6 +122,20 @@ def is_fast(dtype: str, device: str = "cpu") -> bool:
         return False
     x = torch.full((32, 64), 127, dtype=torch.int8)  # without VNNI oneDNN saturates sums of two products in 16 bits
     return dtype != "int8" or bool((torch._int_mm(x, x.t()) == 64 * 127**2).all())
+
+
+def embedding(rows: int, width: int, *deviations: float) -> Embedding:
+    """Return an embedding with normal weights, drawn with deviation 1 and again with each of `deviations`.
+
+    On the meta device it has only a shape.  A draw there would make torch import its compiler, which takes a second.
+    """
+    import torch
+    from torch import nn
+
+    table: Embedding = nn.Embedding.from_pretrained(torch.empty(rows, width), freeze=False)  # type: ignore[no-untyped-call]
+    for deviation in () if table.weight.is_meta else (1.0, *deviations):
+        nn.init.normal_(table.weight, std=deviation)
+    return table
 
 
 def _part(config: Any) -> str:

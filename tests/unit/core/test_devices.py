@@ -6,6 +6,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
@@ -60,3 +61,25 @@ def test_avx2_has_neither_bfloat16_nor_int8():
     environment = os.environ | {"ATEN_CPU_CAPABILITY": "avx2"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True)
     assert done.stdout == "False False False\n", done.stderr
+
+
+def test_no_model_is_loaded_with_the_compiler():
+    code = (
+        "import sys; from sqa.core.registry import GUESSERS, TRANSLATORS; "
+        "GUESSERS.build('gru', GUESSERS.config_class('gru')()); "
+        "TRANSLATORS.build('waitk', TRANSLATORS.config_class('waitk')(model='es-en', k=6)); "
+        "print('torch' in sys.modules, 'torch._dynamo' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]
+
+
+def test_embedding_draws_the_numbers_of_torch():
+    torch.manual_seed(3)
+    ours = devices.embedding(5, 4, 0.5)
+    torch.manual_seed(3)
+    theirs = torch.nn.Embedding(5, 4)
+    torch.nn.init.normal_(theirs.weight, std=0.5)
+    assert torch.equal(ours.weight, theirs.weight) and ours.weight.requires_grad
+    with torch.device("meta"):
+        assert devices.embedding(1 << 40, 1 << 20).weight.is_meta
