@@ -67,7 +67,8 @@ site: $(DOCS)/.installed
 
 $(DOCS)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(DOCS)
-	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check "$$(sed -n 's/^docs = \["\(.*\)"\].*/\1/p' pyproject.toml)"
+	$(PYTHON) -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*extras["docs"], sep="\n")' | \
+	  $(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check -r /dev/stdin
 	@touch $@
 
 dist: setup

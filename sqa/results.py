@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
+import sys
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import astuple, dataclass, field, fields
+from itertools import zip_longest
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -29,20 +33,36 @@ if TYPE_CHECKING:
 MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature")  # columns of a row, after those of its cell
 DIGITS = 6  # decimal places of a number in a table
 NOTHING = "n/a"  # text shown for a missing number
+NARROW = 24  # characters that a column of sentences keeps on a narrow terminal
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A measured number."""
+    """A measured number.
 
-    cell: tuple[str, ...]  # values of the frame's columns
+    Attributes:
+        cell: Values of the frame's columns.
+        metric: Name of the metric.
+        value: The number; None if the metric has no value.
+        low: Lower end of the 95% interval; None if there is no interval.
+        high: Upper end of the 95% interval; None if there is no interval.
+        n: Number of questions, or of the units that the metric counts.
+        unit: Unit of the value: "0-1", "0-100", "words", "per word", "mean score", "questions", ...
+        signature: Text that is equal for comparable values; "not computed: ..." without a value.
+
+    Examples:
+        >>> Row(("waitk", "9"), "ew", 0.25, low=0.125, high=0.5).arms
+        (0.125, 0.25)
+    """
+
+    cell: tuple[str, ...]
     metric: str
-    value: Any  # a number; None if the metric has no value
-    low: float | None = None  # 95% interval; None if there is none
+    value: Any
+    low: float | None = None
     high: float | None = None
-    n: int = 0  # questions (or the units that the metric counts)
-    unit: str = ""  # "0-1", "0-100", "words", "per word", "mean score", "questions", ...
-    signature: str = ""  # equal for comparable values; "not computed: ..." without a value
+    n: int = 0
+    unit: str = ""
+    signature: str = ""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -56,9 +76,10 @@ class Row:
 
     @property
     def arms(self) -> tuple[float, float]:
-        """Return the distances from the value to the interval's ends, or 0 if the value is outside.
+        """Distances from the value to the interval's ends, or 0 if the value is outside.
 
-        Raises DataError if the row has no interval.
+        Raises:
+            DataError: If the row has no interval.
         """
         if self.low is None or self.high is None:
             raise DataError(f"{' '.join(self.key)}: has no interval")
@@ -81,19 +102,41 @@ def read_row(cells: Sequence[str], nothing: str = NOTHING) -> Row:
 
 @dataclass(frozen=True)
 class Frame:
-    """Rows and the columns of their cells."""
+    """Rows and the columns of their cells.
+
+    Attributes:
+        columns: Names of the columns.
+        rows: The rows; each `cell` has one value per column.
+
+    Examples:
+        >>> frame = Frame(("translator", "k"), (Row(("waitk", "3"), "ew", 0.5), Row(("waitk", "9"), "ew", 0.25)))
+        >>> frame.one("ew", k=9).value
+        0.25
+    """
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
 
     def by_key(self) -> dict[tuple[str, ...], Row]:
-        """Return the rows by identity."""
+        """Return the rows by identity.
+
+        Returns:
+            (values of the columns, metric) -> row.
+        """
         return {row.key: row for row in self.rows}
 
     def where(self, metric: str | None = None, **cell: str | int) -> list[Row]:
-        """Return the rows of a metric (None: all) whose cell has these values.
+        """Return the rows of a metric whose cell has the given values.
 
-        Raises DataError for an unknown column.
+        Args:
+            metric: Name of the metric; None: all metrics.
+            cell: Column -> value.
+
+        Returns:
+            The rows, in order.
+
+        Raises:
+            DataError: If the frame has no such column.
         """
         if unknown := [name for name in cell if name not in self.columns]:
             raise DataError(f"{self.title}: no column {unknown[0]!r}; it has {', '.join(self.columns)}")
@@ -102,9 +145,17 @@ class Frame:
         return [row for row in rows if all(row.cell[i] == value for i, value in by_index.items())]
 
     def one(self, metric: str, **cell: str | int) -> Row | None:
-        """Return the row of a metric and a cell, or None if it was not measured.
+        """Return the row of a metric and a cell.
 
-        Raises DataError if there are several.
+        Args:
+            metric: Name of the metric.
+            cell: Column -> value.
+
+        Returns:
+            The row, or None if it was not measured.
+
+        Raises:
+            DataError: If there are several rows, or the frame has no such column.
         """
         rows = self.where(metric, **cell)
         if len(rows) > 1:
@@ -112,12 +163,26 @@ class Frame:
         return rows[0] if rows else None
 
     def values(self, column: str) -> list[str]:
-        """Return the values of a column, in order of appearance."""
+        """Return the values of a column.
+
+        Args:
+            column: Name of the column.
+
+        Returns:
+            The distinct values, in order of appearance.
+
+        Raises:
+            ValueError: If the frame has no such column.
+        """
         index = self.columns.index(column)
         return list(dict.fromkeys(row.cell[index] for row in self.rows))
 
     def table(self) -> Table:
-        """Return the table with one row per result."""
+        """Return the frame as a table.
+
+        Returns:
+            A table with one row per result: the columns, then metric, value, low, high, n, unit and signature.
+        """
         return Table((*self.columns, *MEASURED), [(*row.cell, *row.measured) for row in self.rows])
 
     @property
@@ -131,21 +196,42 @@ class Frame:
 
 @dataclass(frozen=True, repr=False)
 class Table:
-    """A header and rows of values: texts, numbers, None, or a `Row` for a number with its interval."""
+    """A header and rows of values: texts, numbers, None, or a `Row` for a number with its interval.
+
+    Args:
+        header: Names of the columns.
+        rows: Values, one per column.
+        digits: Decimal places of the columns that do not have six.
+        nothing: Text in place of a missing value.
+
+    Examples:
+        >>> print(Table(["k", "ew"], [("3", 0.5), ("9", None)], {"ew": 2}))
+        k    ew
+        3  0.50
+        9   n/a
+    """
 
     header: Sequence[str]
     rows: Sequence[Sequence[Any]]
-    digits: Mapping[str, int] = field(default_factory=dict)  # decimal places of columns that do not use DIGITS
-    nothing: str = NOTHING  # text shown for a missing value
+    digits: Mapping[str, int] = field(default_factory=dict)
+    nothing: str = NOTHING
 
     @classmethod
     def of(cls, items: Sequence[Any], kind: type) -> Table:
-        """Return the table of instances of a dataclass, one column per field."""
+        """Return the table of instances of a dataclass.
+
+        Args:
+            items: The instances, one per row.
+            kind: The dataclass, whose fields are the columns.
+
+        Returns:
+            The table.
+        """
         return cls([each.name for each in fields(kind)], [astuple(item) for item in items])
 
     @property
     def text(self) -> list[list[str]]:
-        """Return the header and the rows as text."""
+        """The header and the rows as text."""
         digits = [self.digits.get(name, DIGITS) for name in self.header]
         lines = ([shown(cell, n, self.nothing) for cell, n in zip(row, digits, strict=True)] for row in self.rows)
         return [[*self.header], *lines]
@@ -156,48 +242,112 @@ class Table:
     def _repr_html_(self) -> str:
         return self.to_html()
 
-    def to_text(self) -> str:
-        """Return the columns side by side, two blanks apart; columns of numbers are right-aligned."""
+    def to_text(self, width: int | None = None) -> str:
+        """Return the table as lines of text.
+
+        Args:
+            width: Maximum length of a line in characters; None: no maximum.  Long sentences are wrapped within their
+                column, and if that is not enough, the last columns are left out.  The first column always stays.
+
+        Returns:
+            The columns side by side, two blanks apart; columns of numbers are right-aligned.
+        """
         text, numbers = self.text, self._numeric()
-        widths = [max(map(_width, column)) for column in zip(*text, strict=True)]
+        widths = self._widths(width)
         lines = []
         for row in text:
-            blanks = [" " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
-            cells = zip(row, blanks, numbers, strict=True)
-            lines.append("  ".join(pad + cell if right else cell + pad for cell, pad, right in cells).rstrip())
+            wrapped = [_wrapped(cell, room) for cell, room in zip(row, widths, strict=False)]
+            for parts in zip_longest(*wrapped, fillvalue=""):
+                blanks = [" " * (room - _width(part)) for part, room in zip(parts, widths, strict=True)]
+                cells = zip(parts, blanks, numbers, strict=False)
+                lines.append("  ".join(pad + cell if right else cell + pad for cell, pad, right in cells).rstrip())
         return "".join(line + "\n" for line in lines)
 
+    def left_out(self, width: int) -> list[str]:
+        """Return the columns that `to_text` leaves out.
+
+        Args:
+            width: Maximum length of a line in characters.
+
+        Returns:
+            The names of the columns, from the first that does not fit.
+        """
+        return list(self.header[len(self._widths(width)) :])
+
+    def _widths(self, limit: int | None) -> list[int]:
+        """Return the widths of the columns that fit: sentences shrink first, then the last columns go."""
+        columns = list(zip(*self.text, strict=True))
+        widths = [max(map(_width, column)) for column in columns]
+        if limit is None:
+            return widths
+        sentences = [any(" " in cell and _width(cell) > NARROW for cell in column[1:]) for column in columns]
+        for count in range(len(widths), 1, -1):
+            fitted = widths[:count]
+            for i in sorted((i for i in range(count) if sentences[i]), key=lambda i: -widths[i]):
+                excess = sum(fitted) + len("  ") * (count - 1) - limit
+                fitted[i] = min(fitted[i], max(NARROW, fitted[i] - excess))
+            if sum(fitted) + len("  ") * (count - 1) <= limit:
+                return fitted
+        return widths[:1]
+
     def to_tsv(self) -> str:
-        """Return tab-separated lines; a tab or a line end in a cell becomes a blank."""
+        """Return the table as TSV.
+
+        Returns:
+            Tab-separated lines; a tab or a line end in a cell becomes a blank.
+        """
         return "".join(
             "\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row) + "\n" for row in self.text
         )
 
     def to_csv(self) -> str:
-        """Return comma-separated lines."""
+        """Return the table as CSV.
+
+        Returns:
+            Comma-separated lines.
+        """
         from sqa.core import formats
 
         return formats.csv_text(self.text)
 
     def to_latex(self) -> str:
-        """Return a tabular with the rules of booktabs."""
+        """Return the table for LaTeX.
+
+        Returns:
+            A tabular with the rules of booktabs.
+        """
         from sqa.core import formats
 
         cells = [[formats.latex_escaped(cell) for cell in row] for row in self.text]
         return formats.booktabs(cells, "".join("r" if right else "l" for right in self._numeric()))
 
     def to_html(self) -> str:
-        """Return a plain HTML table, as displayed by a notebook."""
+        """Return the table for a page.
+
+        Returns:
+            A plain HTML table, as displayed by a notebook.
+        """
         from sqa.core import formats
 
         return formats.html_table(self.text)
 
     def to_objects(self) -> list[dict[str, Any]]:
-        """Return one object per row, keyed by the header; a missing number is None."""
+        """Return the table as plain values.
+
+        Returns:
+            One mapping per row, keyed by the header; a missing number is None.
+        """
         return [dict(zip(self.header, map(defined, row), strict=True)) for row in self.rows]
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return a data frame; a `Row` gives three columns: its value, and its ends as NAME_low and NAME_high."""
+        """Return the table as a data frame.
+
+        Returns:
+            A frame with the table's columns.  A `Row` gives three: its value, and its ends as NAME_low and NAME_high.
+
+        Raises:
+            ConfigError: If pandas is not installed.
+        """
         records = []
         for row in self.rows:
             record: dict[str, Any] = {}
@@ -249,6 +399,11 @@ def defined(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
+def _wrapped(text: str, width: int) -> list[str]:
+    """Return the lines of a cell within its column."""
+    return [text] if _width(text) <= width else textwrap.wrap(text, width, break_on_hyphens=False)
+
+
 def _width(text: str) -> int:
     """Return the width of a text in terminal columns: wide characters count two, combining ones none."""
     wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
@@ -276,9 +431,14 @@ class Printer:
         """Print a table, or collect it for the JSON document."""
         if self.style == "json":
             self.tables.append(table.to_objects() if objects is None else objects)
+        elif self.style == "aligned":
+            width = shutil.get_terminal_size().columns
+            print(table.to_text(width), end="", flush=True)
+            if hidden := table.left_out(width):
+                note = f"columns that do not fit: {', '.join(hidden)}; `| cat` or --json prints all columns"
+                print(f"sqa: {note}", file=sys.stderr)
         else:
-            writer = {"tsv": table.to_tsv, "aligned": table.to_text, "latex": table.to_latex}[self.style]
-            print(writer(), end="", flush=True)
+            print(table.to_latex() if self.style == "latex" else table.to_tsv(), end="", flush=True)
 
     def line(self, line: object) -> None:
         """Print a line, or collect it for the JSON document."""

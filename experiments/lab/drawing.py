@@ -53,7 +53,8 @@ def _axes(axes: Axes) -> Iterator[str]:
         yield f"area {_numbers(area.get_facecolor())} {_numbers(np.ma.getdata(area.get_offsets()))} {points}"
     for patch in axes.patches:
         corners = patch.get_transform().transform_path(patch.get_path()).vertices
-        yield f"patch {_numbers(patch.get_facecolor())} {_numbers(axes.transData.inverted().transform(corners))}"
+        hatch = f" {patch.get_hatch()}" if patch.get_hatch() else ""
+        yield f"patch {_numbers(patch.get_facecolor())}{hatch} {_numbers(axes.transData.inverted().transform(corners))}"
     for image in axes.images:
         yield f"image {_numbers(image.get_array())}"
     yield from _words(axes.texts)

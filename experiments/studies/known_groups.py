@@ -153,16 +153,8 @@ def figure(ledger: Ledger) -> plots.Figure:
                 row = ledger.one(metric, dataset=dataset, guesser=guesser, group=group, what="drop")
                 label = {"xqb-es": "Spanish", "xqb-pl": "Polish"}[dataset]
                 panels[head].append(plots.Dot(groups.index(group) + 0.25 * (i - 0.5), row, i, label))
-    drawn = plots.forest(
-        panels, groups, plots.PAGE, "0: as the intact human translation; 1: as another question's text"
-    )
-    [legend] = drawn.legends
-    named = {
-        text.get_text(): handle for text, handle in zip(legend.texts, legend.legend_handles, strict=True) if handle
-    }
-    legend.remove()
-    plots.above(drawn, named)
-    return drawn
+    xlabel = "0: as the intact human translation; 1: as another question's text"
+    return plots.forest(panels, groups, plots.PAGE, xlabel)
 
 
 ITEMS = (

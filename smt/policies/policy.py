@@ -11,17 +11,34 @@ from sqa.core.registry import POLICIES
 
 @runtime_checkable
 class Policy(Protocol):
-    """A policy, which chooses the text shown to the reader at each moment."""
+    """A policy, which chooses the text shown to the reader at each moment.
+
+    Examples:
+        >>> class Behind:  # hides the last word, which often changes
+        ...     start = 1
+        ...     def show(self, shown, translations, ended): return translations[-1] if ended else translations[-1][:-1]
+        >>> Behind().show((), [("the",), ("the", "dog")], ended=False)
+        ('the',)
+    """
 
     @property
     def start(self) -> int:
-        """Return the number of source words of the shortest prefix that is translated, at least 1."""
+        """Number of source words of the shortest prefix that is translated, at least 1."""
 
     def show(self, shown: Words, translations: Sequence[Words], ended: bool) -> Words:
-        """Return the text to show next.
+        """Choose the text to show next.
 
-        `shown` is the text so far.  `translations` holds the translations of the first `start`, `start` + 1, ... words,
-        newest last.  If `ended`, the newest is a translation of the complete sentence.
+        Args:
+            shown: Target words shown so far.
+            translations: Target words of the translations of the first `start`, `start` + 1, ... source words, newest
+                last.
+            ended: Whether the newest is a translation of the complete sentence.
+
+        Returns:
+            The target words to show.  Words of `shown` may be missing, which retracts them.
+
+        Raises:
+            SqaError: If the policy fails; the run ends with that message.
         """
 
 

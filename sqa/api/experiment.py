@@ -44,25 +44,51 @@ _Contestant = tuple[str, Part | None, Part | None]  # label, guesser, buzzer
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A translator, and its names in the results."""
+    """A translator, and its names in the results.
 
-    label: str  # name in tables and figures
-    translator: Part  # value of `translator:` in a run's config
-    k: K = ""  # as shown in the results; "": the translator runs at every k of the experiment
-    seed: int | None = None  # seed of its training, if the translator was trained several times
-    language: str | None = None  # source language code of its data sets; None: all data sets
+    Args:
+        label: Name of the translator in tables and figures.
+        translator: Values of its config, or its name.
+        k: Name of its k in the results; empty: the translator runs at every k of the experiment.
+        seed: Seed of its training, if the translator was trained several times.
+        language: Code of the source language of its data sets; None: all data sets.
+
+    Examples:
+        >>> Entry("ours", {"name": "recorded", "file": "docs/example/instances.log"}).label
+        'ours'
+    """
+
+    label: str
+    translator: Part
+    k: K = ""
+    seed: int | None = None
+    language: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One run of an experiment: a translator at one k, answered by one contestant on one data set."""
+    """One run of an experiment: a translator at one k, answered by one contestant on one data set.
+
+    Attributes:
+        dataset: Name of the data set.
+        family: Label of the translator.
+        k: A number of source words, "full", or another name.
+        contestant: Label of the guesser with its buzzer.
+        config: Config of the run.
+        seed: Seed of the translator's training; None if it was trained once.
+
+    Examples:
+        >>> experiment = sqa.Experiment([{"name": "waitk", "model": "es-en"}], ["bm25"], k=[3, "full"])
+        >>> [cell.key for cell in experiment.cells()]
+        [('mini-es', 'waitk', '3', 'bm25'), ('mini-es', 'waitk', 'full', 'bm25')]
+    """
 
     dataset: str
-    family: str  # label of the translator
-    k: K  # a number of words, "full", or another name
+    family: str
+    k: K
     contestant: str
     config: RunConfig
-    seed: int | None = None  # training seed, if several were trained
+    seed: int | None = None
 
     @property
     def translator(self) -> str:
@@ -82,35 +108,59 @@ def with_seed(family: str, seed: int | None) -> str:
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment: the parts to combine, given as in a config.  Nothing is read or run before `run`."""
+    """An experiment: every combination of data sets, translators, k and guessers.  Nothing runs before `run`.
+
+    Args:
+        translators: Translators, each a name, the values of a config, or an `Entry`.
+        guessers: Guessers, each a name or the values of a config; or a label -> (guesser, buzzer).
+        k: Values for every translator with a k: source words, at least 1, or "full".  Empty: each translator's own.
+        buzzer: Buzzer of all guessers without label; by default the bundled buzzer of each.  None: no buzzer.
+        dataset: Name of a question set, or a file of questions; one or several.
+        limit: Maximum number of questions, at least 1; None: all.
+        metrics: Names of metrics; empty: the default set.
+        name: Prefix of the names of the runs.
+        runs: Folder of results and of the store.
+        workers: Number of processes, at least 1; None: one per processor.
+        seed: Seed of the intervals.
+        resamples: Number of resamples behind the intervals of `Results.frame`.
+        quality: Metrics of texts, as in a run's config.
+        name_of: Function that names the run of a cell; None: its labels, and digits of its config.
+
+    Examples:
+        >>> experiment = sqa.Experiment([{"name": "waitk", "model": "es-en"}], ["bm25"], k=[3, 9], limit=3)
+        >>> [result.k for result in experiment.run(progress=False)]
+        ['3', '9']
+    """
 
     translators: Sequence[Part | Entry]
-    guessers: Sequence[Part] | Mapping[str, tuple[Part | None, Part | None]]  # or label -> (guesser, buzzer)
-    k: Sequence[K] = ()  # for every translator with a k; empty: each translator's own
-    buzzer: Part | None = TRAINED_FOR  # for all guessers without label; by default the bundled buzzer of each
-    dataset: str | Sequence[str] = "mini-es"  # one or several
-    limit: int | None = None  # number of questions
-    metrics: Sequence[str] = ()  # empty: the default set
-    name: str = "experiment"  # prefix of the names of runs
+    guessers: Sequence[Part] | Mapping[str, tuple[Part | None, Part | None]]
+    k: Sequence[K] = ()
+    buzzer: Part | None = TRAINED_FOR
+    dataset: str | Sequence[str] = "mini-es"
+    limit: int | None = None
+    metrics: Sequence[str] = ()
+    name: str = "experiment"
     runs: str | Path = "runs"
-    workers: int | None = None  # processes; None: one per processor
-    seed: int = 0  # seed of the intervals
-    resamples: int = RESAMPLES  # behind the intervals of `Results.frame`
-    quality: Sequence[Part] = ()  # metrics of texts, as under `quality:` in a run's config
-    name_of: Callable[[Cell], str] | None = None  # name of a cell's run; None: its labels, and digits of its config
+    workers: int | None = None
+    seed: int = 0
+    resamples: int = RESAMPLES
+    quality: Sequence[Part] = ()
+    name_of: Callable[[Cell], str] | None = None
 
     def run(self, progress: bool = True, wanted: Callable[[Cell], bool] = lambda _: True) -> Results:
         """Run every combination, reusing stored blocks.
 
         Args:
             progress: Whether to print progress on stderr.
-            wanted: Select the cells to run.
+            wanted: Function that selects the cells to run.
 
         Returns:
             The results in the order of data set, translator, k, guesser.
 
         Raises:
-            ConfigError: With all problems, before the first run.
+            ConfigError: If a combination has problems, or there is none.  All problems are reported before the first
+                run.
+            DataError: If a file that a run reads is missing or malformed.
         """
         cells = list(filter(wanted, self.cells()))
         set_for(name for cell in cells for name in part_names(cell.config))
@@ -119,7 +169,14 @@ class Experiment:
         return Results(Result(cell, saved, self.resamples) for cell, saved in zip(cells, made, strict=True))
 
     def cells(self) -> list[Cell]:
-        """Return every combination.  Raises ConfigError with all problems."""
+        """Return every combination.
+
+        Returns:
+            The cells in the order of data set, translator, k, guesser.
+
+        Raises:
+            ConfigError: If a combination has problems, or there is none; the message lists all problems.
+        """
         cells, problems = [], list[str]()
         for dataset, entry, (contestant, guesser, buzzer) in self._combinations():
             try:
@@ -185,7 +242,19 @@ class Experiment:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The result of a cell."""
+    """The result of a cell.
+
+    Attributes:
+        cell: The cell.
+        saved: Contents of the run's folder.
+        resamples: Number of resamples behind the intervals of `rows`.
+
+    Examples:
+        >>> experiment = sqa.Experiment([{"name": "waitk", "model": "es-en"}], ["bm25"], k=[3], limit=3)
+        >>> [first] = experiment.run(progress=False)
+        >>> first.translator, first.k, round(first.run.metrics["ew"], 3)
+        ('waitk', '3', 0.304)
+    """
 
     cell: Cell
     saved: RunFolder
@@ -234,13 +303,29 @@ class Result:
         return {row.metric: row for row in rows}
 
     def is_baseline_of(self, other: Result, to: str) -> bool:
-        """Return True if this is the baseline `to` of `other`: a k of the same translator, or a translator's label."""
+        """Return whether this is the baseline of another result with the same data set and guesser.
+
+        Args:
+            other: A result.
+            to: The baseline's k, for the same translator, or the label of the baseline's translator.
+
+        Returns:
+            True if this is that baseline.
+        """
         same = (self.dataset, self.guesser) == (other.dataset, other.guesser)
         return same and (self.translator == to or (self.translator == other.translator and self.k == to))
 
 
 class Results(tuple[Result, ...]):
-    """All results, in the order data set, translator, k, guesser; printed as a table of a few metrics."""
+    """All results, in the order data set, translator, k, guesser; printed as a table of a few metrics.
+
+    Examples:
+        >>> experiment = sqa.Experiment([{"name": "waitk", "model": "es-en"}], ["bm25"], k=[3, 9], limit=3)
+        >>> print(experiment.run(progress=False).table("ew", "dal"))
+        translator  guesser  k     ew   dal
+        waitk       bm25     3  0.304  3.67
+        waitk       bm25     9  0.264  9.17
+    """
 
     @property
     def frame(self) -> Frame:
@@ -263,7 +348,18 @@ class Results(tuple[Result, ...]):
         return (*(["dataset"] if several else []), "translator", "guesser", "k")
 
     def table(self, *metrics: str, intervals: bool = False) -> Table:
-        """Return a row per combination and a column per metric (default: all), optionally with 95% intervals."""
+        """Return a row per combination and a column per metric.
+
+        Args:
+            metrics: Names of metrics; default: all.
+            intervals: Whether to add 95% intervals.
+
+        Returns:
+            The table, which prints as text and converts to TSV, LaTeX, HTML and a data frame.
+
+        Raises:
+            ConfigError: If no run has the metric.
+        """
         names = metrics or self._names()
         digits = {name: getattr(self._metric(name), "digits", 0) for name in names}
         rows = []
@@ -287,6 +383,7 @@ class Results(tuple[Result, ...]):
 
         Raises:
             ConfigError: If no result has that baseline.
+            NotComputable: If a result and its baseline have no metric in common that has a value.
         """
         rows = []
         for result in self:
@@ -300,7 +397,18 @@ class Results(tuple[Result, ...]):
         return frames().DataFrame(rows, columns=(*self.keys, "metric", "diff", "low", "high", "p"))
 
     def plot(self, metric: str = "ew", ax: Axes | None = None) -> Axes:
-        """Plot a metric over k with 95% bands, one line per translator and guesser, in `ax` or a new figure."""
+        """Plot a metric over k with 95% bands, one line per translator and guesser.
+
+        Args:
+            metric: Name of the metric.
+            ax: Axes to draw into; None for a new figure.
+
+        Returns:
+            The axes: k in source words, against the metric in its unit.
+
+        Raises:
+            ConfigError: If no run has the metric.
+        """
         label = getattr(self._metric(metric), "label", metric)
         rows = []
         for result in self:

@@ -25,10 +25,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Page:
-    """A self-contained HTML page; Jupyter shows it inline, and `save` writes it."""
+    """A self-contained HTML page; Jupyter shows it inline, and `save` writes it.
+
+    Args:
+        html: Text of the page.
+        height: Height of the inline frame in pixels.
+
+    Examples:
+        >>> Page("<p>Hello", height=40).save("page.html").name
+        'page.html'
+    """
 
     html: str
-    height: int  # height of the inline frame in pixels
+    height: int
 
     def __repr__(self) -> str:
         return f"<page of {len(self.html) / 1000:.0f} kB, shown inline by Jupyter>"
@@ -38,7 +47,17 @@ class Page:
         return f'<iframe srcdoc="{html.escape(self.html)}" {frame} sandbox="allow-scripts"></iframe>'
 
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file and return the path."""
+        """Write the page to a file.
+
+        Args:
+            path: File to write; an older file is replaced.
+
+        Returns:
+            The path.
+
+        Raises:
+            OSError: If the file cannot be written.
+        """
         write_text(Path(path), self.html)
         return Path(path)
 

@@ -42,7 +42,22 @@ _NUMBERS = count()  # counter of objects that were given as parts
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run."""
+    """A finished run, as returned by `sqa.run` and `sqa.load`.
+
+    Files are read when an attribute is first used.
+
+    Args:
+        folder: Folder of the run.
+
+    Raises:
+        ConfigError: From any attribute, if the folder is not that of a finished run.
+        DataError: From any attribute, if a file of the run is missing or was edited.
+
+    Examples:
+        >>> run = sqa.run("mini_es_wait6_bm25", limit=2, progress=False)
+        >>> run.name.startswith("mini_es_wait6_bm25-limit2-"), len(run.traces), run.questions.index[0]
+        (True, 2, 'mini-001-es')
+    """
 
     folder: Path
 
@@ -70,8 +85,9 @@ class Run:
     def questions(self) -> pandas.DataFrame:
         """A frame with one row per question: source, text (the translation), answer, rank, buzz, ew.
 
-        `rank` is the answer's rank at the last step (0: not among the guesses), `buzz` the step of the first buzz,
-        `ew` the question's expected wins.  A value is missing if no guesser or buzzer ran, or if there was no buzz.
+        `rank` is the answer's rank at the last step (0: not among the guesses), `buzz` the step of the first buzz (from
+        0), `ew` the question's expected wins (0 to 1).  A value is missing if no guesser or buzzer ran, or if there was
+        no buzz.
         """
         won = self.read.stats.get("ew")
         rows = []
@@ -132,14 +148,17 @@ class Run:
         return table
 
     def over_source(self, points: int = 25) -> pandas.DataFrame:
-        """Return the guesser's success over the share of the source read.
+        """Return how well the answer is known at growing shares of the source.
 
         Args:
-            points: Number of shares of the source's characters, evenly spaced up to 1.
+            points: Number of shares of the source's characters, evenly spaced up to 1; at least 1.
 
         Returns:
             A frame indexed by share, with means over questions: `log_rank`, the log reciprocal rank of the answer at
-            the newest target word (at least -4), and `ew`, the expected wins of answering there.
+            the newest target word (at least -4), and `ew`, the expected wins of answering there (0 to 1).
+
+        Raises:
+            TraceError: If no guesser ran.
         """
         from sqa.api.look import over_source
 
@@ -151,6 +170,9 @@ class Run:
         Args:
             questions: Identifiers of the questions to show; none for all.
             height: Height of the inline frame in pixels.
+
+        Returns:
+            A self-contained page; its `save` writes it to a file.
 
         Raises:
             ConfigError: If a question is not in the run.
@@ -168,10 +190,11 @@ class Run:
             ax: Axes to draw into; None for a new figure.
 
         Returns:
-            The axes.
+            The axes: share of the source read in percent of its characters, against expected wins (0 to 1).
 
         Raises:
-            ConfigError: If the question is not in the run.
+            ConfigError: If the question is not in the run, or the curve is unknown.
+            TraceError: If no guesser ran.
         """
         from sqa.api.look import plot_question
 
@@ -185,7 +208,14 @@ class Run:
         return ids.index(question)
 
     def errors(self) -> pandas.DataFrame:
-        """A frame with one row per step-wise error, worst first, with the columns of `sqa diagnose`."""
+        """Return the step-wise errors of the translations.
+
+        Returns:
+            A frame with one row per error, worst first, with the columns of `sqa diagnose` (docs/errors.md).
+
+        Raises:
+            ConfigError: If no guesser ran, or the questions are in several languages.
+        """
         from sqa.diagnose.findings import findings_of, table
 
         frame = table(findings_of(self.opened)).to_frame()
@@ -194,9 +224,18 @@ class Run:
         )  # columns stay integer even if some values are missing
 
     def compare(self, other: Run) -> pandas.DataFrame:
-        """Return a row per metric: this run minus the other over the same questions, with interval and p-values.
+        """Compare this run with another over the same questions.
 
-        `.attrs["left out"]` lists the metrics that are not compared, with reasons.
+        Args:
+            other: A run of the same questions.
+
+        Returns:
+            A frame with one row per metric: this run minus the other, with its 95% interval and p-values.
+            `.attrs["left out"]` lists the metrics that are not compared, with reasons.
+
+        Raises:
+            ConfigError: If the runs have different questions.
+            NotComputable: If they have no metric in common that has a value.
         """
         rows, notes = paired.compare(self.read, other.read)
         table = Table.of(rows, ComparisonRow).to_frame().set_index("metric")
@@ -224,8 +263,17 @@ def run(
             `guesser="gru"`, `**{"guesser.model": "mine"}`.  An object given as `translator`, `guesser` or `buzzer` is
             used directly; the run's folder is then deleted together with the returned value.
 
+    Returns:
+        The finished run.
+
     Raises:
         ConfigError: If the config has problems; the message lists all of them.
+        DataError: If a file that the run reads is missing or malformed.
+
+    Examples:
+        >>> run = sqa.run("mini_es_wait6_bm25", k=9, limit=3, progress=False)
+        >>> round(run.metrics["ew"], 3)
+        0.264
     """
     with ExitStack() as discarded:
         objects = [kind for kind in PARTS if not isinstance(keys.get(kind), (str, Mapping, NoneType))]
@@ -254,13 +302,46 @@ def part_names(config: RunConfig) -> list[str]:
 
 
 def load(folder: str | Path) -> Run:
-    """Return the finished run in a folder.  Raises ConfigError if it is not a run's folder."""
+    """Read a finished run.
+
+    Args:
+        folder: Folder of the run, such as "runs/mine".
+
+    Returns:
+        The run.
+
+    Raises:
+        ConfigError: If the folder is not that of a finished run.
+        DataError: If a file of the run is missing or was edited.
+
+    Examples:
+        >>> run = sqa.run("mini_es_wait6_bm25", limit=2, progress=False)
+        >>> sqa.load(f"runs/{run.name}").metrics == run.metrics
+        True
+    """
     finished = Run(Path(folder))
     _ = finished.read
     return finished
 
 
 def compare(a: Run | str | Path, b: Run | str | Path) -> pandas.DataFrame:
-    """Compare two runs, or folders of runs, like `Run.compare`: a minus b."""
+    """Compare two runs over the same questions, like `Run.compare`.
+
+    Args:
+        a: A run, or its folder.
+        b: The run to subtract, or its folder.
+
+    Returns:
+        A frame with one row per metric: a, b, their difference (a minus b) with its 95% interval, and p-values.
+
+    Raises:
+        ConfigError: If the runs have different questions.
+        NotComputable: If they have no metric in common that has a value.
+
+    Examples:
+        >>> early, late = (sqa.run("mini_es_wait6_bm25", k=k, limit=3, progress=False) for k in (3, 9))
+        >>> round(float(sqa.compare(late, early).loc["dal", "diff"]), 2)  # in source words
+        5.49
+    """
     first, second = (run if isinstance(run, Run) else load(run) for run in (a, b))
     return first.compare(second)

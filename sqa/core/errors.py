@@ -41,7 +41,18 @@ def on_a_screen(text: str) -> str:
 
 
 class SqaError(Exception):
-    """Base of all deliberate errors.  `exit_code` is the exit code of the command line."""
+    """Base of all deliberate errors.
+
+    Args:
+        message: The problem, its location, the expected value and the remedy.
+
+    Attributes:
+        exit_code: Exit code of the command line.
+
+    Examples:
+        >>> isinstance(ConfigError("k: must be >= 1, got 0"), SqaError), ConfigError.exit_code
+        (True, 2)
+    """
 
     exit_code = 1
 
@@ -50,7 +61,18 @@ class SqaError(Exception):
 
 
 class ConfigError(SqaError):
-    """One or more problems in a config, each "where: what was expected, what was got"."""
+    """One or more problems in a config, each "where: what was expected, what was got".
+
+    Args:
+        problems: One problem, or several.
+
+    Attributes:
+        problems: All problems.
+
+    Examples:
+        >>> ConfigError(["k: must be >= 1, got 0", "limt: unknown; did you mean 'limit'?"]).problems[0]
+        'k: must be >= 1, got 0'
+    """
 
     exit_code = 2
 
@@ -60,7 +82,12 @@ class ConfigError(SqaError):
 
 
 class DataError(SqaError):
-    """A missing, malformed or unexpected data file."""
+    """A missing, malformed or unexpected data file.
+
+    Examples:
+        >>> print(DataError("questions.jsonl:3: expected a mapping, got a list"))
+        questions.jsonl:3: expected a mapping, got a list
+    """
 
     exit_code = 3
 
@@ -70,7 +97,17 @@ class ChecksumError(DataError):
 
 
 class TraceError(SqaError):
-    """A trace row that breaks the rules of `sqa.core.trace`."""
+    """A trace row that breaks the rules of `sqa.core.trace`.
+
+    Args:
+        message: The broken rule.
+        question_id: Identifier of the question.
+        step: Index of the step, from 0; None: the question as a whole.
+
+    Examples:
+        >>> print(TraceError("a token must be one word without blanks, got 'a b'", "q1", step=4))
+        q1 step 4: a token must be one word without blanks, got 'a b'
+    """
 
     exit_code = 3
 
@@ -87,7 +124,12 @@ class TraceError(SqaError):
 
 
 class NotComputable(SqaError):
-    """A number that is undefined on this input (an empty set, a metric under revision)."""
+    """A number that is undefined on this input (an empty set, a metric under revision).
+
+    Examples:
+        >>> print(NotComputable("mrr: no question ends with a right answer"))
+        mrr: no question ends with a right answer
+    """
 
 
 class RemoteProtocolError(SqaError):

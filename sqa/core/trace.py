@@ -54,8 +54,19 @@ Right = Callable[[str, str], bool]  # (guessed page, question's page) -> whether
 class QuestionTrace:
     """All events of one question; the input of every metric.  Validated on construction.
 
-    With n emissions, `guesses` has n entries (best first, at most 50 each), or is None if no guesser ran.  `buzzes`
-    has n entries, or is None if no buzzer ran.
+    Attributes:
+        question: The question.
+        emissions: The n emissions, in order.
+        guesses: The guesses of each emission, n entries of at most 50, best first; None if no guesser ran.
+        buzzes: The buzzes of each emission, n entries; None if no buzzer ran.
+
+    Raises:
+        TraceError: If an emission breaks a rule, or the number of guesses or buzzes is not n.
+
+    Examples:
+        >>> question = Question("q1", "mine", "es", (("Buenos", "días."),), ("Hello.",), "Greeting")
+        >>> QuestionTrace(question, (Emission(0, "Hello.", g=2, ended=True),)).fraction
+        array([1.])
     """
 
     question: Question
@@ -94,9 +105,17 @@ class QuestionTrace:
         return self._rank_by(lambda guess, _: takes(guess, asked.answers))
 
     def judged(self, rule: str, right: Right) -> QuestionTrace:
-        """Return the trace with `rank` and `correct` by another rule, `right(guess, page)`.
+        """Return the trace with `rank` and `correct` by another rule.
 
-        The result is cached by the rule's name.
+        Args:
+            rule: Name of the rule, by which the result is cached.
+            right: Function that returns whether a guessed page is right for the question's page.
+
+        Returns:
+            A trace of the same events.
+
+        Raises:
+            TraceError: If no guesser ran.
         """
         traces: dict[str, QuestionTrace] = self.__dict__.setdefault("_judged", {})
         if rule not in traces:

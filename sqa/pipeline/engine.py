@@ -186,7 +186,7 @@ def _check_trained_for(config: RunConfig, guesser: object) -> None:
         buzzer = f"buzzer {short(config.buzzer.name)!r}"
         bundled = (DATA / "models" / f"buzzer-{short(config.buzzer.name)}-{current}").is_dir()
         mend = f"buzzer.model={current} is the one for it" if bundled else "`sqa train buzzer` makes one"
-        print(f"sqa: {buzzer}: {trained}; it may buzz at random ({mend})", file=sys.stderr)
+        print(f"sqa: {buzzer}: {trained}; its confidence is not calibrated for this guesser ({mend})", file=sys.stderr)
 
 
 def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | None]:

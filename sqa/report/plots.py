@@ -33,6 +33,7 @@ MAX_MARKERS = 8  # approximate maximum per line
 OFFSET = 0.12  # horizontal shift of lines with a single k, as a share of the distance between two k
 COLUMN = 3.35  # inches, one column of an ACL paper
 PAGE = 6.9  # inches, both columns
+SMALLEST = 6  # points, size of the smallest letters
 SETTINGS: dict[Any, Any] = {  # for every figure: small sans-serif, thin lines, no box
     "font.size": 8,
     "axes.titlesize": 8,
@@ -193,12 +194,14 @@ def over_k(
     return figure
 
 
-def above(figure: Figure, named: Mapping[str, Artist], title: str = "") -> None:
-    """Add a legend above the panels, with at most four columns and as many as fit the figure's width."""
+def above(figure: Figure, named: Mapping[str, Any], title: str = "") -> None:
+    """Add a legend above the panels, with at most four columns and as many as fit the figure's width.
+
+    The entry of a dot with an interval shows the dot alone, because its marker distinguishes it in greyscale.
+    """
+    handles = [handle.lines[0] if hasattr(handle, "has_yerr") else handle for handle in named.values()]
     for columns in range(4 if len(named) > 3 else 3, 0, -1):
-        legend = figure.legend(
-            list(named.values()), list(named), loc="outside upper center", ncols=columns, title=title
-        )
+        legend = figure.legend(handles, list(named), loc="outside upper center", ncols=columns, title=title)
         if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
             return
         legend.remove()
@@ -235,7 +238,7 @@ def _draw(axes: Axes, line: Line, x: Mapping[str, float], offset: float, colour:
                 "xytext": (0, 3.5),
                 "textcoords": "offset points",
                 "ha": "center",
-                "fontsize": 5,
+                "fontsize": SMALLEST,
                 "color": colour,
             }
             for k, position, row in zip(ks, at, rows, strict=True):
@@ -263,7 +266,7 @@ class Dot(NamedTuple):
 
 
 def forest(panels: Mapping[str, Iterable[Dot]], names: Sequence[str], width: float, xlabel: str) -> Figure:
-    """Draw a panel for each kind, with a row of dots and intervals for each name; the legend of the dots is below."""
+    """Draw a panel for each kind, with a row of dots and intervals for each name, below the legend of the dots."""
     figure, [row] = canvas((width, 0.8 + 0.25 * len(names)), 1, len(panels), sharey=True)
     labels: dict[str, Any] = {}
     for axes, (title, dots) in zip(row, panels.items(), strict=True):
@@ -278,7 +281,7 @@ def forest(panels: Mapping[str, Iterable[Dot]], names: Sequence[str], width: flo
     row[0].invert_yaxis()
     figure.supxlabel(xlabel, fontsize=8)
     if labels:
-        figure.legend(labels.values(), labels.keys(), loc="outside lower center", ncols=len(labels))
+        above(figure, labels)
     return figure
 
 

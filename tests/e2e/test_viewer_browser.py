@@ -1,6 +1,7 @@
 """The viewer's page and the report's in Chromium, driven by Playwright; skipped if either is missing.
 
-SQA_CHROMIUM names a browser that is not on the path; SQA_SCREENSHOTS names a folder for screenshots.
+SQA_CHROMIUM names a browser that is not on the path; SQA_SCREENSHOTS names a folder for screenshots; SQA_AXE names
+axe.min.js of the npm package axe-core, which then searches the pages, and those of a site that was built.
 """
 
 import os
@@ -14,6 +15,7 @@ import pytest
 from viewer_runs import CopyAligner, TrustJudge, make
 
 from sqa.api.look import Page
+from sqa.core.paths import ROOT
 from sqa.report import viewer_data
 from sqa.report.report import main as report
 from sqa.report.viewer import main
@@ -300,3 +302,25 @@ def lab(linear: np.ndarray) -> np.ndarray:
     xyz = matrix @ np.clip(linear, 0, 1) / np.array([0.95047, 1.0, 1.08883])
     x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.skipif("SQA_AXE" not in os.environ, reason="SQA_AXE names no axe.min.js")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_problem(browser: Any, page_file: Path, tmp_path: Path, scheme: str) -> None:
+    report([make(tmp_path, f"wait{k}", k=k, metrics=["al", "ew"]) for k in (1, 3)], tmp_path / "report")
+    addresses = [page_file.as_uri() + f"#q=q0&m=1.0&a=wait1&b=wait3&s={step}" for step in (1, 4, 9)]
+    addresses.append((tmp_path / "report" / "report.html").as_uri())
+    site = [ROOT / "site" / f"{name}.html" for name in ("index", "api", "python")]
+    addresses += [page.as_uri() for page in site if page.is_file()]
+    axe = Path(os.environ["SQA_AXE"]).read_text("utf-8")
+    page = browser.new_page(color_scheme=scheme)
+    serious = []
+    for address in addresses:
+        page.goto(address)
+        page.reload()  # a new hash alone loads nothing
+        page.evaluate(f"{axe}; 0")  # the policy of the pages forbids a script element
+        for found in page.evaluate("axe.run()")["violations"]:
+            if found["impact"] in ("serious", "critical"):
+                serious.append((address, found["help"], [node["html"] for node in found["nodes"]]))
+    page.close()
+    assert serious == []

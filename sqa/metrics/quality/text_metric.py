@@ -36,22 +36,34 @@ from sqa.metrics.measure import lines
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The texts of one question, one line each."""
+    """The texts of one question, one line each.
 
-    id: str  # id of the question
+    Attributes:
+        id: Identifier of the question.
+        source: Source text.
+        hypothesis: Translation; empty if nothing was written.
+        reference: Human translation.
+        sentences: The same three texts per sentence; empty if sentences are not paired.
+
+    Examples:
+        >>> Segment("q1", "Buenos días. Adiós.", "Hello. Bye.", "Good day. Bye.").by_sentence[0].hypothesis
+        'Hello. Bye.'
+    """
+
+    id: str
     source: str
-    hypothesis: str  # "" if nothing was written
+    hypothesis: str
     reference: str
-    sentences: tuple[tuple[str, str, str], ...] = ()  # the same texts per sentence; () if sentences are not paired
+    sentences: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def by_sentence(self) -> list[Segment]:
-        """Return one segment per sentence, or the question itself if its sentences are not paired."""
+        """One segment per sentence, or the question itself if its sentences are not paired."""
         return [Segment(self.id, *texts) for texts in self.sentences] or [self]
 
     @property
     def key(self) -> str:
-        """Return a hash of all texts."""
+        """Hash of all texts."""
         return digest([self.source, self.hypothesis, self.reference, *self.sentences])
 
 
@@ -70,30 +82,67 @@ _MEANS = {"comet": "COMET", "bertscore": "BERTScore", "bleurt": "BLEURT", "score
 
 @dataclass(frozen=True)
 class MeanOfSegments:
-    """The mean of a score per segment; stats = [sum of scores, segments], (2,)."""
+    """The mean of a score per segment; stats = [sum of scores, segments], (2,).
+
+    Args:
+        name: Name of the metric.
+        signature_text: Text that is equal for comparable values.
+        identity: Fingerprint of the model; None if its statistics must not be stored.
+        scores: Function that returns a finite score per segment.
+        higher_is_better: Whether a higher score is better.
+        unit: Unit of the score.
+        digits: Decimal places in reports.
+        by_sentence: Whether a segment is a sentence if a question's sentences are paired; else it is the question.
+
+    Examples:
+        >>> length = MeanOfSegments("chars", "v1", "", lambda segments: [float(len(s.hypothesis)) for s in segments])
+        >>> length.score(np.array(length.measure([Segment("q1", "Buenos días.", "Hello.", "Hello.")])[0]))
+        6.0
+    """
 
     name: str
     signature_text: str
-    identity: str | None  # fingerprint of the model
-    scores: Callable[[Sequence[Segment]], Sequence[float]]  # returns a finite score per segment
+    identity: str | None
+    scores: Callable[[Sequence[Segment]], Sequence[float]]
     higher_is_better: bool = True
     unit: str = "mean score"
     digits: int = 3
-    by_sentence: bool = False  # a segment is a sentence if a question's sentences are paired, else the question
+    by_sentence: bool = False
     kind: ClassVar[str] = "quality"
 
     @property
     def label(self) -> str:
+        """Name in figures and tables."""
         return _MEANS.get(self.name) or self.name
 
     def signature(self) -> str:
+        """Return the text that is equal for comparable values.
+
+        Returns:
+            `signature_text`.
+        """
         return self.signature_text
 
     def fingerprint(self) -> str | None:
+        """Identify the model.
+
+        Returns:
+            `identity`.
+        """
         return self.identity
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
-        """Return (sum of scores, segments) per question; raises DataError if the model or a score is invalid."""
+        """Score the segments of questions.
+
+        Args:
+            segments: One segment per question.
+
+        Returns:
+            (sum of scores, number of segments) per question.
+
+        Raises:
+            DataError: If the model fails, or a score is not finite.
+        """
         parts = [segment.by_sentence if self.by_sentence else [segment] for segment in segments]
         scored = [part for of_question in parts for part in of_question]
         fails = (RuntimeError, IndexError, ValueError, TypeError)  # e.g. if the weights do not fit the tokenizer
@@ -108,13 +157,43 @@ class MeanOfSegments:
         return [(sum(islice(left, len(of_question))), float(len(of_question))) for of_question in parts]
 
     def stats(self, trace: QuestionTrace) -> Floats:
+        """Score one question.
+
+        Args:
+            trace: The trace of the question.
+
+        Returns:
+            (sum of scores, number of segments), (2,) float64.
+
+        Raises:
+            NotComputable: If the question has no human translation.
+            DataError: If the model fails, or a score is not finite.
+        """
         return np.array(self.measure([segment_of(trace)])[0])
 
     def score(self, stats: Floats) -> float:
+        """Return the mean of a sum of statistics.
+
+        Args:
+            stats: (sum of scores, number of segments), (2,) float64.
+
+        Returns:
+            The mean score per segment, in `unit`.
+
+        Raises:
+            NotComputable: If there is no segment.
+        """
         return ratio(stats, self.name)
 
     def score_many(self, stats: Floats) -> Floats:
-        """Return the mean of each row, (B, 2) -> (B,); nan without questions."""
+        """Return the mean of several sums of statistics.
+
+        Args:
+            stats: Sums of statistics, (B, 2) float64.
+
+        Returns:
+            Scores (B,) float64; nan without segments.
+        """
         return ratio_many(stats)
 
 

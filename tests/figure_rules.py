@@ -1,0 +1,125 @@
+"""Rules of a drawn figure, as far as a program can tell: clipping, overlap, font size, greyscale, fonts of the PDF."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+from sqa.report.plots import PAGE, SMALLEST
+
+TOUCH = 1.0  # pixels by which two labels may touch
+LUMINANCE = (0.2126, 0.7152, 0.0722)  # weights of red, green and blue
+FAR = 0.25  # distance of two luminances (0 to 1) that differ on paper
+
+
+def problems(figure: Figure, human: bool = False) -> list[str]:
+    """Return the broken rules of a figure; human: the legend must name a human translation.
+
+    Call it within `sqa.report.plots.style`, whose settings the PDF has.
+    """
+    texts = drawn_texts(figure)
+    found = [
+        *_clipped(figure, texts),
+        *_overlaps(figure, texts),
+        *_small(figure, texts),
+        *_alike(figure),
+        *_pdf(figure),
+    ]
+    if human and not any("human" in text.get_text() for legend in legends(figure) for text in legend.texts):
+        found.append("no human translation in the legend")
+    return found
+
+
+def drawn_texts(figure: Figure) -> list[Text]:
+    """Return the texts that appear when the figure is drawn, which leaves out tick labels beyond the axes."""
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    texts: list[Text] = []
+    draw_text = renderer.draw_text
+
+    def recorded(*arguments: Any, mtext: Text | None = None, **options: Any) -> None:
+        if mtext is not None and mtext not in texts:
+            texts.append(mtext)
+        draw_text(*arguments, mtext=mtext, **options)
+
+    renderer.draw_text = recorded  # type: ignore[method-assign]
+    figure.draw(renderer)
+    return texts
+
+
+def legends(figure: Figure) -> list[Legend]:
+    """Return the legends of a figure and of its axes."""
+    return [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]
+
+
+def _clipped(figure: Figure, texts: list[Text]) -> Iterator[str]:
+    for text in texts:
+        box = text.get_window_extent()
+        if min(box.x0, box.y0) < -TOUCH or box.x1 > figure.bbox.x1 + TOUCH or box.y1 > figure.bbox.y1 + TOUCH:
+            yield f"clipped by the canvas: {text.get_text()!r}"
+
+
+def _overlaps(figure: Figure, texts: list[Text]) -> Iterator[str]:
+    for a, b in combinations(texts, 2):
+        if _meet(a.get_window_extent(), b.get_window_extent()):
+            yield f"overlapping: {a.get_text()!r} and {b.get_text()!r}"
+    for legend in figure.legends:
+        inside = {*legend.texts, legend.get_title()}
+        others = [(text.get_text(), text.get_window_extent()) for text in texts if text not in inside]
+        others += [("a panel", axes.get_window_extent()) for axes in figure.axes if axes.get_visible()]
+        for name, box in others:
+            if _meet(legend.get_window_extent(), box):
+                yield f"the legend covers {name!r}"
+
+
+def _meet(a: Bbox, b: Bbox) -> bool:
+    """Return whether two boxes share more than a border."""
+    both = Bbox.intersection(a, b)
+    return both is not None and both.width > TOUCH and both.height > TOUCH
+
+
+def _small(figure: Figure, texts: list[Text]) -> Iterator[str]:
+    scale = min(1.0, PAGE / figure.get_figwidth())  # of a wider figure, on a page
+    for text in texts:
+        if scale * text.get_fontsize() < SMALLEST:
+            yield f"{scale * text.get_fontsize():.1f} points: {text.get_text()!r}"
+
+
+def _alike(figure: Figure) -> Iterator[str]:
+    """Yield the entries of a legend that look alike without colours."""
+    for legend in legends(figure):
+        looks = [
+            (text.get_text(), *look(handle)) for text, handle in zip(legend.texts, legend.legend_handles, strict=True)
+        ]
+        for (a, shape_a, grey_a), (b, shape_b, grey_b) in combinations(looks, 2):
+            if shape_a == shape_b and abs(grey_a - grey_b) < FAR:
+                yield f"alike in greyscale: {a!r} and {b!r}"
+
+
+def look(handle: Any) -> tuple[tuple[Any, ...], float]:
+    """Return the shape (markers and strokes, or hatch) and the luminance (0 to 1) of a legend's line or area."""
+    if isinstance(handle, Line2D):
+        return (handle.get_marker(), handle.get_linestyle()), luminance(handle.get_color(), handle.get_alpha())
+    return (handle.get_hatch(),), luminance(handle.get_facecolor(), None)
+
+
+def luminance(colour: Any, alpha: float | None) -> float:
+    """Return the luminance (0 to 1) of a colour on white paper."""
+    *rgb, opacity = to_rgba(colour, alpha)
+    return sum(weight * (opacity * part + 1 - opacity) for weight, part in zip(LUMINANCE, rgb, strict=True))
+
+
+def _pdf(figure: Figure) -> Iterator[str]:
+    file = io.BytesIO()
+    figure.savefig(file, format="pdf")
+    if b"/FontFile2" not in file.getvalue() or b"/Type3" in file.getvalue():
+        yield "the PDF lacks embedded TrueType fonts"
