@@ -323,7 +323,7 @@ class Session:
         return metric
 
     def _latency(self, number: int, delays: Sequence[float]) -> Latency:
-        """Return the latency of one sentence; for a text, the end counts."""
+        """Return the latency of one sentence; the length of a text includes its end."""
         text = self.corpus.kind == "text"
         reference = len(delays) if text else len(self.corpus.targets[number].split()) + 1
         return scoring.sentence_latency(delays, self.corpus.duration(number) + text, SIMULEVAL_1_0_2, reference)
