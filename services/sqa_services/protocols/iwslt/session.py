@@ -214,7 +214,7 @@ class Session:
     # ------------------------------------------------------------------------------------------- results of 2020
 
     def result(self, folder: Path | None = None, guide: bool = False) -> dict[str, Any]:
-        """Return the scores of sentences 0 to the last with words, and write them to `folder`.
+        """Return the scores of all sentences up to the last one that has words, and write them to `folder`.
 
         Scores are null while other sentences remain.
 

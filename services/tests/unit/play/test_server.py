@@ -208,7 +208,7 @@ def test_closed_page_leaves_an_unanswered_question(
 
 @pytest.mark.parametrize("first_leaves", [True, False])
 def test_leaving_keeps_the_other_players_question(url: str, book: play_games.Journal, first_leaves: bool) -> None:
-    """A second account once removed a question that the first had seen from the first's EW."""
+    """Otherwise a player with a second account could remove a question from the EW of the first account."""
     players = two_players(url)
     leaver, stays = players if first_leaves else players[::-1]
     game = stays.game
@@ -229,7 +229,7 @@ def test_leaving_keeps_the_other_players_question(url: str, book: play_games.Jou
 
 @pytest.mark.parametrize("seed", range(3))
 def test_seen_question_is_not_asked_in_another_game(url: str, book: play_games.Journal, seed: int) -> None:
-    """Games created before share questions, which the second game once asked again."""
+    """Several games created in advance have some questions in common."""
     player, random = Player(url), Random(seed)
     games = [player.begin(questions=n) for n in (6, 4, 6)]
     assert len({id for game in games for id in questions_ids(book, game)}) < 16
