@@ -35,7 +35,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def open_page(browser: Any, page_file: Path) -> Iterator[Any]:
-    """Open a file (default: the viewer) at a URL fragment; at the end check that no page logged an error or used HTTP."""
+    """Open a file (default: the viewer) at a URL fragment; at the end check that no page logged errors or used HTTP."""
     contexts, problems = [], []
 
     def opened(hash: str = "", file: Path = page_file, **context: Any) -> Any:

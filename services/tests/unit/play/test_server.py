@@ -139,7 +139,7 @@ def test_buzz_does_not_stop_the_other_player(url: str) -> None:
 def test_answer_is_hidden_while_the_other_reads(
     shown: play_games.PlayedRun, url: str, book: play_games.Journal
 ) -> None:
-    """A person in both seats once answered in the first and read the answer for the second there."""
+    """One person in both seats could answer in the first and use the revealed answer in the second."""
     first, second = two_players(url)
     [question] = questions_of(shown, book, first.game)
     seen: list[Event] = []
@@ -196,7 +196,7 @@ def test_buzz_before_the_first_word_is_refused(url: str) -> None:
 def test_closed_page_leaves_an_unanswered_question(
     url: str, book: play_games.Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, until: str
 ) -> None:
-    """Closing the page of a hard question once removed the question from the mean EW."""
+    """Otherwise players could remove hard questions from their mean EW by closing the page."""
     player = Player(url)
     game = player.begin(questions=1)
     player.play(until, buzz=1, answer=None)
