@@ -133,7 +133,7 @@ def build_dropper(config: DropperConfig) -> DroppingTranslator:
 
 @dataclass(frozen=True, slots=True)
 class GuesserConfig:
-    """The pages to guess once their name was read."""
+    """Pages that are guessed after their names were read."""
 
     pages: tuple[str, ...] = ("France", "Spain")
 

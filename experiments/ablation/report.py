@@ -26,7 +26,7 @@ from sqa.pipeline.saving import UNKNOWN_PAGES
 from sqa.report import plots
 from sqa.results import Frame, Table, show
 
-MOST_LINES = 7  # maximum of translators in one figure
+MOST_LINES = 7  # maximum number of translators in one figure
 PEAK = ["data set", "translator", "contestant", "best k", "EW", "at the smallest k", "at the largest k"]
 
 

@@ -167,7 +167,7 @@ def check_index(client: Elasticsearch, index: str, expected: Identity) -> None:
     elif changed:
         problem = f": the mapping of {', '.join(changed)} was changed"
     elif (count := _count(client, index)) != meta["pages"]:
-        problem = f" has {count} pages of {meta['pages']}"
+        problem = f" has {count} of {meta['pages']} pages"
     else:
         return
     raise DataError(f"index {index!r}{problem}; recreate it with `{command(index)}`")
@@ -221,7 +221,7 @@ def fill(client: Elasticsearch, index: str, identity: Identity, documents: Mappi
     client.indices.refresh(index=index)
     count = _count(client, index)
     if count != len(documents):
-        raise DataError(f"index {index!r} has {count} pages of {len(documents)} after all were sent; try again")
+        raise DataError(f"index {index!r} has {count} of {len(documents)} pages after all were sent; try again")
     client.indices.put_mapping(index=index, meta={**identity.meta(), "pages": count})
 
 

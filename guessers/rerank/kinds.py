@@ -49,7 +49,7 @@ class KindReader:
 
 
 class Kinds:
-    """Counts of the lessons of each of P pages that use each of K kinds for it."""
+    """For each of P pages, the number of lessons that use each of K kinds for it."""
 
     def __init__(
         self, names: Sequence[str], starts: np.ndarray, pages: np.ndarray, counts: np.ndarray, lessons: np.ndarray
@@ -98,7 +98,7 @@ class Kinds:
         return pages, self._counts[entries] / (self.lessons[pages] + 1)
 
     def evidence(self, kind: str) -> np.ndarray | None:
-        """Return the log ratio (P,) of a kind's probability to that of an average page; None for an uncounted kind."""
+        """Return (P,) logs of p(kind | page) / p(kind | average page); None for an uncounted kind."""
         kind_id = self._index.get(kind)
         if kind_id is None:
             return None
@@ -106,7 +106,7 @@ class Kinds:
         return self._of_pages(kind_id, np.log(without / rate), np.log(entries / rate))
 
     def negative(self, kind: str) -> np.ndarray | None:
-        """Return the log ratio (P,) of not using a kind, relative to an average page; None for an uncounted kind."""
+        """Return (P,) logs of p(not kind | page) / p(not kind | average page); None for an uncounted kind."""
         kind_id = self._index.get(kind)
         return None if kind_id is None else self._of_pages(kind_id, *self._negatives(kind_id))
 

@@ -45,7 +45,7 @@ class Adapter:
 
     folder: Path
     weights: dict[str, Tensor]  # under peft's names
-    pieces: Tensor  # (V,), the choices of the output layer
+    pieces: Tensor  # (V,), pieces that the output layer can choose
     config: Mapping[str, Any]
 
     def put_into(self, base: Base) -> None:

@@ -126,7 +126,7 @@ class LmStepper:
     def __init__(
         self, writer: LmWriter, schedule: Schedule, length: Tensor, source: Iterator[str] | None = None
     ) -> None:
-        """Start sources of `length` (B,); `source` yields the words of a streamed sentence, None if complete."""
+        """Start on sources of `length` (B,) words; `source` yields those of a streamed sentence, None if complete."""
         self.writer, self.schedule, self.source = writer, schedule, source
         s, rows = writer.model.shape, len(length)
         self.tensor, self.arange = (partial(make, device=writer.device) for make in (torch.tensor, torch.arange))

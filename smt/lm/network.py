@@ -251,7 +251,7 @@ class CausalLM(nn.Module):
             projection.adapt(rank, scale, generator)
 
     def merge(self) -> None:
-        """Add the adapter to the weights, so that it takes no time."""
+        """Add the adapter to the weights, so that it costs no extra time."""
         for projection in self.projections():
             projection.merge()
 

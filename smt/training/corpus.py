@@ -140,7 +140,7 @@ def lexicon(packed: Packed, size: int, width: int) -> tuple[np.ndarray, np.ndarr
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Tensors of one batch; word indices are 0-based, the end-of-sentence piece has the next index."""
+    """Tensors of one batch; word indices are 0-based, and the end piece has the index after the last word."""
 
     source: Tensor  # (B, S) int64
     source_word: Tensor  # (B, S)

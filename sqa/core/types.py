@@ -406,7 +406,7 @@ def guesses_per_word(guesser: Guesser, words: Sequence[str], n: int) -> Sequence
 
 @runtime_checkable
 class AnswersQuestions(Protocol):
-    """A guesser for data sets with questions in English; other guessers answer who or what the source means.
+    """A guesser for data sets with questions in English; other guessers name the thing that a text describes.
 
     Examples:
         >>> class Always:

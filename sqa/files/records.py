@@ -259,7 +259,7 @@ def listed(path: Path) -> list[dict[str, Any]]:
 
 
 def table(path: Path, columns: int) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of a tab-separated file without header; raises DataError for a row of another column count."""
+    """Yield the rows of a tab-separated file without header; raises DataError if a row has more or fewer columns."""
     for number, line in enumerate(lines(path), 1):
         row = tuple(line.split("\t"))
         if len(row) != columns:
@@ -286,7 +286,7 @@ def text_of(where: str, field: str, value: object) -> str:
 
 
 def name_of(where: str, field: str, value: object) -> str:
-    """Return an identifier of a record, a text or a whole number, as a text; raises DataError for any other value."""
+    """Return a record's identifier as a text; raises DataError if it is neither a text nor a whole number."""
     if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
         raise DataError(f"{where}.{field}: expected a text or a whole number, got {repr(value)[:60]}")
     text = str(value)

@@ -154,7 +154,7 @@ def problems(names: Iterable[str], where: str = "metrics") -> list[str]:
                 lines += [f"{where}[{index}]: {problem}" for problem in str(error).splitlines()]
             else:
                 if called in ALL:
-                    lines.append(f"{where}[{index}]: {name!r} calls itself {called!r}, which another metric has")
+                    lines.append(f"{where}[{index}]: {name!r} has the name {called!r} of another metric")
         seen.add(name)
     return lines
 

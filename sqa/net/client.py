@@ -147,7 +147,7 @@ class Http:
 
     @contextmanager
     def stream(self, url: str, headers: Mapping[str, str], redirects: int = 0) -> Iterator[requests.Response]:
-        """Yield the answer to a GET with unread body, after at most `redirects` redirects.
+        """Yield the answer to a GET before its body is read; follows at most `redirects` redirects.
 
         Raises Failed for a refused redirect.
         """

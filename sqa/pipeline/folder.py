@@ -169,7 +169,7 @@ def read(folder: Path) -> RunFolder:
     signatures = {name: signature for name, signature in summary.signatures.items() if name not in refusals}
     lacking = sorted(name for name in signatures if not all(name in row for row in scores.values()))
     if lacking:
-        problem = f"a signature of {lacking[0]!r:.80}, of which {STATS} has no statistics"
+        problem = f"{STATS} has no statistics of {lacking[0]!r:.80}"
         raise DataError(f"{folder / SUMMARY}: damaged ({problem}); run the config again")
     rows = {name: [row[name].stats for row in scores.values()] for name in signatures}
     stats = {name: np.array(row, dtype=np.float64) for name, row in rows.items()}

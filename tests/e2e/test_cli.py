@@ -306,7 +306,7 @@ def test_init_writes_a_folder(sqa: Shell) -> None:
     made = sqa("init", "start")
     assert {"mine.yaml", "own.yaml", "parts.py", "pages.jsonl"} <= {Path(line).name for line in made.out.splitlines()}
     assert "\n    sqa run mine.yaml\n" in made.err and "\n    sqa run own.yaml buzzer=parts.py:Buzzer\n" in made.err
-    assert "words.py: there already" in sqa.refused(2, "init", "start")
+    assert "words.py: already exists" in sqa.refused(2, "init", "start")
 
 
 def test_init_survives_a_closed_pipe(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def open_page(browser: Any, page_file: Path) -> Iterator[Any]:
-    """Open a page, the viewer's at a hash; afterwards check that no error was logged and only files were requested."""
+    """Open a file (default: the viewer) at a URL fragment; at the end check that no page logged errors or used HTTP."""
     contexts, problems = [], []
 
     def opened(hash: str = "", file: Path = page_file, **context: Any) -> Any:

@@ -110,7 +110,7 @@ def _pieces_of(kind: str, folder: Path, pieces: list[str]) -> Any:
 
 
 def _of(kind: str, family: str, rows: int = 0, **keys: int) -> Callable[[Path, list[str]], tuple[Any, Any]]:
-    """Return a factory of a tokenizer and a model; the model has `rows` rows more than pieces."""
+    """Return a factory of a tokenizer and a model; the model has an embedding for each piece and `rows` more."""
 
     def make(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
         import transformers

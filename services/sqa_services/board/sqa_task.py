@@ -70,7 +70,7 @@ class QuestionTask(Task):
         return loaded
 
     def label(self, example: Example) -> dict[str, Any]:
-        """Return the label; its answer is the question itself, including its page and its source."""
+        """Return the label; its `answer` is the whole question, with page and source."""
         extra = {key: example[key] for key in ("input_id", "transform") if key in example}
         return {"id": example["id"], "answer": question_of(example), "tags": list(example["tags"]), **extra}
 

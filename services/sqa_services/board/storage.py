@@ -166,7 +166,7 @@ def _create_tables(engine: Engine) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if sqlite else "SELECT pg_advisory_xact_lock(1397834050)")
         version = _version(connection)
         if version not in (0, VERSION):
-            problem = f"has version {version} of the board's tables, this SQA reads version {VERSION}"
+            problem = f"has version {version} of the board's tables, but this SQA reads version {VERSION}"
             raise ConfigError(
                 f"--db: {problem}; use the SQA version that created it, or register everything in a new board"
             )

@@ -119,7 +119,7 @@ def _check(folder: Path) -> None:
         )
     check_shards(folder)
     if "t5" in str(folder) and "t5" not in kind:
-        t5 = "bert-score takes a path with 't5' in it for a T5 model"
+        t5 = "bert-score treats a path that contains 't5' as a T5 model"
         raise DataError(f"model {folder}: {t5}, but this is {kind}; rename the folder")
 
 

@@ -117,7 +117,7 @@ def test_wrong_config_error_names_the_place(config):
     changed(config, guessers=mapping, fractions=[0.5, 0.2], curve="none")
     with pytest.raises(ConfigError) as caught:
         load(config, ReportConfig)
-    for part in ("must grow", "the last must be 1", "curve", "there twice"):
+    for part in ("must grow", "the last must be 1", "curve", "occurs twice"):
         assert part in str(caught.value)
 
 

@@ -88,7 +88,7 @@ def test_declared_pieces_of_words_are_joined(tmp_path, kind):
 WRONG = {  # objects of a log, or a table; error after the file name
     "two lines too few": (ROWS[:1], ":1: ends after 1 of 3 sentences, one sentence 1 is missing"),
     "a line too many": ([*ROWS, row(3, "E", [1])], ":4: too many sentences; the data set has 3"),
-    "out of order": ([ROWS[1], ROWS[0], ROWS[2]], ":1: expected index 0 here, got index 1"),
+    "out of order": ([ROWS[1], ROWS[0], ROWS[2]], ":1: expected index 0, got index 1"),
     "past the source": ([row(0, "A B", [1, 5]), *ROWS[1:]], ":1: delay 5 of word 1 is past"),
     "falling": ([ROWS[0], row(1, "D E", [2, 1])], ":2: delays[1] is 1 after 2"),
     "a delay too few": ([row(0, "A B", [1])], ":1: 2 words but 1 delays"),
@@ -104,7 +104,7 @@ WRONG = {  # objects of a log, or a table; error after the file name
     "a delay of many digits": (INDEXED + "0\tA\t" + "9" * 5000 + "\n", ":2: delay must be a whole number"),
     "a table that falls": (INDEXED + "0\tA\t2\n0\tB\t1\n", ":3: delay is 1 after 2"),
     "silence and words": (INDEXED + "0\tA\t2\n0\t\t\n", ":3: an empty token marks a unit without words"),
-    "a unit left out": (INDEXED + "0\tA\t2\n2\tA\t2\n3\tA\t2\n", ":3: expected index 1 here, got index 2"),
+    "a unit left out": (INDEXED + "0\tA\t2\n2\tA\t2\n3\tA\t2\n", ":3: expected index 1, got index 2"),
     "cut off": (INDEXED + "0\tA\t2\n1\tA\t1", ": the last line has no line end"),
 }
 

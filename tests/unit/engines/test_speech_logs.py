@@ -116,7 +116,7 @@ WRONG = {
     "huge": ([*STREAM[:2], out(7, 1e8, [])], ":3: "),
     "time goes back": ([*STREAM[:4], out(7, 3.9, [])], ":5: total_audio_processed falls from 4 to 3.9"),
     "something else deleted": ([*STREAM[:3], out(7, 2, [], ("B",))], ":4: deleted_tokens ['B'] are not"),
-    "no metadata": ([out(7, 1, ["A"])], ":1: id 7 has no line with"),
+    "no metadata": ([out(7, 1, ["A"])], ":1: id 7 has no earlier line with"),
     "twice": ([*STREAM, wav(9, "one.wav")], ":7: the recording 'one' appears twice"),
     "cut off after metadata": ([*STREAM[:5]], ":5: the recording 'two' has no other line"),
     "one recording too few": (STREAM[:4], ": the recording 'two' of question two is missing; the log has 'one'"),

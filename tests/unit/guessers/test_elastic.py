@@ -152,7 +152,7 @@ SPOILT = {  # change to the server after indexing, request, message
     "texts": (lambda server: meta(server).update(model="0" * 64), {}, "was made with model '000"),
     "unfinished": (lambda server: meta(server).pop("pages"), {}, "is incomplete"),
     "conflict": (analysed_by_blanks, {}, "the mapping of text was changed"),
-    "fewer": (a_page_less, {}, f"has {len(DOCUMENTS) - 1} pages of {len(DOCUMENTS)}"),
+    "fewer": (a_page_less, {}, f"has {len(DOCUMENTS) - 1} of {len(DOCUMENTS)} pages"),
     "stranger": (lambda server: meta(server).clear(), {}, "was not created by this program"),
     "k1": (nothing, {"k1": 1.2}, "was made with k1 2.0, not 1.2; recreate it"),
     "b": (nothing, {"b": 0.5}, "was made with b 0.75, not 0.5; recreate it"),

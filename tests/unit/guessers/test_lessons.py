@@ -133,7 +133,7 @@ def test_bundled_model_is_never_overwritten(tmp_path: Path, output: str) -> None
         ([{"text": "a"}], "record 1: expected a text 'text' and the title"),
         ([{"id": "x", "text": "a", "page": "A"}] * 2, "record 2: expected a unique 'id', got 'x'"),
         ([{"text": "a", "page": "A"}, {"text": "столица Перу", "page": "A"}], "record 2: 'text' has no Latin letter"),
-        ([], "no texts in it"),
+        ([], "contains no texts"),
     ],
 )
 def test_wrong_texts_are_refused_by_record(tmp_path: Path, records: list[object], problem: str) -> None:

@@ -117,15 +117,15 @@ def test_adapter_identifies_its_base(tmp_path):
         base.network.layers[0].qkv.weight.mul_(1.01)
     load_adapter(path).put_into(base)
     other = load_base(make(tmp_path / "other", "gemma3_text", seed=5), torch.float32)
-    refused(DataError, "an adapter of tiny, not of the model in", load_adapter(path).put_into, other)
+    refused(DataError, "an adapter for tiny, not for the model in", load_adapter(path).put_into, other)
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
         ({"model_type": "mamba"}, "of type 'mamba'; supported are"),
-        ({"rope_scaling": {"type": "yarn"}}, "rope_scaling .* is not computed"),
-        ({"rope_parameters": {"rope_type": "llama3", "rope_theta": 1.0}}, "rope_scaling .* is not computed"),
+        ({"rope_scaling": {"type": "yarn"}}, "rope_scaling .* is not supported"),
+        ({"rope_parameters": {"rope_type": "llama3", "rope_theta": 1.0}}, "rope_scaling .* is not supported"),
         ({"hidden_size": 64}, "do not fit its config.json"),
         ({"num_hidden_layers": 5}, "its weights lack"),
         ({}, "pickled weights are never read"),

@@ -202,7 +202,7 @@ def test_invalid_bertscore_folders_are_refused(bert: Path, tmp_path: Path) -> No
     (tmp_path / "at5" / "pytorch_model.bin").write_bytes(b"")
     assert "no *.safetensors weights, the only supported format" in wrong(tmp_path / "at5", layer=1)
     (tmp_path / "at5" / "model.safetensors").write_bytes(b"")
-    assert "takes a path with 't5' in it for a T5 model, this is bert" in wrong(tmp_path / "at5", layer=1)
+    assert "treats a path that contains 't5' as a T5 model, but this is bert" in wrong(tmp_path / "at5", layer=1)
 
 
 # ------------------------------------------------------------------------------------------------------ sentences

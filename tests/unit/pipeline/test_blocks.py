@@ -158,6 +158,6 @@ def test_scheduler_options_are_parsed_or_refused():
 
 
 def test_wrong_store_of_a_scheduler_is_refused(tmp_path):
-    for spec, store, says in ((None, "s3://b/x", "is for --scheduler"), ("local", "nowhere://b/x", "nowhere://b/x")):
+    for spec, store, says in ((None, "s3://b/x", "only for --scheduler"), ("local", "nowhere://b/x", "nowhere://b/x")):
         with pytest.raises(ConfigError, match=f"--store: {says}"), scheduled(spec, tmp_path, store):
             pass

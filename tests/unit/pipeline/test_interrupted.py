@@ -157,7 +157,7 @@ def test_times_of_another_run_are_refused(tmp_path, old_and_new) -> None:
         saving.unpack(files, tmp_path / str(number))
     (tmp_path / "0" / saving.TIMES).write_bytes((tmp_path / "1" / saving.TIMES).read_bytes())
     opened = runs.read(tmp_path / "0")
-    refused(DataError, r"times\.json: of another run; run the config again", lambda: opened.times)
+    refused(DataError, r"times\.json: belongs to another run; run the config again", lambda: opened.times)
 
 
 def test_rewritten_run_is_refused(tmp_path, old_and_new) -> None:

@@ -179,4 +179,4 @@ def test_start_index_without_sources_is_refused(tmp_path: Path) -> None:
     rows = [{"index": 7 + row["index"], **{key: row[key] for key in kept}} for row in TEXT]
     path = tmp_path / "instances.log"
     path.write_bytes(plain(rows))
-    refused(DataError, ":1: expected index 0 here, got index 7", run, path)
+    refused(DataError, ":1: expected index 0, got index 7", run, path)

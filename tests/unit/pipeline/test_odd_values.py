@@ -74,13 +74,13 @@ def test_too_large_yaml_document_is_refused(text: str, monkeypatch: pytest.Monke
 ODD_JSON = {
     "[" * 200_000: "more than 100 deep",
     '{"a":' * 101 + "1" + "}" * 101: "more than 100 deep",
-    '{"a": [1, NaN]}': "not JSON: NaN is no number",
-    "1e999": "not JSON: 1e999 is no number",
+    '{"a": [1, NaN]}': "not JSON: NaN is not a number",
+    "1e999": "not JSON: 1e999 is not a number",
     '{"a": 1': "not JSON: expecting ',' delimiter at column 8",
     "-" + "9" * 5000: "(5001 digits) has more than 64 bits",
     str(1 << 63): "has more than 64 bits",
     '{"a": 1, "a": 2}': "'a' occurs twice",
-    '{"a": [{"b": "x\\udfff"}]}': "half a surrogate pair, which is no text",
+    '{"a": [{"b": "x\\udfff"}]}': "half a surrogate pair, which is not text",
 }
 
 

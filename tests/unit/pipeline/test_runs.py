@@ -86,7 +86,7 @@ def test_other_folders_are_refused(tmp_path):
     folder = saving.save(result(tmp_path), tmp_path / "runs")
     summary = json.loads((folder / "run.json").read_text())
     for change, says in (
-        ({"signatures": summary["signatures"] | {"bleuu": "x"}}, "a signature of 'bleuu', of which stats.npz has no"),
+        ({"signatures": summary["signatures"] | {"bleuu": "x"}}, "stats.npz has no statistics of 'bleuu'"),
         ({"signatures": {"ew": 3}}, "signatures"),
         ({"dataset": None}, "dataset"),
         ({"stages": {"guess": "../x"}}, "stages"),

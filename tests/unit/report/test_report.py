@@ -123,7 +123,7 @@ def test_missing_values_have_reasons(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "`all question answering` (every run): the config names no guesser." in gaps
     assert "`ew` (every run): no guesser ran on q0." in gaps
     assert "`expected wins over the source read` (every run): no guesser ran." in gaps
-    assert "`figure over k` (every run): no two runs differ in k only." in gaps
+    assert "`figure over k` (every run): no two runs differ only in k." in gaps
     assert "`wall times`: these runs did not record them." in gaps
     assert "`bertscore`, `bleurt` (every run): not asked for (quality, in the config)." in gaps
     shown = {row[0]: row[2] for row in cells(section(text, "### Scores"))[1:]}
@@ -222,7 +222,7 @@ def test_texts_are_escaped_in_markdown(text: str) -> None:
 
 def test_wrong_folders_are_refused(sweep: list[Path], tmp_path: Path) -> None:
     refused(ConfigError, r"named twice", main, [sweep[0], sweep[1], sweep[0].parent / "." / "wait1"], tmp_path)
-    refused(ConfigError, r"name at least one", main, [], tmp_path)
+    refused(ConfigError, r"give at least one", main, [], tmp_path)
     refused(ConfigError, r"nowhere: is not the folder of a finished run", main, [tmp_path / "nowhere"], tmp_path)
 
 

@@ -214,7 +214,7 @@ class Session:
     # ------------------------------------------------------------------------------------------- results of 2020
 
     def result(self, folder: Path | None = None, guide: bool = False) -> dict[str, Any]:
-        """Return the scores of sentences 0 to the last with words, and write them to `folder`.
+        """Return the scores of all sentences up to the last one that has words, and write them to `folder`.
 
         Scores are null while other sentences remain.
 
@@ -323,7 +323,7 @@ class Session:
         return metric
 
     def _latency(self, number: int, delays: Sequence[float]) -> Latency:
-        """Return the latency of one sentence; for a text, the end counts."""
+        """Return the latency of one sentence; the length of a text includes its end."""
         text = self.corpus.kind == "text"
         reference = len(delays) if text else len(self.corpus.targets[number].split()) + 1
         return scoring.sentence_latency(delays, self.corpus.duration(number) + text, SIMULEVAL_1_0_2, reference)

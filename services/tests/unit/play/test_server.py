@@ -139,7 +139,7 @@ def test_buzz_does_not_stop_the_other_player(url: str) -> None:
 def test_answer_is_hidden_while_the_other_reads(
     shown: play_games.PlayedRun, url: str, book: play_games.Journal
 ) -> None:
-    """A person in both seats once answered in the first and read the answer for the second there."""
+    """One person in both seats could answer in the first and use the revealed answer in the second."""
     first, second = two_players(url)
     [question] = questions_of(shown, book, first.game)
     seen: list[Event] = []
@@ -196,7 +196,7 @@ def test_buzz_before_the_first_word_is_refused(url: str) -> None:
 def test_closed_page_leaves_an_unanswered_question(
     url: str, book: play_games.Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, until: str
 ) -> None:
-    """Closing the page of a hard question once removed the question from the mean EW."""
+    """Otherwise players could remove hard questions from their mean EW by closing the page."""
     player = Player(url)
     game = player.begin(questions=1)
     player.play(until, buzz=1, answer=None)
@@ -208,7 +208,7 @@ def test_closed_page_leaves_an_unanswered_question(
 
 @pytest.mark.parametrize("first_leaves", [True, False])
 def test_leaving_keeps_the_other_players_question(url: str, book: play_games.Journal, first_leaves: bool) -> None:
-    """A second account once removed a question that the first had seen from the first's EW."""
+    """Otherwise a player with a second account could remove a question from the EW of the first account."""
     players = two_players(url)
     leaver, stays = players if first_leaves else players[::-1]
     game = stays.game
@@ -229,7 +229,7 @@ def test_leaving_keeps_the_other_players_question(url: str, book: play_games.Jou
 
 @pytest.mark.parametrize("seed", range(3))
 def test_seen_question_is_not_asked_in_another_game(url: str, book: play_games.Journal, seed: int) -> None:
-    """Games created before share questions, which the second game once asked again."""
+    """Several games created in advance have some questions in common."""
     player, random = Player(url), Random(seed)
     games = [player.begin(questions=n) for n in (6, 4, 6)]
     assert len({id for game in games for id in questions_ids(book, game)}) < 16

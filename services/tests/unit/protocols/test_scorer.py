@@ -73,7 +73,7 @@ def test_missing_java_or_jar_gives_a_one_line_error(monkeypatch: pytest.MonkeyPa
     java = tmp_path / "java"
     java.touch(mode=0o755)
     monkeypatch.setenv("SQA_METEOR_JAR", str(tmp_path / "none.jar"))
-    with pytest.raises(ConfigError, match="jar is not there"):
+    with pytest.raises(ConfigError, match="jar is missing"):
         main("meteor")
 
 

@@ -227,7 +227,7 @@ def test_budget_refuses_before_sending(guesser_of):
 
 def test_retries_count_towards_the_budget(guesser_of):
     with ChatServer(lambda prompt, number: error(500)) as server:
-        with pytest.raises(ConfigError, match="all 3 are spent, retries included"):
+        with pytest.raises(ConfigError, match="all 3 are spent, including retries"):
             guesser_of(server, max_requests=3).guess(["Spain"], 1)
     assert len(server.prompts) == 3
 
