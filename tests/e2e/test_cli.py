@@ -259,7 +259,9 @@ def test_export_writes_formats_of_other_programs(sqa: Shell) -> None:
     assert len(texts) == 12 and texts == export("text", "--side", "references")
     assert export("text", "--unit", "question")[0] == " ".join(texts[:2])
     assert steps[0] == "question,step,word,g,rank,score,buzz" and steps[1].startswith("q0,0,pista,1,")
-    first = json.loads(export("jsonl")[0])
+    line = export("jsonl")[0]
+    first = json.loads(line)
+    assert "número" in line  # readable, not escaped
     assert first["hypothesis"] == texts[:2] and first["steps"][0]["word"] == "pista"
     assert len(first["steps"]) == sum(line.startswith("q0,") for line in steps)
     assert export("parquet") == ["runs/t/steps.parquet"]

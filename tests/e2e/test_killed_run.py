@@ -26,12 +26,13 @@ def prepare(folder: Path) -> None:
     (folder / "t.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
 
 
+COMMAND = [sys.executable, "-m", "sqa", "run", "t.yaml"]
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]), "OMP_NUM_THREADS": "1"}
+
+
 def start(folder: Path) -> subprocess.Popen[bytes]:
-    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
-    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "sqa", "run", "t.yaml"]
-    silent = subprocess.DEVNULL
-    return subprocess.Popen(command, cwd=folder, env=environment, stdout=silent, stderr=silent, start_new_session=True)
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen(COMMAND, cwd=folder, env=ENVIRONMENT, start_new_session=True, **silent)
 
 
 def kill_after(process: subprocess.Popen[bytes], folder: Path, blocks: int) -> bool:
@@ -68,10 +69,12 @@ def test_killed_run_ends_with_the_same_bytes(tmp_path: Path) -> None:
 
 def test_ctrl_c_names_the_command_that_resumes(tmp_path: Path) -> None:
     """The interrupt arrives during translation; the program prints only that line."""
-    command = [sys.executable, "-m", "sqa", "run", "mini_es_wait6_bm25", "--runs", str(tmp_path)]
+    prepare(tmp_path / "t")
+    command = [*COMMAND, "limit=20", "translator.delay=5"]  # 5 s for each sentence
     # a test run in the background ignores SIGINT
     interruptible = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
-    with subprocess.Popen(command, cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True, preexec_fn=interruptible) as running:
+    pipes = {"stdout": PIPE, "stderr": PIPE, "text": True}
+    with subprocess.Popen(command, cwd=tmp_path / "t", env=ENVIRONMENT, preexec_fn=interruptible, **pipes) as running:
         assert running.stderr is not None and running.stderr.readline().startswith("translate")
         time.sleep(0.5)  # tqdm draws the line before its object is complete, and must not be interrupted there
         running.send_signal(signal.SIGINT)

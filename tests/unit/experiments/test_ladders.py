@@ -49,7 +49,7 @@ def test_too_few_k_give_no_claim() -> None:
     refused(ValueError, "fall: the k are", p_of, short, "fall")
     assert {row.cell[3] for row in differences(ladder([0.0, 0.1, 0.0], ks=(3, 6, 9)))} == {"rise", "oracle rise"}
     apart = ladder([0.0, 0.1, 0.0], ks=(3, 6, 9), oracle=[0.3, 0.0, 0.0])
-    assert LATER in {row.cell[3] for row in differences(apart)}
+    assert {row.cell[3]: row.cell[4] for row in differences(apart)}[LATER] == "k = 6 minus k = 3"
 
 
 def test_pooled_ladders_have_equal_weight() -> None:

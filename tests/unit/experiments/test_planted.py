@@ -95,6 +95,14 @@ def table(kind: str, texts: int = 30) -> Signals:
     return Signals(signals, kinds, np.repeat([f"{kind}{i}" for i in range(texts)], 4))
 
 
+def test_probability_is_the_share_of_wrong_words() -> None:
+    """Half of the words whose first signal is 51 are wrong, and none of the others."""
+    given = table("noun", 60)
+    given.signals[1::4, 0] = 51.0
+    p = fit(given).probabilities(given.signals)
+    assert p[::4] == pytest.approx(0.5, abs=0.1) and p[2::4].max() < 0.1
+
+
 def test_training_is_effective_and_deterministic() -> None:
     given = table("noun")
     network = fit(given)

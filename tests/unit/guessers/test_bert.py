@@ -183,6 +183,7 @@ def rewritten(folder: Path, to: Path, change) -> Path:
         (lambda t, c: c["shape"].update(pages=2), "3 titles for 2 pages"),
         (lambda t, c: c.update(encoder="tiny"), "encoder of the model"),
         (lambda t, c: t.update(weights=t["weights"][:-1].clone()), "the head has weights for"),
+        (lambda t, c: t.update(weights=torch.cat([t["weights"], t["weights"]])), "the head has weights for"),
     ],
 )
 def test_mismatched_model_parts_give_one_line(trained, tmp_path, change, message):

@@ -48,6 +48,11 @@ def trip(back: str = "b") -> noise.RoundTrip:
 # --- noise drawn while training
 
 
+def test_seed_tossup_and_epoch_change_the_noise():
+    drawn = {noise.rng_for(seed, name, time).random() for seed in (0, 1) for name in "ab" for time in (0, 1)}
+    assert len(drawn) == 8
+
+
 @given(st.lists(st.integers(1, 99), max_size=40), st.floats(0, 0.99), st.integers(0, 5))
 def test_swaps_move_words_by_one_place(ids, share, seed):
     ids = np.array(ids, np.int32)

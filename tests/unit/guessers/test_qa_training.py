@@ -235,4 +235,6 @@ def test_corruption_is_repeatable_and_keeps_lengths():
     assert [(t.id, t.page) for t in corrupted] == [(t.id, t.page) for t in tossups]
     assert 0.2 < np.mean(shares(corrupted)) < 0.35 and max(shares(corrupted)) < 0.95 and min(shares(corrupted)) < 0.1
     assert any("the" in after.text.split() for after in corrupted)
+    drawn = [corrupt([Tossup(str(i), "Lima", "Peru", "", "", "made", None)], 1.0, 1.0) for i in range(9)]
+    assert {tossup.text for [tossup] in drawn} == {"Lima", "the"}  # its own text is the only one to draw from
     assert 0.8 < np.mean(shares(corrupt(tossups, 0.9, 0.9))) < 0.95

@@ -10,9 +10,10 @@ from refusals import refused
 from stand_ins.second_device import as_cuda
 
 import guessers.rerank.train as training
-from guessers.rerank.evidence import Knowledge
+from guessers.rerank.evidence import EVIDENCE, Knowledge
 from guessers.rerank.guesser import VERSION, RerankConfig, RerankGuesser, build
 from guessers.rerank.kinds import SMOOTHING, KindReader, Kinds
+from guessers.rerank.numbers import NUMBERS, numbers
 from guessers.retrieval.counting import count, fit
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
@@ -78,6 +79,33 @@ def test_answer_type_counts_once_per_lesson():
     assert Kinds.of(docs, titles, 2).names == ("king",)
 
 
+# --- numbers
+
+
+def test_numbers_compare_the_candidates_of_a_step():
+    """The first step has scores 4 and 2 after four words, the second one candidate after six."""
+    evidence = np.zeros((3, len(EVIDENCE)))
+    given = {"words": [3, 1, 2], "pairs": [1, 1, 0], "most": [2, 1, 1], "last 12": [2, 1, 2], "word hits": [2, 1, 3]}
+    for name, values in given.items():
+        evidence[:, EVIDENCE.index(name)] = values
+    made = dict(zip(NUMBERS, numbers(evidence, np.array([0, 0, 1]), [4, 6]).T, strict=True))
+    expected = {
+        "score: share": [1, 1 / 2, 1],
+        "score: ln share": [0, np.log(1 / 2), 0],
+        "score: place": [1, 6 / 7, 1],
+        "score: spread": [1, -1, 0],
+        "last 12": [2 / 4, 1 / 4, 2 / 2],
+        "word hits": [2 / 4, 1 / 4, 3 / 6],
+        "most": [2 / 4, 1 / 2, 1 / 2],
+        "score: share: ahead": [1 / 2, -1 / 2, 0],
+        "top score": [np.log(4), np.log(4), np.log(2), np.log(4), np.log(2)],
+        "words read": [np.log(5), np.log(5), np.log(7), np.log(5), np.log(7)],
+        "none of them": [0, 0, 0, 1, 1],
+    }
+    for name, values in expected.items():
+        assert made[name] == pytest.approx([*values, *[0] * (5 - len(values))], abs=1e-8), name
+
+
 # --- the guesser
 
 
@@ -95,6 +123,14 @@ def test_rerank_fit_is_equal_on_another_device(config, monkeypatch):
     fitted = [training.fitted(replace(config, epochs=2, device=device), lessons) for device in ("cpu", "cuda")]
     for name, tensor in fitted[0].tensors.items():
         np.testing.assert_allclose(tensor, fitted[1].tensors[name], rtol=1e-4, atol=1e-6)
+
+
+def test_kept_back_lessons_select_the_epoch(config):
+    """The kept-back lessons contradict the others, so every further epoch is worse."""
+    rows, step = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]]), np.array([0, 0])
+    lessons = [training.lesson_of(rows, step, np.array([i % 8 == 0, i % 8 != 0])) for i in range(32)]
+    first, last = training.fitted(config, lessons).chances(rows, step)
+    assert last - first < 0.5
 
 
 def lesson_texts(n: int) -> list[Tossup]:
@@ -141,7 +177,8 @@ def test_training_leaves_half_of_the_fold_to_buzzers(config, monkeypatch, tmp_pa
     before = weights("work")
     assert not np.array_equal(before["hidden.weight"], weights("out")["hidden.weight"])
     made[:] = [text if half_of(text.id) == "first" else replace(text, page=None) for text in made]
-    training.train(given)
+    published = training.train(given)  # only the first half has answers now
+    assert published.guess(["this author has Vera and Ivan"], 1)[0][0].score > 0.1
     assert all(np.array_equal(before[name], array) for name, array in weights("work").items())
     again, first = (build(RerankConfig(model=str(tmp_path / name))) for name in ("out", "work"))
     assert again.guess(["this novel"], 3) != [[]] and again.fingerprint() != first.fingerprint()

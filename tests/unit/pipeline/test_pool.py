@@ -13,9 +13,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from doubles import EchoConfig, EchoTranslator, write_questions
 from refusals import refused
 from small_runs import small_config
 
+import sqa
 from sqa.core.errors import DataError, RemoteProtocolError
 from sqa.core.paths import ROOT
 from sqa.files.store import Store
@@ -124,6 +126,20 @@ def test_killed_worker_changes_no_byte(question, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err.count("a worker died") == 1
 
 
+@pytest.mark.usefixtures("pooled")
+def test_object_as_a_part_stays_in_this_process(tmp_path):
+    config = {"dataset": {"name": str(write_questions(tmp_path / "q.jsonl", 9))}, "metrics": ["bleu"]}
+    echo = EchoTranslator(EchoConfig())
+    assert sqa.run(config, translator=echo, workers=2, progress=False).metrics["bleu"] == pytest.approx(100)
+
+
+def test_runs_of_one_name_share_a_task(tmp_path):
+    translators = [{"name": "doubles:build_translator", "k": k} for k in (1, 2)]
+    one, two = (small_config(tmp_path, translator=translator) for translator in translators)
+    assert spread.Job(one, finish).group() != spread.Job(two, finish).group()
+    assert spread.Job(one, finish, beside="a").group() == spread.Job(two, finish, beside="a").group()
+
+
 def test_few_questions_stay_in_this_process(tmp_path, monkeypatch):
     monkeypatch.setattr(pool, "ProcessPoolExecutor", None)
     config = run_from_mapping(
@@ -212,6 +228,5 @@ def test_no_worker_outlives_a_killed_parent(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True, env=environment) as parent:
         assert parent.stdout is not None and len({parent.stdout.readline(), parent.stdout.readline()}) == 2
-        time.sleep(0.5)
         parent.kill()
         parent.communicate(timeout=30)  # ends when no process has this output open any more

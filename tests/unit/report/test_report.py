@@ -136,13 +136,13 @@ def test_runs_on_other_questions_are_separate(tmp_path: Path) -> None:
     first = make(tmp_path, "a", **METRICS)
     (tmp_path / "other").mkdir()
     second = make(tmp_path / "other", "b", dataset={"name": str(tmp_path / "questions.jsonl"), "limit": 2}, **METRICS)
-    main([first, second], tmp_path / "report")
-    text = (tmp_path / "report" / "report.md").read_text()
+    main([first, second])  # into the folder of the first run
+    text = (first / "report" / "report.md").read_text()
     assert "**These runs are on different questions.**" in text
     assert cells(section(text, "## questions.jsonl, 3 questions"))[0] == ["metric", "unit", "`a`"]
     assert cells(section(text, "## questions.jsonl, 2 questions (at most the first 2)"))[0] == ["metric", "unit", "`b`"]
     assert "Differences" not in text
-    assert (tmp_path / "report" / "over_source_1.png").is_file()
+    assert (first / "report" / "over_source_1.png").is_file()
 
 
 def test_equal_runs_give_equal_bytes(report: Path, sweep: list[Path], tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from torch import nn
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.training.checkpoints import Checkpoints
-from sqa.training.trainer import Trainer
+from sqa.training.trainer import Trainer, denormals_flushed
 
 X = torch.linspace(-1, 1, 12).reshape(6, 2)
 
@@ -89,3 +89,10 @@ def test_checkpoint_of_another_config_is_refused(tmp_path):
     first.save()
     _, other = trainer(Checkpoints(tmp_path, identity={"a": 1, "b": 3}))
     refused(ConfigError, r"belongs to another config \(b differ\)", other.resume)
+
+
+def test_denormals_are_flushed_in_the_context_only():
+    tiny = torch.tensor(1e-40)
+    with denormals_flushed():
+        assert (tiny * 1).item() == 0
+    assert (tiny * 1).item() > 0

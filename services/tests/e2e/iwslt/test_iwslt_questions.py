@@ -14,6 +14,7 @@ from sqa.pipeline.named import contestant_from
 from sqa_services.protocols.iwslt import http
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
 from sqa_services.protocols.iwslt.http import ServeConfig, make_app
+from sqa_services.protocols.iwslt.journal import Sentence
 from sqa_services.protocols.iwslt.questions import KEYS, MAX_WORDS, QuestionScorer
 
 
@@ -75,6 +76,15 @@ def test_partial_scores_follow_the_client(tmp_path: Path) -> None:
         assert so_far(service)["Accuracy"] == 0.0  # the new session contains nothing of the previous one
 
 
+def test_score_is_undefined_if_a_question_has_none(tmp_path: Path) -> None:
+    scorer = double_scorer(tmp_path, 2)
+    inner = scorer.row
+    scorer.row = lambda index, emissions: inner(index, emissions) | ({"ew": None} if index == 0 else {})
+    last = sum(len(question.sentences) for question in scorer.questions) - 1
+    scores = scorer.result({last: Sentence(tokens=("Spain",), delays=(1,))}, {})
+    assert scores["EW"] is None and scores["Accuracy"] is not None
+
+
 def test_other_dialects_have_the_scores_too(tmp_path: Path) -> None:
     scorer = double_scorer(tmp_path, 1)
     with serving(scorer.corpus(), ServeConfig(dialect="simuleval-1.0.2"), scorer) as url:
@@ -93,7 +103,7 @@ def test_guesser_answers_after_every_word(tmp_path: Path) -> None:
 
     def row(index: int, emissions: object) -> object:
         seen.append(len(emissions))
-        time.sleep(0.3)  # a concurrent request for scores waits
+        time.sleep(0.1)  # a concurrent request for scores waits
         return inner(index, emissions)
 
     scorer.row = row

@@ -26,8 +26,8 @@ from sqa_services.net.server import json_reply, tornado_page
 from sqa_services.protocols.iwslt import table
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
 from sqa_services.protocols.iwslt.corpus import TextCorpus
-from sqa_services.protocols.iwslt.http import ServeConfig
-from sqa_services.protocols.iwslt.journal import Journal
+from sqa_services.protocols.iwslt.http import ServeConfig, Server
+from sqa_services.protocols.iwslt.journal import Journal, corpus_digest
 from sqa_services.protocols.iwslt.session import Session
 from sqa_services.protocols.iwslt.table import read_participants
 
@@ -172,8 +172,7 @@ def test_idle_session_resumes_from_the_journal(tmp_path: Path, monkeypatch: pyte
     """An idle session once restarted after --session-hours, which deleted its words and allowed a second try."""
     clock = [time.monotonic()]
     monkeypatch.setattr("sqa_services.protocols.iwslt.table.time.monotonic", lambda: clock[0])
-    journal = Journal(tmp_path / "journal", "corpus")
-    sessions = table.Sessions(partial(Session, CORPUS), journal, hours=1.0)
+    sessions = Server(CORPUS, ServeConfig(journal=tmp_path / "journal", session_hours=1.0), None).sessions
     ann = sessions.get("ann")
     ann.read(0)
     ann.write(0, ["word"])
@@ -185,7 +184,9 @@ def test_idle_session_resumes_from_the_journal(tmp_path: Path, monkeypatch: pyte
     assert (again.sentences[0].tokens, again.sentences[0].delays) == (("word",), (1,))
     assert again.read(0)["segment"] == "w0-1"
     sessions.reset(again)
-    assert sessions.get("ann").sentences == {} and journal.sessions() == []
+    assert sessions.get("ann").sentences == {}
+    sessions.close()
+    assert Journal(tmp_path / "journal", corpus_digest(CORPUS)).sessions() == []
 
 
 @pytest.mark.parametrize(("kept", "reads", "drops"), [(True, True, True), (False, True, False), (False, False, True)])

@@ -1,7 +1,7 @@
 """Information about hidden answers in one view of the scores, and the number of views per person."""
 
 import json
-import time
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -152,12 +152,12 @@ def test_refused_submission_is_not_read_to_its_end(heavy: str, checks: list[obje
 def test_submissions_are_checked_one_at_a_time(
     board: Board, organiser: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original, now, most = Board.register_model, [0], [0]
+    original, now, most, refused = Board.register_model, [0], [0], threading.Event()
 
     def slow(self: Board, *arguments: Any) -> Any:
         now[0] += 1
         most[0] = max(most[0], now[0])
-        time.sleep(0.2)
+        refused.wait(30)  # until another submission found no room
         try:
             return original(self, *arguments)
         finally:
@@ -165,7 +165,14 @@ def test_submissions_are_checked_one_at_a_time(
 
     monkeypatch.setattr(Board, "register_model", slow)
     monkeypatch.setattr(server, "MOST_HELD", 200)  # three submissions
+
+    def submit(number: int) -> int:
+        status = organiser.submit(f"m{number}", model()).status_code
+        if status == 503:
+            refused.set()
+        return status
+
     with ThreadPoolExecutor(12) as pool:
-        replies = list(pool.map(lambda i: organiser.submit(f"m{i}", model()).status_code, range(12)))
+        replies = list(pool.map(submit, range(12)))
     assert most == [1] and set(replies) == {201, 503} and len(board.models("toy")) == replies.count(201) >= 3
     assert organiser.submit("later", model()).status_code == 201

@@ -44,8 +44,7 @@ def test_requests_beyond_the_limit_get_503(monkeypatch: pytest.MonkeyPatch) -> N
             assert connection.recv(100).startswith(b"HTTP/1.1 503")
         for one in silent:
             one.close()
-        time.sleep(0.1)
-        assert requests.get(url, timeout=30).text == "here"
+        wait_until(lambda: requests.get(url, timeout=30).text == "here")
 
 
 def test_port_in_use_is_a_config_error() -> None:

@@ -1,12 +1,12 @@
 """The client of the SCORE/EVAL protocol with conforming and nonconforming programs."""
 
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import sacrebleu
+from stand_ins.processes import wait_until
 
 from sqa.core.errors import DataError, NotComputable
 from sqa.core.significance import bootstrap, total
@@ -88,10 +88,11 @@ START = "ask(); say('1 2'); ask(); say(0); ask(); say('1 2')\n"  # the first req
 
 
 def test_unrequested_reply_is_an_error(tmp_path: Path) -> None:
-    body = START + "ask(); say('1 2')\nsay('by the way')\nask(); say('1 2')\ntime.sleep(30)"
+    spoken = tmp_path / "spoken"
+    body = START + f"ask(); say('1 2'); say('by the way'); open({str(spoken)!r}, 'x').close(); time.sleep(30)"
     with External.start(program(tmp_path, body)) as babbler:
         babbler.stats(["a"], "b")
-        time.sleep(0.5)
+        wait_until(spoken.exists)
         with pytest.raises(RemoteProtocolError, match="wrote output without a request; it said 'by the way"):
             babbler.stats(["a"], "b")
 

@@ -157,14 +157,16 @@ def test_only_strict_drops_the_last_token(
     assert json.loads((tmp_path / "delay").read_text()) == {"src_len": 2, "delays": delays}
 
 
-def test_sentence_without_words_has_no_latency() -> None:
+def test_sentence_without_words_has_no_latency(tmp_path: Path) -> None:
     mended, strict = Session(CORPUS), Session(CORPUS, strict=True)
     for session in (mended, strict):
         session.read(1)
         session.write(1, ["eins", EOS])
     with pytest.raises(Refused):
         strict.result()
-    scores = mended.result()
+    scores = mended.result(tmp_path)
+    written = dict(line.split(", ") for line in (tmp_path / "scores").read_text().splitlines())
+    assert written == {key: str(scores[key] or "n/a") for key in scores if key != "SoFar"}
     assert scores["SoFar"]["AL"] == 0.5 and scores["SoFar"]["TER"] is None
     assert mended.nested_result()["SoFar"]["Latency"]["AP"] == 0.5
     assert scores["AL"] is scores["BLEU"] is None and (scores["Finished"], scores["Sentences"]) == (1, 2)

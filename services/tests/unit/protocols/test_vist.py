@@ -6,7 +6,9 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from sqa_services.cli.protocols import validate_app
 from sqa_services.protocols import vist
 from sqa_services.protocols.gson import JsonSyntax, Uncaught, parse
 
@@ -84,6 +86,19 @@ def test_photo_order_matters_and_numbers_are_ids(tmp_path: Path, capsys: pytest.
     assert out[-1] == "[Error] One story is missing in this submission. Photo seq: a-b-"
     rows = [annotation("s", "7", 0, "one"), annotation("s", "8", 1, "two")]
     assert run(tmp_path, told(story([7, 8], 12)), annotations={"annotations": rows}) == 0
+
+
+def test_command_takes_the_arguments_of_the_original(tmp_path: Path) -> None:
+    run(tmp_path, told())
+    words = ["vist", "-testFile", str(tmp_path / "test.json"), "-gsFile", str(tmp_path / "gold.json")]
+    done = CliRunner().invoke(validate_app, words)
+    assert done.exit_code == 1 and "[Error] One story is missing in this submission." in done.stdout
+
+
+def test_annotation_groups_of_two_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = [annotation("s4", "e", 0, "one"), annotation("s4", "f", 1, "two")]
+    assert run(tmp_path, told(*GOOD), annotations={"annotations": [*gold()["annotations"], pair]}) == 0
+    assert capsys.readouterr().err == "annotation size error\n"
 
 
 def test_all_errors_lists_every_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
