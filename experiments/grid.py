@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from experiments.contestants import Contestant, Needs, names_of, twice
-from sqa.api.experiment import Cell, Entry, Experiment, Results, with_seed
+from sqa.api.experiment import Cell, Entry, Experiment, Results, source_language, with_seed
 from sqa.core.errors import DataError, SqaError
 from sqa.core.k import K
 from sqa.core.schema import Count, Whole, checked
 from sqa.data import datasets as question_sets
-from sqa.data.datasets import source_language
 from sqa.data.languages import code_of
 from sqa.files.store import Store
 from sqa.pipeline.blocks import Workshop, workshop_of

@@ -74,30 +74,12 @@ class Row:
         """Values of the columns MEASURED."""
         return self.metric, self.value, self.low, self.high, self.n, self.unit, self.signature
 
-    @property
-    def arms(self) -> tuple[float, float]:
-        """Distances from the value to the interval's ends, or 0 if the value is outside.
-
-        Raises:
-            DataError: If the row has no interval.
-        """
-        if self.low is None or self.high is None:
-            raise DataError(f"{' '.join(self.key)}: has no interval")
-        return max(0.0, self.value - self.low), max(0.0, self.high - self.value)
-
 
 def row_of(
     cell: tuple[str, ...], metric: str, measured: Interval | Comparison, unit: str = "", signature: str = ""
 ) -> Row:
     """Return the row of a value with its interval, or of a difference."""
     return Row(cell, metric, measured.value, defined(measured.low), defined(measured.high), measured.n, unit, signature)
-
-
-def read_row(cells: Sequence[str], nothing: str = NOTHING) -> Row:
-    """Return the row of a line of a table whose last columns are MEASURED.  Raises ValueError for anything else."""
-    *cell, metric, first, second, third, n, unit, signature = cells
-    value, low, high = (None if number == nothing else float(number) for number in (first, second, third))
-    return Row(tuple(cell), metric, value, low, high, int(n), unit, signature)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from pathlib import Path
 from sqa import results
 from sqa.core.errors import DataError
 from sqa.files.atomic import write_text
-from sqa.results import Frame, Table, read_row
+from sqa.pipeline.folder import read_row
+from sqa.results import Frame, Table
 from sqa.results import Row as Row
 from sqa.results import row_of as row_of
 

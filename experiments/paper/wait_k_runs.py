@@ -21,12 +21,11 @@ from experiments.contestants import Contestant, NamedContestant, check_labels, c
 from experiments.grid import AblationConfig, experiment, run_name, usable, workshop
 from experiments.outputs import LeftOut
 from experiments.studies.guesser_report import knows
-from sqa.api.experiment import Results
+from sqa.api.experiment import Results, source_language
 from sqa.core.errors import ConfigError
 from sqa.core.registry import BUZZERS, GUESSERS
 from sqa.core.schema import checked
 from sqa.core.types import Question
-from sqa.data.datasets import source_language
 from sqa.data.languages import code_of
 from sqa.pipeline.config import load
 from sqa.pipeline.parts import Parts

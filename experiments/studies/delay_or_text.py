@@ -73,7 +73,7 @@ def figure(ledger: Ledger) -> plots.Figure:
         for index, (side, label) in enumerate(LABELS.items()):
             x = [i + 0.36 * (index - 0.5) for i in range(len(ks))]
             values = [row.value for row in sides[side]]
-            arms = {"yerr": list(zip(*(row.arms for row in sides[side]), strict=True))}
+            arms = {"yerr": list(zip(*map(plots.arms, sides[side]), strict=True))}
             looks = {"alpha": 0.6, "error_kw": {"elinewidth": 0.6, "capsize": 1.2}, "hatch": "////" * index}
             axes.bar(x, values, 0.34, color=plots.COLOURS[2 - index], edgecolor="white", label=label, **arms, **looks)
         sums = [a.value + b.value for a, b in zip(*sides.values(), strict=True)]

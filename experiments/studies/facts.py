@@ -34,7 +34,7 @@ from sqa.metrics.facts_log import FactOptions, judged_lines
 from sqa.metrics.quality.facts import facts_in, judge
 from sqa.pipeline.config import of_parts
 from sqa.pipeline.engine import run
-from sqa.pipeline.paired import intervals
+from sqa.pipeline.paired import intervals, scored
 from sqa.results import markdown
 
 GOLD = ROOT / "tests" / "golden" / "vectors"  # facts-*.tsv: ids of sentences, and their facts marked by hand
@@ -66,7 +66,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
         for label, translator in systems.items():
             wanted = of_parts(translator=translator, metrics=METRICS)
             results[label] = run(wanted, Store(runs), questions=questions, progress=False)
-            yield from intervals(("systems", name, label), results[label].scored)
+            yield from intervals(("systems", name, label), scored(results[label]))
         for (better, first), (worse, second) in pairwise((k, v) for k, v in results.items() if not k.endswith("6")):
             for metric in build(METRICS[:2]):
                 difference = compare(first.stats[metric.name], second.stats[metric.name], metric)

@@ -54,7 +54,7 @@ from sqa.pipeline.config import RunConfig, of_parts
 from sqa.pipeline.engine import RunResult
 from sqa.pipeline.engine import run as run_stages
 from sqa.pipeline.overrides import load_study
-from sqa.pipeline.paired import intervals
+from sqa.pipeline.paired import intervals, scored
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.spread import make_ahead
 
@@ -240,7 +240,7 @@ def rows_of(label: str, result: RunResult, opponents: dict[str, Opponents], conf
     tables = {name: np.array([values[name] for values in measured]) for name in (*MEASURES, *OUTCOMES)}
     against = [(Mean(name), table) for name, table in tables.items() if table[:, 1].sum() > 0]  # 0: never first
     is_played = np.array([question.id in opponents for question in result.questions])
-    of_run = [(metric, stats[is_played]) for metric, stats in result.scored]
+    of_run = [(metric, stats[is_played]) for metric, stats in scored(result)]
     rows = intervals((label,), against, config.resamples, config.seed, unit="")
     rows = [replace(row, signature=f"{row.metric}|{how}") for row in rows]
     return rows + [replace(row, unit="") for row in intervals((label,), of_run, config.resamples, config.seed)]

@@ -33,7 +33,7 @@ from sqa.files.store import Store
 from sqa.pipeline.config import RunConfig, load, of_parts
 from sqa.pipeline.engine import run as run_stages
 from sqa.pipeline.overrides import load_study
-from sqa.pipeline.paired import intervals
+from sqa.pipeline.paired import intervals, scored
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.scheduler import current
 from sqa.pipeline.spread import Job, spread
@@ -174,7 +174,7 @@ def finished(
     result = run_stages(config, store, parts=parts, questions=store.kept(kept), progress=False)
     pairs = (zip(map(" ".join, t.question.sentences), t.hypotheses, strict=True) for t in result.traces)
     odd = zip(SHARES, shares([pair for of_trace in pairs for pair in of_trace]), strict=True)
-    rows = intervals(cell, result.scored, resamples, seed)
+    rows = intervals(cell, scored(result), resamples, seed)
     return rows + [Row(cell, name, share, n=len(result.questions), unit="share") for name, share in odd]
 
 

@@ -17,7 +17,7 @@ from sqa.core.k import FULL, K
 from sqa.core.paths import DATA
 from sqa.core.registry import TRANSLATORS, did_you_mean
 from sqa.core.types import Floats
-from sqa.data.datasets import source_language
+from sqa.data.datasets import load_questions
 from sqa.data.languages import code_of
 from sqa.pipeline import paired
 from sqa.pipeline.config import RunConfig, run_from_mapping, to_mapping
@@ -99,6 +99,11 @@ class Cell:
     def key(self) -> tuple[str, str, str, str]:
         """Values of the columns COLUMNS."""
         return self.dataset, self.translator, str(self.k), self.contestant
+
+
+def source_language(dataset: str) -> str:
+    """Return the language code of a data set's first question."""
+    return code_of(load_questions(dataset, 1)[0].language)
 
 
 def with_seed(family: str, seed: int | None) -> str:

@@ -63,13 +63,6 @@ def load_questions(name: str, limit: int | None = None) -> list[Question]:
     return questions
 
 
-def source_language(name: str) -> str:
-    """Return the language code of a set's first question."""
-    from sqa.data.languages import code_of
-
-    return code_of(load_questions(name, 1)[0].language)
-
-
 class _QuestionSet(NamedTuple):
     load: Callable[[], Iterator[Question]]
     needs: tuple[str | Path, ...]  # manifest names, or files in the repository

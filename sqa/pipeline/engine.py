@@ -123,11 +123,6 @@ class RunResult:
             if name not in self.refusals
         }
 
-    @property
-    def scored(self) -> list[tuple[BuiltMetric, np.ndarray]]:
-        """The metrics that could be computed, with their statistics."""
-        return [(metric, self.stats[metric.name]) for metric in self.metrics if metric.name in self.stats]
-
     @cached_property
     def refusals(self) -> dict[str, str]:
         """Metric name -> reason why it is undefined on this run."""

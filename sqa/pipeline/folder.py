@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from sqa.pipeline.config import RunConfig, run_in
 from sqa.pipeline.engine import BLOCK_SIZE, EMPTY_SENTENCES
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.saving import CONFIG, COUNTED, REPORT, STATS, SUMMARY, TIMES, stamp
-from sqa.results import MEASURED, Row, read_row
+from sqa.results import MEASURED, NOTHING, Row
 
 Key = Annotated[str, Meta(pattern=r"^[0-9A-Za-z_-]+\Z")]  # stage key, a folder name in the store
 FileName = Annotated[str, Meta(pattern=r"^[0-9A-Za-z._-]+\Z")]  # name of a file in the run's folder
@@ -120,6 +120,13 @@ class RunFolder:
                 )
         stages = {name: store.stage(name, self.stages[name]) for name in TRACED if name in self.stages}
         return FinishedRun(self.folder, self.config, questions, Traces(store, blocks_of(questions, BLOCK_SIZE), stages))
+
+
+def read_row(cells: Sequence[str], nothing: str = NOTHING) -> Row:
+    """Return the row of a line of a table whose last columns are MEASURED.  Raises ValueError for anything else."""
+    *cell, metric, first, second, third, n, unit, signature = cells
+    value, low, high = (None if number == nothing else float(number) for number in (first, second, third))
+    return Row(tuple(cell), metric, value, low, high, int(n), unit, signature)
 
 
 def _report_row(line: str) -> Row:

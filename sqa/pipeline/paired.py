@@ -11,6 +11,7 @@ from sqa.core.registry import QUALITY
 from sqa.core.significance import bootstrap_many
 from sqa.core.types import Floats
 from sqa.metrics.quality.text_metric import saved
+from sqa.pipeline.engine import RunResult
 from sqa.pipeline.folder import FinishedRun, RunFolder
 from sqa.pipeline.saving import RESAMPLES
 from sqa.results import Row, defined, row_of
@@ -32,6 +33,11 @@ class ComparisonRow:
     p_randomization: float
     n: int
     signature: str
+
+
+def scored(result: RunResult) -> Scored:
+    """Return the metrics of a run that could be computed, with their statistics."""
+    return [(metric, result.stats[metric.name]) for metric in result.metrics if metric.name in result.stats]
 
 
 def intervals(

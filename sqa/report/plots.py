@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from sqa.core.errors import DataError
 from sqa.core.k import order as order
 from sqa.files.atomic import atomic, write_text
 from sqa.results import Table
@@ -227,10 +228,9 @@ def _draw(axes: Axes, line: Line, x: Mapping[str, float], offset: float, colour:
     ends = [(row.low, row.high) for row in rows if row.low is not None and row.high is not None]
     low, high = [low for low, _ in ends], [high for _, high in ends]
     if len(rows) == 1:
-        value = rows[0].value
         options: dict[str, Any] = {"linestyle": "", "elinewidth": 0.8, "capsize": 1.5}
-        arms = [[max(0.0, value - low[0])], [max(0.0, high[0] - value)]] if ends else None
-        axes.errorbar([at[0] + offset], [value], yerr=arms, color=colour, marker=marker, label=line.label, **options)
+        options["yerr"] = [[arm] for arm in arms(rows[0])] if ends else None
+        axes.errorbar([at[0] + offset], [rows[0].value], color=colour, marker=marker, label=line.label, **options)
     elif rows:
         if len(ends) == len(rows) and bars:
             axes.vlines(at, low, high, color=colour, alpha=0.35, linewidth=0.8)
@@ -254,11 +254,21 @@ def _draw(axes: Axes, line: Line, x: Mapping[str, float], offset: float, colour:
 # ------------------------------------------------------------------------------------------ differences, correlations
 
 
+def arms(row: Any) -> tuple[float, float]:
+    """Return the distances from a row's value to the ends of its interval, or 0 if the value is outside.
+
+    Raises DataError if the row has no interval.
+    """
+    if row.low is None or row.high is None:
+        raise DataError(f"{row}: has no interval")
+    return max(0.0, row.value - row.low), max(0.0, row.high - row.value)
+
+
 class Dot(NamedTuple):
     """A value of a forest plot."""
 
     y: float  # index of its name, from the top
-    row: Any  # row of a ledger: `value`, `arms`
+    row: Any  # row of a ledger: `value`, `low`, `high`
     number: int = 0  # index of its colour and marker
     label: str | None = None  # text in the legend
     size: float = 3  # size of its marker, in points
@@ -273,7 +283,7 @@ def forest(panels: Mapping[str, Iterable[Dot]], names: Sequence[str], width: flo
         for dot in dots:
             look: dict[str, Any] = {"color": COLOURS[dot.number], "marker": MARKERS[dot.number], "markersize": dot.size}
             look |= {"linestyle": "", "linewidth": dot.width, "elinewidth": dot.width, "label": dot.label}
-            drawn = axes.errorbar([dot.row.value], [dot.y], xerr=[[arm] for arm in dot.row.arms], **look)
+            drawn = axes.errorbar([dot.row.value], [dot.y], xerr=[[arm] for arm in arms(dot.row)], **look)
             labels |= {dot.label: drawn} if dot.label else {}
         axes.axvline(0, color="black", linewidth=0.6)
         axes.set_title(title, loc="left")
