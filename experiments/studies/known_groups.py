@@ -132,13 +132,13 @@ SHOWN = (  # heading, guesser, metric
 
 
 def block(ledger: Ledger, dataset: str) -> list[str]:
-    """Return the table of drops of a data set, with the guessers that were measured; only the figure has accuracy."""
+    """Return the table of drops of a data set; the best guesser's have intervals, and only the figure has accuracy."""
     measured = {(row.cell[1], row.metric) for row in ledger.where(dataset=dataset, what="drop")}
     columns_shown = [column for column in SHOWN if column[1:] in measured and column[2] != "accuracy"]
     lines = []
     for group in dict.fromkeys(row.cell[2] for row in ledger.where(dataset=dataset, what="drop")):
         cell = {"dataset": dataset, "group": group, "what": "drop"}
-        shown = [number(ledger.one(m, guesser=g, **cell), 2, m in ANSWERS, sign=True) for _, g, m in columns_shown]
+        shown = [number(ledger.one(m, guesser=g, **cell), 2, g == BEST, sign=True) for _, g, m in columns_shown]
         lines.append([group, *shown])
     return markdown(["group", *(head for head, *_ in columns_shown)], lines)
 

@@ -1,1 +1,1 @@
-"""Support for the claims: texts compared at equal pace, error rates, limits, and the history of the claims."""
+"""Support for the claims: texts at equal pace, word order, error rates, limits, and the history of the claims."""

@@ -30,16 +30,15 @@ class Reader:
         self._column = {piece: index for index, piece in enumerate(pieces)}
         self._rows = self._network.output_rows(self._tensor(pieces) if titles is not None else None)  # (V, D)
         self._read: list[tuple[str, list[KeyValue]]] = []  # portions of the last prompt, with their keys and values
+        self._asked: tuple[tuple[str, ...], Tensor, list[KeyValue]] | None = None  # last prompt, its last state, memory
         self.pieces_run = 0
 
     @torch.inference_mode()
     def likelihoods(self, portions: Sequence[str], asking: str, titles: Sequence[str]) -> list[float]:
         """Return log P (nats) of each title and the following line break, after the portions and `asking`."""
-        before = self._memory(portions)
-        states, new = self._run([self._tokens.text(asking)], before)
-        before = [joined(*pair) for pair in zip(before, new, strict=True)]
+        state, before = self._ask(portions, asking)
         rows = [self._titles[title] for title in titles]
-        states = states[:, -1:].expand(len(rows), -1, -1)  # (B, 1, D)
+        states = state.expand(len(rows), -1, -1)  # (B, 1, D)
         if longest := max(map(len, rows)) - 1:
             padded = [row[:-1] + row[-1:] * (longest + 1 - len(row)) for row in rows]
             states = torch.cat([states, self._run(padded, before)[0]], 1)  # (B, N, D)
@@ -66,6 +65,15 @@ class Reader:
             written.append(piece)
             pieces = [piece]
         return self._tokens.decode(written).partition(BREAK)[0].strip(), total
+
+    def _ask(self, portions: Sequence[str], asking: str) -> tuple[Tensor, list[KeyValue]]:
+        """Return the last state (1, 1, D) of a prompt, and its keys and values; the last prompt is not rerun."""
+        prompt = (*portions, asking)
+        if self._asked is None or self._asked[0] != prompt:
+            before = self._memory(portions)
+            states, new = self._run([self._tokens.text(asking)], before)
+            self._asked = prompt, states[:, -1:], [joined(*pair) for pair in zip(before, new, strict=True)]
+        return self._asked[1:]
 
     def _memory(self, portions: Sequence[str]) -> list[KeyValue]:
         """Return the keys and values of a prompt's portions, (1, G, M, C) per layer; cached portions are not rerun."""

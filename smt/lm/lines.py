@@ -7,7 +7,7 @@ bits of a score.
 Letters in the shape comments: B prompts, N positions, M positions of the beginning, D width, V pieces.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -96,3 +96,27 @@ class LineWriter:
             is_piece = torch.cat([is_piece, is_piece.new_ones(b, 1)], 1)
             last = states[:, -1]
         return lines
+
+
+class TextScorer:
+    """A model that scores whole texts, among the pieces that occur in any of them."""
+
+    def __init__(self, base: Base, texts: Iterable[str]) -> None:
+        """Load the output rows of the pieces of `texts`."""
+        self._network, self._tokens = base.network, base.tokens
+        pieces = sorted({piece for text in texts for piece in base.tokens.text(text)})
+        self._column = {piece: column for column, piece in enumerate(pieces)}
+        self._rows = base.network.output_rows(torch.tensor(pieces, device=base.network.device))  # (V, D)
+
+    @torch.inference_mode()
+    def likelihood(self, text: str) -> float:
+        """Return log P (nats) of a text; its first piece is scored only if the model has a piece that begins texts."""
+        pieces = ([] if self._tokens.bos is None else [self._tokens.bos]) + self._tokens.text(text)
+        tensor = partial(torch.tensor, device=self._network.device)
+        n = len(pieces) - 1
+        read = tensor([pieces[:-1]])
+        causal = mask_of(read.new_ones(1, n, n, dtype=torch.bool).tril(), self._network.dtype)
+        states, _ = self._network(read, torch.arange(n, device=self._network.device)[None], causal)
+        chances = F.log_softmax(F.linear(states[0], self._rows).float(), -1)  # (N, V)
+        columns = tensor([self._column[piece] for piece in pieces[1:]])
+        return float(chances.gather(1, columns[:, None]).sum())
