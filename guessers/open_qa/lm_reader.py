@@ -93,8 +93,8 @@ class LmReader:
         """Return an answer to each question; "" for a blank question, or if the model ends the line immediately."""
         indices = [i for i, question in enumerate(questions) if question.strip()]
         prompts = [prompt(questions[i], passages[i][: self.config.passages]) for i in indices]
-        lines = map(str.strip, self._writer.write(prompts, self.config.max_tokens))
-        written = dict(zip(indices, lines, strict=True))
+        lines = self._writer.write(prompts, self.config.max_tokens)
+        written = {i: line.text.strip() for i, line in zip(indices, lines, strict=True)}
         return [written.get(i, "") for i in range(len(questions))]
 
     def fingerprint(self) -> str:

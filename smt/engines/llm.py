@@ -42,6 +42,7 @@ from sqa.net.endpoint import CHAT, PLAIN, Endpoint, EndpointConfig
 from sqa.net.reply_cache import Cache, CachedChat
 
 VERSION = 1  # increase when the same config sends other prompts
+LOCAL_VERSION = 2  # increase when the local model gives other replies or counts
 CONTINUATION = "continuation"
 if TYPE_CHECKING:
     LlmPolicy = str | OwnPart
@@ -176,7 +177,7 @@ class Local:
         from smt.lm.lines import model_identity  # only this backend loads torch
 
         self.config, self.beginning = config, beginning
-        self.identity = digest(["local", model_identity(config)])
+        self.identity = digest(["local", LOCAL_VERSION, model_identity(config)])
 
     @cached_property
     def _writer(self) -> Any:
@@ -191,7 +192,7 @@ class Local:
             group = [task for task in tasks if task.max_tokens == most]
             texts = [f"{task.text} {task.begun}".rstrip()[len(self.beginning) :] for task in group]
             lines = self._writer.write(texts, most)
-            replies |= {task: Reply(line, None, None) for task, line in zip(group, lines, strict=True)}
+            replies |= {task: Reply(*line) for task, line in zip(group, lines, strict=True)}
         return replies
 
 
