@@ -27,7 +27,6 @@ from guessers.llm.base import BaseChat, BaseConfig, weighed
 from guessers.llm.local import LocalChat, LocalConfig
 from guessers.llm.reply import Parsed, Titles, parse, parse_title
 from sqa.core.errors import ConfigError, returns_exit_code
-from sqa.core.paths import cache_dir
 from sqa.core.schema import Count, File, checked
 from sqa.core.types import Guess
 from sqa.files.store import digest
@@ -133,8 +132,7 @@ class LlmGuesser:
     def __init__(self, config: LlmConfig, chat: Chat, titles: Titles | None) -> None:
         """Store the parts; the guesser may name only pages in `titles`, or any page if it is None."""
         self.config, self._titles = config, titles
-        path = config.cache.expanduser() if config.cache else cache_dir() / "llm-replies.sqlite"
-        self.chat = CachedChat(chat, Cache(path, config.cache_mb << 20))
+        self.chat = CachedChat(chat, Cache.at(config.cache, config.cache_mb))
         self.unusable = 0  # replies that were not the requested JSON
         self.left_out = 0  # guesses in other replies that were malformed or not in the list
 

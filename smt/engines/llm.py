@@ -30,7 +30,6 @@ from sqa.core.errors import DataError
 from sqa.core.k import parse_k
 from sqa.core.languages import language_of
 from sqa.core.own import OwnPart
-from sqa.core.paths import cache_dir
 from sqa.core.registry import POLICIES
 from sqa.core.schema import Count, File, Whole, checked
 from sqa.core.types import Emission, Question
@@ -211,8 +210,7 @@ class Llm:
         elif config.endpoint is not None:
             route = PLAIN if config.api == "completions" else CHAT
             endpoint = Endpoint(config.endpoint, Budget(config.max_requests), route)
-            path = config.cache.expanduser() if config.cache else cache_dir() / "llm-replies.sqlite"
-            self._model = CachedChat(endpoint, Cache(path, config.cache_mb << 20))
+            self._model = CachedChat(endpoint, Cache.at(config.cache, config.cache_mb))
             self._identity = endpoint.identity
 
     def fingerprint(self) -> str:

@@ -17,6 +17,8 @@ from stand_ins.chat_server import ChatServer
 from stand_ins.llama_server import Recorder, Replay, serving
 
 from guessers.llm import guesser
+from guessers.open_qa.lm_reader import LmReader, LmReaderConfig
+from guessers.open_qa.passages import Passage
 from smt.engines.llm import LlmConfig, build
 from sqa.core.errors import SqaError
 from sqa.core.types import Question
@@ -37,12 +39,13 @@ POLICIES = {
 
 
 @pytest.fixture(autouse=True)
-def no_proxy(monkeypatch):
+def environment(monkeypatch, tmp_path):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
 
 
 def outcomes(server: ChatServer, folder: Path) -> dict[str, Any]:
-    """Return the words, their g and the counted replies of each policy, guesses, and what is said of bad requests."""
+    """Return words, g and counted replies of each policy, guesses, an answer, and what is said of bad requests."""
     quick = {"requests_per_minute": 600_000.0, "concurrency": 1, "retries": 0, "timeout": 120.0, "max_tokens": 64}
     address = EndpointConfig(base_url=server.base_url, model="gemma", **quick)
     found: dict[str, Any] = {}
@@ -57,6 +60,8 @@ def outcomes(server: ChatServer, folder: Path) -> dict[str, Any]:
         asked = guesser.LlmConfig(endpoint=address, reply="title", api=api, cache=folder / "kept", every=4)
         guesses = guesser.build(asked).guess(texts, 5)
         found[f"guesses, {api}"] = [[[guess.page, guess.score] for guess in of_text] for of_text in guesses]
+    reader = LmReader(LmReaderConfig(endpoint=address))
+    found["reader"] = reader.answers(["Where does the river rise?"], [[Passage("", "", texts[1])]])
     found["too long"] = refusal(address, Task("casa " * 600, "", 4))
     elsewhere = EndpointConfig(base_url=server.base_url.removesuffix("/v1"), model="gemma", **quick)
     found["base_url without /v1"] = refusal(elsewhere, Task("La casa", "", 4))
@@ -105,4 +110,5 @@ def test_real_server_translates_with_every_policy(tmp_path):
         assert len(found[name]["words"]) >= len(QUESTION.words) // 2
         assert found[name]["usage"]["reply-tokens"] > found[name]["usage"]["replies"]
     assert found["chat"]["words"] == [] and "replies-echo" in found["chat"]["usage"]
+    assert found["reader"] != [""]
     assert "exceeds the available context size" in found["too long"]
