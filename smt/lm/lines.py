@@ -61,7 +61,7 @@ class LineWriter:
         _, self._beginning = base.network(read, torch.arange(n, device=self._device)[None], causal)
 
     def write(self, prompts: Sequence[str], most: int) -> list[Line]:
-        """Return the greedy continuation of each prompt up to a line break or `most` pieces; prompts must have pieces."""
+        """Return the greedy line after each prompt, of at most `most` pieces; prompts must have pieces."""
         pieces = [self._tokens.text(prompt) for prompt in prompts]
         written: dict[int, Line] = {}
         order = sorted(range(len(prompts)), key=lambda i: len(pieces[i]))
