@@ -113,5 +113,12 @@ ITEMS = (
         },
         figures={"docs/figure3.png": figure3, "docs/figure3_lag.png": partial(figure3, lag=True)},
     ),
+    grid_rows.of_grid(
+        "few-shot",
+        "a language model shown three examples, without any training, beside the small Transformer",
+        config="studies.yaml:few-shot",
+        blocks={"es": pivot(("translator",), [*ANSWERS, TEXT[0]], dataset=ES, contestant=BEST, k="full")},
+        kept="half an hour of the language model",
+    ),
     grid_rows.of_grid("names-copied", "a bonus on the spelling of names that were read", config="studies.yaml:names"),
 )

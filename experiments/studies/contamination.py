@@ -9,8 +9,12 @@ separately those played after August 2024, the reported end of Gemma 3's trainin
 
 A memorised text has far fewer nats per word and is continued word for word.  Both measures are means over texts
 with 95% intervals; the last row is the largest share of a single text.
+
+Item `contamination-paraphrases` compares each text with itself after some of its words were replaced by synonyms: the
+nats that a replaced word costs.  A synonym costs more in a memorised text than in a text that the model has not seen.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -32,13 +36,53 @@ from sqa.files.devices import is_fast
 from sqa.files.records import json_lines
 
 TEXTS = 147  # texts per set
+CHANGED = 40  # of them with synonyms
 NEXT = 12  # number of continued words
+SYNONYMS = dict(
+    pair.split("=")
+    for pair in (
+        "began=started begins=starts big=large book=volume called=named character=figure city=town country=nation "
+        "depicted=portrayed depicts=portrays describes=portrays died=perished during=throughout element=component "
+        "event=incident famous=celebrated fought=battled founded=established group=band killed=slew king=monarch "
+        "large=big leader=head led=guided location=place main=chief man=fellow many=numerous near=beside novel=book "
+        "often=frequently opera=musical painter=artist people=folk person=individual poem=verse region=area "
+        "river=stream ruler=monarch shows=displays started=began story=tale title=name type=kind used=employed "
+        "uses=employs war=conflict woman=lady work=piece writer=author written=penned wrote=penned"
+    ).split()
+)
 AFTER = frozenset({"2024 ACF Fall", "2024 ACF Winter", "2024 Penn Bowl", "2025 ACF Regionals"})  # from October 2024 on
 
 
 def measure(_: Path, __: Path) -> Iterator[Row]:
     """Yield nats per word and the share of the next words that the model writes, for each set of texts."""
-    base = load_base(base_folder("gemma3-270m"), torch.bfloat16 if is_fast("bfloat16") else torch.float32)
+    base = model()
+    for of_set, sample in samples().items():
+        nats, next_words = nats_per_word(base, sample), continued(base, sample)
+        yield Row((of_set,), "nats a word", *interval(nats), len(sample), "nats")
+        yield Row((of_set,), "continued", *interval(next_words), len(sample), "0-1")
+        yield Row((of_set,), "most of one text", float(next_words.max()), n=len(sample), unit="share")
+
+
+def measure_paraphrased(_: Path, __: Path) -> Iterator[Row]:
+    """Yield the nats that a synonym costs, and the replaced words of a text, for each set of texts."""
+    base = model()
+    for of_set, sample in samples().items():
+        with_synonyms = [text for text in sample if paraphrased(text) != text]
+        changed = {text: paraphrased(text) for text in spread(with_synonyms, CHANGED)}
+        words = np.array([len(text.split()) for text in changed])
+        replaced = np.array([differing(text, new) for text, new in changed.items()])
+        rise = (nats_per_word(base, list(changed.values())) - nats_per_word(base, list(changed))) * words / replaced
+        yield Row((of_set,), "nats a synonym costs", *interval(rise), len(changed), "nats")
+        yield Row((of_set,), "synonyms", float(replaced.mean()), n=len(changed), unit="count")
+
+
+def model() -> Base:
+    """Return the base model."""
+    return load_base(base_folder("gemma3-270m"), torch.bfloat16 if is_fast("bfloat16") else torch.float32)
+
+
+def samples() -> dict[str, list[str]]:
+    """Return TEXTS texts of each set."""
     young, late = load_questions("human-buzzes"), played_in(AFTER)
     sets = {
         "XQB Spanish, reference": [q.reference_text for q in load_questions("xqb-es")],
@@ -46,12 +90,17 @@ def measure(_: Path, __: Path) -> Iterator[Row]:
         "tournaments of 2023-25": [q.reference_text for q in young],
         "tournaments after August 2024": [q.reference_text for q in young if q.id in late],
     }
-    for of_set, texts in sets.items():
-        sample = spread(texts, TEXTS)
-        nats, next_words = nats_per_word(base, sample), continued(base, sample)
-        yield Row((of_set,), "nats a word", *interval(nats), len(sample), "nats")
-        yield Row((of_set,), "continued", *interval(next_words), len(sample), "0-1")
-        yield Row((of_set,), "most of one text", float(next_words.max()), n=len(sample), unit="share")
+    return {of_set: spread(texts, TEXTS) for of_set, texts in sets.items()}
+
+
+def paraphrased(text: str) -> str:
+    """Return a text with every lower-case word of SYNONYMS replaced."""
+    return re.sub(r"\b[a-z]+\b", lambda word: SYNONYMS.get(word[0], word[0]), text)
+
+
+def differing(text: str, other: str) -> int:
+    """Return the number of words in which two texts of the same length differ."""
+    return sum(a != b for a, b in zip(text.split(), other.split(), strict=True))
 
 
 def played_in(tournaments: frozenset[str]) -> frozenset[str]:
@@ -129,6 +178,8 @@ def greedy(base: Base, text: str, pieces: int) -> str:
 
 
 SHOWN = columns("nats a word", digits=2) + columns("continued: of the next 12 words", "most of one text")
+INPUTS = inputs_of(datasets=("xqb-es", "xqb-pl", "human-buzzes"))
+KEPT = "minutes of the language model"
 ITEMS = (
     Item(
         "contamination",
@@ -136,8 +187,18 @@ ITEMS = (
         "",
         ("texts",),
         measure,
-        inputs_of(datasets=("xqb-es", "xqb-pl", "human-buzzes")),
+        INPUTS,
         {"table": pivot(("texts",), SHOWN)},
-        kept="minutes of the language model",
+        kept=KEPT,
+    ),
+    Item(
+        "contamination-paraphrases",
+        "whether synonyms cost more in questions that the language model may have read",
+        "",
+        ("texts",),
+        measure_paraphrased,
+        INPUTS,
+        {"table": pivot(("texts",), columns("nats a synonym costs", "synonyms: synonyms a text", digits=2))},
+        kept=KEPT,
     ),
 )

@@ -27,15 +27,15 @@ from guessers.llm.base import BaseChat, BaseConfig, weighed
 from guessers.llm.local import LocalChat, LocalConfig
 from guessers.llm.reply import Parsed, Titles, parse, parse_title
 from sqa.core.errors import ConfigError, returns_exit_code
-from sqa.core.paths import cache_dir
 from sqa.core.schema import Count, File, checked
 from sqa.core.types import Guess
 from sqa.files.store import digest
 from sqa.net.chat import Budget, Chat
-from sqa.net.endpoint import Endpoint, EndpointConfig
+from sqa.net.endpoint import CHAT, PLAIN, Endpoint, EndpointConfig
 from sqa.net.reply_cache import Cache, CachedChat
 
 VERSION = 1  # version of the code from texts to prompts and from replies to guesses; raise it when guesses change
+TITLE_VERSION = 2  # the same for `reply: title` alone
 MAX_TEXT = 20_000  # maximum characters of a text that are sent
 FIRST_WARNINGS = (1, 10, 100, 1000, 10_000)  # counts of unusable replies at which a line is printed
 PROMPT = """\
@@ -74,6 +74,9 @@ class LlmConfig:
     endpoint: Annotated[EndpointConfig | None, "a model behind an OpenAI-compatible endpoint"] = None
     local: Annotated[LocalConfig | None, "a transformers causal language model in a folder"] = None
     base: Annotated[BaseConfig | None, "a causal language model in this process, shown solved questions"] = None
+    api: Annotated[Literal["chat", "completions"], "of endpoint: chat = it answers; completions = it continues"] = (
+        "chat"
+    )
     reply: Annotated[Literal["json", "title"], "of endpoint and local: JSON, or a line with one title"] = "json"
     every: Annotated[Count, "words from one request to the next; 1 = after each word"] = 5
     guesses: Annotated[int, Meta(ge=1, le=50), "pages asked for in a request"] = 10
@@ -91,6 +94,8 @@ class LlmConfig:
             wrong.append("endpoint: give either endpoint (with base_url and model), local (with folder) or base")
         if self.base is not None and self.reply != "json":
             wrong.append("reply: base writes its own; take base.answers: free for titles that it thinks of itself")
+        if self.api == "completions" and (self.endpoint is None or self.reply != "title"):
+            wrong.append("api: completions is for endpoint with `reply: title`, since a reply ends with its line")
         if "{text}" not in self.asked:
             wrong.append("prompt: must contain {text}, the place of the question so far")
         if self.prices is not None and not all(0 <= price < math.inf for price in self.prices):
@@ -127,8 +132,7 @@ class LlmGuesser:
     def __init__(self, config: LlmConfig, chat: Chat, titles: Titles | None) -> None:
         """Store the parts; the guesser may name only pages in `titles`, or any page if it is None."""
         self.config, self._titles = config, titles
-        path = config.cache.expanduser() if config.cache else cache_dir() / "llm-replies.sqlite"
-        self.chat = CachedChat(chat, Cache(path, config.cache_mb << 20))
+        self.chat = CachedChat(chat, Cache.at(config.cache, config.cache_mb))
         self.unusable = 0  # replies that were not the requested JSON
         self.left_out = 0  # guesses in other replies that were malformed or not in the list
 
@@ -141,7 +145,7 @@ class LlmGuesser:
         """Return a hash of the model and its parameters, the prompt, `every`, `guesses` and the list of pages."""
         c = self.config
         listed = self._titles.fingerprint if self._titles else None
-        replies: list[object] = [] if c.reply == "json" else [c.reply]
+        replies: list[object] = [] if c.reply == "json" else [c.reply, TITLE_VERSION]
         replies += [list(astuple(c.base.weights))] if c.base is not None else []
         return digest(["llm", VERSION, self.chat.chat.identity, c.asked, c.every, c.guesses, listed, *replies])
 
@@ -220,7 +224,8 @@ def build(config: LlmConfig) -> LlmGuesser:
     budget = Budget(config.max_requests)
     titles = Titles.of(config.pages) if config.pages else None
     if config.endpoint is not None:
-        return LlmGuesser(config, Endpoint(config.endpoint, budget), titles)
+        route = CHAT if config.api == "chat" else PLAIN
+        return LlmGuesser(config, Endpoint(config.endpoint, budget, route), titles)
     if config.local is not None:
         return LlmGuesser(config, LocalChat(config.local, budget), titles)
     if config.base is None:

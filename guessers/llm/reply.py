@@ -25,6 +25,7 @@ from sqa.files.store import digest
 MAX_TITLE = 255  # UTF-8 bytes, the length of the longest Wikipedia title
 MAX_LIST = 64 << 20  # maximum bytes of a file of titles
 RANK_DISCOUNT = 1e-6  # relative loss of confidence per rank, so that ties keep the model's order
+LABEL = "Answer:"  # before a title in the prompt of solved questions
 _THOUGHT = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"```[A-Za-z]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
@@ -106,8 +107,11 @@ def parse(text: str, most: int, titles: Titles | None = None) -> Parsed:
 
 
 def parse_title(text: str, titles: Titles | None = None) -> Parsed:
-    """Return the page named by the first line of a reply, with score 1, because such a reply has no confidence."""
-    line = text.strip().partition("\n")[0].strip()
+    """Return the page named by the first line of a reply, with score 1, because such a reply has no confidence.
+
+    A chat model may repeat the label that ends the prompt.
+    """
+    line = text.strip().partition("\n")[0].removeprefix(LABEL).strip()
     page = _page({"page": line})
     if page is None:
         return Parsed((), 0, "no title on its first line")

@@ -1,6 +1,7 @@
 """A listener: answers a question about the source from the translation so far, word by word.
 
     guesser: {name: listener}        # Gemma 3 270M of the extra lm reads (guessers/open_qa/lm_reader.py)
+    guesser: {name: listener, endpoint: {base_url: "http://localhost:8000/v1", model: m}}
 
 The reader gets the translation so far as its only passage.  An empty reply of the reader gives no guess.
 """
@@ -15,6 +16,7 @@ from sqa.core.schema import File
 from sqa.core.types import Guess
 from sqa.files.devices import Device, Dtype
 from sqa.files.store import digest
+from sqa.net.endpoint import EndpointConfig
 
 VERSION = 2  # increase when answers change
 
@@ -26,6 +28,7 @@ class ListenerConfig:
     base: Annotated[File, "model of the extra lm, or a folder, a .gguf file or a hub name"] = "gemma3-270m"
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
     dtype: Annotated[Dtype, "auto = bfloat16 if the device supports it, else float32"] = "auto"
+    endpoint: Annotated[EndpointConfig | None, "server with a base model, which is asked in place of `base`"] = None
     ARITHMETIC: ClassVar = LmReaderConfig.ARITHMETIC
 
 
@@ -33,7 +36,8 @@ class Listener:
     """Guesser that answers questions about the source and names no pages."""
 
     def __init__(self, config: ListenerConfig) -> None:
-        self._reader = LmReader(LmReaderConfig(base=config.base, device=config.device, dtype=config.dtype))
+        c = config
+        self._reader = LmReader(LmReaderConfig(base=c.base, device=c.device, dtype=c.dtype, endpoint=c.endpoint))
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
         """Return no guess for any text, because a listener knows no pages."""

@@ -5,6 +5,7 @@ stems with the question, the question, and "Answer:".  The answer is the greedy 
 It need not occur in any passage, so it can be right even if retrieval found nothing.
 
     reader = LmReader(LmReaderConfig())                # Gemma 3 270M of the extra lm
+    reader = LmReader(LmReaderConfig(endpoint=...))    # a base model behind an OpenAI-compatible server
     reader.answers(["Who founded Rome?"], [passages])  # ["Romulus"]
 
 The solved questions were written for this project; none is in XOR-TyDi.  They include yes/no questions, as the data
@@ -21,12 +22,16 @@ from msgspec import Meta
 from guessers.open_qa.passages import Passage
 from guessers.open_qa.short_answers import closest_sentence, sentences_of
 from guessers.text import line_stems
-from sqa.core.schema import File, checked
+from sqa.core.schema import Count, File, checked
 from sqa.files.devices import FLOATS, Arithmetic, Device, Dtype
 from sqa.files.store import digest
+from sqa.net.chat import Budget, Task
+from sqa.net.endpoint import PLAIN, Endpoint, EndpointConfig
+from sqa.net.reply_cache import Cache, CachedChat
 
 VERSION = 1  # increase when answers change
 LONGEST = 60  # maximum words shown of a sentence
+CACHE_MB = 1024  # size at which the file of replies drops its oldest
 SOLVED = """\
 Each question is answered in a few words.
 
@@ -70,6 +75,8 @@ class LmReaderConfig:
     max_tokens: Annotated[int, Meta(ge=1, le=100), "maximum pieces of an answer"] = 10
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
     dtype: Annotated[Dtype, "auto = bfloat16 if the device supports it, else float32"] = "auto"
+    endpoint: Annotated[EndpointConfig | None, "server with a base model, which is asked in place of `base`"] = None
+    max_requests: Annotated[Count, "maximum requests of one run, retries included"] = 20_000
     ARITHMETIC: ClassVar = Arithmetic(FLOATS, ("bfloat16", "float32"))
 
 
@@ -77,11 +84,16 @@ class LmReader:
     """Reader that answers questions by continuing a prompt; the first question loads the model."""
 
     def __init__(self, config: LmReaderConfig) -> None:
-        """Check the model; raises ConfigError or DataError if it is missing."""
-        from smt.lm.lines import model_identity  # only this reader loads torch
-
+        """Check the model, or the endpoint's package; raises ConfigError or DataError if it is missing."""
         self.config = config
-        self._identity = model_identity(config)
+        self._chat: CachedChat | None = None
+        if config.endpoint is None:
+            from smt.lm.lines import model_identity  # only this reader loads torch
+
+            self._identity = model_identity(config)
+        else:
+            endpoint = Endpoint(config.endpoint, Budget(config.max_requests), PLAIN)
+            self._chat, self._identity = CachedChat(endpoint, Cache.at(None, CACHE_MB)), endpoint.identity
 
     @cached_property
     def _writer(self) -> Any:
@@ -93,9 +105,17 @@ class LmReader:
         """Return an answer to each question; "" for a blank question, or if the model ends the line immediately."""
         indices = [i for i, question in enumerate(questions) if question.strip()]
         prompts = [prompt(questions[i], passages[i][: self.config.passages]) for i in indices]
-        lines = map(str.strip, self._writer.write(prompts, self.config.max_tokens))
-        written = dict(zip(indices, lines, strict=True))
+        written = dict(zip(indices, self._lines(prompts), strict=True))
         return [written.get(i, "") for i in range(len(questions))]
+
+    def _lines(self, prompts: Sequence[str]) -> list[str]:
+        """Return the line after each prompt."""
+        most = self.config.max_tokens
+        if self._chat is None:
+            return [line.text.strip() for line in self._writer.write(prompts, most)]
+        tasks = [Task(SOLVED + prompt, "", most) for prompt in prompts]
+        replies = self._chat.ask(list(dict.fromkeys(tasks)))
+        return [replies[task].text.strip().partition("\n")[0] for task in tasks]
 
     def fingerprint(self) -> str:
         """Return a hash of everything that determines an answer: the model's files, arithmetic, prompt and sizes."""

@@ -30,7 +30,6 @@ from sqa.core.errors import DataError
 from sqa.core.k import parse_k
 from sqa.core.languages import language_of
 from sqa.core.own import OwnPart
-from sqa.core.paths import cache_dir
 from sqa.core.registry import POLICIES
 from sqa.core.schema import Count, File, Whole, checked
 from sqa.core.types import Emission, Question
@@ -42,6 +41,7 @@ from sqa.net.endpoint import CHAT, PLAIN, Endpoint, EndpointConfig
 from sqa.net.reply_cache import Cache, CachedChat
 
 VERSION = 1  # increase when the same config sends other prompts
+LOCAL_VERSION = 2  # increase when the local model gives other replies or counts
 CONTINUATION = "continuation"
 if TYPE_CHECKING:
     LlmPolicy = str | OwnPart
@@ -176,7 +176,7 @@ class Local:
         from smt.lm.lines import model_identity  # only this backend loads torch
 
         self.config, self.beginning = config, beginning
-        self.identity = digest(["local", model_identity(config)])
+        self.identity = digest(["local", LOCAL_VERSION, model_identity(config)])
 
     @cached_property
     def _writer(self) -> Any:
@@ -191,7 +191,7 @@ class Local:
             group = [task for task in tasks if task.max_tokens == most]
             texts = [f"{task.text} {task.begun}".rstrip()[len(self.beginning) :] for task in group]
             lines = self._writer.write(texts, most)
-            replies |= {task: Reply(line, None, None) for task, line in zip(group, lines, strict=True)}
+            replies |= {task: Reply(*line) for task, line in zip(group, lines, strict=True)}
         return replies
 
 
@@ -210,8 +210,7 @@ class Llm:
         elif config.endpoint is not None:
             route = PLAIN if config.api == "completions" else CHAT
             endpoint = Endpoint(config.endpoint, Budget(config.max_requests), route)
-            path = config.cache.expanduser() if config.cache else cache_dir() / "llm-replies.sqlite"
-            self._model = CachedChat(endpoint, Cache(path, config.cache_mb << 20))
+            self._model = CachedChat(endpoint, Cache.at(config.cache, config.cache_mb))
             self._identity = endpoint.identity
 
     def fingerprint(self) -> str:

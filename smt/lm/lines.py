@@ -9,7 +9,7 @@ Letters in the shape comments: B prompts, N positions, M positions of the beginn
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -37,6 +37,14 @@ def load(config: Any) -> Base:
     return load_base(base_folder(config.base), getattr(torch, where.dtype), where.device)
 
 
+class Line(NamedTuple):
+    """A line after a prompt; one that begins a new word begins with a blank."""
+
+    text: str
+    read: int  # pieces of the prompt, the beginning included
+    written: int  # pieces of the line; it is cut off if these are the most allowed
+
+
 class LineWriter:
     """A model that has read the common beginning of all prompts."""
 
@@ -52,19 +60,17 @@ class LineWriter:
         causal = mask_of(read.new_ones(1, n, n, dtype=torch.bool).tril(), base.network.dtype)
         _, self._beginning = base.network(read, torch.arange(n, device=self._device)[None], causal)
 
-    def write(self, prompts: Sequence[str], most: int) -> list[str]:
-        """Return the greedy continuation of each prompt up to a line break or `most` pieces; prompts must have pieces.
-
-        A line that begins a new word begins with a blank.
-        """
+    def write(self, prompts: Sequence[str], most: int) -> list[Line]:
+        """Return the greedy line after each prompt, of at most `most` pieces; prompts must have pieces."""
         pieces = [self._tokens.text(prompt) for prompt in prompts]
-        written = [""] * len(prompts)
+        written: dict[int, Line] = {}
         order = sorted(range(len(prompts)), key=lambda i: len(pieces[i]))
         for group in (order[i : i + ROWS] for i in range(0, len(order), ROWS)):
             for i, line in zip(group, self._lines([pieces[i] for i in group], most), strict=True):
                 blank = " " if line and self._tokens.starts_word[line[0]] else ""
-                written[i] = blank + self._tokens.decode(line).partition(BREAK)[0].strip()
-        return written
+                text = blank + self._tokens.decode(line).partition(BREAK)[0].strip()
+                written[i] = Line(text, self._begun + len(pieces[i]), len(line))
+        return [written[i] for i in range(len(prompts))]
 
     @torch.inference_mode()
     def _lines(self, prompts: Sequence[Sequence[int]], most: int) -> list[list[int]]:

@@ -1,6 +1,7 @@
 """Commands that evaluate runs: experiments, figures, tables, curves, errors, viewer, lab book."""
 
 import sys
+from dataclasses import replace
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -37,6 +38,14 @@ curve_app = typer.Typer(help="Fit and show expected-wins curves.", **SETTINGS)
 results_app = typer.Typer(help="Measure, check and list the published numbers.", **SETTINGS)
 
 QuestionIds = Annotated[list[str] | None, option("--questions ID", "Only this question; may be repeated.")]
+Segmentation = Annotated[
+    Path | None, option("--segments FILE", "Cut whole recordings into these segments first, with SoftSegmenter.")
+]
+Language = Annotated[str | None, option("--lang LANG", "With --segments: language of the tokenizer, such as de.")]
+Computing = Annotated[
+    Literal["accumulated", "increment"],
+    option("--computing", "With --segments: computing time of a word; see docs/latency.md."),
+]
 Items = Annotated[list[str] | None, argument("[ITEM]...", "Names of items, or mine.py:ITEM.  Default: all.")]
 Priors = Annotated[Path | None, option("--priors DIR", "Folder of priors for the word aligner.")]
 
@@ -199,9 +208,14 @@ def report(
 @evidence_app.command()
 def latency(
     log: Annotated[str, argument("LOG", "An instances.log, or JSON lines.  - reads standard input.")],
-    convention: Annotated[str, option("--convention", "Formulas to use; see docs/latency.md.")] = "simuleval-1.1",
+    convention: Annotated[
+        str | None,
+        option(
+            "--convention", "Formulas to use; see docs/latency.md.  Default: simuleval-1.1; of segments: omnisteval."
+        ),
+    ] = None,
     references: Annotated[
-        Path | None, option("--references FILE", "File with a reference for each line of LOG.")
+        Path | None, option("--references FILE", "File with a reference for each line of LOG, or for each segment.")
     ] = None,
     unit: Annotated[
         Literal["word", "char"], option("--unit", "Unit in which the length of a reference is counted.")
@@ -220,6 +234,9 @@ def latency(
     strict: Annotated[
         bool, option("--strict", "Refuse lines with decreasing delays.  By default they are computed and marked.")
     ] = False,
+    segments: Segmentation = None,
+    language: Language = None,
+    computing: Computing = "increment",
     facts: Annotated[bool, option("--facts", "Score the facts that arrive instead (docs/facts.md).")] = False,
     sources: Annotated[Path | None, option("--sources FILE", "With --facts: file with a source for each line.")] = None,
     pair: Annotated[str, option("--pair PAIR", "With --facts: the languages, such as es-en.")] = "-en",
@@ -232,15 +249,22 @@ def latency(
     if facts:
         from sqa.metrics.facts_log import FactOptions
 
-        if computation_aware or strict or unit == "char":
+        if computation_aware or strict or unit == "char" or segments:
             raise ConfigError("--facts: takes --references, --source, --sources, --pair and --json")
         speech = None if source == "auto" else source == "speech"
         texts = FactOptions(pair, references, sources, speech=speech)
         return call("sqa.metrics.facts_log:main", log, texts, as_json)
     from sqa.metrics.latency_log import LogOptions, main
 
-    options = LogOptions(convention, unit, source, end, references, use_ref_len, computation_aware, strict)
-    main(log, options, as_json)
+    chosen = convention or ("omnisteval" if segments else "simuleval-1.1")
+    options = LogOptions(chosen, unit, source, end, references, use_ref_len, computation_aware, strict)
+    if segments is None:
+        return main(log, options, as_json)
+    from sqa.metrics.segmented import Segments, resegmented
+
+    cut = Segments(segments, references, language, unit == "char", computing == "increment")
+    with resegmented(log, cut) as path:
+        main(path, replace(options, references=None, segmenter="soft", computing=computing), as_json)
 
 
 @evidence_app.command()

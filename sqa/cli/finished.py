@@ -135,10 +135,11 @@ def compare(
 def export(
     run: RunFolder,
     to: Annotated[
-        Literal["text", "instances.log", "jsonl", "csv", "parquet", "submission", "every-eval-ever"],
+        Literal["text", "instances.log", "jsonl", "csv", "parquet", "submission", "every-eval-ever", "pearmut"],
         option(
             "--to",
-            "Format: lines, SimulEval's log, a line per question, a row per step, a submission, or a run's scores.",
+            "Format: lines, SimulEval's log, a line per question, a row per step, a submission, a run's scores, or "
+            "flagged words for annotators.",
         ),
     ],
     side: Annotated[
@@ -149,7 +150,8 @@ def export(
 ) -> None:
     """Export a run for other programs.
 
-    Formats are text for sacrebleu, a log for SimulEval (--output names its folder), and tables of steps.
+    Formats are text for sacrebleu, a log for SimulEval (--output names its folder), tables of steps, and the error
+    spans of `sqa diagnose` for Pearmut.
     """
     from sqa.files.atomic import atomic
     from sqa.pipeline import export as out
@@ -157,6 +159,8 @@ def export(
 
     if to == "every-eval-ever":
         return _write([out.every_eval_ever(read(run))], output)
+    if to == "pearmut":
+        return _write([import_module("sqa.diagnose.pearmut").campaign(open_run(run))], output)
     traces = open_run(run).traces
     if to == "instances.log":
         show_lines(import_module("smt.engines.instances").write_instances(traces, output or run / "simuleval", unit))

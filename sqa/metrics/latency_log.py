@@ -50,7 +50,7 @@ from sqa.metrics.latency import (
     takes_reference,
     yet_another_average_lagging,
 )
-from sqa.metrics.log_lines import Log, lines_beside, read_log
+from sqa.metrics.log_lines import Log, Segment, lines_beside, read_log
 from sqa.results import Table, show
 
 REGIMES = {"0-2 s": 2000.0, "2-4 s": 4000.0}  # IWSLT 2026, LongYAAL in ms without computing time
@@ -68,6 +68,8 @@ class LogOptions:
     use_reference: bool = True  # False: |y| is the number of delays
     computation_aware: bool = False  # include computing time; speech only
     strict: bool = False  # make odd lines errors
+    segmenter: Literal["", "soft"] = ""  # of the recordings, before the log was read (sqa/metrics/segmented.py)
+    computing: Literal["accumulated", "increment"] = "accumulated"  # definition of `elapsed`
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class Scored:
     whole: dict[str, float]  # scores of the whole log: OmniSTEval's degeneracy test
     odd: dict[int, str] = dataclass_field(default_factory=dict)  # 1-based line -> reason
     speech: bool = False  # delays are milliseconds
+    signature: str = ""  # convention, segmenter and definition of computing time
 
     def rows(self) -> Iterator[dict[str, int | float | str | None]]:
         """Yield one JSON object per sentence; null means undefined, and "odd" holds the reason of an odd line."""
@@ -132,7 +135,19 @@ def score(path: str, options: LogOptions) -> Scored:
     whole = degeneracy(delays) if "yaal" in convention.formulas and not options.computation_aware else {}
     first = int(log.rows[0].index or 0)
     index = tuple(range(first, first + len(log.rows)))
-    return Scored(convention, values, used, index, log.numbers, whole, odd, log.speech)
+    signature = _signature(convention, options, log)
+    return Scored(convention, values, used, index, log.numbers, whole, odd, log.speech, signature)
+
+
+def _signature(convention: Convention, options: LogOptions, log: Log) -> str:
+    """Return the convention, and the segmenter and the definition of computing time where they are used.
+
+    OmniSTEval's resegmented logs do not tell the definition ("logged").
+    """
+    converted = bool(options.segmenter) or not isinstance(log.rows[0], Segment)
+    computing = options.computing if converted else "logged"
+    parts = [convention.name, f"segments:{options.segmenter}" if options.segmenter else ""]
+    return "|".join(filter(None, [*parts, f"ca:{computing}" if options.computation_aware else ""]))
 
 
 def degeneracy(delays: Delays) -> dict[str, float]:
@@ -182,9 +197,9 @@ def main(path: str, options: LogOptions, as_json: bool) -> None:
         return
     cells: list[tuple[Any, ...]] = []
     for name, numbers in scored.means().items():
-        cells.append((name, *numbers, scored.convention.name, scored.references[name]))
+        cells.append((name, *numbers, scored.signature, scored.references[name]))
     for name, share in scored.whole.items():
-        cells.append((name, share, len(scored.index), 0, scored.convention.name, "none"))
+        cells.append((name, share, len(scored.index), 0, scored.signature, "none"))
     header: tuple[str, ...] = ("metric", "value", "n", "undefined", "convention", "reference")
     if "LongYAAL" in scored.values and scored.speech:
         header, cells = (*header, "regime"), [(*row, regime(row[0], row[1])) for row in cells]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from sqa.core.errors import ConfigError, DataError, SqaError
+from sqa.core.paths import cache_dir
 from sqa.files.store import digest
 from sqa.net.chat import Chat, EndpointError, Halted, Prompt, Reply, characters
 
@@ -51,6 +52,11 @@ class Cache:
     def __init__(self, path: Path, limit: int) -> None:
         self.path, self.limit = path, limit
         self._in_use: set[str] = set()
+
+    @classmethod
+    def at(cls, path: Path | None, megabytes: int) -> "Cache":
+        """Return the cache in a file; None: llm-replies.sqlite in the cache folder."""
+        return cls(path.expanduser() if path else cache_dir() / "llm-replies.sqlite", megabytes << 20)
 
     def get(self, keys: Sequence[str]) -> dict[str, Reply]:
         """Return key -> reply for the replies in the cache."""

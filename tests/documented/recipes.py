@@ -76,6 +76,7 @@ CANNOT = (
         "needs a language model's server",
         "unit/engines/test_llm.py",
     ),
+    Cannot(r"sqa latency .* --segments .*", "needs the package OmniSTEval", "golden/test_segments.py"),
     Cannot(r"sqa simulstream-score.*", "needs the program simulstream", SCORER_TEST),
     Cannot(r"sqa (head-to-head|curve fit human-buzzes) .*", "needs recorded human buzzes, a download"),
     Cannot(r"sqa train smt configs/(smt|pbmt|lm)_es_en.*|sqa clean .*", CORPORA, "unit/training"),
@@ -98,13 +99,14 @@ CANNOT = (
 )
 SLOW = (  # more than a few seconds: only with SQA_DOCS=1
     r"sqa (translations|reproduce(?! mine)|ablation|diagnose|train smt|validate vist) .*|sqa scorer meteor.*"
+    r"|sqa export RUN --to pearmut .*"
     r"|sqa run (questions\.yaml translator\.model=|configs/xqb\.yaml:es_apertium).*|.* --scheduler .*"
     r"|python -m (guessers|sqa_services)\..*"
 )
 NEEDS = (  # packages and programs of extras; the command is skipped if one is missing
     (r"sqa board.*", ("sqlalchemy", "fastapi", "uvicorn")),
     (r"sqa (serve|client|play serve).*", ("uvicorn", "starlette")),
-    (r"sqa (diagnose .*|reproduce errors)", ("eflomal",)),
+    (r"sqa (diagnose .*|export RUN --to pearmut .*|reproduce errors)", ("eflomal",)),
     (r"sqa (scorer meteor|validate vist).*", ("pycocoevalcap", "java")),
     (r".* --scheduler .*|python -m sqa_services\.bench\.cluster .*", ("distributed",)),
     (r"sqa run .*name: pbmt.*", ("thot",)),

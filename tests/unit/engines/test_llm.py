@@ -261,7 +261,8 @@ def record(question) -> None:
 
     def writing(prompts, most):
         written = write(prompts, most)
-        replies.update(zip((prompt.rpartition("\n\n")[2] for prompt in prompts), written, strict=True))
+        shown = (prompt.rpartition("\n\n")[2] for prompt in prompts)
+        replies.update(zip(shown, (line.text for line in written), strict=True))
         return written
 
     lines.write = writing

@@ -39,3 +39,11 @@ def test_words_are_counted_in_order(monkeypatch):
     assert contamination.continued(None, texts).tolist() == pytest.approx([2 / 3, 1.0])
     mean, low, high = contamination.interval(np.array([0.0, 1.0] * 50))
     assert low < mean == 0.5 < high and contamination.spread(list("abcde"), 3) == ["a", "c", "e"]
+
+
+def test_synonyms_keep_the_number_of_words():
+    text = "In this novel, a man wrote many novels near the river."
+    changed = contamination.paraphrased(text)
+    assert changed == "In this book, a fellow penned numerous novels beside the stream."
+    assert contamination.differing(text, changed) == 6
+    assert not any(" " in word for word in contamination.SYNONYMS.values())

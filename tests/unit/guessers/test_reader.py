@@ -9,6 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
+from stand_ins.chat_server import ChatServer, continuation
 from stand_ins.lm_models import make
 
 from guessers.open_qa.lm_reader import LONGEST, SOLVED, LmReader, LmReaderConfig, evidence, prompt
@@ -18,6 +19,7 @@ from guessers.open_qa.short_answers import typed_answer
 from smt.lm.base import load_base
 from smt.lm.network import mask_of
 from sqa.core.errors import ConfigError, DataError
+from sqa.net.endpoint import EndpointConfig
 
 PASSAGES = [
     Passage("a", "Leo Tolstoy", "He wrote War and Peace. It appeared in 1869, in six parts."),
@@ -223,3 +225,14 @@ def test_answer_is_the_most_likely_line(language_model):
     assert len({answer for answer in actual if answer}) > 1
     assert [reader.answers([q], [p])[0] for q, p in zip(questions, passages, strict=True)] == actual
     assert reader.answers([], []) == []
+
+
+def test_model_behind_an_endpoint_reads_the_same_prompt(monkeypatch, tmp_path):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("SQA_CACHE", str(tmp_path))
+    with ChatServer(lambda prompt, number: continuation(" Romulus\nQuestion")) as server:
+        reader = LmReader(LmReaderConfig(endpoint=EndpointConfig(base_url=server.base_url, model="m"), max_tokens=7))
+        asked = ["Who founded Rome?", " ", "Who founded Rome?"]
+        assert reader.answers(asked, [SHOWN] * 3) == ["Romulus", "", "Romulus"]
+    [request] = server.requests
+    assert request["prompt"] == SOLVED + prompt(asked[0], SHOWN) and request["max_tokens"] == 7

@@ -84,7 +84,9 @@ def spoken(delays, source, length=None, **more):
 def test_computing_time_is_optional(tmp_path):
     """ATD keeps the chunks of the delays and adds the computing time of each word."""
     path = log(tmp_path, spoken([1000.0, 2000.0], 2000.0, 2, elapsed=[1100.0, 2300.0]))
-    [values] = score(path, LogOptions(computation_aware=True)).rows()
+    scored = score(path, LogOptions(computation_aware=True))
+    [values] = scored.rows()
+    assert scored.signature == "simuleval-1.1|ca:accumulated"
     assert values["AL_CA"] == pytest.approx((1100 + 2300 - 1000) / 2)
     assert values["ATD_CA"] == pytest.approx(1200.0)
 
@@ -209,7 +211,9 @@ def test_segments_of_omnisteval_are_read(tmp_path):
     path = log(tmp_path, segment | timed, segment | {"index": 1, "prediction": ""})
     values, none = score(path, LogOptions("omnisteval")).rows()
     assert values["LongYAAL"] == pytest.approx((-200 + 500 - 500) / 2) and none["LongYAAL"] is None
-    [values, _] = score(path, LogOptions("omnisteval", computation_aware=True)).rows()
+    scored = score(path, LogOptions("omnisteval", computation_aware=True))
+    [values, _] = scored.rows()
+    assert scored.signature == "omnisteval-0.1.10|ca:logged"
     assert values["LongYAAL_CA"] == pytest.approx((-100 + 700 - 500) / 2)
 
 

@@ -6,7 +6,7 @@ import socket
 import pytest
 from refusals import refused
 from stand_ins import chat_server as chat
-from stand_ins.chat_server import WORDS, Answer, Behaviour, ChatServer, completion, error, failing, pages
+from stand_ins.chat_server import WORDS, Answer, Behaviour, ChatServer, completion, continuation, error, failing, pages
 
 from guessers.llm.guesser import LlmConfig, build
 from sqa.core.errors import ConfigError
@@ -193,3 +193,16 @@ def test_title_reply_continues_solved_questions(tmp_path, monkeypatch):
         assert server.prompts[0].endswith("Question: the town of Potosí\nAnswer:")
         assert server.prompts[0].startswith("Question: In this novel")
         assert guesser.fingerprint() != build(LlmConfig(endpoint=endpoint, every=2)).fingerprint()
+
+
+def test_title_is_asked_of_the_completions_protocol(tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with ChatServer(lambda prompt, number: continuation(" Bolivia")) as server:
+        endpoint = EndpointConfig(base_url=server.base_url, model="tiny")
+        options = {"endpoint": endpoint, "reply": "title", "every": 2, "cache": tmp_path / "kept"}
+        guesser = build(LlmConfig(api="completions", **options))
+        assert guesser.guess(["the town of Potosí"], 5) == [[Guess("Bolivia", 1.0)]]
+        assert server.requests[0]["stop"] == ["\n"] and server.requests[0]["prompt"].endswith("Potosí\nAnswer:")
+        assert guesser.fingerprint() != build(LlmConfig(**options)).fingerprint()
+        message = "api: completions is for endpoint with `reply: title`"
+        refused(ConfigError, message, LlmConfig, endpoint=endpoint, api="completions")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stand_ins.chat_server import pages
 
-from guessers.llm.reply import Titles, parse
+from guessers.llm.reply import Titles, parse, parse_title
 from sqa.core.types import Guess
 
 # -------------------------------------------------------------------------------------------------------------- replies
@@ -96,6 +96,11 @@ def test_titles_match_the_list():
     text = json.dumps([{"page": page, "confidence": 0.2} for page in ("Chopin", "Frederic Chopin", "Lodz")])
     actual = parse(text, 10, titles)
     assert pages(actual.guesses) == ["Frédéric Chopin", "Łódź"] and (actual.left_out, actual.problem) == (1, "")
+
+
+def test_title_loses_the_label_of_the_prompt():
+    assert pages(parse_title("Answer: the Rhine\n\nQuestion: This").guesses) == ["the Rhine"]
+    assert parse_title("Answer:").problem == "no title on its first line"
 
 
 @given(st.data())

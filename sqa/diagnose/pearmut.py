@@ -1,0 +1,88 @@
+"""Findings of a run as error spans that an annotator checks: a campaign of Pearmut, protocol ESA.
+
+    {"info": {"assignment": "task-based", "protocol": "ESA"}, "campaign_id": ...,
+     "data": [[[{"src", "ref", "tgt": {NAME: text}, "item_id", "error_spans": {NAME: [span, ...]}}, ...]]]}
+
+An item is a sentence, a document is a question, and one user has all of them.  A span has `start_i` and `end_i`, its
+first and last character, counted in UTF-16 units as browsers do.  A span of lost source words is the position after
+the text, where Pearmut shows "[missing]".  Spans do not overlap: the worst finding has the place.  `severity` is
+"major" where the log reciprocal rank of the answer fell by `DiagnoseConfig.drop`, else "minor".  No `category` is
+named, because findings are no MQM categories.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+from sqa.core.trace import QuestionTrace
+from sqa.diagnose.findings import AUTO, findings_of
+from sqa.diagnose.step_errors import DiagnoseConfig, Finding
+from sqa.metrics.measure import sentence_references
+from sqa.pipeline.folder import FinishedRun
+
+INFO = {"assignment": "task-based", "protocol": "ESA"}
+
+
+def campaign(run: FinishedRun, detector: str = AUTO) -> str:
+    """Return the campaign of a run as JSON; raises ConfigError if no guesser ran or no aligner knows the language."""
+    findings = defaultdict(list)
+    for finding in findings_of(run, detector=detector):  # worst first
+        findings[finding.question, finding.sentence].append(finding)
+    documents = [items(trace, run.folder.name, findings) for trace in run.traces]
+    return json.dumps({"info": INFO, "campaign_id": run.folder.name, "data": [documents]}, ensure_ascii=False)
+
+
+def items(
+    trace: QuestionTrace, name: str, findings: Mapping[tuple[str, int], Sequence[Finding]]
+) -> list[dict[str, Any]]:
+    """Return an item for each sentence of a question; `findings` are those of (question id, sentence), worst first."""
+    question, drop = trace.question, DiagnoseConfig().drop
+    lines = zip(question.sentences, sentence_references(question), trace.hypotheses, strict=True)
+    return [
+        {
+            "src": " ".join(source),
+            "ref": reference,
+            "tgt": {name: text},
+            "item_id": f"{question.id}-{sentence}",
+            "error_spans": {
+                name: spans(text, places(trace, sentence), findings.get((question.id, sentence), ()), drop)
+            },
+        }
+        for sentence, (source, reference, text) in enumerate(lines)
+    ]
+
+
+def places(trace: QuestionTrace, sentence: int) -> dict[int, tuple[int, int]]:
+    """Return step -> first and last UTF-16 unit of the step's word in the final translation of a sentence."""
+    words: list[tuple[int, str]] = []
+    for step, emission in enumerate(trace.emissions):
+        if emission.sentence == sentence:
+            del words[len(words) - emission.erase :]
+            words += [(step, emission.token)] if emission.token else []
+    ends = accumulate(units(word) + 1 for _, word in words)
+    return {step: (end - 1 - units(word), end - 2) for (step, word), end in zip(words, ends, strict=True)}
+
+
+def spans(
+    text: str, at: Mapping[int, tuple[int, int]], findings: Iterable[Finding], drop: float
+) -> list[dict[str, Any]]:
+    """Return the spans of the findings whose words are in the final text, in its order, without overlaps."""
+    kept: dict[tuple[int, int], bool] = {}
+    for finding in findings:
+        shown = [at[step] for step in range(finding.first, finding.last + 1) if step in at]
+        start, end = (
+            (units(text),) * 2 if finding.kind == "omission" else (shown[0][0], shown[-1][1]) if shown else (0, -1)
+        )
+        if start <= end and all(end < other_start or start > other_end for other_start, other_end in kept):
+            kept[start, end] = finding.kind != "omission" and finding.loss >= drop
+    return [
+        {"start_i": start, "end_i": end, "severity": "major" if major else "minor", "category": None}
+        for (start, end), major in sorted(kept.items())
+    ]
+
+
+def units(text: str) -> int:
+    """Return the length of a text in UTF-16 units."""
+    return len(text.encode("utf-16-le")) // 2

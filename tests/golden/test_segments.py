@@ -1,0 +1,56 @@
+"""`sqa latency --segments` gives the digits of `omnisteval longform` 0.1.10, with each definition of computing time.
+
+    omnisteval longform --speech_segmentation segments.yaml --ref_sentences_file references.txt \\
+        --hypothesis_file recordings.log --word_level --no_quality --output_folder out   # ACCUMULATED
+    ... --fix_simuleval_emission_ca                                                      # INCREMENT
+"""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from refusals import refused
+
+from sqa.core.errors import ConfigError, DataError
+from sqa.metrics.latency_log import LogOptions, score
+from sqa.metrics.segmented import Segments, resegmented
+
+FOLDER = Path(__file__).parent / "vectors" / "segments"
+LOG, SEGMENTS = str(FOLDER / "recordings.log"), Segments(FOLDER / "segments.yaml", FOLDER / "references.txt")
+needs_omnisteval = pytest.mark.skipif(find_spec("omnisteval") is None, reason="needs omnisteval")
+IDEAL = {"LongYAAL": 1272.8968, "AL": 1144.4881, "LAAL": 1285.7579, "AP": 0.8077, "DAL": 1489.4896}
+ACCUMULATED = {"LongYAAL": 1448.7897, "AL": 1294.7619, "LAAL": 1436.0317, "AP": 0.8688, "DAL": 1666.0075}
+INCREMENT = {"LongYAAL": 1310.3968, "AL": 1181.9881, "LAAL": 1323.2579, "AP": 0.8192, "DAL": 1526.9896}
+
+
+@needs_omnisteval
+@pytest.mark.parametrize(
+    ("computing", "aware", "printed"),
+    [("increment", False, IDEAL), ("increment", True, INCREMENT), ("accumulated", True, ACCUMULATED)],
+)
+def test_segments_have_omnistevals_printed_digits(computing, aware, printed):
+    segments = Segments(SEGMENTS.file, SEGMENTS.references, increment=computing == "increment")
+    with resegmented(LOG, segments) as path:
+        options = LogOptions("omnisteval", computation_aware=aware, segmenter="soft", computing=computing)
+        scored = score(path, options)
+    suffix = "_CA" if aware else ""
+    means = {name: mean for name, (mean, *_) in scored.means().items()}
+    assert {name: round(means[name + suffix], 4) for name in printed} == printed
+    assert scored.signature == "omnisteval-0.1.10|segments:soft" + f"|ca:{computing}" * aware
+
+
+@needs_omnisteval
+def test_a_missing_recording_is_named(tmp_path):
+    log = tmp_path / "one.log"
+    log.write_text(Path(LOG).read_text("utf-8").splitlines()[0], encoding="utf-8")
+    refused(DataError, "OmniSTEval cannot segment it by .*segments.yaml: Number of hypotheses", resegment, str(log))
+
+
+def test_segments_need_references():
+    segments = Segments(SEGMENTS.file, None)
+    refused(ConfigError, "--segments: give --references", resegment, LOG, segments)
+
+
+def resegment(log: str, segments: Segments = SEGMENTS) -> None:
+    with resegmented(log, segments):
+        pass

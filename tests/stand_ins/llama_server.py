@@ -1,0 +1,108 @@
+"""llama.cpp's server: the real program, a recorder between it and a client, and a replay of what it recorded.
+
+    with serving(program, model) as base_url, Recorder(base_url) as server: ...    # server.exchanges
+    with Replay(exchanges) as server: ...
+
+A replay answers only requests that equal a recorded one, key by key.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+
+from stand_ins.chat_server import Answer, ChatServer
+
+PATIENCE = 300.0  # seconds until the model is loaded
+OPTIONS = (
+    "-c",
+    "512",
+    "-np",
+    "1",
+    "-t",
+    "1",
+    "-a",
+    "gemma",
+)  # one request at a time: replies do not depend on their neighbours
+Exchange = dict[str, Any]  # path, request, status, reply
+
+
+@contextmanager
+def serving(program: str, model: str) -> Iterator[str]:
+    """Run the server on a free port of loopback, with its libraries beside it, and yield its address."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [program, "-m", model, "--host", "127.0.0.1", "--port", str(port), *OPTIONS]
+    libraries = os.pathsep.join(filter(None, (str(Path(program).parent), os.environ.get("LD_LIBRARY_PATH", ""))))
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "LD_LIBRARY_PATH": libraries}
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        end = time.monotonic() + PATIENCE
+        while not _healthy(url):
+            assert process.poll() is None, f"{command} ended"
+            assert time.monotonic() < end, f"{command} does not answer"
+            time.sleep(0.2)
+        yield url
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _healthy(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/health", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except (URLError, OSError):
+        return False
+
+
+class Recorder(ChatServer):
+    """Passes every request to a server, and keeps the exchange."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.url = url
+        self.exchanges: list[Exchange] = []
+
+    def answer(self, path: str, key: str | None, request: dict[str, Any]) -> Answer:
+        sent = urllib.request.Request(
+            self.url + path, json.dumps(request).encode(), {"Content-Type": "application/json"}
+        )
+        try:
+            with urllib.request.urlopen(sent) as answer:
+                status, body = answer.status, answer.read()
+        except HTTPError as error:
+            status, body = error.code, error.read()
+        reply = json.loads(body)
+        reply.pop("timings", None)  # of the machine
+        self.exchanges.append({"path": path, "request": request, "status": status, "reply": reply})
+        return Answer(body, status)
+
+
+class Replay(ChatServer):
+    """Gives the recorded answers."""
+
+    def __init__(self, exchanges: list[Exchange]) -> None:
+        super().__init__()
+        self.known = {_key(each["path"], each["request"]): each for each in exchanges}
+        self.asked: list[str] = []
+
+    def answer(self, path: str, key: str | None, request: dict[str, Any]) -> Answer:
+        self.asked.append(_key(path, request))
+        known = self.known.get(self.asked[-1])
+        if known is None:
+            return Answer(b"not recorded", 418)
+        return Answer(json.dumps(known["reply"], ensure_ascii=False, separators=(",", ":")).encode(), known["status"])
+
+
+def _key(path: str, request: dict[str, Any]) -> str:
+    return json.dumps([path, request], sort_keys=True)

