@@ -124,7 +124,7 @@ def test_compare_takes_more_than_two_runs(sqa: Shell) -> None:
 
     assert len(json.loads(sqa("compare", "runs/a", "runs/c", "--json").out)) == 4
     assert "did you mean 'bleu'" in sqa.refused(2, "compare", "runs/a", "runs/c", "--metric", "bleuu")
-    assert "two or more" in sqa.refused(2, "compare", "runs/a")
+    assert "at least two" in sqa.refused(2, "compare", "runs/a")
     assert "a: the same run is named twice" in sqa.refused(2, "compare", "runs/a", "runs/a", "runs/c")
 
 

@@ -32,7 +32,7 @@ FILES = {
     "mine.py": OWN,
 }
 A_RUN = "expected the config of a run, with dataset and translator, got"
-BUZZER = "sqa: buzzer {}: its model {} was trained on guesses of {}, not of doubles:build_guesser; it may buzz"
+BUZZER = "sqa: buzzer {}: its model {} was trained on guesses of {}, not of doubles:build_guesser; its confidence"
 
 # command -> exit code, line on stderr (empty: only the last line may begin with `sqa: `)
 MISTAKES = {
