@@ -51,8 +51,8 @@ class Row:
         signature: Text that is equal for comparable values; "not computed: ..." without a value.
 
     Examples:
-        >>> Row(("waitk", "9"), "ew", 0.25, low=0.125, high=0.5).arms
-        (0.125, 0.25)
+        >>> Row(("waitk", "9"), "ew", 0.25, low=0.125, high=0.5).key
+        ('waitk', '9', 'ew')
     """
 
     cell: tuple[str, ...]
