@@ -85,7 +85,7 @@ LINE = json.dumps(GOOD)
     [
         ("a.json", "[]", "no questions"),
         ("a.json", '{"items": []}', "expected a list of questions"),
-        ("none.jsonl", None, "no such file"),
+        ("none.jsonl", None, "this file of questions does not exist"),
         ("latin.jsonl", json.dumps(GOOD, ensure_ascii=False), r"latin\.jsonl:1: not UTF-8"),
         ("a.jsonl", f'\n{LINE}\n\n{LINE[:-1]}, "langauge": "es"}}\n', r"a\.jsonl:4: record 1: unknown key"),
         ("a.jsonl", f'{{"page": "Oder", {LINE[1:]}\n', r"a\.jsonl:1: the key 'page' occurs twice"),

@@ -132,7 +132,7 @@ class TestHmm:
             HmmAligner(aligner._priors, aligner.seeds, kept).align(texts)
             assert kept.read_bytes() != before
         kept.write_text("{")
-        damaged = "links.json: the kept alignments are damaged .*; delete the file"
+        damaged = "links.json: the stored alignments are damaged .*; delete the file"
         refused(DataError, damaged, HmmAligner(PRIORS, cache=kept).align, pairs)
 
     def test_invented_word_is_not_trusted(self, pairs: list) -> None:

@@ -89,7 +89,7 @@ def test_words_equal_a_plain_greedy_loop(loaded):
         ("m2m", {"source_language": "sp"}, "source_language: unknown to the tokenizer: 'sp', did you mean"),
         ("nllb", {"target_language": "eng"}, "did you mean 'eng_Latn'"),
         ("mbart", {"target_language": None}, "target_language: missing; the tokenizer has ar_AR"),
-        ("marian", {"source_language": "pl"}, "source_language: the model has 'es' only, got 'pl'"),
+        ("marian", {"source_language": "pl"}, "source_language: the model only has 'es', got 'pl'"),
         ("marian-many", {"target_language": "po"}, "did you mean 'pol'"),
         ("marian", {"max_new_tokens": 400}, "max_new_tokens: the model writes fewer than 300"),
     ],

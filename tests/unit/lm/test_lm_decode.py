@@ -144,7 +144,7 @@ def test_untrained_model_translates_by_prompt(writer):
     [
         ({"model": "gemma3-270n", "source_language": "es"}, "did you mean 'gemma3-270m'"),
         ({"model": "lm-pl-xx"}, "model lm-pl-xx not found"),
-        ({"model": "no/such/folder.gguf", "source_language": "es"}, "there is no such file"),
+        ({"model": "no/such/folder.gguf", "source_language": "es"}, "this file does not exist"),
         ({"model": "{folder}"}, "source_language: missing"),
         ({"model": "{folder}", "base": "x", "source_language": "es"}, "base: .* is not an adapter"),
         ({"model": "{adapter}", "source_language": "es"}, "sets its languages"),

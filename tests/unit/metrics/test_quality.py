@@ -155,7 +155,7 @@ def test_stored_scores_have_stable_bytes_and_show_damage(tmp_path: Path) -> None
         ([{OVERLAP: {"broken": "nan"}}], "the score of q0 is nan, not a number"),
         ([{OVERLAP: {"broken": "dies"}}], "its model fails on these texts: no mem"),
         ([{"external": ["sh", "-c", "echo no luck >&2; exit 3"]}], "external metric sh: ended with exit code 3; on"),
-        ([{"scores": {"file": "no.tsv"}}], "file of scores no.tsv not found"),
+        ([{"scores": {"file": "no.tsv"}}], "file of scores not found: no.tsv"),
     ],
     ids=str,
 )

@@ -266,7 +266,7 @@ def test_bleurt_20_uses_sentencepiece(tmp_path: Path) -> None:
 
 @needs_bleurt
 def test_invalid_bleurt_folders_are_refused(bert: Path, tmp_path: Path) -> None:
-    for folder, message in ((bert, "says 'bert'"), (tmp_path, "no config.json"), ("./no", "folder does not exist")):
+    for folder, message in ((bert, "has 'bert'"), (tmp_path, "no config.json"), ("./no", "folder does not exist")):
         assert message in problem(bleurt, BleurtConfig(str(folder)))
     folder = quality_models.save_bleurt(tmp_path / "bleurt", bert)
     weights = load_file(folder / "model.safetensors")

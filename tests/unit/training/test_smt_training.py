@@ -118,7 +118,7 @@ def test_shipped_configs_are_valid():
         stages = [load(ROOT / "configs" / f"{name}.yaml:{entry}", SmtConfig) for entry in ("first", "second", "third")]
         assert [stage.start for stage in stages] == [None, *(f"runs/smt/{stage.name}/model" for stage in stages[:-1])]
         assert len({(stage.model, stage.corpus.vocabulary_size) for stage in stages}) == 1
-    refused(ConfigError, "reads ahead", replace, SMALL, model=replace(SMALL.model, encoder="bidirectional"))
+    refused(ConfigError, "needs the whole source", replace, SMALL, model=replace(SMALL.model, encoder="bidirectional"))
 
 
 def test_failed_save_keeps_the_old_model(tmp_path, monkeypatch):

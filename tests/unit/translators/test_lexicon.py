@@ -127,7 +127,7 @@ def test_bonus_and_glosses_stream_as_in_batches(model, k):
     ("options", "message"),
     [
         ({"lexicon": "pbmt-xx-en"}, "not a packed phrase-based model"),
-        ({"lexicon": "pbmt-pl-en"}, "translates pl-en, the model es-en"),
+        ({"lexicon": "pbmt-pl-en"}, "translates pl-en, but the model translates es-en"),
         ({"lexicon": "pbmt-es-en", "beam": 2}, "beam must be 1"),
         ({"lexicon": "pbmt-es-en", "lexicon_bonus": 0.0}, "lexicon_bonus: must be above 0"),
     ],
