@@ -5,9 +5,9 @@
 
 An item is a sentence, a document is a question, and one user has all of them.  A span has `start_i` and `end_i`, its
 first and last character, counted in UTF-16 units as browsers do.  A span of lost source words is the position after
-the text, where Pearmut shows "[missing]".  Spans do not overlap: the worst finding has the place.  `severity` is
-"major" where the log reciprocal rank of the answer fell by `DiagnoseConfig.drop`, else "minor".  No `category` is
-named, because findings are no MQM categories.
+the text, where Pearmut shows "[missing]".  Words at which only the rank of the answer fell have no span.  Spans do not
+overlap: the worst finding has the place.  `severity` is "major" where the log reciprocal rank of the answer fell by
+`DiagnoseConfig.drop`, else "minor".  No `category` is named, because findings are no MQM categories.
 """
 
 import json
@@ -22,13 +22,14 @@ from sqa.diagnose.step_errors import DiagnoseConfig, Finding
 from sqa.metrics.measure import sentence_references
 from sqa.pipeline.folder import FinishedRun
 
+KINDS = ("hallucination", "omission")  # a drop is at a word that may be right
 INFO = {"assignment": "task-based", "protocol": "ESA"}
 
 
 def campaign(run: FinishedRun, detector: str = AUTO) -> str:
     """Return the campaign of a run as JSON; raises ConfigError if no guesser ran or no aligner knows the language."""
     findings = defaultdict(list)
-    for finding in findings_of(run, detector=detector):  # worst first
+    for finding in findings_of(run, kinds=KINDS, detector=detector):  # worst first
         findings[finding.question, finding.sentence].append(finding)
     documents = [items(trace, run.folder.name, findings) for trace in run.traces]
     return json.dumps({"info": INFO, "campaign_id": run.folder.name, "data": [documents]}, ensure_ascii=False)

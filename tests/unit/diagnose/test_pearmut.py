@@ -44,8 +44,11 @@ def test_lost_source_is_marked_after_the_text():
 
 
 def test_worst_of_two_overlapping_spans_is_kept():
-    assert spans(finding("drop", 3, 3, loss=1.0), finding("hallucination", 1, 3)) == [(9, 14, "major")]
-    assert spans(finding("drop", 3, 3, loss=0.5), finding("drop", 0, 0)) == [(0, 2, "minor"), (9, 14, "minor")]
+    assert spans(finding("hallucination", 3, 3, loss=1.0), finding("hallucination", 1, 3)) == [(9, 14, "major")]
+    assert spans(finding("hallucination", 3, 3, loss=0.5), finding("hallucination", 0, 0)) == [
+        (0, 2, "minor"),
+        (9, 14, "minor"),
+    ]
 
 
 def test_campaign_of_a_run_is_complete(tmp_path):
