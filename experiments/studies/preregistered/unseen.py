@@ -23,7 +23,6 @@ from experiments.lab import values as stored
 from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import number
-from experiments.measured import intervals
 from experiments.studies.head_to_head import nearest
 from experiments.validity.text_at_pace import ALPHA, EW, PERMUTATIONS, at_pace
 from sqa import metrics as metric_names
@@ -40,6 +39,7 @@ from sqa.data.sentences import split
 from sqa.files.atomic import write_text
 from sqa.pipeline.config import RunConfig, of_parts
 from sqa.pipeline.folder import RunFolder
+from sqa.pipeline.paired import intervals
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.spread import run_all
 from sqa.results import markdown
