@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
 from experiments.lab import grid_rows, values
 from experiments.lab.item import Block
-from experiments.lab.ledger import Ledger
+from experiments.lab.ledger import Ledger, Row
+from experiments.lab.pages import ledger_of
 from experiments.lab.tables import Column, columns, pivot, table
 from sqa.report import plots
 
@@ -20,6 +22,7 @@ HEADLINE = ("ew", "oracle-ew", "accuracy", "bleu")  # metrics of the claims, who
 PANELS = (("bleu", "BLEU"), ("ew", "expected wins"), ("oracle-ew", "oracle expected wins"))
 MODEL = ("language model", "language model, no lexicon")
 DRAWN = ("language model", "phrase-based", "apertium wait-k", "wait-k")
+HUMAN = "human, wait-k's pace"  # the reference line
 NAMES = {"wait-k": "small Transformer", "apertium wait-k": "Apertium"}
 OVER_K, OVER_LAG = "k (source words read before the first target word)", "lag (DAL, source words)"
 
@@ -71,6 +74,7 @@ def drawn_over(
     lag: bool = False,
     names: Mapping[str, str] = MappingProxyType({}),
     title: str = "",
+    colours: Sequence[str] = plots.COLOURS,
 ) -> plots.Figure:
     """Draw a row of panels for each (data set, contestant, label): quality, expected wins and oracle expected wins.
 
@@ -88,10 +92,23 @@ def drawn_over(
                 lines = plots.lines(measured, 1, 2, drawn, lambda name: names.get(name, name), lags)
                 panels.append(plots.Panel(above, lines, "" if panels else f"{label}, {measured[0].n} questions"))
         grid.append(panels)
-    return plots.over_k(grid, OVER_LAG if lag else OVER_K, title=title)
+    return plots.over_k(grid, OVER_LAG if lag else OVER_K, colours=colours, title=title)
 
 
-figure3 = partial(drawn_over, rows=[(ES, BEST, "Spanish"), (PL, BEST, "Polish")], drawn=DRAWN, names=NAMES)
+def figure3(ledger: Ledger, lag: bool = False) -> plots.Figure:
+    """Draw every translator in both languages; over k also the human translation at wait-k's pace, without a band."""
+    rows, drawn = [(ES, BEST, "Spanish"), (PL, BEST, "Polish")], DRAWN if lag else (*DRAWN, HUMAN)
+    colours = (*plots.COLOURS[: len(DRAWN)], "black")
+    with_human = replace(ledger, rows=(*ledger.rows, *human_at_pace()))
+    return drawn_over(with_human, rows, drawn, lag, NAMES, colours=colours)
+
+
+def human_at_pace() -> list[Row]:
+    """Return EW of the human translation at wait-k's pace as rows of this grid, from the item `text-at-pace`."""
+    human = ledger_of("text-at-pace").where("ew", part="human text")
+    return [replace(row, cell=(row.cell[0], HUMAN, row.cell[2], BEST), low=None, high=None) for row in human]
+
+
 ITEMS = (
     grid_rows.of_grid(
         "over-k",

@@ -20,12 +20,10 @@ from experiments.lab.pages import ledger_of
 from experiments.lab.tables import number
 from experiments.paper.figure3 import BEST
 from experiments.paper.wait_k_runs import nameable
-from experiments.studies.words_ahead import last_linked, segments
-from experiments.translation_sets import SetConfig
+from experiments.validity.early_words import early
 from sqa import metrics as metric_names
 from sqa.core.significance import Mean, means
 from sqa.data.datasets import load_questions
-from sqa.diagnose.alignment import load_aligner
 from sqa.pipeline.paired import intervals
 from sqa.pipeline.parts import Parts
 from sqa.results import markdown
@@ -57,7 +55,7 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
         for row in (row for row in grid if row.cell.dataset == dataset):
             for name, kept in (("all questions", known | True), ("answerable questions", known)):
                 yield from intervals((dataset, row.cell.family, name), [(ew, row.stats["ew"][kept])])
-        yield from early(dataset)
+        yield from early(dataset, ("shown",))
         yield from detectable(dataset)
     for model, (tossups, every) in TOSSUPS.items():
         yield Row((model, "training text", "tossups"), "share", tossups / every, unit="share")
@@ -66,27 +64,6 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 def answerable(dataset: str) -> np.ndarray:
     """Return (n,) bool: whether a bundled guesser can name the answer page of each question."""
     return nameable([{"name": name} for name in ANSWERERS], load_questions(dataset), "answerable", Parts())
-
-
-def early(dataset: str) -> Iterator[Row]:
-    """Yield the share of words and of names that `reveal: diagonal` shows before their source word was read."""
-    pair = f"{dataset.removeprefix('xqb-')}-en"
-    texts = segments(SetConfig(dataset, pair))
-    aligned = iter(load_aligner(pair).align([each for text in texts for each in text]))
-    stats = []
-    for text in texts:
-        counted = np.zeros(4)
-        for source, target in text:
-            last = last_linked(next(aligned), len(target))
-            ahead = [at > -(-j * len(source) // len(target)) for j, at in enumerate(last, 1)]
-            names = [at > 0 and j > 0 and target[j][0].isupper() for j, at in enumerate(last)]
-            named = [a and n for a, n in zip(ahead, names, strict=True)]
-            counted += (sum(ahead), len(ahead), sum(named), sum(names))
-        stats.append(counted)
-    table = np.array(stats)
-    for part, counts in (("words", table[:, :2]), ("names", table[:, 2:])):
-        cell = (dataset, "reveal: diagonal", f"{part} shown before their source word")
-        yield from intervals(cell, [(Mean("share"), counts)], unit="share")
 
 
 def detectable(dataset: str) -> Iterator[Row]:

@@ -117,14 +117,24 @@ def compare(
     metrics: Metrics = None,
     resamples: Resamples = 1000,
     output: Annotated[Path | None, option("--output DIR", "Also write the table, pictures and LaTeX there.")] = None,
+    over: Annotated[
+        str, option("--over LEVELS", "What intervals cover: questions[,guesser][,training].")
+    ] = "questions",
 ) -> None:
     """Compare runs by paired differences over the same questions.
 
-    Differences are A - B, with 95% intervals and two-sided p-values, for every pair of runs.
+    Differences are A - B, with 95% intervals and two-sided p-values, for every pair of runs.  With further
+    levels, runs that differ only in guesser and buzzer, or in the translator's model, are members of one system.  The
+    first system minus the second is shown, and their members are resampled, too.
     """
     from sqa.pipeline import folder as folders
+    from sqa.pipeline import paired
     from sqa.report import comparison
 
+    if over != "questions":
+        if output:
+            raise ConfigError("--output: pictures are of comparisons over questions alone; leave out --over")
+        return show(paired.compare_over([folders.read(run) for run in runs], over, resamples, metrics or ()))
     pairs, notes = comparison.compare_all([folders.read(run) for run in runs], metrics or (), resamples)
     say(*notes)
     show(comparison.table(pairs, len(runs) > 2))

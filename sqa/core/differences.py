@@ -12,7 +12,7 @@
                               (Pitman 1937; Westfall and Young 1993)
 
 Ties and undefined values count against a difference: a system compared with itself has p = 1.  Data sets
-(`compare_pooled`) and trainings (`compare_trainings`) are levels above the question.
+(`compare_pooled`), trainings (`compare_trainings`) and guessers (`compare_levels`) are levels above the question.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -114,19 +114,36 @@ def compare_trainings(
     if not a or not b or len({table.shape for table in (*a, *b)}) != 1:
         shapes = ", ".join(str(table.shape) for table in (*a, *b))
         raise DataError(f"{metric.name}: expected trainings of two systems on the same questions, got {shapes}")
+    return compare_levels(np.stack(a), np.stack(b), metric, n_resamples, (same,))
 
-    def gap(scores: Floats) -> Floats:  # (B, trainings of both) -> (B,)
-        return np.asarray(scores[:, : len(a)].mean(axis=1) - scores[:, len(a) :].mean(axis=1))
 
-    value = gap(metric.score_many(np.stack([table.sum(axis=0) for table in (*a, *b)]))[None])[0]
-    weights = _multinomial(np.random.default_rng([0, _QUESTIONS]), len(a[0]), n_resamples)
-    scores = np.stack([metric.score_many(weights @ table) for table in (*a, *b)], axis=1)  # (B, trainings of both)
-    rng = np.random.default_rng([0, _TRAININGS])
-    drawn = [first + rng.integers(0, count, (n_resamples, count)) for first, count in ((0, len(a)), (len(a), len(b)))]
-    if same:
-        drawn[1] = drawn[0] + len(a)
-    samples = gap(np.take_along_axis(scores, np.hstack(drawn), axis=1))
-    return Interval(float(value), *percentiles(samples), len(a[0]))
+def compare_levels(
+    a: Floats, b: Floats, metric: Resampled, n_resamples: int = 1000, same: Sequence[bool] = (True,)
+) -> Interval:
+    """Return the mean score of one system minus that of another, with its percentile interval over several levels.
+
+    a, b: statistics (l_1, ..., l_m, n, d), crossed over m levels (guessers, trainings) and n questions.  Every level
+    and the questions are resampled independently (the pigeonhole bootstrap, Owen 2007).  same: for each level,
+    whether both systems have the same members, which are then drawn together.
+    """
+    weights = _multinomial(np.random.default_rng([0, _QUESTIONS]), a.shape[-2], n_resamples)
+    rng, drawn = np.random.default_rng([0, _TRAININGS]), []
+    for size_a, size_b, together in zip(a.shape[:-2], b.shape[:-2], same, strict=True):
+        first, second = (rng.integers(0, size, (n_resamples, size)) for size in (size_a, size_b))
+        drawn.append((first, first if together else second))
+
+    def means(tables: Floats, side: int) -> tuple[float, Floats]:  # observed, (B,)
+        levels, flat = tables.shape[:-2], tables.reshape(-1, *tables.shape[-2:])
+        scores = np.stack([metric.score_many(weights @ table) for table in flat], axis=1)
+        index = [np.arange(n_resamples).reshape(-1, *[1] * len(levels))]
+        for axis, pair in enumerate(drawn):
+            index.append(pair[side].reshape(-1, *(levels[axis] if axis == i else 1 for i in range(len(levels)))))
+        resampled = scores.reshape(n_resamples, *levels)[tuple(index)]
+        value = metric.score_many(flat.sum(axis=1)).mean()
+        return float(value), resampled.reshape(n_resamples, -1).mean(axis=1)
+
+    (value_a, of_a), (value_b, of_b) = means(a, 0), means(b, 1)
+    return Interval(value_a - value_b, *percentiles(of_a - of_b), a.shape[-2])
 
 
 def p_value(observed: Floats, null: Floats) -> Floats:

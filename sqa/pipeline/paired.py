@@ -1,20 +1,25 @@
 """Compare two finished runs metric by metric, paired over questions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 from typing import Any
 
+import numpy as np
+
 from sqa import metrics as metric_names
-from sqa.core.differences import compare_many
+from sqa.core.differences import compare_levels, compare_many
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.registry import QUALITY
 from sqa.core.significance import bootstrap_many
 from sqa.core.types import Floats
 from sqa.metrics.quality.text_metric import saved
+from sqa.pipeline.config import to_mapping
 from sqa.pipeline.engine import RunResult
 from sqa.pipeline.folder import FinishedRun, RunFolder
 from sqa.pipeline.saving import RESAMPLES
-from sqa.results import Row, defined, row_of
+from sqa.results import Row, Table, defined, row_of
 
 Scored = Sequence[tuple[Any, Floats]]  # metric, its statistics (n, d)
 
@@ -90,6 +95,48 @@ def compare(
         low, high, p_values = defined(c.low), defined(c.high), (c.p_bootstrap, c.p_randomization)
         rows.append(ComparisonRow(metric.name, c.a, c.b, c.diff, low, high, *p_values, c.n, metric.signature()))
     return rows, notes
+
+
+LEVELS: Mapping[str, Callable[[dict[str, Any]], Any]] = {  # level -> takes its member out of a run's config
+    "guesser": lambda config: (config.pop("guesser"), config.pop("buzzer")),
+    "training": lambda config: config["translator"].pop("model", None),
+}
+
+
+def compare_over(
+    given: Sequence[RunFolder], over: str, n_resamples: int = RESAMPLES, wanted: Sequence[str] = ()
+) -> Table:
+    """Return differences of two systems in the metrics that all runs have, over questions and further LEVELS.
+
+    Runs that differ only in their members of the levels belong to one system.  Raises ConfigError unless there are
+    two systems, each with a run for every combination of its members, all on the same questions.
+    """
+    levels = over.split(",")
+    if unknown := set(levels) - {"questions", *LEVELS}:
+        raise ConfigError(f"--over: {min(unknown)!r} is no level; known: questions, {', '.join(LEVELS)}")
+    systems: dict[str, dict[tuple[str, ...], RunFolder]] = {}
+    for run in given:
+        if run.questions != given[0].questions or run.dataset != given[0].dataset:
+            raise ConfigError(on_other_questions(given[0], run))
+        parts = {part: to_mapping(getattr(run.config, part)) for part in ("translator", "guesser", "buzzer")}
+        member = tuple(repr(take(parts)) for level, take in LEVELS.items() if level in levels)
+        systems.setdefault(repr(parts), {})[member] = run
+    members = [[sorted(set(level)) for level in zip(*runs, strict=True)] for runs in systems.values()]
+    if len(systems) != 2 or sum(prod(map(len, of)) for of in members) != len(given):
+        sizes = " and ".join(str(len(runs)) for runs in systems.values())
+        raise ConfigError(f"--over {over}: two systems with all their members are compared, got {sizes} members")
+    same = [a == b for a, b in zip(*members, strict=True)]
+    names = [m for m in wanted or given[0].signatures if len({run.signatures.get(m) for run in given}) == 1]
+    rows = []
+    for metric in metrics_of(names, given[0]):
+        a, b = (
+            np.array([runs[each].stats[metric.name] for each in product(*of)])
+            for runs, of in zip(systems.values(), members, strict=True)
+        )
+        a, b = (x.reshape(*map(len, of), *x.shape[1:]) for x, of in zip((a, b), members, strict=True))
+        gap = compare_levels(a, b, metric, n_resamples, same)
+        rows.append((metric.name, gap.value, gap.low, gap.high, gap.n, len(given), metric.signature()))
+    return Table(("metric", "diff", "low", "high", "n", "runs", "signature"), rows)
 
 
 def _difference(a: str, b: str) -> str:

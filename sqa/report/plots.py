@@ -196,12 +196,12 @@ def over_k(
 
 
 def above(figure: Figure, named: Mapping[str, Any], title: str = "") -> None:
-    """Add a legend above the panels, with at most four columns and as many as fit the figure's width.
+    """Add a legend above the panels, in one row of five or with at most four columns, as fits the figure's width.
 
     The entry of a dot with an interval shows the dot alone, because its marker distinguishes it in greyscale.
     """
     handles = [handle.lines[0] if hasattr(handle, "has_yerr") else handle for handle in named.values()]
-    for columns in range(4 if len(named) > 3 else 3, 0, -1):
+    for columns in range(5 if len(named) == 5 else 4 if len(named) > 3 else 3, 0, -1):
         legend = figure.legend(handles, list(named), loc="outside upper center", ncols=columns, title=title)
         if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
             return

@@ -5,7 +5,7 @@ import pytest
 import scipy.stats
 from refusals import refused
 
-from sqa.core.differences import compare, compare_trainings
+from sqa.core.differences import compare, compare_levels, compare_trainings
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.significance import bca, bootstrap, bootstrap_band, bootstrap_many, bootstrap_weights, means
 from sqa.metrics import build
@@ -114,6 +114,18 @@ def test_training_variance_widens_the_interval() -> None:
     assert narrow.value == pytest.approx(wide.value) == pytest.approx(0.1)
     assert narrow.high - narrow.low < 1e-9  # the questions are equal on both sides, so nothing else varies
     assert wide.low < 0 < narrow.low and wide.high > 0.2
+
+
+def test_crossed_levels_widen_the_interval() -> None:
+    """Guessers that disagree about the difference, under trainings that agree about it."""
+    questions = np.random.default_rng(0).random(400)
+    base = np.array([[means(questions)] * 3] * 2)  # (guessers, trainings, n, 2)
+    agreed, disputed = base.copy(), base.copy()
+    agreed[..., 0] += 0.1
+    disputed[..., 0] += np.array([0.0, 0.2])[:, None, None]
+    narrow, wide = (compare_levels(a, base, ACCURACY, same=(True, True)) for a in (agreed, disputed))
+    assert narrow.value == pytest.approx(wide.value) == pytest.approx(0.1)
+    assert narrow.high - narrow.low < 1e-9 and (wide.low, wide.high) == pytest.approx((0, 0.2))
 
 
 def test_training_does_not_differ_from_itself() -> None:

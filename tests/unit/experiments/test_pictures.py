@@ -14,7 +14,7 @@ from experiments.lab.pages import ledger_of
 from sqa.report import plots
 
 SCREENSHOTS = {"docs/view.png", "docs/play.png"}
-WITH_HUMAN = {"docs/text_at_pace.png"}  # figures of scores over k that show a human translation
+WITH_HUMAN = {"docs/figure3.png", "docs/text_at_pace.png"}  # figures of scores over k that show a human translation
 DRAWN = {name: item for item in items().values() for name in item.figures if name not in SCREENSHOTS}
 
 

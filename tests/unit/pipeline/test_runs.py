@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from refusals import refused
 from small_runs import small_run
@@ -12,7 +13,7 @@ from smt.engines.pretrained import PretrainedConfig
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.pipeline import folder as runs
 from sqa.pipeline import paired, saving
-from sqa.pipeline.config import ComponentConfig, load_run
+from sqa.pipeline.config import ComponentConfig, load_run, of_parts
 
 METRICS = ["ew", "accuracy", "bleu", "al"]
 
@@ -67,6 +68,34 @@ def test_comparison_gives_paired_differences(tmp_path):
     assert by_name["al"].diff < 0 <= by_name["ew"].diff
     assert by_name["bleu"].diff == 0 and by_name["bleu"].p_bootstrap == 1
     assert all(math.isfinite(x) for row in rows for x in (row.low, row.high, row.p_bootstrap, row.p_randomization))
+
+
+def member(run, k, model, shift):
+    """Return a run of the system `k` trained as `model`, with EW shifted."""
+    options = {"name": "waitk", "model": model, "k": k}
+    config = of_parts(name=run.config.name, dataset={"name": "mini-es"}, translator=options)
+    moved = run.stats["ew"] + np.array([shift, 0])
+    signatures = {"ew": run.signatures["ew"]}
+    return replace(run, config=config, folder=f"{k}-{model}", stats={"ew": moved}, signatures=signatures)
+
+
+def test_comparison_covers_trainings(tmp_path):
+    run = saved(tmp_path)
+    shifts = {"a": -0.2, "b": 0.0, "c": 0.2}
+    full, early = ([member(run, k, m, s + up) for m, s in shifts.items()] for k, up in (("full", 0.1), (3, 0.0)))
+    [[_, diff, low, high, n, runs, _]] = paired.compare_over([*full, *early], "questions,training", 200).rows
+    assert diff == pytest.approx(0.1) and high - low < 1e-9 and (n, runs) == (6, 6)  # matched trainings
+    others = [member(run, 3, m + "2", s) for m, s in shifts.items()]
+    [[_, diff, low, high, *_]] = paired.compare_over([*full, *others], "training", 200).rows
+    assert diff == pytest.approx(0.1) and low < 0 < high
+
+
+def test_levels_need_two_complete_systems(tmp_path):
+    run = saved(tmp_path)
+    runs = [member(run, k, m, 0) for k in (3, "full") for m in "ab"]
+    refused(ConfigError, "got 2 members", paired.compare_over, runs[:2], "training")
+    refused(ConfigError, "got 1 and 1 and 1 and 1 members", paired.compare_over, runs, "guesser")
+    refused(ConfigError, "'buzer' is no level", paired.compare_over, runs, "questions,buzer")
 
 
 def test_incomparable_values_are_skipped_with_a_note(tmp_path):

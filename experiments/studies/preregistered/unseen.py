@@ -1,0 +1,218 @@
+"""Preregistered test on unseen questions: does the full-input text win more than wait-k's text at the same pace?
+
+README.md beside this file states claim, questions, analysis and stopping rule.  All of it was committed before any
+question was translated.
+
+    difference   EW of the full-input text minus EW of the text at k, both at the pace of k
+    test         one-sided, at each k of KS: the two texts of a question change places at random; Holm over KS
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from experiments.lab import values as stored
+from experiments.lab.item import Item, inputs_of
+from experiments.lab.ledger import Ledger, Row, row_of
+from experiments.lab.tables import number
+from experiments.studies.head_to_head import nearest
+from experiments.validity.text_at_pace import ALPHA, EW, PERMUTATIONS, at_pace
+from sqa import metrics as metric_names
+from sqa.core.answers import key
+from sqa.core.differences import compare, holm, null_of, p_value
+from sqa.core.errors import DataError
+from sqa.core.k import FULL, K
+from sqa.core.registry import GUESSERS
+from sqa.core.significance import bootstrap
+from sqa.core.types import Floats, Question
+from sqa.data.datasets import load_questions
+from sqa.data.own_questions import record_of
+from sqa.data.sentences import split
+from sqa.files.atomic import write_text
+from sqa.pipeline.config import RunConfig, of_parts
+from sqa.pipeline.folder import RunFolder
+from sqa.pipeline.paired import intervals
+from sqa.pipeline.parts import Parts
+from sqa.pipeline.spread import run_all
+from sqa.results import markdown
+
+POOL, TRAINING = "human-buzzes", ("tossups",)
+MODES = ("eng-cat", "cat-spa")  # Apertium pairs, one after the other; no translator here learnt from their output
+PACKAGES = "apertium-eng-cat and apertium-spa-cat"
+QUESTIONS = 464  # `needed` of the XQB differences known when this was written
+SMALLEST, POWER = 0.02, 0.8  # difference in EW to be found, with this probability
+KS: tuple[int, ...] = (2, 3)
+TEXTS: tuple[K, ...] = (*KS, FULL)
+GUESSER = {"name": "rerank"}
+HUMAN = "human text"
+OWN, FULL_TEXT, DIFFERENCE = "own text", "full-input text", "difference"
+
+
+# ---------------------------------------------------------------------------------------------------------- questions
+
+
+def needed() -> int:
+    """Return the number of questions that finds SMALLEST, by the spread of XQB's differences at k = 2.
+
+    The level is that of Holm's first step over KS, one-sided.
+    """
+    tables = stored.read("text-at-pace")
+    own, full = (tables["xqb-es", "wait-k", text, "2", "ew"] for text in ("2", FULL))
+    spread = np.std(full[:, 0] / full[:, 1] - own[:, 0] / own[:, 1], ddof=1)
+    quantiles = NormalDist().inv_cdf(1 - ALPHA / len(KS)) + NormalDist().inv_cdf(POWER)
+    return int(np.ceil((quantiles * spread / SMALLEST) ** 2))
+
+
+def chosen(pool: Sequence[Question], n: int) -> list[Question]:
+    """Return the first n questions by the hash of their id that no training text repeats and the guesser can answer."""
+    config = of_parts(guesser=GUESSER).guesser
+    assert config is not None
+    known = {key(page) for page in Parts().component(GUESSERS, config).pages}
+    repeats = {repeat.question for repeat in nearest(pool, TRAINING).values() if repeat.excluded}
+    usable = [question for question in pool if key(question.page) in known and question.id not in repeats]
+    if len(usable) < n:
+        raise DataError(f"{POOL}: {len(usable)} usable questions, {n} are needed")
+    return sorted(usable, key=lambda question: hashlib.sha256(f"unseen {question.id}".encode()).digest())[:n]
+
+
+def in_spanish(sentences: Sequence[str]) -> list[str]:
+    """Return English sentences in Spanish; raises DataError if a sentence is lost or Apertium is not installed."""
+    text = "\n".join(sentences) + "\n"
+    for mode in MODES:
+        try:
+            done = subprocess.run(["apertium", "-u", mode], input=text, capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise DataError(f"apertium -u {mode}: {error}; install {PACKAGES}") from error
+        text = done.stdout
+    lines = text.split("\n")[:-1]
+    if len(lines) != len(sentences) or not all(line.strip() for line in lines):
+        raise DataError(f"apertium: {len(lines)} lines for {len(sentences)} sentences, or an empty one")
+    return lines
+
+
+def write_questions(questions: Sequence[Question], path: Path) -> None:
+    """Write the questions with their sentences in Spanish and the English text as the human translation."""
+    english = [[" ".join(words) for words in split(question.text, "en")] for question in questions]
+    spanish = iter(in_spanish([sentence for text in english for sentence in text]))
+    lines = []
+    for question, text in zip(questions, english, strict=True):
+        made = {"language": "es", "source": [next(spanish) for _ in text], "reference": text}
+        lines.append(json.dumps({**record_of(question), **made}, ensure_ascii=False))
+    write_text(path, "\n".join(lines) + "\n")
+
+
+# ----------------------------------------------------------------------------------------------------------- analysis
+
+
+def configs(path: Path) -> dict[str, RunConfig]:
+    """Return the run of each text."""
+    translators: dict[str, dict[str, Any]] = {str(k): {"name": "waitk", "model": "es-en", "k": k} for k in TEXTS}
+    translators[HUMAN] = {"name": "fixed", "text": "reference", "unit": "sentence"}
+    return {
+        name: of_parts(
+            name=f"{path.stem}-{name.replace(' ', '-')}",
+            dataset={"name": str(path)},
+            translator=translator,
+            guesser=GUESSER,
+            buzzer={"name": "mlp", "model": "rerank-translated"},
+            metrics=["ew", "bleu"],
+        )
+        for name, translator in translators.items()
+    }
+
+
+def played(path: Path, runs: Path) -> dict[str, RunFolder]:
+    """Return the run of each text; missing runs are computed."""
+    of_texts = configs(path)
+    return dict(zip(of_texts, run_all(list(of_texts.values()), runs), strict=True))
+
+
+def p_of(full: Floats, own: Floats) -> float:
+    """Return the one-sided p of "the full-input text wins more", of statistics (n, 2) of EW."""
+
+    def gap(sums: Floats) -> Floats:  # (b, texts, 2) -> (b, 1)
+        scores = EW.score_many(sums.reshape(-1, 2)).reshape(-1, 2)
+        return np.asarray(scores[:, :1] - scores[:, 1:])
+
+    table = np.stack([full, own], axis=1)
+    return float(p_value(gap(table.sum(axis=0)[None])[0], null_of(table, gap, PERMUTATIONS, 0))[0])
+
+
+def at_paces(of_texts: Mapping[str, RunFolder]) -> dict[tuple[str, str], Floats]:
+    """Return (text, k of the pace) -> statistics (n, 2) of EW: the text at k, full input's and the human one."""
+    traces = {name: list(run.open().traces) for name, run in of_texts.items()}
+    return {(name, str(k)): at_pace(traces[name], k) for k in KS for name in (str(k), FULL, HUMAN)}
+
+
+def rows(tables: Mapping[tuple[str, str], Floats]) -> Iterator[Row]:
+    """Yield values, differences and tests."""
+    tests = []
+    for k in map(str, KS):
+        own, full, human = (tables[name, k] for name in (k, FULL, HUMAN))
+        for part, stats in ((OWN, own), (FULL_TEXT, full), (HUMAN, human)):
+            yield row_of((k, part), "ew", bootstrap(stats, EW), EW.unit, EW.signature())
+        yield row_of((k, DIFFERENCE), "ew", compare(full, own, EW), EW.unit, EW.signature())
+        tests.append(Row((k, DIFFERENCE), "p", p_of(full, own), n=len(own), unit="p"))
+    yield from tests
+    for row, corrected in zip(tests, holm([row.value for row in tests]), strict=True):
+        yield Row(row.cell, "p after Holm", corrected, n=row.n, unit="p")
+
+
+def prepared(runs: Path) -> Path:
+    """Return the file of the questions, which is written first."""
+    path = runs / "unseen.jsonl"
+    write_questions(chosen(load_questions(POOL), QUESTIONS), path)
+    return path
+
+
+def measure(_: Path, runs: Path) -> Iterator[Row]:
+    """Yield the rows of the test, and BLEU of each text as a description."""
+    of_texts = played(prepared(runs), runs)
+    yield from rows(at_paces(of_texts))
+    [bleu] = metric_names.build(["bleu"])
+    for name, run in of_texts.items():
+        yield from intervals((name, "own pace"), [(bleu, run.stats["bleu"])])
+
+
+def values(_: Path, runs: Path) -> dict[tuple[str, ...], Floats]:
+    """Return (text, k of the pace, "ew") -> statistics of each question."""
+    return {(*cell, "ew"): stats for cell, stats in at_paces(played(prepared(runs), runs)).items()}
+
+
+def block(ledger: Ledger) -> list[str]:
+    """Return a line for each k."""
+    lines = []
+    for k in map(str, KS):
+        shown = [number(ledger.one("ew", k=k, part=part), interval=False) for part in (OWN, FULL_TEXT, HUMAN)]
+        gap = number(ledger.one("ew", k=k, part=DIFFERENCE), sign=True)
+        p, corrected = (ledger.one(metric, k=k, part=DIFFERENCE) for metric in ("p", "p after Holm"))
+        assert corrected is not None
+        verdict = "held" if corrected.value <= ALPHA else "not held"
+        lines.append([k, *shown, gap, number(p), number(corrected), verdict])
+    head = ("k", OWN, FULL_TEXT, HUMAN, "full input minus own", "p", "p (Holm)", "verdict")
+    return markdown(head, lines)
+
+
+ITEMS = (
+    Item(
+        name="unseen-questions",
+        shows="preregistered test on unseen questions: full-input text and wait-k's text at the same pace",
+        config="",
+        columns=("k", "part"),
+        measure=measure,
+        inputs=inputs_of(
+            models=("es-en", "bm25", "rerank", "buzzer-mlp-rerank-translated"), datasets=("human-buzz-questions",)
+        ),
+        blocks={"table": block},
+        values=values,
+        kept=f"needs {PACKAGES} and the recorded questions",
+    ),
+)

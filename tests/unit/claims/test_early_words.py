@@ -1,0 +1,27 @@
+"""Words of a translation that an even pace puts before their source word."""
+
+import pytest
+
+from experiments.validity import early_words
+from sqa.diagnose.alignment import Alignment
+
+
+class Aligner:
+    """Links each target word to the source word in the same position."""
+
+    def align(self, pairs):
+        return [Alignment(tuple((i, i) for i in range(len(source))), (), ()) for source, _ in pairs]
+
+
+def test_rounding_up_hides_words_placed_early(monkeypatch):
+    """Three source words, four target words: places .75, 1.5, 2.25, 3 against source words 1, 2, 3 and none."""
+    pair = ("a b c".split(), "He Lima was Rome".split())
+    monkeypatch.setattr(early_words, "segments", lambda _: [[pair]] * 2)
+    monkeypatch.setattr(early_words, "load_aligner", lambda _: Aligner())
+    rows = {row.cell[2]: (row.value, row.n) for row in early_words.early("xqb-es")}
+    assert rows == {
+        "words shown before their source word": (0, 2),
+        "names shown before their source word": (0, 2),
+        "words placed before their source word": (pytest.approx(3 / 4), 2),
+        "names placed before their source word": (1, 2),  # Lima alone is linked and not first
+    }

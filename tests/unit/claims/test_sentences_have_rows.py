@@ -1,0 +1,112 @@
+"""Every sentence of docs/results.md with a number or a comparison has rows of a ledger that say the same.
+
+tests/documented/results.yaml maps each such sentence to checks.  A check compares a row with a number or a row:
+
+    over-k / xqb-es / phrase-based / full / rerank / bleu = 31      equal when rounded as written
+    over-k / xqb-es / phrase-based / full / rerank / ew.low > 0     also <; .low, .high and .n name parts of a row
+
+A row is its ledger, its cell and its metric.  A sentence about a method has `source: {file: text in it}` instead.
+Every number of the sentence must occur in one of its checks or in its source.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from experiments.lab.pages import ledger_of
+from sqa.core.paths import ROOT
+
+PAGE = ROOT / "docs" / "results.md"
+MADE = re.compile(r"^<!-- \[\[\[cog.*?^<!-- \[\[\[end\]\]\] -->$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^(?: {4,}\S[^\n]*\n)+", re.MULTILINE)
+ENDS = re.compile(r"(?<=[.:?!])\*{0,2}\s+(?=[A-Z*`\[])")
+COMPARES = re.compile(
+    r"\b(more|less|fewer|than|worse|better|higher|lower|above|below|similar|unseen|hardly|most|half|third|no difference"
+    r"|(grow|rise|fall|peak|raise|miss|win|lose)(s|es)?|as much as|(small|large)(er|est)?)\b"
+)
+NAMES = re.compile(r"`[^`]*`|\]\([^)]*\)|\bF\w+\d\b|\bsmall Transformer\b")  # code, links, names with such words
+NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:%|\b)")
+PART = re.compile(r"^(.+?)(?:\.(low|high|n))?$")
+CHECK = re.compile(r"^(.+) ([<>=]) (.+)$")
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a page's prose with a number or a comparison, captions of pictures left out."""
+    prose = CODE.sub("", MADE.sub("", text))
+    found = []
+    for block in re.split(r"\n\s*\n|\n(?=- )", prose):
+        line = " ".join(block.split()).removeprefix("- ")
+        if line and not line.startswith(("#", "![", "*Contestant", "sqa ", "make ")):
+            found += [s for s in ENDS.split(line) if asserts(s)]
+    return found
+
+
+def asserts(sentence: str) -> bool:
+    """Return whether a sentence has a number or a comparison."""
+    plain = NAMES.sub("", sentence)
+    return bool(NUMBER.search(plain) or COMPARES.search(plain))
+
+
+def value_of(path: str) -> float:
+    """Return the value that `ledger / cell / metric` names; .low, .high or .n name a part of its row."""
+    ledger, *cell, metric = path.split(" / ")
+    name, part = PART.match(metric).groups()
+    rows = [row for row in ledger_of(ledger).rows if row.cell == tuple(cell) and row.metric == name]
+    assert len(rows) == 1, f"{path}: {len(rows)} rows"
+    return float(getattr(rows[0], part or "value"))
+
+
+def holds(check: str) -> bool:
+    """Return whether a check holds."""
+    left, relation, right = CHECK.match(check).groups()
+    value = value_of(left)
+    if relation == "=":
+        return f"{value:.{len(right.partition('.')[2])}f}" == f"{float(right):.{len(right.partition('.')[2])}f}"
+    other = float(right) if NUMBER.fullmatch(right) else value_of(right)
+    return value < other if relation == "<" else value > other
+
+
+def numbers(text: str) -> set[float]:
+    """Return the numbers of a text; 80% is .8."""
+    found = NUMBER.findall(NAMES.sub("", text))
+    return {float(n.rstrip("%")) / (100 if n.endswith("%") else 1) for n in found}
+
+
+def problems(sentence: str, support: dict[str, Any]) -> list[str]:
+    """Return the reasons why a sentence is not supported."""
+    checks, source = support.get("checks", []), support.get("source", {})
+    wrong = [check for check in checks if not holds(check)]
+    wrong += [
+        f"{file} has no {text!r}" for file, text in source.items() if text not in (ROOT / file).read_text("utf-8")
+    ]
+    backing = {n for text in (*checks, *source.values()) for n in numbers(text.replace("/", " "))}
+    wrong += [f"{n:g} is in none of its checks" for n in sorted(numbers(sentence) - backing)]
+    return wrong or ([] if checks or source else ["no check and no source"])
+
+
+def supports(path: Path = ROOT / "tests" / "documented" / "results.yaml") -> dict[str, dict[str, Any]]:
+    """Return the support of each sentence."""
+    return {entry.pop("sentence"): entry for entry in yaml.safe_load(path.read_text("utf-8"))}
+
+
+def test_every_sentence_is_listed_and_holds() -> None:
+    listed, found = supports(), sentences(PAGE.read_text("utf-8"))
+    assert [s for s in found if s not in listed] == [], "sentences without support"
+    assert [s for s in listed if s not in found] == [], "support without a sentence"
+    assert {s: wrong for s in found if (wrong := problems(s, listed[s]))} == {}
+
+
+@pytest.mark.parametrize("sentence", ["EW is .25.", "EW grows with k.", "It is worse.", "With 147 questions it is so."])
+def test_numbers_and_comparisons_need_support(sentence: str) -> None:
+    assert sentences(f"# Title 1\n\n{sentence}\n\n    code .1\n") == [sentence]
+
+
+def test_wrong_rows_and_other_digits_are_named() -> None:
+    row = "text-at-pace / xqb-es / wait-k / 2 / text / ew"
+    assert problems("It is 147.", {"checks": [f"{row}.n = 147"]}) == []
+    assert problems("It is 148.", {"checks": [f"{row}.n = 148"]}) == [f"{row}.n = 148"]
+    assert problems("It is 148.", {"checks": [f"{row}.n = 147"]}) == ["148 is in none of its checks"]
+    assert problems("It wins.", {}) == ["no check and no source"]
