@@ -51,7 +51,7 @@ def test_drop_is_at_the_word_that_caused_it(finished: Path, capsys: pytest.Captu
 def test_runs_that_cannot_be_diagnosed_are_refused(finished: Path, tmp_path: Path) -> None:
     refused(ConfigError, "is not the folder of a finished run", main, tmp_path)
     refused(ConfigError, "'q' is not a question of .*, did you mean 'q0'", main, finished, questions=["q"])
-    refused(ConfigError, "no guesser ran", main, make(tmp_path, "unguessed", guesser=None, buzzer=None))
+    refused(ConfigError, "has no guesses", main, make(tmp_path, "unguessed", guesser=None, buzzer=None))
 
 
 def test_missing_priors_warn_and_mixed_languages_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,7 +140,7 @@ def test_scoring_model_is_called_once_and_reported(finished, capsys, monkeypatch
     main(finished)
     assert "words judged" not in capsys.readouterr().err
     kept.write_text("{", encoding="utf-8")
-    refused(DataError, "the kept scores are damaged .*; delete the file", main, finished, detector="language-model")
+    refused(DataError, "the stored scores are damaged .*; delete the file", main, finished, detector="language-model")
 
 
 def test_words_are_judged_without_a_language_model(finished, capsys, monkeypatch):

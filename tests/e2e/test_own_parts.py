@@ -221,7 +221,7 @@ def test_own_perturbation_makes_copies(mine: Path) -> None:
         ('translator: {name: command, command: [cat], k: 2, policy: {name: "mine.py:build"}}', "takes its own keys"),
         ('metrics: ["mine.py:build"]', "build() without parameters failed"),
         ('metrics: ["al@mine.py:words"]', "mine.py:words returned a Words, expected a Convention"),
-        ('metrics: ["mine.py:late"]', "mine.py:late made a Convention, which has no unit, digits, label"),
+        ('metrics: ["mine.py:late"]', "mine.py:late returned a Convention, which has no unit, digits, label"),
     ],
 )
 def test_errors_of_own_parts_are_one_line(mine: Path, line: str, problem: str) -> None:

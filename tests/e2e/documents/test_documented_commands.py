@@ -67,17 +67,17 @@ COMMANDS = documented()
 
 def lines_of(key: str) -> list[str]:
     """Return the lines to execute for a command."""
-    recipe, asis = recipe_of(key), shlex.join(_filled(COMMANDS[key]))
+    recipe = recipe_of(key)
     if isinstance(recipe, Serve):
-        return [recipe.line or asis, *(ask for ask in recipe.asks if not ask.startswith("GET "))]
-    return list(recipe.lines) or [asis] if isinstance(recipe, Run) else []
+        return [recipe.line or _filled(key), *(ask for ask in recipe.asks if not ask.startswith("GET "))]
+    return list(recipe.lines) or [_filled(key)] if isinstance(recipe, Run) else []
 
 
-def _filled(words: Sequence[str]) -> list[str]:
-    """Return the words with replacements for missing items and without [optional ones]."""
+def _filled(key: str) -> str:
+    """Return the command with replacements for missing items and without [optional ones]."""
     left = {name: list(values) for name, values in PLACEHOLDERS.items()}
-    words = [word for word in words if not word.startswith("[")]
-    return [left[word].pop(0) if word in left else WORDS.get(word, word) for word in words]
+    words = [word for word in COMMANDS[key] if not word.startswith("[")]
+    return shlex.join(left[word].pop(0) if word in left else WORDS.get(word, word) for word in words)
 
 
 # ------------------------------------------------------------------------------------------------------ executing

@@ -62,7 +62,7 @@ def broadcast(folder):
 
 CASES = {  # a small model, its modification, its reader, the message
     "packed zeros": (small.counts, bomb, Index.load, "unpacks to more than"),
-    "packed weights": (small.gru, lambda f: packed(f, PACKED_ZEROS), GruGuesser.load, "to more than 16 times"),
+    "packed weights": (small.gru, lambda f: packed(f, PACKED_ZEROS), GruGuesser.load, "to over 16 times"),
     "packed weights, no size": (
         small.transformer,
         lambda f: packed(f, zstandard.ZstdCompressor(write_content_size=False).compress(b"cut")),

@@ -83,7 +83,7 @@ def test_other_blocks_rows_and_columns_are_refused(store: Store) -> None:
     refused(DataError, r"has rows of 'q'.*; delete it", read_rows, store, STAGE, 1, [replace(Q, id="other")])
     refused(DataError, "has the columns .* expected", store.read, STAGE, 1, BUZZES)
     store.block(STAGE, 1).rename(store.block(STAGE, 0))
-    refused(DataError, r"holds block 1, expected 0; delete it", store.read, STAGE, 0, EMISSIONS)
+    refused(DataError, r"has block 1, expected 0; delete it", store.read, STAGE, 0, EMISSIONS)
     refused(DataError, "is missing", store.read, STAGE, 1, EMISSIONS)
 
 

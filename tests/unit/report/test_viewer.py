@@ -134,7 +134,7 @@ def test_other_runs_or_questions_are_refused(tmp_path: Path, monkeypatch: pytest
     run, shorter = make(tmp_path, "one"), make(tmp_path, "two", dataset=less)
     refused(ConfigError, r"not on the same questions .*, 3 and .*, 2\)", open_runs, [run, shorter])
     refused(ConfigError, "named twice", open_runs, [run, run / ".." / "one"])
-    refused(ConfigError, "name at least one", open_runs, [])
+    refused(ConfigError, "give at least one", open_runs, [])
     refused(ConfigError, "is not the folder of a finished run", main, [tmp_path])
     refused(ConfigError, "'q9' is not a question of .*, did you mean 'q", main, [run], questions=["q9"])
     assert not (run / viewer.DEFAULT_OUTPUT).exists()
