@@ -44,7 +44,7 @@ class CorrelationConfig:
     resamples: int = 10_000
 
 
-Taus = dict[tuple[str, str], list[Correlation]]  # data set, guesser -> correlations over the systems that it answers
+Taus = dict[tuple[str, str], list[Correlation]]  # (data set, guesser) -> correlations over systems
 
 
 def main(config_path: Path, runs: Path) -> None:

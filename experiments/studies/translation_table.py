@@ -49,7 +49,7 @@ LOOP = re.compile(r"(\b[\w' ]{1,30}\b)(?:\W+\1\b){3,}|(\w{1,4})\2{5,}")  # a phr
 @dataclass(frozen=True, slots=True)
 @checked
 class TranslatorConfig:
-    """A translator of the table, one row per k."""
+    """A translator in the table, with one row per k."""
 
     label: Annotated[str, "its name in table and figure"]
     pair: Annotated[str, "the test sets it is for"]

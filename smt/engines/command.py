@@ -39,7 +39,7 @@ class CommandConfig:
     command: Annotated[tuple[File, ...], "program and arguments; must write one line to stdout per line of stdin"]
     k: PolicyK = "full"
     blank_lines: Annotated[Whole, "separator of sentences, which the program must return"] = 1
-    separator: Annotated[str, "dummy line between sentences, by which the program forgets the last"] = ""
+    separator: Annotated[str, "dummy line between sentences that resets the program; empty: none"] = ""
     policy: Annotated[PolicyConfig, "policy, see smt/policies/prefixes.py"] = "wait-k"
     n: PolicyN = None
     files: Annotated[tuple[File, ...] | None, "other files and folders that the program reads; [] = none"] = None

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from smt.lm.tokenizer import Tokens
 from sqa.core.languages import language_of
 
-OFFSET = 96  # position of the first target piece; longer sources are rare and also work
+OFFSET = 96  # position of the first target piece; longer sources are rare but supported
 
 
 def name_of(code: str) -> str:

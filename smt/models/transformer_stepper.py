@@ -31,7 +31,7 @@ ENCODED_ROWS = 32  # sentences encoded together: little padding, and the activat
 
 
 class Lexicon(NamedTuple):
-    """Lexicon entries of sources of S pieces, W translations each."""
+    """Lexicon entries of A sources: W translations for each of the S source pieces."""
 
     ids: Tensor  # (A, S * W) int64, target pieces
     probabilities: Tensor  # (A, S, W)

@@ -17,7 +17,7 @@ from sqa.data.languages import Pair
 class WaitKTranslator:
     """Wait-k translator; streaming and batched decoding give the same words and the same g.
 
-    `load` returns the model on first use, so runs that a store holds need no model.
+    `load` is not called before the first use, so a run whose results are stored needs no model.
     """
 
     def __init__(

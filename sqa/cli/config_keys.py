@@ -70,7 +70,7 @@ def json_schema() -> Schema:
     """
     parts = {kind: _part(kind) for kind in ("translator", *OPTIONAL)}
     run = _mapping(RunConfig, _parts_of_a_run({}))
-    run["required"].remove("name")  # the file's
+    run["required"].remove("name")  # default: the config file's name
     started: Schema = {"type": "object", "not": {"required": ["name"]}}  # only some keys, in an entry like another
     entry = _mapping(RunConfig, _parts_of_a_run(started))
     entry["properties"][LIKE] = {"type": "string", "description": "another entry, whose keys this entry inherits"}

@@ -148,8 +148,8 @@ def export(
         Literal["text", "instances.log", "jsonl", "csv", "parquet", "submission", "every-eval-ever", "pearmut"],
         option(
             "--to",
-            "Format: lines, SimulEval's log, a line per question, a row per step, a submission, a run's scores, or "
-            "flagged words for annotators.",
+            "text: lines; instances.log: for SimulEval; jsonl: a line per question; csv, parquet: a row per step; "
+            "submission: for a board; every-eval-ever: scores; pearmut: flagged words for annotators.",
         ),
     ],
     side: Annotated[

@@ -67,7 +67,8 @@ SchedulerOption = Annotated[
     str | None, option("--scheduler WHERE", "local[:N], tcp://HOST:PORT or slurm:FILE.yaml; see docs/cluster.md.")
 ]
 StoreOption = Annotated[
-    str | None, option("--store URL", "Store of --scheduler: a folder or s3://...; default: --runs.")
+    str | None,
+    option("--store URL", "Location of stored blocks with --scheduler: a folder or s3://...; default: --runs."),
 ]
 Workers = Annotated[int | None, option("--workers N", "Number of processes; default: one for each processor.", min=1)]
 DEFAULT_RUNS = Path("runs")

@@ -51,7 +51,7 @@ _CORE = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)  # a word between its punctu
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
-    """A kind of change and its family."""
+    """A named perturbation, its family and its function."""
 
     name: str  # letters, digits and dashes; suffix of the copies' ids
     family: str  # one of FAMILIES
@@ -126,7 +126,7 @@ def _kept(sentence: tuple[str, ...], changed: Sequence[str]) -> tuple[str, ...]:
 
 
 def names(question: Question, rng: random.Random) -> Question:
-    """Replace given names of the language's table by others of the same gender, consistently within a question."""
+    """Replace given names listed for the language with others of the same gender, consistently within a question."""
     table = {name: group.split() for group in language_of(question.language).given_names for name in group.split()}
     drawn: dict[str, str] = {}
 

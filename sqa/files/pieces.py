@@ -15,7 +15,7 @@ from sqa.core.errors import DataError
 from sqa.files.logs import Pieces
 
 T = TypeVar("T")
-MOST_INITIALS = 0.25  # maximum share of words that begin with Ġ, which is a letter of Maltese
+MOST_INITIALS = 0.25  # words may begin with Ġ, a Maltese letter; a larger share means byte-level pieces
 _BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")
 
 

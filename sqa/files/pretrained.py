@@ -58,7 +58,7 @@ def _check_sizes(folder: Path) -> None:
 
 
 def load_pretrained(folder: Path, architecture: str, kind: str, dtype: str = "float32") -> tuple[Any, Any]:
-    """Return tokenizer and model of a folder, see `load_weights`; raises DataError if they do not match."""
+    """Return the tokenizer and the model in a folder.  Raises DataError if the two do not match."""
     model = load_weights(folder, architecture, kind, dtype)
     loader: Any = import_module("transformers").AutoTokenizer
     try:

@@ -101,7 +101,7 @@ class Objects(Backend):
             return bytes(system.cat_file(name))
 
     def write(self, path: Path, data: bytes) -> None:
-        """Put an object, which object storage does atomically."""
+        """Write an object.  Object storage writes each object atomically."""
         with self._system(path) as (system, name):
             system.pipe_file(name, data)
 

@@ -53,7 +53,7 @@ class Segment(Line, gc=False, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log with consistent lines."""
+    """The validated lines of a log."""
 
     path: str
     rows: Sequence[Line]

@@ -51,7 +51,7 @@ class Reported:
     digits: dict[str, int]  # metric -> decimal places, only for metrics with a value
     components: tuple[Component, ...]
     seconds: dict[str, float] | None  # wall time by stage
-    gaps: tuple[Gap, ...]  # values missing in its folder
+    gaps: tuple[Gap, ...]  # values missing from the run's folder
 
     @property
     def questions(self) -> tuple[str, tuple[str, ...]]:

@@ -59,7 +59,7 @@ class OfAnswers(LatencyScorer):
         return False
 
     def score(self, samples: list[LatencyScoringSample]) -> LatencyScores:
-        """Return the value of the log."""
+        """Return the metric's value for the log as `ideal_latency`; `samples` is ignored."""
         return LatencyScores(ideal_latency=_answered(self.args).value[self.metric])
 
 

@@ -65,7 +65,7 @@ def test_retractions_in_long_sentences_stay_short() -> None:
 
 
 def test_pieces_have_the_links_of_the_sentences() -> None:
-    """Compare the bundled questions as one sentence of 4,570 words with the separate sentences."""
+    """Compare the links of the bundled questions as one sentence of 4,570 words with those of separate sentences."""
     questions = load_questions("mini-es")
     pairs = [(s, tuple(t.split())) for q in questions for s, t in zip(q.sentences, q.reference, strict=True)]
     source, target = ([word for pair in pairs for word in pair[side]] for side in (0, 1))

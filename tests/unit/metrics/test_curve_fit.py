@@ -191,7 +191,7 @@ GOOD = {"qid": "q", "rel_pos": 0.5, "correct": True}
         ),
     ],
 )
-def test_bad_files_get_one_clear_line(tmp_path: Path, rows: list[dict[str, Any]], message: str) -> None:
+def test_bad_files_raise_a_one_line_error(tmp_path: Path, rows: list[dict[str, Any]], message: str) -> None:
     source = write(tmp_path / "buzzes.jsonl", rows)
     assert "buzzes.jsonl" in refused(DataError, message, curve_fit.fit, source, FitConfig(resamples=1))
 

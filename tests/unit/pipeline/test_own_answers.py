@@ -66,7 +66,7 @@ ODD = "None | b'x' | 'a b' | [Odd()] | np.zeros((3, 3))"
 
 
 def run_with(folder: Path, checked: str, value: str) -> None:
-    """Use the part in every way that a run and its report do."""
+    """Run and report with `checked` replaced by user code that returns `value`."""
     keys, members = (PARTS | OTHERS)[checked]
     made = members if checked in OTHERS else f"type('Mine', (), dict({members}))()"
     write(folder, mine=f"{HEAD}def mine():\n    return {made.replace('X', value)}\n")

@@ -69,7 +69,7 @@ def test_replies_match_the_guide(strict: bool, length: int) -> None:
         assert get(f"{url}/result?instance_id=0").json()["prediction_length"] == length
 
 
-def test_our_translator_has_the_delays_of_a_run() -> None:
+def test_agent_delays_equal_those_of_a_run() -> None:
     corpus = corpus_of("mini-es")
     with serving(corpus) as url:
         agent = TranslatorAgent(ECHO)
