@@ -1,4 +1,4 @@
-"""The paper's finding for an item, our finding, and the reason for the difference: printed with every item."""
+"""The paper's finding for an item, our finding, and the reason for the difference, printed with every item."""
 
 import re
 from pathlib import Path

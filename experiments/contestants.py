@@ -27,13 +27,13 @@ _DIGITS = 8  # digits of the config's sha256 in a name
 
 
 def twice(values: Sequence[Any]) -> list[Any]:
-    """Return the values that occur more than once, each one time."""
+    """Return each value that occurs more than once."""
     return [value for value in dict.fromkeys(values) if values.count(value) > 1]
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Requirements of a translator, which is left out if one is missing; null = no requirement."""
+    """Requirements of a translator; if one is missing, the translator is left out.  null = no requirement."""
 
     program: str | None = None  # on the PATH
     package: str | None = None  # Python package
@@ -91,10 +91,10 @@ def components(
 
 
 def names_of(contestants: Sequence[Contestant], reserved: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return identity -> name of each contestant, in order; names in `reserved` are kept and given to no other.
+    """Return identity -> name of each contestant, in order.
 
-    The identity is the sha256 (hex) of the whole config of guesser and buzzer, defaults included. Raises
-    ConfigError for a duplicate or an invalid config.
+    `reserved` maps identities to names that no other contestant may have.  The identity is the sha256 (hex) of the
+    whole config of guesser and buzzer, defaults included.  Raises ConfigError for a duplicate or an invalid config.
     """
     candidates: dict[str, tuple[str, ...]] = {}  # identity -> names, from the shortest to the unique one
     for i, contestant in enumerate(contestants):
@@ -103,7 +103,7 @@ def names_of(contestants: Sequence[Contestant], reserved: Mapping[str, str] | No
         except ConfigError as error:
             raise ConfigError([f"contestants[{i}].{problem}" for problem in error.problems]) from error
         if key in candidates:
-            raise ConfigError(f"contestants[{i}]: the same guesser and buzzer are there already; leave one out")
+            raise ConfigError(f"contestants[{i}]: the same guesser and buzzer as an earlier contestant; remove one")
         both = f"{contestant.guesser['name']}+{contestant.buzzer['name']}"
         candidates[key] = (str(contestant.guesser["name"]), both, f"{both}-{key[:_DIGITS]}")
     known = reserved or {}

@@ -19,7 +19,7 @@ from sqa.pipeline.blocks import Workshop, workshop_of
 from sqa.pipeline.config import QualityConfig, folder_name, of_parts, to_mapping
 
 SEPARATE = "separate wait-k"  # one model per k
-CONTINUED = "multi-path wait-k"  # one model for all k, trained on for as long as the separate models
+CONTINUED = "multi-path wait-k"  # one model for all k, trained further for as long as the separate models
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def _translators(config: AblationConfig, languages: Sequence[str]) -> Iterator[E
 
 
 def finished(config: AblationConfig, runs: Path, wanted: Callable[[Cell], bool] = lambda _: True) -> Results:
-    """Return the wanted cells; cells missing in the store are run."""
+    """Return the wanted cells; missing runs are computed."""
     models = trained(runs, config.sweeps, config.k)
     return experiment(config, usable(config), runs, models).run(wanted=wanted)
 

@@ -1,7 +1,7 @@
 """A translator at every k on the same questions: differences between two k, and tests that account for choosing k.
 
-Every claim is that the best of some k is above one other k.  The best k is chosen on the same questions that it is
-tested on.  The null distribution is therefore that of the best difference when the k of each question are permuted
+Every claim states that the best of several k is above one other k.  The best k is chosen on the questions of the
+test.  The null distribution is therefore that of the best difference when the k of each question are permuted
 at random (sqa/core/differences.py).  Intervals are percentiles over questions, drawn within each data set; they do
 not account for the choice of the best k.
 """
@@ -72,13 +72,13 @@ class Ladder(NamedTuple):
 
 
 def ladders(grid: Iterable[Result]) -> list[Ladder]:
-    """Return the ladders of a grid's translators; separately trained ones have none."""
+    """Return the ladders of a grid's translators; separately trained translators have none."""
     once = (row for row in grid if row.cell.family != "reference" and row.cell.seed is None)
     return of_tables({(r.cell.dataset, r.cell.family, r.cell.contestant, r.cell.k): r.stats for r in once})
 
 
 def of_tables(tables: Mapping[tuple[str, str, str, K], Mapping[str, Floats]]) -> list[Ladder]:
-    """Return the ladder of every translator with several k and contestant: each data set, then all with the same k.
+    """Return the ladders of each translator with several k and each contestant: single sets, then pools of equal k.
 
     tables: (data set, translator, contestant, k) -> metric -> statistics (n, d).
     """

@@ -18,7 +18,7 @@ class SetConfig:
     """One test set."""
 
     name: Annotated[str, "a question set, a part of the parallel text of `pair`, or your own file"]
-    pair: Annotated[str, "es-en, pl-en: which translators it is for"]
+    pair: Annotated[str, "language pair of the translators: es-en, pl-en"]
 
 
 def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]:

@@ -1,1 +1,1 @@
-"""The paper's ablation over k: its report, the rankings by its metrics, the models as trained."""
+"""The paper's ablation over k: report, rankings by metric, and settings of the trained models."""

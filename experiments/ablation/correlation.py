@@ -7,7 +7,7 @@ properties that answering needs.  A tau below 1 alone shows nothing, because cha
 systems are the translators of the ablation at every k.  The human translation is in the table but not ranked,
 because it is the reference of the quality metrics.  sqa/report/correlation.py defines tau and its interval.
 
-All metrics of the runs are in the numbers; stderr names the metrics that cannot be compared, and the reasons.  The
+The numbers contain every metric of the runs; stderr names metrics that cannot be compared, with the reasons.  The
 paper has no such table.
 """
 
@@ -48,7 +48,7 @@ Taus = dict[tuple[str, str], list[Correlation]]  # (data set, guesser) -> correl
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """Run everything that the store lacks; write numbers and figures; print the taus of the figure."""
+    """Compute missing runs; write numbers and figures; print the taus of the figure."""
     config = load(config_path, CorrelationConfig)
     finished, taus, metrics = ranked(config_path, runs)
     outputs, head = Outputs(runs / config.name), ["dataset", "guesser", *HEADER]
@@ -67,7 +67,7 @@ def main(config_path: Path, runs: Path) -> None:
 def ranked(config_path: Path, runs: Path) -> tuple[Results, Taus, dict[str, Any]]:
     """Return all finished cells, the correlations of each data set and guesser, and the compared metrics.
 
-    A data set and guesser with too few systems has no correlations.  Runs that the store lacks are computed.
+    A data set and guesser with too few systems has no correlations.  Missing runs are computed.
     """
     config = load(config_path, CorrelationConfig)
     finished = grid_rows.finished(config_path.parent / config.ablation, runs, lambda cell: cell.k != "diagonal")

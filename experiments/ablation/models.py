@@ -1,10 +1,10 @@
-"""The models as trained: shapes, training and sizes, beside the recipe that the paper describes.
+"""Shapes, training settings and sizes of the trained models, beside the recipe that the paper describes.
 
     sqa reproduce models
 
-There is no claim to test.  A column is a model.  Its settings are read from the files beside it, and missing ones
-from its training config; its size is measured.  The paper has no such table: its column is the recipe of
-configs/*_paper*.yaml, whose comments give the source of each value.
+Each column of the table is a model.  Its settings are read from its own files, and missing settings from its training
+config; its size is measured.  The paper has no such table and the item tests no claim.  The paper's column is the
+recipe of configs/*_paper*.yaml, whose comments give the source of each value.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

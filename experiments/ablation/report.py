@@ -31,7 +31,7 @@ PEAK = ["data set", "translator", "contestant", "best k", "EW", "at the smallest
 
 
 def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int | None = None) -> None:
-    """Run everything that the store lacks; write table, differences, figures and report; print the peaks of EW."""
+    """Compute missing runs; write table, differences, figures and report; print the peaks of EW."""
     config = load_study(config_path, AblationConfig, words)
     config = config if workers is None else replace(config, workers=workers)
     rows = finished(config, runs)

@@ -20,7 +20,7 @@ class Column(NamedTuple):
     head: str
     digits: int | None = None  # None: the usual digits of its unit
     interval: bool = True
-    sign: bool = False  # with + if it is above 0
+    sign: bool = False  # whether to print + before a positive value
     cell: Cell = MappingProxyType({})  # of the rows shown in this column, in addition to the table row's own cell
 
 

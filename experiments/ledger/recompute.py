@@ -2,8 +2,9 @@
 
     python experiments/ledger/recompute.py
 
-A value is the chance of beating the average player where the question was answered rightly, and 0 elsewhere; expected
-wins are its mean over questions.  The last column is the largest difference from text-at-pace.tsv, rounding apart.
+A value is the probability of beating the average player when answering at that point, and 0 without a right answer.
+Expected wins is its mean over questions.  The last column is the largest difference from text-at-pace.tsv beyond
+rounding.
 """
 
 import csv

@@ -1,7 +1,7 @@
 """Error rates of the primary claims over k (experiments/paper/claims.py).
 
-False alarms: how often a claim is held although k does not matter.  The k of every question are permuted at random,
-and both claims are tested as on the real table; at the level of .05 one set in twenty may hold a claim.
+False alarms: how often a claim is held although k has no effect.  The k of every question are permuted at random, and
+both claims are tested as on the real table.  At the level of .05, one set in twenty may hold a claim.
 
 Power: how often a true difference is found.  In permuted sets, some k win additional questions, drawn at random,
 until their expected wins is DIFFERENCE above chance.  These k are either all between the smallest and full input

@@ -5,8 +5,8 @@
 The source is cut into bins of equal length in characters.  A question's value in a bin is the natural log of 1 /
 rank of its answer at the newest target word when the bin has been read.  It is -4 if the answer is not among the
 first 50 (ln(1/50) = -3.9) or if no target word is written yet.  A line is the mean over questions, with a 95% band;
-every question has a value in every bin.  All bands are in the numbers, but only three are drawn because more would
-overlap. The human translation is shown sentence by sentence, like full input.
+every question has a value in every bin.  The numbers contain all bands.  Only three are drawn, because more would
+overlap.  The human translation is shown sentence by sentence, like full input.
 
 Claims, after Han, Carpuat and Boyd-Graber (2022).  Log MRR rises for every k as more is read.  In the first half a
 small k is above full input, which waits for the end of each sentence; at the end it is below.  After the first

@@ -84,7 +84,7 @@ class ReaderEntry:
     answer: Literal["title", "typed", "model", "lm", "always-yes"]
     model: Annotated[ReaderConfig | None, "for answer: model"] = None
     lm: Annotated[LmReaderConfig | None, "for answer: lm"] = None
-    passages: Annotated[Literal["retrieved", "gold"], "gold: one with the answer, where there is one"] = "retrieved"
+    passages: Annotated[Literal["retrieved", "gold"], "gold: a passage with the answer, if one exists"] = "retrieved"
     sample: Annotated[Count | None, "questions of each set and language, drawn by the config's seed; null = all"] = None
 
     def problems(self) -> list[str]:

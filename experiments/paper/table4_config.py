@@ -17,7 +17,7 @@ DIFFERENCES = ("em", "f1", "f1.spans")
 MINUS = " minus "  # between the two systems of a difference
 YES = "always-yes"
 GOLD = "gold"  # value of `ReaderEntry.passages`
-ALL = "all"  # in place of a language, system or reader: the reason for leaving it out holds for all
+ALL = "all"  # in place of a language, system or reader: all of them are left out for the same reason
 NOTHING = "-"  # the "system" of a reader that does not read the question
 RANK = {"human": 0, "trained": 1, "translated": 1, "source": 2, NOTHING: 3}  # in a difference, the lower rank is first
 

@@ -2,8 +2,8 @@
 
 The runs have the ablation's names and keys, so finished runs are reused.
 
-With `questions: guessable` only questions whose answer the guesser can name count (Table 1 gives their number).
-With `matched` a question counts if any of the compared guessers can name its answer.  The paper likewise takes the
+With `questions: guessable`, a question counts only if the guesser can name its answer (Table 1 gives the number).
+With `matched`, a question counts if any compared guesser can name its answer.  The paper likewise takes the
 questions whose answer is in its English training questions.
 """
 

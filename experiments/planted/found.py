@@ -41,7 +41,7 @@ UNSCORED = "words"  # the detector that uses no model
 DROPPED = "dropped"
 HEADER = ("language", "detector", "kind", "errors", "found", "flagged", "precision", "recall")
 
-Marked = list[list[tuple[str, str]]]  # per sentence its words, each with the kind of its error, "" = none
+Marked = list[list[tuple[str, str]]]  # per sentence: its words, each with the kind of its error, "" = none
 Given = list[tuple[Question, Marked]]
 Judged = list[tuple[str, bool, tuple[int, ...]]]  # kind, whether flagged, position of the error
 

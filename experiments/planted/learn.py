@@ -84,7 +84,7 @@ def fit(data: Signals, without: Collection[str] = ()) -> Network:
 
 
 def _descend(signals: Floats, x: Floats, prior: Floats, signs: Floats, planted: np.ndarray) -> tuple[Floats, ...]:
-    """Return weights of MEMBERS randomly initialised networks and of the direct signals, by Adam on all words.
+    """Return weights of MEMBERS randomly initialised networks and of the direct signals, trained by Adam on all words.
 
     Direct signals start at their `prior`, are regularised towards it and never fall below 0; the networks do not
     use them. `signs` constrains the networks' weights per signal: 1 = evidence for an error, -1 = against it, 0 =
@@ -160,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         data = training_signals(options.language, SCORERS.resolve(name)(f"{options.language}-{TARGET}"))
         networks |= {group: fit(of_group(data, group)).record() for group in groups}
         planted = int((data.kinds != "").sum())
-        print(f"learnt on {len(data.kinds)} content words, {planted} of them planted", file=sys.stderr)
+        print(f"trained on {len(data.kinds)} content words, {planted} of them planted", file=sys.stderr)
     options.folder.mkdir(parents=True, exist_ok=True)
     write_text(options.folder / FILE, json.dumps({"version": VERSION, "networks": networks}) + "\n")
 

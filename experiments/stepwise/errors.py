@@ -10,15 +10,14 @@ ranking.  Kinds:
     omission           a stretch of untranslated source words in a sentence whose translation continues after it
     under-translation  an untranslated stretch after which nothing is written: reading continues, writing has stopped
 
-The cost of a hallucination is the fall of log MRR while it was written.  A stretch that is left out writes nothing,
-so its cost is relative to the human translation: the additional log MRR that the human translation gained over the
-sentence.
+The cost of a hallucination is the fall of log MRR while it was written.  Nothing is written for an omitted stretch.
+Its cost is the additional log MRR that the human translation gained over the sentence.
 
 Claims, after Section 7 of Han, Carpuat and Boyd-Graber (2022):
 
     - Invented words mislead the player: log MRR changes for the worse at these words.
-    - Left-out source cannot help the player: more log MRR is lost there against the human translation.
-    - The smallest k invents more content words than full input, and leaves out source in more sentences.
+    - Omitted source words cannot help the player: more log MRR is lost there against the human translation.
+    - The smallest k invents more content words than full input, and omits source words in more sentences.
 
 The paper has no such table.
 
@@ -51,7 +50,7 @@ from sqa.diagnose.findings import table as findings_table
 from sqa.diagnose.step_errors import TINY, Finding
 from sqa.pipeline.config import load
 
-FEW = 10  # sentences or words: a mean over fewer is not compared
+FEW = 10  # minimum number of sentences or words of a compared mean
 COSTS, COUNTS = ("kind", "dataset"), ("dataset", "k", "kind")  # columns
 ALONE = ("least alone", "most alone")  # metrics of single alignments
 

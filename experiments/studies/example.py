@@ -127,7 +127,7 @@ def _played(shown: Path, folder: str) -> Iterator[str]:
         try:
             while not _listens(port):
                 if server.poll() is not None:
-                    raise DataError("`sqa play serve` ended; it says why")
+                    raise DataError("`sqa play serve` ended early; its own message gives the reason")
                 time.sleep(0.1)
             yield f"http://127.0.0.1:{port}"
         finally:

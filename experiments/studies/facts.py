@@ -1,10 +1,10 @@
-"""Facts of any test set: accuracy of their extraction, differences between systems, and effect of text changes.
+"""Facts in any test set: accuracy of the extraction, differences between systems, and effect of text changes.
 
 reading     precision and recall of the rules, on hand-marked sentences
-systems     shares of facts that arrive and that are invented, and their delay, of systems on newstest2013; paired
+systems     shares of arrived and of invented facts, and the delay, for systems on newstest2013; paired
             differences
-contrast    changes of one place in a translation, as in AskQE (Ki, Duh and Carpuat 2025): some keep its facts, others
-            change them; paired, over the sentences that a change applies to
+contrast    changes of one place in a translation, as in AskQE (Ki, Duh and Carpuat 2025); some changes keep the facts,
+            others alter them; paired, over the sentences that a change applies to
 """
 
 from collections.abc import Iterator, Mapping, Sequence

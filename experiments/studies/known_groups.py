@@ -35,7 +35,7 @@ from sqa.report import plots
 from sqa.results import markdown
 
 DATASETS, SIZE = ("xqb-es", "xqb-pl"), 147
-LIMITS = {"xqb-es": None, "xqb-pl": SIZE}  # as many questions of each set, so that two cores take twenty minutes
+LIMITS = {"xqb-es": None, "xqb-pl": SIZE}  # equally many questions of each set; two cores need twenty minutes
 GUESSERS: Mapping[str, tuple[Any, Mapping[str, str]]] = {  # name -> guesser, buzzer
     "rerank": ("rerank", {"name": "mlp", "model": "rerank-translated"}),
     "bm25": ("bm25", {"name": "mlp", "model": "bm25"}),
@@ -51,8 +51,8 @@ GROUPS = (INTACT, *EACH, REPLACED, *MACHINES, OTHER)
 def stats_of(dataset: str, runs: Path) -> dict[tuple[str, str], Mapping[str, Floats]]:
     """Return (group, guesser) -> statistics of each metric; missing runs are computed.
 
-    The texts are written below `runs`.  Only the best guesser's runs have the metrics of texts, which no guesser
-    changes.
+    The texts are written below `runs`.  The metrics of texts do not depend on the guesser, so only the best guesser's
+    runs have them.
     """
     pair = f"{dataset.removeprefix('xqb-')}-en"
     translators: dict[str, Mapping[str, Any]] = {}
@@ -132,7 +132,7 @@ SHOWN = (  # heading, guesser, metric
 
 
 def block(ledger: Ledger, dataset: str) -> list[str]:
-    """Return the table of drops of a data set; the best guesser's have intervals, and only the figure has accuracy."""
+    """Return the table of a data set's drops, with intervals for the best guesser; accuracy is only in the figure."""
     measured = {(row.cell[1], row.metric) for row in ledger.where(dataset=dataset, what="drop")}
     columns_shown = [column for column in SHOWN if column[1:] in measured and column[2] != "accuracy"]
     lines = []

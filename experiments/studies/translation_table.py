@@ -42,7 +42,7 @@ from sqa.report import plots
 METRICS = ("bleu", "chrf", "dal")
 SHARES = ("empty", "copied", "looping")
 COLUMNS = ("pair", "test", "translator", "k")  # columns of a ledger
-COPIED_FROM = 4  # minimum words of a sentence that can count as copied: shorter ones often are equal in both languages
+COPIED_FROM = 4  # minimum words of a sentence that counts as copied: shorter ones are often equal in both languages
 LOOP = re.compile(r"(\b[\w' ]{1,30}\b)(?:\W+\1\b){3,}|(\w{1,4})\2{5,}")  # a phrase 4 times, or letters 6 times
 
 
@@ -51,10 +51,10 @@ LOOP = re.compile(r"(\b[\w' ]{1,30}\b)(?:\W+\1\b){3,}|(\w{1,4})\2{5,}")  # a phr
 class TranslatorConfig:
     """A translator in the table, with one row per k."""
 
-    label: Annotated[str, "its name in table and figure"]
-    pair: Annotated[str, "the test sets it is for"]
-    translator: Annotated[dict[str, Any], "as in a run's config, without k where `k` is given"]
-    k: Annotated[tuple[int | str, ...], "values of the translator's k; none = one row, as the translator stands"] = ()
+    label: Annotated[str, "name in table and figure"]
+    pair: Annotated[str, "language pair of its test sets: es-en, pl-en"]
+    translator: Annotated[dict[str, Any], "as in a run's config, without k if `k` is given"]
+    k: Annotated[tuple[int | str, ...], "values of the translator's k; none = one row, without setting k"] = ()
     needs: Needs | None = None
 
     def problems(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""History of the claims over k: every published version of the models, its differences and its verdicts.
+"""History of the claims over k: differences and verdicts of every published version of the models.
 
 The versions are commits of this repository; each had the ledger `claims`, or a table of verdicts on its page.
 """

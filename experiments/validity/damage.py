@@ -24,7 +24,7 @@ NUMBERS = tuple(
     "two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand "
     "second third fourth fifth sixth seventh eighth ninth tenth".split()
 )
-_CORE = re.compile(r"^(\W*)(.*?)((?:['’]s)?\W*)$", re.DOTALL)  # a word between its marks
+_CORE = re.compile(r"^(\W*)(.*?)((?:['’]s)?\W*)$", re.DOTALL)  # a word between its punctuation marks
 Sentence = list[str]
 
 
@@ -32,7 +32,7 @@ class Words(NamedTuple):
     """Word lists of a data set."""
 
     lower: frozenset[str]  # every word that a reference writes in lower case
-    names: tuple[str, ...]  # every name of the references, as often as it occurs
+    names: tuple[str, ...]  # every occurrence of a name in the references
 
     def is_name(self, word: str) -> bool:
         """Return whether a word is a name, by the rule of this module."""
@@ -44,7 +44,7 @@ Change = Callable[[Sentence, random.Random, Words], Sentence]
 
 
 def bare(word: str) -> str:
-    """Return a word without the marks around it and its genitive."""
+    """Return a word without its genitive and the marks around it."""
     return _CORE.match(word).group(2)
 
 
@@ -55,17 +55,17 @@ def with_core(word: str, core: str) -> str:
 
 
 def unmarked(sentence: Sentence, rng: random.Random, words: Words) -> Sentence:
-    """Lower case, no punctuation: a listener hears no difference."""
+    """Return the words in lower case without punctuation; a listener hears no difference."""
     return [core for word in sentence if (core := re.sub(r"[^\w\s'’-]", "", word).lower())]
 
 
 def shuffled(sentence: Sentence, rng: random.Random, words: Words) -> Sentence:
-    """The same words in a random order."""
+    """Return the words in random order."""
     return rng.sample(sentence, len(sentence))
 
 
 def roles_swapped(sentence: Sentence, rng: random.Random, words: Words) -> Sentence:
-    """The first name and the next different one change places."""
+    """Swap the first name and the next different name."""
     runs = [(is_name, list(run)) for is_name, run in groupby(sentence, words.is_name)]
     named = [i for i, (is_name, _) in enumerate(runs) if is_name]
     others = [i for i in named[1:] if [*map(bare, runs[i][1])] != [*map(bare, runs[named[0]][1])]]
@@ -76,7 +76,7 @@ def roles_swapped(sentence: Sentence, rng: random.Random, words: Words) -> Sente
 
 
 def negated(sentence: Sentence, rng: random.Random, words: Words) -> Sentence:
-    """A "not" after the first auxiliary verb, or the existing "not" removed."""
+    """Insert "not" after the first auxiliary verb, or remove every existing "not"."""
     if "not" in sentence:
         return [word for word in sentence if word != "not"]
     at = next((i for i, word in enumerate(sentence) if word.lower() in AUXILIARIES), None)
@@ -84,7 +84,7 @@ def negated(sentence: Sentence, rng: random.Random, words: Words) -> Sentence:
 
 
 def numbers_changed(sentence: Sentence, rng: random.Random, words: Words) -> Sentence:
-    """Every number becomes another one of the same form."""
+    """Replace every number by another number of the same form."""
 
     def other(word: str) -> str:
         core = bare(word)
@@ -98,17 +98,17 @@ def numbers_changed(sentence: Sentence, rng: random.Random, words: Words) -> Sen
 
 
 def names_only(sentence: Sentence, rng: random.Random, words: Words) -> Sentence:
-    """Nothing but the names."""
+    """Return the names."""
     return [word for word in sentence if words.is_name(word)]
 
 
 def names_removed(sentence: Sentence, rng: random.Random, words: Words) -> Sentence:
-    """Everything but the names."""
+    """Return all words except the names."""
     return [word for word in sentence if not words.is_name(word)]
 
 
 def no_function_words(sentence: Sentence, rng: random.Random, words: Words) -> Sentence:
-    """Content words alone."""
+    """Return all words except function words."""
     return [word for word in sentence if bare(word).lower() not in language_of("en").function_words]
 
 
@@ -126,14 +126,14 @@ REPLACED = "entities replaced"
 
 
 def sentences(question: Question) -> list[Sentence]:
-    """Return the human translation's words for each source sentence; laid evenly where the numbers differ."""
+    """Return the human translation's words per source sentence, split in proportion if the sentence counts differ."""
     if len(question.reference) == len(question.sentences):
         return [text.split() for text in question.reference]
     return laid(question.reference_text.split(), [len(s) for s in question.sentences])
 
 
 def laid(words: Sentence, lengths: Sequence[int]) -> list[Sentence]:
-    """Return words cut into as many sentences, in proportion to the lengths of the source's."""
+    """Split words into sentences in proportion to `lengths`, the lengths of the source sentences."""
     ends = np.cumsum(lengths) * len(words) // sum(lengths)
     return [list(words[start:end]) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
@@ -160,7 +160,7 @@ def texts(questions: Sequence[Question]) -> dict[str, list[list[Sentence]]]:
 
 
 def replaced(text: Sequence[Sentence], rng: random.Random, words: Words) -> list[Sentence]:
-    """Every name becomes a name of the set's other texts, the same one throughout a question."""
+    """Replace every name by a name from other texts of the set, consistently within a question."""
     names = {bare(word) for sentence in text for word in sentence if words.is_name(word)}
     pool = [name for name in words.names if name not in names]
     new = {name: rng.choice(pool) for name in sorted(names)}

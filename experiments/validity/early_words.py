@@ -1,7 +1,7 @@
 """Words of `reveal: diagonal` that come before their source word, by the word aligner and two rules.
 
-shown    at target word j, ceil(j |S| / |T|) whole source words were read, and the last linked one is a later word:
-         what `reveal: diagonal` does
+shown    at target word j, ceil(j |S| / |T|) whole source words were read, as under `reveal: diagonal`, and the last
+         linked source word comes later
 placed   the word's place j / |T| is before that of its last linked source word, i / |S|: no rounding
 
 Names are linked words with a capital inside the sentence.  The share of names is among names.

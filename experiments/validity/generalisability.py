@@ -1,6 +1,6 @@
-"""Generalisability of expected wins over questions and guessers: variance components, and what a stable ranking needs.
+"""Generalisability of expected wins over questions and guessers: variance components and sample sizes.
 
-Values x[s, g, q] of systems (the texts of the item `known-groups`, another question's left out), guessers and
+Values x[s, g, q] of systems (the texts of the item `known-groups`, except another question's text), guessers and
 questions, fully crossed, one value each (Brennan 2001).  Components are those of the random-effects analysis of
 variance; negative estimates become 0.
 
@@ -67,12 +67,12 @@ def rows(dataset: str, x: Floats) -> Iterator[Row]:
 
 
 def components(x: Floats) -> Floats:
-    """(systems, guessers, questions) -> (7,) variances, in the order of EFFECTS."""
+    """Return (7,) variances of x (systems, guessers, questions), in the order of EFFECTS."""
     sizes = dict(zip("sgq", x.shape, strict=True))
     squares: dict[str, float] = {}
     for effect in EFFECTS:
         part = np.zeros_like(x)
-        for size in range(len(effect) + 1):  # the effect's mean, less the means of its parts
+        for size in range(len(effect) + 1):  # the effect's mean minus the means of its parts
             for kept in combinations(effect, size):
                 others = tuple("sgq".index(c) for c in "sgq" if c not in kept)
                 part = part + (-1) ** (len(effect) - size) * x.mean(axis=others, keepdims=True)
@@ -104,12 +104,12 @@ def reliability(v: Floats, guessers: int, questions: float) -> float:
 
 
 def tau(reliability_of: float) -> float:
-    """Return Kendall's tau of two normal scores of this correlation."""
+    """Return Kendall's tau of two normal scores with this correlation."""
     return float(2 / np.pi * np.arcsin(reliability_of))
 
 
 def questions_for(v: Floats, guessers: int) -> float:
-    """Return the questions at which tau between two samples is TAU; infinite where systems do not differ."""
+    """Return the number of questions at which tau between two samples is TAU; infinite if systems do not differ."""
     s, _, _, sg, sq, _, rest = v
     true, needed = s + sg / guessers, np.sin(TAU * np.pi / 2)
     return float((sq + rest / guessers) / true * needed / (1 - needed)) if true > 0 else np.inf

@@ -34,7 +34,7 @@ KINDS = ("all", "answerable")
 FULL_INPUT = ("reference", "wait-k")  # bundled, without the language model
 POWER = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(0.8)
 ARM = NormalDist().inv_cdf(0.975)
-TOSSUPS = {  # model -> (tossups, all text), in thousands of English words an epoch, or pairs for language models
+TOSSUPS = {  # model -> (tossups, all text), in thousands of English words per epoch, or pairs for language models
     "es-en": (4668, 4668 + 392 + 323 + 252 + 227 + 88 + 87 + 50 + 47 + 271),
     "pl-en": (2123, 2123 + 396 + 257 + 256 + 100 + 99 + 70 + 56 + 39 + 143),
     "lm-es-en": (231_717, 363_639),

@@ -1,6 +1,6 @@
 """Primary analysis: do the texts of a translator at different k win differently when all are shown at the same pace?
 
-Expected wins falls with delay whatever the text is, so two k are compared at one pace.  From k = 2, in each language:
+Expected wins falls with delay for any text, so two k are compared at one pace.  From k = 2, in each language:
 
     own text          EW of wait-k's text at its own pace
     full-input text   EW of the full-input text at wait-k's pace
@@ -8,13 +8,13 @@ Expected wins falls with delay whatever the text is, so two k are compared at on
     pace              full-input text, at wait-k's pace minus at full input's: what waiting costs
     text              wait-k's text minus the full-input text, both at wait-k's pace: below 0 = what waiting buys
 
-The test of a translator is two-sided, its statistic the largest |text| over k.  Null hypothesis: the texts of a
-question are exchangeable, so they change places at random within each question and at all paces together.  Holm
+The test of a translator is two-sided; its statistic is the largest |text| over k.  Under the null hypothesis the texts
+of a question are exchangeable, so they are permuted at random within each question, at all paces together.  Holm
 corrects over the two languages.  The translator is the bundled wait-k Transformer, which every checkout can run.
 
-error rates   how often a test rejects when the texts of each question did change places at random (false alarms), and
-              when the full-input text wins DIFFERENCE more at every pace, on questions that it lost (power); and how
-              often the former claim "fall" holds when only the pace differs
+error rates   how often a test rejects if the texts of each question are permuted at random (false alarms), and if the
+              full-input text wins DIFFERENCE more at every pace, on questions that it lost (power); and how often
+              the former claim "fall" holds if only the pace differs
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Texts(NamedTuple):
     table: Floats  # (n, texts, paces, 2): statistics of EW
 
     def diagonal(self, table: Floats) -> Floats:
-        """(n, texts, paces, 2, ...) -> (n, K, 2, ...): each text at its own pace."""
+        """Return (n, K, 2, ...) of a table (n, texts, paces, 2, ...): each text at its own pace."""
         return np.stack([table[:, i, i] for i in range(len(self.ks))], axis=1)
 
 
@@ -122,7 +122,7 @@ def values(config_path: Path, runs: Path) -> dict[tuple[str, ...], Floats]:
 
 
 def gap(paces: int, sums: Floats) -> Floats:
-    """Sums (b, texts, paces * 2 * R) -> (b, R): the largest |text| over k."""
+    """Return (b, R), the largest |text| over k, of sums (b, texts, paces * 2 * R)."""
     b, m, _ = sums.shape
     values = EW.score_many(np.moveaxis(sums.reshape(b, m, paces, 2, -1), 3, -1).reshape(-1, 2))
     scores = values.reshape(b, m, paces, -1)
@@ -132,13 +132,13 @@ def gap(paces: int, sums: Floats) -> Floats:
 
 
 def observed(table: Floats) -> Floats:
-    """(n, texts, paces, 2, ...) -> (R,): the statistic of each table."""
+    """Return (R,), the statistic of each table, of (n, texts, paces, 2, ...)."""
     n, m, paces = table.shape[:3]
     return gap(paces, table.reshape(n, m, -1).sum(axis=0)[None])[0]
 
 
 def null(texts: Texts, permutations: int | None = None) -> Floats:
-    """(B, 1): the statistic when the texts of each question change places."""
+    """Return (B, 1): the statistic with the texts of each question permuted."""
     n, m, paces = texts.table.shape[:3]
     return null_of(texts.table.reshape(n, m, -1), partial(gap, paces), permutations or PERMUTATIONS, 0)
 
@@ -191,7 +191,7 @@ def block(ledger: Ledger) -> list[str]:
     """Return the table of the analysis: a line for each translator and k."""
     lines = []
     for dataset, translator, k in dict.fromkeys(row.cell[:3] for row in ledger.where("ew", part=OWN)):
-        if k == FULL:  # no text and no pace but its own
+        if k == FULL:  # full input has only its own text and pace
             continue
         cell = {"dataset": dataset, "translator": translator, "k": k}
         values = [number(ledger.one("ew", part=part, **cell), interval=False) for part in (OWN, FULL_TEXT, HUMAN)]

@@ -1,8 +1,8 @@
-"""Does waiting buy facts where a translation has more to guess?  XQB against news and FLORES.
+"""Does waiting gain facts where a translation has more to guess?  XQB against news and FLORES.
 
 XQB's references follow the order of the source, so beyond a few words waiting cannot help there (item `words-ahead`).
 News and FLORES leave several times as much to guess.  Prediction: from k = 3 on, full input gains more facts there
-than on XQB.  Facts are read from the final text, so pace does not enter.
+than on XQB.  Facts are read from the final text, so the pace has no effect.
 
     gain         facts of the full-input text minus facts of the text at k, of the same sentences
     beyond XQB   gain on a set minus gain on XQB: above 0 = the prediction holds

@@ -10,7 +10,7 @@ The base model of the extra `lm` scores BM25's best titles for the text up to th
 A fourth reader, `own titles`, writes the title itself after the whole text, without retrieval.  The weights of a
 reader, and the confidence at which it answers, are fitted on guessdev.  Nothing is chosen on XQB.
 
-    nats     ln of the right title's share among the titles, for questions whose right title is there in both texts
+    nats     ln of the right title's share among the titles, for questions whose right title is listed for both texts
     a page   whether the title that the model writes is a page of the retrieval at all
     change   metric of the group minus that of the intact text, paired, with its interval over questions
     effect   mean change divided by the standard deviation of the changes (Cohen's d of paired values)
@@ -58,7 +58,7 @@ EACH_SENTENCE = (INTACT, SHUFFLED)  # read after each sentence, for EW; the othe
 WRITTEN = (INTACT, HARMLESS, SHUFFLED)  # answered by own titles
 PROMPTS = {"solved questions": None, "no solved question": "Question: {text}\nAnswer:"}  # None: the guesser's own
 PROMPT = "solved questions"  # the better one on guessdev
-WHOLE = 10_000  # words of a portion: a text is read at once
+WHOLE = 10_000  # words of a portion, large enough to read a whole text at once
 RETRIEVAL, MODEL, OWN, TEXT = "retrieval", "language model", "own titles", "-"
 PER_WORD, LISTED = "nats per word", "a page"
 UNITS = {"accuracy": "0-1", "ew": "0-1", LISTED: "0-1", "nats": "nats", PER_WORD: "nats"}

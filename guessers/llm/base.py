@@ -47,7 +47,7 @@ class Weights:
     retrieval: Annotated[float, "per unit of its BM25 score"]
     likelihood: Annotated[float, "per nat of its title after the text"]
     prior: Annotated[float, "per nat of its title after no text"]
-    none: Annotated[float, "logit of the answer being none of them"]
+    none: Annotated[float, "logit of the case that no candidate is right"]
 
     def __post_init__(self) -> None:
         if not all(map(math.isfinite, astuple(self))):
@@ -62,14 +62,14 @@ WEIGHTS = Weights(retrieval=0.0754, likelihood=0.1995, prior=-0.1949, none=6.056
 class BaseConfig:
     """The model in this process, and its prompt."""
 
-    base: Annotated[str, "of the extra lm; or a model's folder, or a .gguf file"] = "gemma3-270m"
-    answers: Annotated[Literal["likelihood", "free"], "retrieved titles are scored, or it writes one"] = "likelihood"
-    retrieval: Annotated[str, "likelihood: a bundled BM25 model or a folder, whose pages it may name"] = "bm25"
+    base: Annotated[str, "a model of the extra lm, a model's folder, or a .gguf file"] = "gemma3-270m"
+    answers: Annotated[Literal["likelihood", "free"], "score retrieved titles, or write a title"] = "likelihood"
+    retrieval: Annotated[str, "likelihood: a bundled BM25 model or a folder; its pages are permitted"] = "bm25"
     candidates: Annotated[int, Meta(ge=1, le=50), "likelihood: titles scored per text, the best of retrieval"] = 15
-    weights: Annotated[Weights, "likelihood: how the parts of a confidence are weighed"] = WEIGHTS
-    max_tokens: Annotated[int, Meta(ge=1, le=600), "free: pieces of a title at most"] = 16
+    weights: Annotated[Weights, "likelihood: weights of the parts of a confidence"] = WEIGHTS
+    max_tokens: Annotated[int, Meta(ge=1, le=600), "free: maximum number of pieces of a title"] = 16
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "auto = bfloat16 where the device multiplies it, else float32"] = "auto"
+    dtype: Annotated[Dtype, "auto = bfloat16 if the device has its arithmetic, else float32"] = "auto"
     ARITHMETIC: ClassVar = Arithmetic(FLOATS, ("bfloat16", "float32"))
 
 

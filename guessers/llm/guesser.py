@@ -37,7 +37,7 @@ from sqa.net.reply_cache import Cache, CachedChat
 VERSION = 1  # version of the code from texts to prompts and from replies to guesses; raise it when guesses change
 TITLE_VERSION = 2  # the same for `reply: title` alone
 MAX_TEXT = 20_000  # maximum characters of a text that are sent
-FIRST_WARNINGS = (1, 10, 100, 1000, 10_000)  # counts of unusable replies at which a line is printed
+FIRST_WARNINGS = (1, 10, 100, 1000, 10_000)  # a line is printed at these counts of unusable replies
 PROMPT = """\
 You play Quizbowl. A question describes one thing, from obscure clues to easy ones; its answer is the title of an \
 English Wikipedia page. Below is the beginning of a question, cut off anywhere. It was translated into English by a \
@@ -80,11 +80,11 @@ class LlmConfig:
     reply: Annotated[Literal["json", "title"], "of endpoint and local: JSON, or a line with one title"] = "json"
     every: Annotated[Count, "words from one request to the next; 1 = after each word"] = 5
     guesses: Annotated[int, Meta(ge=1, le=50), "pages asked for in a request"] = 10
-    pages: Annotated[File | None, "pages it may name: a .txt file, a title a line, or a bundled BM25 model"] = None
-    prompt: Annotated[str | None, "the question, with {text} and {guesses}; null = PROMPT, of titles SOLVED"] = None
-    max_requests: Annotated[Count, "of one run, retries included; a run that needs more does not start"] = 1000
+    pages: Annotated[File | None, "permitted pages: a .txt file, one title per line, or a bundled BM25 model"] = None
+    prompt: Annotated[str | None, "prompt with {text} and {guesses}; null = PROMPT, or SOLVED for titles"] = None
+    max_requests: Annotated[Count, "maximum per run, including retries; a run that needs more does not start"] = 1000
     cache: Annotated[Path | None, "file of replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)"] = None
-    cache_mb: Annotated[Count, "size at which it drops its oldest replies"] = 1024
+    cache_mb: Annotated[Count, "size in MB at which the oldest replies are dropped"] = 1024
     prices: Annotated[tuple[float, float] | None, "money per million tokens read, written: for the estimate"] = None
 
     def problems(self) -> list[str]:

@@ -63,7 +63,7 @@ class Bm25Config:
     k1: Annotated[Positive, "how slowly repeated words saturate, > 0"] = 0.6
     b: Annotated[Share, "how much long pages are discounted, 0 (not) to 1 (in proportion)"] = 0.9
     pair_boost: Annotated[NotNegative, "weight of the pairs of words, >= 0"] = 0.5
-    similarity: Annotated[Similarity, "lucene, elasticsearch: as these compute it; tfidf: retrieval/tfidf.py"] = "exact"
+    similarity: Annotated[Similarity, "lucene, elasticsearch: as in that program; tfidf: retrieval/tfidf.py"] = "exact"
 
 
 def analyzer_of(name: str) -> Analyzer:

@@ -3,9 +3,10 @@
     translator: {name: llm, source_language: es, endpoint: {base_url: "http://localhost:8000/v1", model: m}, k: 3}
     translator: {name: llm, source_language: es, local: {base: gemma3-270m}, policy: local-agreement}
 
-`policy: continuation`, the default, is wait-k over prompts: after the k-th source word and every further one the model
-continues the target committed so far, and its next word is committed; at the end of the sentence, all the rest.  Every
-other policy retranslates each prefix (smt/policies/prefixes.py).  A prompt contains only words that were read.
+`policy: continuation`, the default, is wait-k over prompts.  From the k-th source word on, the model continues the
+committed target after every source word, and its next word is committed.  At the end of the sentence all remaining
+words are committed.  Every other policy retranslates each prefix (smt/policies/prefixes.py).  A prompt contains only
+words that were read.
 smt/engines/llm_replies.py turns replies into words.
 """
 
@@ -82,8 +83,8 @@ EXAMPLES: dict[str, Pairs] = {  # into English, by source language
     "es": tuple(zip(SPANISH, ENGLISH, strict=True)),
     "pl": tuple(zip(POLISH, ENGLISH, strict=True)),
 }
-ALL_WRONG = 20  # a run ends if its first so many replies hold no translation
-SHOWN = (1, 10, 100, 1000, 10_000)  # counts of a kind of reply at which a line is printed
+ALL_WRONG = 20  # a run ends if none of its first ALL_WRONG replies is a translation
+SHOWN = (1, 10, 100, 1000, 10_000)  # a line is printed at these counts of a kind of reply
 MARGIN, PER_WORD, STEP = 16, 4, 64  # token limit of a whole reply: base, tokens per source word, rounding step
 
 
@@ -92,9 +93,9 @@ MARGIN, PER_WORD, STEP = 16, 4, 64  # token limit of a whole reply: base, tokens
 class LocalConfig:
     """A causal language model in this process."""
 
-    base: Annotated[File, "of the extra lm; or a model's folder, or a .gguf file"] = "gemma3-270m"
+    base: Annotated[File, "a model of the extra lm, a model's folder, or a .gguf file"] = "gemma3-270m"
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "auto = bfloat16 where the device multiplies it, else float32"] = "auto"
+    dtype: Annotated[Dtype, "auto = bfloat16 if the device has its arithmetic, else float32"] = "auto"
     ARITHMETIC: ClassVar = Arithmetic(FLOATS, ("bfloat16", "float32"))
 
 
@@ -104,22 +105,22 @@ class LlmConfig:
     """The model, its prompt and its policy."""
 
     source_language: Annotated[str, "ISO 639-1 code: es, pl"]
-    target_language: Annotated[str, "what it writes"] = "en"
+    target_language: Annotated[str, "language of the translation"] = "en"
     endpoint: Annotated[EndpointConfig | None, "a model behind an OpenAI-compatible server"] = None
     local: Annotated[LocalConfig | None, "a causal language model in this process, with `api: completions`"] = None
     api: Annotated[Literal["completions", "chat"], "completions = the model continues a text; chat = it answers"] = (
         "completions"
     )
-    policy: Annotated[LlmPolicy, "continuation, or a policy that translates every prefix anew"] = CONTINUATION
+    policy: Annotated[LlmPolicy, "continuation, or a policy that retranslates every prefix"] = CONTINUATION
     k: PolicyK = "full"
     n: PolicyN = None
-    prompt: Annotated[str | None, "with {source}; {target} = the words committed, else they begin the reply"] = None
+    prompt: Annotated[str | None, "with {source}; {target} = committed words, otherwise they begin the reply"] = None
     examples: Annotated[Pairs | None, "[source, target] shown first; null = three for es and pl"] = None
-    previous: Annotated[Whole, "continuation: sentences of the question shown before this one"] = 0
-    step_tokens: Annotated[Count, "continuation: tokens of a reply while the source goes on"] = 16
-    max_requests: Annotated[Count, "of one run, retries included"] = 20_000
+    previous: Annotated[Whole, "continuation: number of preceding sentences in the prompt"] = 0
+    step_tokens: Annotated[Count, "continuation: maximum tokens of a reply before the source ends"] = 16
+    max_requests: Annotated[Count, "maximum per run, including retries"] = 20_000
     cache: Annotated[Path | None, "file of replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)"] = None
-    cache_mb: Annotated[Count, "size at which it drops its oldest replies"] = 1024
+    cache_mb: Annotated[Count, "size in MB at which the oldest replies are dropped"] = 1024
     prices: Annotated[tuple[float, float] | None, "money per million tokens read, written: for run.json"] = None
 
     def problems(self) -> list[str]:
@@ -172,7 +173,7 @@ class Local:
     """The project's own batched engine, in place of an endpoint and its stored replies."""
 
     def __init__(self, config: LocalConfig, beginning: str) -> None:
-        """Take `beginning`, the common start of all prompts; raises ConfigError or DataError without the model."""
+        """Take `beginning`, the common start of all prompts; raises ConfigError or DataError if the model is absent."""
         from smt.lm.lines import model_identity  # only this backend loads torch
 
         self.config, self.beginning = config, beginning

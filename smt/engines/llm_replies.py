@@ -19,7 +19,7 @@ from smt.policies.shown import Words
 from sqa.core.languages import language_of
 
 VERSION = 1  # increase when the same reply gives other words
-PHRASE = 8  # longest phrase, in words, that may not be written twice in a row; in pieces: smt/models/next_piece.py
+PHRASE = 8  # phrases of up to this many words may not repeat in a row; in pieces: smt/models/next_piece.py
 ECHO = 6  # consecutive words of the instruction that make an echo
 VOID = ("refusal", "explanation", "echo", "language")
 CLOSING = ".!?…"
@@ -44,7 +44,7 @@ class Asked(NamedTuple):
     target: Words  # words committed so far; the reply continues them
     instruction: str  # the fixed text of the prompt
     languages: tuple[str, str]
-    joined: bool  # the reply continues the text directly: without a blank it extends the last word
+    joined: bool  # the reply continues the text directly; without a leading blank it extends the last word
     cut: bool = False  # the reply ends at its limit, perhaps inside a word
 
 

@@ -38,7 +38,7 @@ Part = str | Mapping[str, Any]  # "bm25", or {"name": "waitk", "model": "es-en"}
 COLUMNS = ("dataset", "translator", "k", "contestant")  # columns of a frame
 PRINTED = ("ew", "oracle-ew", "accuracy", "bleu", "dal")  # default columns of the printed table
 TRAINED_FOR = "its guesser"  # selects the bundled buzzer of each guesser
-NO_K = "-"  # shown as the k of a translator without k
+NO_K = "-"  # value of k shown for a translator without k
 _Contestant = tuple[str, Part | None, Part | None]  # label, guesser, buzzer
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sqa.report.plots import Axes
 
 
-_NUMBERS = count()  # counter of objects that were given as parts
+_NUMBERS = count()  # number of objects given as parts so far
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def characters(prompt: Prompt) -> int:
 
 
 class Budget:
-    """The number of requests that all threads together may send, and the failures of sent requests."""
+    """The number of requests that all threads may send in total, and the failures of sent requests."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.spent = limit, 0

@@ -46,11 +46,11 @@ class EndpointConfig:
     """The address of an endpoint, its model, and limits on requests."""
 
     base_url: Annotated[str, 'URL before /chat/completions: "http://localhost:8000/v1"']
-    model: Annotated[str, "its name there"]
+    model: Annotated[str, "name of the model on the server"]
     api_key_env: Annotated[str | None, "environment variable with the key; null = send no key"] = None
-    label: Annotated[str, "any name of the served model; replies are stored under it"] = ""
+    label: Annotated[str, "any name for the served model; part of the key of stored replies"] = ""
     max_tokens: Annotated[Count, "maximum tokens per reply; ten guesses take about 300"] = 600
-    token_limit: Annotated[Literal["max_tokens", "max_completion_tokens"], "name of that parameter"] = "max_tokens"
+    token_limit: Annotated[Literal["max_tokens", "max_completion_tokens"], "parameter for max_tokens"] = "max_tokens"
     temperature: Annotated[Annotated[float, Meta(ge=0, le=2)] | None, "0 = most likely reply; null = not sent"] = 0.0
     seed: Annotated[int | None, "null = not sent"] = 0
     json_mode: Annotated[bool, "whether to send response_format json_object, for endpoints that support it"] = False
