@@ -25,7 +25,7 @@ def main(config_path: Path, runs: Path) -> None:
                 written = " ".join(sentence for sentence in subject.run.traces[index].hypotheses if sentence)
                 rows.append([*where, subject.system, written])
     if len(rows) == 1:
-        raise NotComputable("table 5: the guesser knows no answer; choose another guesser in the config")
+        raise NotComputable("table 5: no question whose answer is known; choose another guesser in the config")
     rows += [[label, "", "", "not computed", why] for label, why in selection.left_out]
     outputs = Outputs(selection.folder)
     outputs.csv("table5.csv", rows, show=True)
