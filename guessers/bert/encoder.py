@@ -165,9 +165,8 @@ def _ctranslate(model: Any, tokenizer: Any) -> Any:
 
     with tempfile.TemporaryDirectory() as folder:
         original, converted = Path(folder) / "given", Path(folder) / "made"
-        if not hasattr(
-            model.config, "position_embedding_type"
-        ):  # the converter reads it, but transformers 5 removed it
+        # The converter reads this attribute, which transformers 5 removed.
+        if not hasattr(model.config, "position_embedding_type"):
             model.config.position_embedding_type = "absolute"
         model.save_pretrained(original, safe_serialization=True)
         tokenizer.save_pretrained(original)

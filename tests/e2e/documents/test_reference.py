@@ -5,9 +5,9 @@ import dataclasses
 import doctest
 import inspect
 import re
-import sys
 import textwrap
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -104,7 +104,7 @@ def test_example_of_docstring_runs(name: str, folder: Path, monkeypatch: pytest.
     pytest.importorskip("pandas", reason="data frames")
     monkeypatch.chdir(folder)
     documented = entry(name)
-    names = {**vars(sys.modules[documented.__module__]), "sqa": sqa}
+    names = {**vars(import_module(documented.__module__)), "sqa": sqa}
     examples = doctest.DocTestParser().get_doctest(inspect.getdoc(documented) or "", names, name, None, None)
     printed: list[str] = []
     assert examples.examples and not doctest.DocTestRunner().run(examples, out=printed.append).failed, "".join(printed)

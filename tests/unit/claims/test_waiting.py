@@ -1,4 +1,4 @@
-"""What waiting buys on a set, beyond what it buys on XQB."""
+"""The gain in facts from waiting on a set, beyond the gain on XQB."""
 
 import numpy as np
 import pytest
