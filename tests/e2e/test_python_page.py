@@ -78,3 +78,11 @@ def test_frames_have_numbers_of_one_type(tmp_path: Path) -> None:
     compared = sqa.compare(quiet, tmp_path / "plain")
     assert any(note.startswith("ew: left out") for note in compared.attrs["left out"])
     assert {str(compared[name].dtype) for name in ("diff", "low", "high")} == {"float64"}
+
+
+def test_baseline_is_of_the_same_data_set() -> None:
+    full, early, elsewhere = (
+        Result(Cell(dataset, "wait-k", k, "bm25", config=None), saved=None)
+        for dataset, k in (("mini-es", "full"), ("mini-es", 3), ("mini-pl", 3))
+    )
+    assert full.is_baseline_of(early, to="full") and not full.is_baseline_of(elsewhere, to="full")
