@@ -28,6 +28,7 @@ from sqa.core.compute import usable
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.k import parse_k
 from sqa.files.atomic import empty, held, write_text
+from sqa.files.devices import place
 from sqa.files.records import parse_json
 from sqa.pipeline.config import load
 from sqa.pipeline.scheduler import current
@@ -106,7 +107,7 @@ def finish(run: Run, data: Path) -> bool:
     if train_in(run.folder, run.config, data, stop=stop) is None:
         return False
     model, vocabulary, _ = load_model(run.folder / "model")
-    bleu = bleu_by_k(model, vocabulary, run.config, run.config.train.k)
+    bleu = bleu_by_k(model.to(place(run.config.train).device), vocabulary, run.config, run.config.train.k)
     seconds = [float(line.rsplit("\t", 1)[1]) for line in (run.folder / LOG).read_text().splitlines()[1:]]
     done = {"k": run.k, "seed": run.seed, "bleu": bleu, "minutes": sum(seconds) / 60}
     write_text(run.folder / "done.json", json.dumps(done, indent=1) + "\n")

@@ -54,20 +54,25 @@ def losses(
     """Return summed label-smoothed cross-entropy, mean guided-alignment loss (None without links) and target pieces."""
     seen = schedule.visible(batch.source_word, batch.target_word)  # (B, T, S)
     states, alignment, memory = model(batch.source, batch.target_input, seen)
-    real = batch.target != PAD  # (B, T)
+    places = (batch.target != PAD).flatten().nonzero()[:, 0]  # (N,)
+
+    def real(x: Tensor) -> Tensor:
+        """Return the rows of pieces that are no padding, (B, T, ...) -> (N, ...)."""
+        return x.flatten(0, 1).index_select(0, places)
+
     lexical = None
     if alignment is not None:
-        lexical = (alignment.exp() @ model.lexicon_matrix(memory.pieces))[real]  # (N, V)
+        lexical = real(alignment.exp() @ model.lexicon_matrix(memory.pieces))  # (N, V)
     device = batch.source.device.type
     with torch.autocast(device, enabled=device == "cpu" and torch.is_autocast_enabled(device)):
-        entropy = entropy_of(model, states[real].float(), lexical, batch.target[real], smoothing)
+        entropy = entropy_of(model, real(states).float(), lexical, real(batch.target), smoothing)
     guided = None
     if alignment is not None and len(batch.links):
         sentence, t, s = batch.links.unbind(1)
         is_seen = seen[sentence, t, s]
         if is_seen.any():
             guided = -alignment[sentence, t, s][is_seen].mean()
-    return entropy, guided, int(real.sum())
+    return entropy, guided, len(places)
 
 
 def rate(config: TrainConfig, step: int) -> float:
@@ -86,6 +91,8 @@ def arithmetic(device: str, dtype: str) -> Iterator[None]:
             stack.enter_context(torch.autocast(device, torch.bfloat16))
         if device == "cpu" and dtype == "bfloat16":
             stack.enter_context(sdpa_kernel(SDPBackend.MATH))  # the fused kernel's backward pass is slow in bfloat16
+        if device == "cuda":  # not cuDNN, which builds a plan for every new shape
+            stack.enter_context(sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]))
         yield
 
 
