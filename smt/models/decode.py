@@ -181,16 +181,16 @@ class GreedySearch:
 
     def publish(self, made: Tensor) -> list[tuple[int, list[Written]]]:
         """Return the words completed by choices (B, T, 5), see `choose`."""
-        published = []
+        published, open_pieces, spell = [], self.open_pieces, self.writer.spell
         has_effect = (made[:, :, 0] | made[:, :, 1]) > 0  # (B, T)
         rows = has_effect.nonzero()[:, 0].tolist()
-        for row, (complete, commit, piece, g, ended) in zip(rows, made[has_effect].tolist(), strict=True):
+        for row, complete, commit, piece, g, ended in zip(rows, *made[has_effect].T.tolist(), strict=True):
             if complete:
-                token = self.writer.spell(self.open_pieces[row])
-                self.open_pieces[row] = []
+                token = spell(open_pieces[row])
+                open_pieces[row] = []
                 if token:
                     published.append((row, [Written(token, g, bool(ended))]))
                     self.names[row].wrote(token, g)
             if commit:
-                self.open_pieces[row].append(piece)
+                open_pieces[row].append(piece)
         return published

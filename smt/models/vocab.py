@@ -21,7 +21,7 @@ from sqa.files.model_files import content
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 WORD_START = "\u2581"
-CACHE = 500_000  # words whose pieces are cached
+CACHE = 500_000  # words whose pieces, or whose spelling, are cached
 
 # The corpora mix these typographic variants; replacing them keeps the vocabulary small.
 _PUNCTUATION = str.maketrans("’‘“”„«»–—\u00a0", '\'\'"""""-- ') | {ord("…"): "..."}
@@ -63,6 +63,7 @@ class Vocabulary:
         ]
         self.texts = [piece.removeprefix(WORD_START) * on for piece, on in zip(self.pieces, spelled, strict=True)]
         self.word = lru_cache(maxsize=CACHE)(self._word)  # piece ids of one white-space word (at least one id)
+        self._spelled = lru_cache(maxsize=CACHE)(self._spell)
 
     @classmethod
     def load(cls, path: Path) -> Vocabulary:
@@ -112,6 +113,9 @@ class Vocabulary:
 
     def decode_word(self, ids: Sequence[int]) -> str:
         """Return the word that pieces spell, which may be "", without bytes that form no printable character."""
+        return self._spelled(tuple(ids))
+
+    def _spell(self, ids: tuple[int, ...]) -> str:
         text = self._processor.decode(list(ids))
         return "".join(c for c in text if c.isprintable() and not c.isspace() and c != "\ufffd")
 
