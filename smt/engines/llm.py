@@ -320,9 +320,12 @@ class Continuation:
                 lanes.append(self._lane(question, lane, emissions))
         waiting = [(lane, step) for lane in lanes if (step := next(lane, None)) is not None]
         while waiting:
-            replies = self.system.continued([step for _, step in waiting])
-            answered = zip(waiting, replies, strict=True)
+            # Ends of sentences, whose replies are long, wait until they are all that is left: large batches.
+            now = [pair for pair in waiting if not pair[1].ended] or waiting
+            later = [pair for pair in waiting if pair[1].ended] if len(now) < len(waiting) else []
+            answered = zip(now, self.system.continued([step for _, step in now]), strict=True)
             waiting = [(lane, step) for (lane, _), words in answered if (step := _sent(lane, words)) is not None]
+            waiting += later
         return [[emission for sentence in emissions for emission in sentence] for emissions in written]
 
     def _lane(
