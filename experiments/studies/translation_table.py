@@ -279,7 +279,7 @@ ITEMS = (
                 ("pair", "translator"), columns("bleu: BLEU", "chrf: chrF", *NAMES, interval=False), translator=BONUSES
             ),
             "differences": pivot(
-                ("pair", "translator"), columns("bleu: BLEU", "chrf: chrF", *NAMES, sign=True), translator=GAPS
+                ("pair", "translator"), columns("bleu: BLEU", "chrf: chrF", NAMES[1], sign=True), translator=GAPS
             ),
         },
         kept="a quarter of an hour of the language model",
