@@ -23,7 +23,7 @@ from smt.train import main as train_main
 from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
 from smt.training.prepare import main as clean
 from smt.training.sweep import main as sweep_main
-from smt.training.transformer_training import SmtTraining, losses, rate, train
+from smt.training.transformer_training import SmtTraining, arithmetic, losses, rate, train
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
@@ -82,6 +82,12 @@ def test_training_is_equal_on_another_device(folder, monkeypatch):
         training = SmtTraining(replace(config, train=train), folder / device, folder / "data")
         losses.append([training.step(number)[0] for number in range(3)])
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+def test_attention_on_a_gpu_needs_no_plan_for_each_shape():
+    with arithmetic("cuda", "float32"):
+        assert not torch.backends.cuda.cudnn_sdp_enabled()
+    assert torch.backends.cuda.cudnn_sdp_enabled()
 
 
 def test_model_is_the_mean_of_finished_checkpoints(folder):
