@@ -118,7 +118,7 @@ def main(config_path: Path, output: Path | None = None) -> Path:
 
 
 class Material(NamedTuple):
-    """The data of a training."""
+    """The data of a training run."""
 
     learnt: list[GuessHistory]
     kept: list[GuessHistory]  # tossups that select the epoch and calibrate

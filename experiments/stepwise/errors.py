@@ -220,7 +220,7 @@ def main(config_path: Path, runs: Path) -> None:
                 outputs.csv(f"{stem}.csv", numbers(subject, examples[0]))
                 outputs.picture(stem, draw, subject, examples[0])
             elif not examples:
-                print(f"{subject.dataset}: no {kind} of the rule among the findings", file=sys.stderr)
+                print(f"{subject.dataset}: no {kind} among the findings satisfies the rule", file=sys.stderr)
     outputs.csv("errors_examples.csv", lines)
     outputs.end()
 

@@ -36,8 +36,8 @@ from sqa.files.devices import is_fast
 from sqa.files.records import json_lines
 
 TEXTS = 147  # texts per set
-CHANGED = 40  # of them with synonyms
-NEXT = 12  # number of continued words
+CHANGED = 40  # texts of each set that get synonyms
+NEXT = 12  # number of words that the model continues
 SYNONYMS = dict(
     pair.split("=")
     for pair in (

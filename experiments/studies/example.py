@@ -72,7 +72,7 @@ def watched(config: Path, runs: Path) -> Iterator[Row]:
 
 @contextmanager
 def _page(folder: str, limit: int | None, **options: Any) -> Iterator[tuple[Page, Path]]:
-    """Open a page of Chromium (`SQA_CHROMIUM`, or on the PATH) and make a run of the first questions."""
+    """Open a Chromium page (`SQA_CHROMIUM`, or on the PATH) and run the first questions."""
     from playwright.sync_api import sync_playwright
 
     config = load_run(CONFIGS / WATCHED)

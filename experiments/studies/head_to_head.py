@@ -179,7 +179,9 @@ def opponents_of(buzzes: Buzzes, questions: Sequence[Question], first_word: int)
     for id in (id for id in np.unique(buzzes.question).tolist() if id in lengths):
         chosen = buzzes.question == id
         if wrong := set(buzzes.words[chosen].tolist()) - {lengths[id]}:
-            raise DataError(f"{buzzes.name}: buzzes on {id} count {min(wrong)} words, the question has {lengths[id]}")
+            raise DataError(
+                f"{buzzes.name}: buzzes on {id} count {min(wrong)} words, but the question has {lengths[id]}"
+            )
         heard = np.clip(buzzes.word[chosen] + 1 - first_word, 1, lengths[id])
         by_question[id] = Opponents(heard, buzzes.correct[chosen])
     return by_question

@@ -87,7 +87,7 @@ class Material:
         units: Unit = "stems",
         texts: Mapping[str, Sequence[str]] | None = None,
     ) -> Material:
-        """Build the data of a training.
+        """Build the data of a training run.
 
         Words and pages come only from `tossups`; `texts` holds machine-translated sentences by tossup id.  Tossups
         without a known token are omitted.

@@ -85,7 +85,7 @@ def _epoch(config: GruTraining, trainer: Trainer, network: Network, material: Ma
 
 @torch.inference_mode()
 def dev_accuracy(network: Network, examples: Sequence[Example], batch: int) -> dict[float, float]:
-    """Return the share of tossups whose top page is right after 25, 50, 75 and 100 % of the tokens."""
+    """Return the share of correct top pages, over the prefixes of 25, 50, 75 and 100 % of the tokens."""
     network.eval()
     right = {0.25: 0, 0.5: 0, 0.75: 0, 1.0: 0}
     ordered = sorted((e for e in examples if len(e.ids)), key=lambda example: len(example.ids))

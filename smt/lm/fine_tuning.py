@@ -47,7 +47,7 @@ from sqa.training.trainer import Trainer
 
 
 class Factors:
-    """The parameters of an adapter, as a checkpointed part of a training."""
+    """The parameters of an adapter, as a checkpointed part of a training run."""
 
     def __init__(self, model: CausalLM) -> None:
         self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
@@ -64,7 +64,7 @@ class Factors:
 
 
 class LmTraining:
-    """A fine-tuning: model, optimiser, batches."""
+    """A fine-tuning run: model, optimiser, batches."""
 
     def __init__(
         self,
@@ -189,7 +189,7 @@ def weights(config: LmConfig) -> Callable[[Pair], float]:
 
 
 def identity(config: LmConfig, base: Base) -> dict[str, Any]:
-    """Return the values that determine a fine-tuning's checkpoints, as JSON, except the number of steps."""
+    """Return the values that determine the checkpoints of a fine-tuning run, as JSON, except the number of steps."""
     free = (
         "steps",
         "cooldown",

@@ -117,7 +117,7 @@ def load_model(folder: Path) -> tuple[Transformer, AnyVocabulary, dict[str, Any]
     sizes = (vocabulary.source_size, vocabulary.size)
     expected = (model.config.source_vocabulary or model.config.vocabulary, model.config.vocabulary)
     if sizes != expected:
-        raise DataError(f"{vocabulary_file}: {sizes} source and target pieces, the model has {expected}")
+        raise DataError(f"{vocabulary_file}: {sizes} source and target pieces, but the model has {expected}")
     return model.eval(), vocabulary, about
 
 

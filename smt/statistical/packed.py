@@ -182,7 +182,7 @@ def unpack(folder: Path, whole: Path) -> None:
                 f"order {order} with {len(weights)} weights, and {len(log_linear)} of the log-linear model"
             )
         if any(len([float(number) for number in text.split()]) != 2 for text in aligner.values()):
-            raise ValueError("aligner: two numbers expected for each direction")
+            raise ValueError("aligner: expected two numbers for each direction")
     except (ConfigError, OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise DataError(f"{folder / CONFIG}: not a packed model's configuration ({error!r})") from error
     phrases = list(read_phrases(folder / PHRASES))

@@ -21,7 +21,7 @@ def train_smt(
     runs: Runs = DEFAULT_RUNS,
     fresh: Annotated[bool, option("--fresh/--resume", "Start again, or continue from the last checkpoint.")] = False,
     sweep: Annotated[str | None, option("--sweep k=...", "One model per k: k=3,6,full,multi.")] = None,
-    seeds: Annotated[int | None, option("--seeds N", "Trainings per k (default 1).")] = None,
+    seeds: Annotated[int | None, option("--seeds N", "Training runs per k (default 1).")] = None,
     scheduler: SchedulerOption = None,
 ) -> None:
     """Train a translator, or one per k and seed.

@@ -406,7 +406,7 @@ def guesses_per_word(guesser: Guesser, words: Sequence[str], n: int) -> Sequence
 
 @runtime_checkable
 class AnswersQuestions(Protocol):
-    """A guesser for data sets with questions in English; other guessers name the thing that a text describes.
+    """A guesser that answers English questions about a source; other guessers name the page that a text describes.
 
     Examples:
         >>> class Always:

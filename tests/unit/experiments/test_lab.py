@@ -162,7 +162,7 @@ def test_kept_items_are_measured_by_name_only(book, capsys, monkeypatch):
     (book.model / "weights").write_bytes(b"\x00\x02")
     main.update([], book.root / "runs")
     text = capsys.readouterr()
-    assert "toy: left as it is (hours): model toy was" in text.err and not text.out
+    assert "toy: not measured (hours): model toy was" in text.err and not text.out
     main.update(["toy"], book.root / "runs")
     assert "| 0 | 7.00 [" in (book.root / "README.md").read_text(encoding="utf-8")
     monkeypatch.setattr(main.sqa, "__version__", "9.9.9")

@@ -265,7 +265,7 @@ def test_estimate_command_prints_the_costs(tmp_path, capsys):
         run(load_run(config), Store(tmp_path / "runs"), progress=False)
         assert llm.main(arguments) == 0 and "\t0\t1000\t" in capsys.readouterr().out
     config.write_text(json.dumps(questions_config(tmp_path, "http://h/v1") | {"guesser": "doubles:build_guesser"}))
-    assert llm.main([str(config)]) == 2 and "its guesser is no llm" in capsys.readouterr().err
+    assert llm.main([str(config)]) == 2 and "its guesser is not an llm" in capsys.readouterr().err
 
 
 # --------------------------------------------------------------------------------------------------------------- config
