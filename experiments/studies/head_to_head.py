@@ -1,4 +1,4 @@
-"""The system against people who played the same questions: `sqa head-to-head configs/head_to_head.yaml`.
+"""Systems compared with people who played the same questions: `sqa head-to-head configs/head_to_head.yaml`.
 
 Question: how many recorded opponents does a guesser with its buzzer beat when it reads the same English text?
 

@@ -1,4 +1,4 @@
-"""The system against recorded opponents: points, word counts and excluded questions."""
+"""A system against recorded opponents: points, word counts and excluded questions."""
 
 import csv
 import json

@@ -102,7 +102,7 @@ def test_dev_accuracy_is_over_prefixes(learnt, material):
 
 
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
-def test_prefixes_get_the_guesses_of_texts(config, published, material, direction, tmp_path):
+def test_prefixes_are_guessed_like_separate_texts(config, published, material, direction, tmp_path):
     train(config if direction == "forward" else published, material).save(tmp_path / "saved")
     guesser = GruGuesser.load(tmp_path / "saved")
     words = "zzz Pizarro , founded the city unknownword near Peru".split()

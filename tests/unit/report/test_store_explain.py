@@ -86,7 +86,7 @@ def test_changed_data_weights_and_code_differ(tmp_path: Path, monkeypatch: pytes
     assert parts(make(tmp_path, "a", guesser))["guess"] == {"VERSION of guessers.retrieval.counting"}
 
 
-def test_changed_own_code_is_named(tmp_path: Path) -> None:
+def test_changed_user_code_is_named(tmp_path: Path) -> None:
     own, words = tmp_path / "own.py", tmp_path / "words.txt"
     code = """
 from pathlib import Path

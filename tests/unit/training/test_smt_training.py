@@ -1,4 +1,4 @@
-"""Training: the loss falls, a saved model translates identically, and trainings stay separate and in their folder."""
+"""Training: the loss falls, a saved model translates identically, and training runs stay separate, in their folders."""
 
 import os
 import subprocess

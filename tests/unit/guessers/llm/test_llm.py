@@ -37,7 +37,7 @@ PREFIXES = list(itertools.accumulate(WORDS, "{} {}".format))
 
 
 @pytest.mark.parametrize("every", [1, 5])
-def test_prefixes_get_the_guesses_of_texts(guesser_of, every):
+def test_prefixes_are_guessed_like_separate_texts(guesser_of, every):
     with ChatServer() as server:
         guesser = guesser_of(server, every=every)
         steps = guesses_per_word(guesser, WORDS, 5)
