@@ -1,6 +1,6 @@
 """The wheel: the packages at the top of site-packages, the folders of data below `sqa` (ARCHITECTURE.md).
 
-Everything else is in pyproject.toml, which cannot say that a folder moves on its way into the wheel.
+Everything else is in pyproject.toml, which cannot express that folders are moved in the wheel.
 """
 
 import shutil

@@ -75,7 +75,7 @@ def check_output(output: Path, texts: Sequence[Path]) -> None:
 
 
 def identity_of(config: Any, but: Collection[str]) -> dict[str, Any]:
-    """Return the values that a training's checkpoint must match: config keys not in `but`, and sha256 of text files."""
+    """Return the values that a checkpoint must match: config keys not in `but`, and sha256 of text files."""
     keys = {key: value for key, value in asdict(config).items() if key not in {"output", "work", "texts", *but}}
     texts = [hashlib.sha256(file.read_bytes()).hexdigest() for file in config.texts]
     return keys | ({"texts": texts} if texts else {})

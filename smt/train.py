@@ -15,7 +15,7 @@ def main(
     A config of `kind: pbmt` trains a phrase-based model; one with `base` fine-tunes a language model.
 
     Args:
-        sweep: Values of k, with one training each, as in "k=3,6,full".
+        sweep: Values of k, with one training run each, as in "k=3,6,full".
         seeds: Number of seeds per k.
     """
     mapping = read_yaml(config_path)

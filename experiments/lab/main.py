@@ -56,7 +56,7 @@ def measure(item: Item, runs: Path) -> None:
     before, after = old.by_key() if old is not None and old.columns == new.columns else {}, new.by_key()
     if gone := {key[:2] for key in before} - {key[:2] for key in after}:
         first = next(" ".join(key[:2]) for key in before if key[:2] in gone)
-        why = f"no number of {first!r} was measured, which the ledger has: is a data set or a package missing?"
+        why = f"the ledger has numbers of {first!r}, but none was measured: is a data set or a package missing?"
         raise DataError(f"{item.name}: {why} To remove such numbers, delete {path.name} first")
     for key, row in after.items():
         if key in before and before[key].signature != row.signature:

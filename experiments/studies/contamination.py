@@ -183,7 +183,7 @@ KEPT = "minutes of the language model"
 ITEMS = (
     Item(
         "contamination",
-        "whether the language model had read the questions before",
+        "test whether the language model saw the questions in training",
         "",
         ("texts",),
         measure,
@@ -193,7 +193,7 @@ ITEMS = (
     ),
     Item(
         "contamination-paraphrases",
-        "whether synonyms cost more in questions that the language model may have read",
+        "cost of synonyms in questions that the language model may have seen",
         "",
         ("texts",),
         measure_paraphrased,

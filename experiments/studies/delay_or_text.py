@@ -90,7 +90,7 @@ def figure(ledger: Ledger) -> plots.Figure:
 ITEMS = (
     grid_rows.of_grid(
         "delay-or-text",
-        "how much waiting costs and how much it buys: one text at two paces, two texts at one pace",
+        "cost and benefit of waiting: one text at two paces, two texts at one pace",
         columns=("dataset", "translator", "k", "part"),
         measure=measure,
         blocks={

@@ -140,10 +140,10 @@ def _listens(port: int) -> bool:
 
 
 ITEMS = (
-    Item("example", "the README's example, as it is printed", "", (), measure, inputs, {"printed": printed}),
+    Item("example", "output of the README's example", "", (), measure, inputs, {"printed": printed}),
     Item(
         "viewer",
-        "a question in `sqa view`, at the word that makes the answer known, and in `sqa play`, after the answer",
+        "screenshots of `sqa view` at the word that reveals the answer, and of `sqa play` after the answer",
         WATCHED,
         ("question", "step"),
         watched,

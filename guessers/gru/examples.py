@@ -141,7 +141,7 @@ class GruTraining:
     rate_factor: Annotated[float, Meta(gt=0, lt=1)] = 0.3
     texts: Annotated[tuple[FilePath, ...], "your own texts instead of the tossups: JSON lines {text, page, id?}"] = ()
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "element type of the training: float32"] = "auto"
+    dtype: Annotated[Dtype, "element type of the weights in training: float32"] = "auto"
     ARITHMETIC: ClassVar = Arithmetic(("float32",))
 
     def problems(self) -> list[str]:

@@ -96,7 +96,7 @@ class LlmConfig:
         if [self.endpoint, self.local, self.base].count(None) != 2:
             wrong.append("endpoint: give either endpoint (with base_url and model), local (with folder) or base")
         if self.base is not None and self.reply != "json":
-            wrong.append("reply: base writes its own; take base.answers: free for titles that it thinks of itself")
+            wrong.append("reply: base has its own format; use base.answers: free for titles that it writes itself")
         if self.api == "completions" and (self.endpoint is None or self.reply != "title"):
             wrong.append("api: completions is for endpoint with `reply: title`, since a reply ends with its line")
         if "{text}" not in self.asked:
@@ -244,7 +244,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from sqa.pipeline.config import load_run, with_limit
     from sqa.pipeline.engine import run
 
-    parser = argparse.ArgumentParser(prog="python -m guessers.llm", description="What a run with an llm would cost.")
+    parser = argparse.ArgumentParser(
+        prog="python -m guessers.llm", description="Estimate the cost of a run with an llm."
+    )
     parser.add_argument("config", type=Path, help="a run's YAML file whose guesser is an llm")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="store of stages (default: %(default)s)")
     parser.add_argument("--limit", type=int, help="only the first N questions")

@@ -4,7 +4,7 @@ Trains an adapter on the parallel text of the config, which smt/training/prepare
 development and test sets.  A step draws a k for every pair, masks the source, and computes forward pass and
 cross-entropy.
 
-Every random choice is keyed by (seed, step), so a resumed training sees the same batches.
+Every random choice is keyed by (seed, step), so a resumed training run sees the same batches.
 """
 
 import json
@@ -213,7 +213,7 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
     Returns the adapter's folder, or None if a stop file ended the training early.
 
     Args:
-        data: Folder for the segmented pairs; several trainings may share it.
+        data: Folder for the segmented pairs; several training runs may share it.
     """
     with claimed(folder):
         if fresh:
@@ -255,7 +255,7 @@ def development_bleu(writer: LmWriter, config: LmConfig) -> float:
 def main(config_path: Path, runs: Path, fresh: bool = False, seeds: int | None = None) -> None:
     """Run `sqa train smt CONFIG` with `base:`: fine-tune (resuming unless `fresh`) and print the adapter's folder.
 
-    seeds: number of trainings, from the config's seed on, in folders `seed<N>` of the config's name.
+    seeds: number of training runs, from the config's seed on, in folders `seed<N>` of the config's name.
     """
     config = load(config_path, LmConfig)
     folder = runs / "smt" / config.name

@@ -104,7 +104,7 @@ class TrainConfig:
             parse_k(k)
         wrong = [] if self.k else ["k: at least one value is needed"]
         if self.k_weights and len(self.k_weights) != len(self.k):
-            wrong.append(f"k_weights: {len(self.k)} values expected (one per k), got {len(self.k_weights)}")
+            wrong.append(f"k_weights: expected {len(self.k)} values, one per k, got {len(self.k_weights)}")
         if self.k_weights and not (all(0 <= w < math.inf for w in self.k_weights) and sum(self.k_weights) > 0):
             wrong.append(f"k_weights: must be >= 0, finite and not all 0, got {list(self.k_weights)}")
         return wrong

@@ -1,10 +1,10 @@
 """Several training runs from one config: `sqa train smt CONFIG --sweep k=3,6,9,12,15,full --seeds 3`.
 
-    runs/smt/<name>/data/           training data, prepared once (or another training's: the config's `data`)
-    runs/smt/<name>/k6-seed0/       one training: run.json, checkpoint-*, steps.tsv, model/, and done.json at its end
+    runs/smt/<name>/data/           training data, prepared once (or those of the run that `data` names)
+    runs/smt/<name>/k6-seed0/       one training run: run.json, checkpoint-*, steps.tsv, model/, done.json at its end
     runs/smt/<name>/sweep.tsv       development BLEU per k, mean and standard deviation over seeds
 
-A training with a done.json is never repeated, and a killed training resumes from its last checkpoint.  Several
+A training run with a done.json is never repeated, and a killed one resumes from its last checkpoint.  Several
 processes may share a sweep: each takes trainings that no other process holds, and each prints the whole table.  A
 folder from another config, other data or another start model is refused.  k = "multi" is the config's multi-path
 training, the control for the single-k trainings.  Inside `scheduled(...)` each training is a task for the workers of a
@@ -116,7 +116,7 @@ def finish(run: Run, data: Path) -> bool:
 
 
 def finished(folder: Path) -> list[Finished]:
-    """Return the finished trainings of a sweep's folder, by k and seed."""
+    """Return the finished training runs of a sweep's folder, by k and seed."""
     runs = []
     for file in folder.glob("*-seed*/done.json"):
         try:

@@ -1,7 +1,7 @@
 """Training of a wait-k or full-input Transformer: `sqa train smt CONFIG`.
 
 An optimiser step draws k, masks the source, computes label-smoothed cross-entropy and the guided-alignment loss, clips
-the gradient, and updates the weights.  Every random choice is keyed by (seed, step), so a resumed training sees the
+the gradient, and updates the weights.  Every random choice is keyed by (seed, step), so a resumed run sees the
 same batches, k and dropout as an uninterrupted one.
 """
 

@@ -31,7 +31,9 @@ def train_smt(
     from sqa.pipeline.scheduler import scheduled
 
     if scheduler is not None and sweep is None and seeds is None:
-        raise ConfigError("--scheduler: a training is one process; distribute several with --sweep k=... or --seeds N")
+        raise ConfigError(
+            "--scheduler: a training run is one process; distribute several with --sweep k=... or --seeds N"
+        )
     with scheduled(scheduler, runs):
         call("smt.train:main", config, runs, fresh, sweep, seeds)
 

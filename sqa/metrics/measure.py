@@ -7,7 +7,7 @@
     measure.build()                                        the metric, which turns traces into numbers
 
 A name is a family's base (`FAMILIES` in sqa/metrics/__init__.py), followed by "@" and each parameter that is not the
-default.  `build` in sqa/metrics/__init__.py also takes names of your own metrics.
+default.  `build` in sqa/metrics/__init__.py also takes names of user-defined metrics.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def test_unalignable_words_are_omitted(folder, runs, monkeypatch, capsys):
 def test_mismatched_stepwise_config_is_refused(folder, tmp_path, runs):
     wrong = {"ablation": str(folder / "ablation.yaml"), "guesser": "gru", "counted": [7]}
     path = changed(folder / "stepwise.yaml", tmp_path, **wrong)
-    refused(ConfigError, "(?s)k: 7 is not in .*guesser: 'gru' is no contestant", stepwise.subjects, path, runs)
+    refused(ConfigError, "(?s)k: 7 is not in .*guesser: 'gru' is not a contestant", stepwise.subjects, path, runs)
 
 
 def test_correlation_equals_its_record(folder, runs, tmp_path, capsys):

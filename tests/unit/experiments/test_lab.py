@@ -111,7 +111,7 @@ def test_changed_drawing_is_named_and_redrawn(book, capsys):
         return figure
 
     book.item = replace(book.item, figures={"docs/toy.png": dotted})
-    assert _problems(book, capsys).startswith("docs/toy.png: shows something else than the code draws now")
+    assert _problems(book, capsys).startswith("docs/toy.png: differs from what the code draws now")
     main.update([], book.root / "runs")
     assert not _problems(book, capsys)
 
