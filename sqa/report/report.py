@@ -207,11 +207,9 @@ def _gaps(run: Reported) -> Iterable[Gap]:
         yield Gap("expected wins at a buzz", label, "the config names no buzzer")
     yield from (Gap(metric, label, why) for metric, why in run.refusals.items())
     yield from run.gaps
-    yield from (
-        Gap(name, label, "not requested (`metrics` in the config)") for name in FAMILIES if name not in run.rows
-    )
+    yield from (Gap(name, label, "not requested in the config (metrics)") for name in FAMILIES if name not in run.rows)
     asked = {"external", "scores", *(entry.kind for entry in config.quality)}
-    yield from (Gap(k, label, "not requested (`quality` in the config)") for k in QUALITY.names() if k not in asked)
+    yield from (Gap(k, label, "not requested in the config (quality)") for k in QUALITY.names() if k not in asked)
 
 
 def _gap_lines(gaps: Sequence[Gap], reported: Sequence[Reported]) -> list[str]:

@@ -118,7 +118,7 @@ def test_changed_drawing_is_named_and_redrawn(book, capsys):
 
 def test_new_picture_beside_a_current_one_is_drawn(book, capsys):
     book.item = replace(book.item, figures={**book.item.figures, "docs/new.png": _figure})
-    assert _problems(book, capsys).startswith("docs/new.png: is not of experiments/ledger/toy.tsv")
+    assert _problems(book, capsys).startswith("docs/new.png: does not match the current experiments/ledger/toy.tsv")
     main.update([], book.root / "runs")
     assert not _problems(book, capsys)
 
@@ -134,7 +134,7 @@ def test_missing_data_does_not_remove_ledger_rows(book):
     before, book.values = path.read_bytes(), [7.0]
     for force in (False, True):
         (book.model / "weights").write_bytes(b"\x02")
-        says = r"toy: no number of '1 ew' was measured.* delete toy.tsv first"
+        says = r"toy: the ledger has numbers of '1 ew', but none was measured.* delete toy.tsv first"
         refused(DataError, says, main.update, ["toy"], book.root / "runs", force=force)
     assert path.read_bytes() == before
     path.unlink()
