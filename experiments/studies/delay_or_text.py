@@ -98,7 +98,7 @@ def differences(translator: str, *ks: str) -> Block:
 ITEMS = (
     grid_rows.of_grid(
         "delay-or-text",
-        "how much waiting costs and how much it buys: one text at two paces, two texts at one pace",
+        "cost and benefit of waiting: one text at two paces, two texts at one pace",
         columns=COLUMNS,
         measure=measure,
         blocks={"language model": differences("language model", "2", "3", "6")},

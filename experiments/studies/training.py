@@ -81,7 +81,7 @@ def answers(config: Path, runs: Path) -> Iterator[Row]:
 def rows_of(grid: Sequence[Result], resamples: int) -> Iterator[Row]:
     """Yield means and deviations over trainings, largest k minus smallest, and separate models minus the others.
 
-    The shipped model counts as one training.
+    The shipped model counts as one training run.
     """
     groups: defaultdict[Key, list[Result]] = defaultdict(list)
     for row in grid:
@@ -137,7 +137,7 @@ def spread(ledger: Ledger) -> plots.Figure:
 ITEMS = (
     Item(
         "sweep-flores",
-        "a model for each k beside one multi-path model, BLEU on development sentences",
+        "a model for each k, and one multi-path model: BLEU on development sentences",
         "sweep_es_en.yaml",
         ("language", "models", "k"),
         development,
@@ -163,7 +163,7 @@ ITEMS = (
     ),
     Item(
         "seeds",
-        "the Spanish language model trained three times: how much of a number is luck",
+        "the Spanish language model trained three times: variation between training runs",
         "studies.yaml:seeds",
         COLUMNS,
         answers,

@@ -237,7 +237,7 @@ ITEMS = (
     ),
     Item(
         "stages",
-        "what each stage of the training of the small Transformers brings",
+        "gain of each training stage of the small Transformers",
         "studies.yaml:stages",
         COLUMNS,
         rows_measured,
@@ -246,7 +246,7 @@ ITEMS = (
     ),
     Item(
         "copy-bonus",
-        "which bonus for the spelling of names, on development sentences",
+        "choice of the bonus for the spelling of names, on development sentences",
         "studies.yaml:bonuses",
         COLUMNS,
         rows_measured,

@@ -211,7 +211,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("problem", WRONG)
-def test_wrong_config_names_the_problem(problem, tmp_path):
+def test_wrong_config_error_names_the_problem(problem, tmp_path):
     with ChatServer(translating) as server:
         mapping = config(server, tmp_path)
     mapping["translator"] |= WRONG[problem]

@@ -1,4 +1,4 @@
-"""Training: the loss falls, a saved model translates identically, and trainings stay separate and in their folder."""
+"""Training: the loss falls, a saved model translates identically, and training runs stay separate, in their folders."""
 
 import os
 import subprocess
@@ -148,7 +148,7 @@ def test_failed_save_keeps_the_old_model(tmp_path, monkeypatch):
         ({"heads": 3}, "heads: must divide width 32, got 3"),
         ({"heads": 0}, "heads: must divide width 32, got 0"),
         ({"source_vocabulary": 50}, "lexicon_width: must be 0 if the source has its own vocabulary"),
-        ({"k_weights": (1.0,)}, r"k_weights: 2 values expected \(one per k\), got 1"),
+        ({"k_weights": (1.0,)}, r"k_weights: expected 2 values, one per k, got 1"),
         ({"k_weights": (0.0, 0.0)}, "k_weights: must be >= 0, finite and not all 0"),
         ({"k": ()}, "k: at least one value is needed"),
         ({"clip": 0.0}, "clip: must be"),
