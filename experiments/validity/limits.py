@@ -73,7 +73,8 @@ def answerable(dataset: str) -> np.ndarray:
 
 def with_texts(dataset: str, known: np.ndarray) -> int:
     """Return how many of the questions that are not `known` have an answer page with any tossup or bonus clue."""
-    pages = {answers.key(text.page) for text in (*load_tossups(), *load_bonus()) if text.page}
+    titles = [tossup.page for tossup in load_tossups()] + [clue.page for clue in load_bonus()]
+    pages = {answers.key(title) for title in titles if title}
     lost = (question for question, is_known in zip(load_questions(dataset), known, strict=True) if not is_known)
     return sum(answers.key(question.page) in pages for question in lost)
 
