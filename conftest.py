@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-settings.register_profile("sqa", deadline=None, max_examples=50)  # a slow machine is no failure
+settings.register_profile("sqa", deadline=None, max_examples=50)  # a slow machine is not a failure
 settings.load_profile("sqa")
 
 
@@ -25,22 +25,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Modules and tests stay until the end: without them the garbage collector does a tenth of a run's work less."""
+    """Exclude modules and tests from garbage collection, which saves a tenth of a test run's work."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")
-def disk_is_not_waited_for() -> Iterator[None]:
-    """No test cuts the power, so `fsync`, a third of a small run's time, is left out."""
+def fsync_is_skipped() -> Iterator[None]:
+    """Skip `fsync`, which takes a third of a small run's time, because no test cuts the power."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
         yield
 
 
 @pytest.fixture(autouse=True)
-def own_parts_are_forgotten() -> Iterator[None]:
-    """Files of two tests may have the same name."""
+def user_parts_are_forgotten() -> Iterator[None]:
+    """Forget user-defined parts after each test, because files of two tests may have the same name."""
     yield
     code = sys.modules.get("sqa.core.own.code")
     if code is not None:
@@ -49,7 +49,7 @@ def own_parts_are_forgotten() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium driven by Playwright; skipped where either is missing."""
+    """Chromium driven by Playwright; skip tests if either is missing."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
     path = os.environ.get("SQA_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if path is None:

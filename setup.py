@@ -1,6 +1,6 @@
 """The wheel: the packages at the top of site-packages, the folders of data below `sqa` (ARCHITECTURE.md).
 
-Everything else is in pyproject.toml, which cannot say that a folder moves on its way into the wheel.
+Everything else is in pyproject.toml, which cannot express that folders are moved in the wheel.
 """
 
 import shutil
@@ -14,17 +14,17 @@ LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 
 
 class BuildWithFolders(build_py):
-    """Copies the folders into `sqa/bundled`; an editable install leaves them where they are."""
+    """Build step that copies the folders into `sqa/bundled`, except for an editable install."""
 
     def run(self) -> None:
         super().run()
         if self.editable_mode:
             return
         bundled = Path(self.build_lib, "sqa", "bundled")
-        shutil.rmtree(bundled, ignore_errors=True)  # what an earlier build left there
+        shutil.rmtree(bundled, ignore_errors=True)  # the output of an earlier build
         for folder in FOLDERS:
             shutil.copytree(folder, bundled / folder, ignore=LEFT_OUT)
-        for lock in Path().glob("requirements*.lock"):  # `sqa doctor` compares with them
+        for lock in Path().glob("requirements*.lock"):  # `sqa doctor` compares installed versions with them
             shutil.copy(lock, bundled)
 
 

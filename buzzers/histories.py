@@ -1,4 +1,4 @@
-"""Arrays of a guesser's results after each word of tossups, the input of training, tuning and reporting.
+"""Arrays of a guesser's results after each word of each tossup, as input for training, tuning and reports.
 
 Guessing takes longer than training, so the results on a fold are cached.  The file name is a hash of everything
 that can change them: the guesser's fingerprint, the tossups, the code version.

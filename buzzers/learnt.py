@@ -58,7 +58,7 @@ Shapes = dict[str, tuple[int, ...]]
 N_GUESSES = 10
 N_FEATURES = 22
 N_SHAPE = 23
-LAGS = (5, 15)  # steps between compared scores of `shape`
+LAGS = (5, 15)  # distances in steps between the scores that `shape` compares
 _TINY = 1e-6
 
 
@@ -209,7 +209,7 @@ End = Literal["answer", "silent"]  # at the end of an unanswered question: the t
 class LearntConfig:
     """Options of `buzzer: {name: mlp, ...}`, and of `logistic` and `recurrent`."""
 
-    model: Annotated[File, "guesser of the training guesses (bundled: bm25, gru), or a model folder"] = "bm25"
+    model: Annotated[File, "guesser whose guesses trained the buzzer (bundled: bm25, gru), or a model folder"] = "bm25"
     threshold: Annotated[
         Share | None, "probability of being right at which to answer, 0..1; null = the model's own"
     ] = None
@@ -224,7 +224,7 @@ class LearntConfig:
 class Card:
     """Contents of a model's config.json except kind and version."""
 
-    guesser: str  # guesser of the training guesses
+    guesser: str  # guesser whose guesses trained the buzzer
     features: Literal["qanta", "all"]  # a key of WIDTHS
     threshold: float  # probability at which the buzzer answers
     training: Mapping[str, Any]  # objective, seed, ...; informative only
@@ -267,7 +267,7 @@ class LearntBuzzer:
 
     @property
     def trained_for(self) -> str:
-        """Return the name of the guesser of the training guesses."""
+        """Return the name of the guesser whose guesses trained the buzzer."""
         return self.card.guesser
 
     @property

@@ -1,7 +1,7 @@
 """Command `sqa train buzzer CONFIG`: trains a buzzer on a guesser's guesses for tossups that the guesser never saw.
 
 Every word of a tossup of the fold `buzzer` is a step, labelled by whether the top guess is right.  Tossups without an
-answer page are included; like on unknown answers, the guesser is never right on them.  One tossup in eight is held out
+answer page are included; the guesser is never right on them, as on unknown answers.  One tossup in eight is held out
 to choose the epoch and the probability threshold (by expected wins) and to calibrate.
 
 With `noise`, every tossup is used twice: clean, and corrupted like a translation (`sqa.data.texts`).  With
@@ -118,7 +118,7 @@ def main(config_path: Path, output: Path | None = None) -> Path:
 
 
 class Material(NamedTuple):
-    """The data of a training."""
+    """The data of a training run."""
 
     learnt: list[GuessHistory]
     kept: list[GuessHistory]  # tossups that select the epoch and calibrate

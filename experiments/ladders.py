@@ -141,7 +141,7 @@ def p_of(
     metric, kind, _ = CLAIMS[claim]
     compared = ladder.compared(kind)
     if compared is None:
-        raise ValueError(f"{claim}: the k are {ladder.ks}")
+        raise ValueError(f"{claim}: the values of k are {ladder.ks}")
     indices, end = compared
     several = ladder.table(metric)[..., None] if tables is None else tables
     table = several[:, [end, *indices]]

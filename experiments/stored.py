@@ -53,5 +53,5 @@ def stored(
     tables = [store.read(stage, index, schema) for index in range(blocks)]
     columns = [[value for table in tables for value in table[name].to_list()] for name in schema]
     if columns[0] != list(ids):
-        raise DataError(f"{store.folder(stage)}: its rows are not those of the questions; delete it, run again")
+        raise DataError(f"{store.folder(stage)}: its rows do not match the questions; delete it and run again")
     return list(zip(*columns[1:], strict=True))

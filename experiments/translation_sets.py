@@ -33,7 +33,7 @@ def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]
         return str(download.entry(f"mt-{config.pair}-{name}").path), _sentences(name, language, pairs)
     if Path(name).suffix == ".tsv":
         if not Path(name).is_file():
-            raise DataError(f"{name}: there is no such file of sentences")
+            raise DataError(f"{name}: this file of sentences does not exist")
         pairs = [(row[0], row[1]) for row in islice(records.table(Path(name), 2), limit)]
         return name, _sentences(name, language, pairs)
     if name not in datasets.question_sets() and not Path(name).suffix:
@@ -41,7 +41,7 @@ def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]
         raise ConfigError(f"sets: no test set {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}")
     questions = datasets.load_questions(name, limit)
     if others := {question.language for question in questions} - {language}:
-        raise ConfigError(f"sets: {name} is in {', '.join(sorted(others))}, its pair is {config.pair}")
+        raise ConfigError(f"sets: {name} is in {', '.join(sorted(others))}, but its pair is {config.pair}")
     return name, questions
 
 
@@ -54,5 +54,5 @@ def _sentences(name: str, language: str, pairs: Sequence[tuple[str, str]]) -> li
             raise DataError(f"{name}: line {i + 1} has an empty side")
         questions.append(Question(f"{name}-{i}", name, language, (words,), (english,), page=""))
     if not questions:
-        raise DataError(f"{name}: no sentences in it")
+        raise DataError(f"{name}: contains no sentences")
     return questions

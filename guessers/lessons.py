@@ -24,12 +24,12 @@ def mapped_tossups(folds: Sequence[str]) -> list[Tossup]:
 
 
 def lessons(folds: Sequence[str], with_bonus: bool, texts: Sequence[Path] = ()) -> list[Tossup | Bonus]:
-    """Return the tossups of some folds, or own texts instead, and optionally bonus parts, all with a page."""
+    """Return the tossups of some folds, or the user's texts instead, and optionally bonus parts; all have a page."""
     return [*learnt(folds, texts), *(clean_bonus() if with_bonus else ())]
 
 
 def learnt(folds: Sequence[str], texts: Sequence[Path]) -> list[Tossup]:
-    """Return the training texts: own texts of some folds, or the tossups if no file is given."""
+    """Return the training texts: the user's texts of some folds, or the tossups if no file is given."""
     if not texts:
         return mapped_tossups(folds)
     chosen = [lesson for lesson in own_texts(texts) if fold_of(lesson.id) in folds]
@@ -40,7 +40,7 @@ def learnt(folds: Sequence[str], texts: Sequence[Path]) -> list[Tossup]:
 
 
 def own_texts(files: Sequence[Path]) -> list[Tossup]:
-    """Return own texts with the pages they are about, from JSON lines {text, page, id?}; default ids: <file>-<record>.
+    """Return the user's texts with their pages, from JSON lines {text, page, id?}; default ids: <file>-<record>.
 
     Raises DataError naming file and record for a missing file, a record without text or page, or a repeated id.
     """
@@ -75,7 +75,7 @@ def check_output(output: Path, texts: Sequence[Path]) -> None:
 
 
 def identity_of(config: Any, but: Collection[str]) -> dict[str, Any]:
-    """Return the values that a training's checkpoint must match: config keys not in `but`, and sha256 of text files."""
+    """Return the values that a checkpoint must match: config keys not in `but`, and sha256 of text files."""
     keys = {key: value for key, value in asdict(config).items() if key not in {"output", "work", "texts", *but}}
     texts = [hashlib.sha256(file.read_bytes()).hexdigest() for file in config.texts]
     return keys | ({"texts": texts} if texts else {})

@@ -1,4 +1,4 @@
-"""A translator of your own, for your_own_system.ipynb: a word for a word, from a list; what is not listed is copied."""
+"""User-defined translator of your_own_system.ipynb: translates word by word from a list, and copies other words."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ WORDS = dict(line.split() for line in Path(__file__).with_suffix(".txt").read_te
 
 @dataclass(frozen=True)
 class WordByWord:
-    """Its fields are the keys that a config may have."""
+    """A word-by-word translator, whose fields are its config keys."""
 
     known: bool = True  # false: copy every word
 

@@ -15,7 +15,7 @@ def main(
     A config of `kind: pbmt` trains a phrase-based model; one with `base` fine-tunes a language model.
 
     Args:
-        sweep: Values of k, with one training each, as in "k=3,6,full".
+        sweep: Values of k, with one training run each, as in "k=3,6,full".
         seeds: Number of seeds per k.
     """
     mapping = read_yaml(config_path)
@@ -31,7 +31,7 @@ def main(
         if sweep is not None:
             raise ConfigError("--sweep: one fine-tuned language model serves every k; use --seeds N to train several")
         if current() is not None:
-            raise ConfigError("--scheduler: fine-tunings are not distributed; start one on each machine")
+            raise ConfigError("--scheduler: fine-tuning runs are not distributed; start one on each machine")
         fine_tune(config_path, runs, fresh, seeds)
     elif sweep is not None or seeds is not None:
         from smt.training.sweep import main as train_many

@@ -43,7 +43,7 @@ def prepared(runs: Path, name: str = "mini") -> Path:
 
 
 def config(steps: int = 4, **train: object) -> SmtConfig:
-    """Return a training of a few seconds with dropout, on data prepared under the name "mini"."""
+    """Return the config of a short training run with dropout, on data prepared under the name "mini"."""
     settings = {"batch_pieces": 300, "warmup": 2, "cooldown": 2, "checkpoint_every": 3, "keep": 2, "evaluate_every": 0}
     settings |= {"evaluate_sentences": 1, "k": (2, "full"), "threads": 1, "steps": steps}
     model = ModelConfig(600, 32, 2, 64, 1, 1, 0.1, lexicon_width=4)

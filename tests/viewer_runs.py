@@ -29,7 +29,7 @@ RECORDS = [
 
 
 def make(folder: Path, name: str, k: int = 1, records: Sequence[dict] = RECORDS, **parts: object) -> Path:
-    """Return the folder of a run that copies with lag k - 1; its guesser names Spain and France once it read them."""
+    """Return the folder of a run that copies with lag k - 1; its guesser names Spain and France after reading them."""
     questions = folder / "questions.jsonl"
     questions.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     config = {

@@ -1,4 +1,4 @@
-"""A translator as a program, a line in and a line out: each word by a dictionary."""
+"""A translator program that translates each input line word by word with a dictionary."""
 
 import sys
 
@@ -13,7 +13,7 @@ WORDS = {
 
 
 def english(word: str) -> str:
-    """A word's translation; one that is not in the dictionary stays as it is."""
+    """Translate a word; a word outside the dictionary stays unchanged."""
     return WORDS.get(word.strip(".,").lower(), word)
 
 

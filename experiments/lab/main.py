@@ -26,7 +26,7 @@ def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
     for item in chosen(names):
         why = list(stale(item))
         if why and item.kept and not (names or force):
-            print(f"{item.name}: left as it is ({item.kept}): {'; '.join(why)}; run `{item.command}`", file=sys.stderr)
+            print(f"{item.name}: not measured ({item.kept}): {'; '.join(why)}; run `{item.command}`", file=sys.stderr)
         elif force or why or (item.kept and names):
             print(f"{item.name}: {'forced' if force else '; '.join(why)}", file=sys.stderr)
             measure(item, runs)
@@ -56,11 +56,11 @@ def measure(item: Item, runs: Path) -> None:
     before, after = old.by_key() if old is not None and old.columns == new.columns else {}, new.by_key()
     if gone := {key[:2] for key in before} - {key[:2] for key in after}:
         first = next(" ".join(key[:2]) for key in before if key[:2] in gone)
-        why = f"no number of {first!r} was measured, which the ledger has: is a data set or a package missing?"
-        raise DataError(f"{item.name}: {why} If they should go, delete {path.name} first")
+        why = f"the ledger has numbers of {first!r}, but none was measured: is a data set or a package missing?"
+        raise DataError(f"{item.name}: {why} To remove such numbers, delete {path.name} first")
     for key, row in after.items():
         if key in before and before[key].signature != row.signature:
-            print(f"{item.name}: {' '.join(key)} has another signature than before", file=sys.stderr)
+            print(f"{item.name}: {' '.join(key)} has a new signature", file=sys.stderr)
     ledgers.write(new, path)
     if item.values is not None:
         values.write(item.name, item.values(config, runs))

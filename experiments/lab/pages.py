@@ -84,9 +84,9 @@ def stale_picture(item: Item, name: str) -> str | None:
         with Image.open(ROOT / name) as image:
             carried = getattr(image, "text", {})
     if carried.get(PICTURE) != file_digest(ledger_path(item.name))[:DIGITS]:
-        return f"is not of {ledger_path(item.name).relative_to(ROOT)} as it is now"
+        return f"does not match the current {ledger_path(item.name).relative_to(ROOT)}"
     if DRAWING in carried and carried[DRAWING] != _drawn(item, name, to_file=False)[1]:
-        return "shows something else than the code draws now"
+        return "differs from what the code draws now"
     return None
 
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
+from experiments.grid import SEPARATE
 from experiments.lab import grid_rows, values
 from experiments.lab.item import Block
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.pages import ledger_of
-from experiments.lab.tables import Column, columns, pivot, table
+from experiments.lab.tables import DEVIATION, Column, columns, pivot, table
 from sqa.report import plots
 
 BEST = "rerank"
@@ -104,9 +105,29 @@ def figure3(ledger: Ledger, lag: bool = False) -> plots.Figure:
 
 
 def human_at_pace() -> list[Row]:
-    """Return EW of the human translation at wait-k's pace as rows of this grid, from the item `text-at-pace`."""
-    human = ledger_of("text-at-pace").where("ew", part="human text")
-    return [replace(row, cell=(row.cell[0], HUMAN, row.cell[2], BEST), low=None, high=None) for row in human]
+    """Return the item `human-at-pace` as rows of this grid."""
+    human = ledger_of("human-at-pace").rows
+    return [replace(row, cell=(row.cell[0], HUMAN, row.cell[1], BEST), low=None, high=None) for row in human]
+
+
+def unadapted(ledger: Ledger) -> plots.Figure:
+    """Draw the translators that were not trained on Quizbowl, beside the bundled Transformer, which was.
+
+    The band of the models from random weights is one standard deviation over trainings.
+    """
+    scratch = ledger_of("scratch")
+    spread = {(row.metric, row.cell): row.value for row in scratch.rows if row.metric.endswith(DEVIATION)}
+    trained = [
+        replace(row, low=row.value - spread[key], high=row.value + spread[key])
+        for row in scratch.where(translator=SEPARATE, guesser=BEST)
+        if (key := (row.metric + DEVIATION, row.cell)) in spread
+    ]
+    rows, names = [(ES, BEST, "Spanish"), (PL, BEST, "Polish")], NAMES | {SEPARATE: "small, from random weights"}
+    drawn = ("few-shot language model", "wait-k", SEPARATE, HUMAN)
+    colours = (*plots.COLOURS[: len(drawn) - 1], "black")
+    return drawn_over(
+        replace(ledger, rows=(*ledger.rows, *trained, *human_at_pace())), rows, drawn, False, names, colours=colours
+    )
 
 
 ITEMS = (
@@ -134,8 +155,12 @@ ITEMS = (
         "few-shot",
         "a language model shown three examples, without any training, beside the small Transformer",
         config="studies.yaml:few-shot",
-        blocks={"es": pivot(("translator",), [*ANSWERS, TEXT[0]], dataset=ES, contestant=BEST, k="full")},
-        kept="half an hour of the language model",
+        blocks={
+            "es": pivot(("translator",), [*ANSWERS, TEXT[0]], dataset=ES, contestant=BEST, k="full"),
+            "over k": pivot(("dataset", "k"), [*ANSWERS, *TEXT], translator="few-shot language model", contestant=BEST),
+        },
+        figures={"docs/unadapted.png": unadapted},
+        kept="three minutes of a GPU, or six hours of one core",
     ),
     grid_rows.of_grid("names-copied", "a bonus on the spelling of names that were read", config="studies.yaml:names"),
 )

@@ -67,7 +67,9 @@ def handmade(language: str) -> Given:
 def _written(line: str, number: int, kind: str, right: str, wrong: str) -> list[tuple[str, str]]:
     """Return the words of a line with an error; each wrong word, or the word after an omission, has its kind."""
     if line.count(right) != 1:
-        raise DataError(f"{FILE}:{number}: {right!r} must be in the sentence once, it is {line.count(right)} times")
+        raise DataError(
+            f"{FILE}:{number}: {right!r} must occur once in the sentence, but occurs {line.count(right)} times"
+        )
     before, after = line.split(), line.replace(right, wrong).split()
     marked: set[int] = set()
     for tag, _, _, start, stop in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():

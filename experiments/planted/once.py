@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 ITEMS = (
     Item(
         "planted-once",
-        "how the detector finds errors of kinds that it never saw",
+        "detection of planted errors of kinds that the detector was not trained on",
         "",
         ("language", "signals"),
         elsewhere("`python -m experiments.planted.once es pl`"),

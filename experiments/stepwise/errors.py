@@ -220,7 +220,7 @@ def main(config_path: Path, runs: Path) -> None:
                 outputs.csv(f"{stem}.csv", numbers(subject, examples[0]))
                 outputs.picture(stem, draw, subject, examples[0])
             elif not examples:
-                print(f"{subject.dataset}: no {kind} of the rule among the findings", file=sys.stderr)
+                print(f"{subject.dataset}: no {kind} among the findings satisfies the rule", file=sys.stderr)
     outputs.csv("errors_examples.csv", lines)
     outputs.end()
 
@@ -228,7 +228,7 @@ def main(config_path: Path, runs: Path) -> None:
 ITEMS = (
     Item(
         "stepwise-costs",
-        "what hallucinations, omissions and under-translations cost (log MRR)",
+        "cost of hallucinations, omissions and under-translations (log MRR)",
         "stepwise.yaml",
         COSTS,
         lambda config, runs: costs(subjects(config, runs)),
@@ -236,7 +236,7 @@ ITEMS = (
     ),
     Item(
         "errors-over-k",
-        "how many step-wise errors of each kind over k",
+        "number of step-wise errors of each kind over k",
         "stepwise.yaml",
         COUNTS,
         lambda config, runs: counts(subjects(config, runs)),

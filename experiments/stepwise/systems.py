@@ -134,7 +134,7 @@ def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collecti
     missing = dict.fromkeys(k for _, k in wanted_systems if k not in base.k)
     wrong = [f"k: {k} is not in {config.ablation}" for k in missing]
     if config.guesser not in names:
-        wrong += [f"guesser: {config.guesser!r} is no contestant of {config.ablation}, which has {', '.join(names)}"]
+        wrong += [f"guesser: {config.guesser!r} is not a contestant of {config.ablation}, which has {', '.join(names)}"]
     if wrong:
         raise ConfigError(wrong)
     wanted = {("reference", "full"), *wanted_systems}

@@ -43,7 +43,7 @@ def both_rules(cell: tuple[str, ...], config: RunConfig, store: Store, parts: Pa
 ITEMS = (
     Item(
         "answers",
-        "what other names of an answer add to the strict rule",
+        "effect of other names of an answer, compared with the strict rule",
         "",
         ("dataset", "translation", "guesser", "rule"),
         measure,
@@ -51,7 +51,7 @@ ITEMS = (
     ),
     Item(
         "board",
-        "what perturbations do to expected wins and to the final answer",
+        "effect of perturbations on expected wins and on the final answer",
         "",
         ("kind", "model"),
         elsewhere("`sqa board export sqa-es` of the board that docs/board.md makes"),

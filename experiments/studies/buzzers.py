@@ -210,7 +210,7 @@ BUZZERS = ("recurrent", "mlp", "logistic", "threshold")
 ITEMS = (
     Item(
         "buzzers",
-        "expected wins of every buzzer beside the best that its guesses allow",
+        "expected wins of every buzzer, and the maximum that its guesses allow",
         "",
         ("questions", "guesser", "buzzer"),
         measure,
@@ -234,7 +234,7 @@ ITEMS = (
     ),
     Item(
         "trained-buzzers",
-        "what the training of a buzzer prints of the tossups it did not learn from",
+        "values that the training of a buzzer prints for held-out tossups",
         "",
         ("buzzer", "tossups"),
         elsewhere("`sqa train buzzer` prints them"),
@@ -245,7 +245,7 @@ ITEMS = (
     ),
     grid_rows.of_grid(
         "reading-or-buzzing",
-        "rerank and BM25, each with its buzzer for translations, paired",
+        "paired comparison of rerank and BM25, each with its buzzer for translations",
         measure=contestants_compared,
     ),
 )

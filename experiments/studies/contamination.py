@@ -36,8 +36,8 @@ from sqa.files.devices import is_fast
 from sqa.files.records import json_lines
 
 TEXTS = 147  # texts per set
-CHANGED = 40  # of them with synonyms
-NEXT = 12  # number of continued words
+CHANGED = 40  # texts of each set that get synonyms
+NEXT = 12  # number of words that the model continues
 SYNONYMS = dict(
     pair.split("=")
     for pair in (
@@ -183,7 +183,7 @@ KEPT = "minutes of the language model"
 ITEMS = (
     Item(
         "contamination",
-        "whether the language model had read the questions before",
+        "test whether the language model saw the questions in training",
         "",
         ("texts",),
         measure,
@@ -193,7 +193,7 @@ ITEMS = (
     ),
     Item(
         "contamination-paraphrases",
-        "whether synonyms cost more in questions that the language model may have read",
+        "cost of synonyms in questions that the language model may have seen",
         "",
         ("texts",),
         measure_paraphrased,

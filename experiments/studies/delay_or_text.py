@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.lab import grid_rows
+from experiments.lab.item import Block
 from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import Column, pivot
 from experiments.paper.figure3 import BEST, NAMES
@@ -25,6 +26,7 @@ from sqa.core.significance import bootstrap
 from sqa.core.trace import QuestionTrace
 from sqa.report import plots
 
+COLUMNS = ("dataset", "translator", "k", "part")
 METRICS = ("ew", "oracle-ew")
 FULL_TEXT = "full-input text"  # the full-input text, shown at wait-k's pace
 COST, BUYS = "pace alone", "text alone"
@@ -87,21 +89,28 @@ def figure(ledger: Ledger) -> plots.Figure:
     return drawn_figure
 
 
+def differences(translator: str, *ks: str) -> Block:
+    """Return a block with both differences of a translator at each k."""
+    parts = [Column("ew", part, sign=True, cell={"part": part}) for part in (COST, BUYS)]
+    return pivot(("dataset", "k"), parts, dataset=("xqb-es", "xqb-pl"), k=ks, translator=translator)
+
+
 ITEMS = (
     grid_rows.of_grid(
         "delay-or-text",
-        "how much waiting costs and how much it buys: one text at two paces, two texts at one pace",
-        columns=("dataset", "translator", "k", "part"),
+        "cost and benefit of waiting: one text at two paces, two texts at one pace",
+        columns=COLUMNS,
         measure=measure,
-        blocks={
-            "language model": pivot(
-                ("dataset", "k"),
-                [Column("ew", part, sign=True, cell={"part": part}) for part in (COST, BUYS)],
-                dataset=("xqb-es", "xqb-pl"),
-                k=("2", "3", "6"),
-                translator="language model",
-            )
-        },
+        blocks={"language model": differences("language model", "2", "3", "6")},
         figures={"docs/delay_or_text.png": figure},
+    ),
+    grid_rows.of_grid(
+        "few-shot-pace",
+        "the same for the language model without training",
+        config="studies.yaml:few-shot",
+        columns=COLUMNS,
+        measure=measure,
+        blocks={"table": differences("few-shot language model", "1", "2", "3", "6")},
+        kept="the runs of few-shot",
     ),
 )

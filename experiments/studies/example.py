@@ -72,7 +72,7 @@ def watched(config: Path, runs: Path) -> Iterator[Row]:
 
 @contextmanager
 def _page(folder: str, limit: int | None, **options: Any) -> Iterator[tuple[Page, Path]]:
-    """Open a page of Chromium (`SQA_CHROMIUM`, or on the PATH) and make a run of the first questions."""
+    """Open a Chromium page (`SQA_CHROMIUM`, or on the PATH) and run the first questions."""
     from playwright.sync_api import sync_playwright
 
     config = load_run(CONFIGS / WATCHED)
@@ -140,10 +140,10 @@ def _listens(port: int) -> bool:
 
 
 ITEMS = (
-    Item("example", "the README's example, as it is printed", "", (), measure, inputs, {"printed": printed}),
+    Item("example", "output of the README's example", "", (), measure, inputs, {"printed": printed}),
     Item(
         "viewer",
-        "a question in `sqa view`, at the word that makes the answer known, and in `sqa play`, after the answer",
+        "screenshots of `sqa view` at the word that reveals the answer, and of `sqa play` after the answer",
         WATCHED,
         ("question", "step"),
         watched,

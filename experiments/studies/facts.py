@@ -157,7 +157,7 @@ def contrast_block(ledger: Ledger) -> list[str]:
 ITEMS = (
     Item(
         name="facts",
-        shows="names, numbers and dates that arrive: how well rules read them, of systems on news, and under changes",
+        shows="names, numbers and dates that arrive: accuracy of the rules, systems on news, effect of changes",
         config="",
         columns=("part", "test", "what"),
         measure=measure,
@@ -178,6 +178,6 @@ ITEMS = (
             "contrast": contrast_block,
             "log": pivot(("test",), columns("facts", "counted: numbers counted"), ("log",), part="log"),
         },
-        kept="news tests want Apertium and data that are not bundled",
+        kept="news tests need Apertium and data that are not bundled",
     ),
 )

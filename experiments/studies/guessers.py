@@ -72,7 +72,7 @@ ITEMS = (
     ),
     Item(
         "paired-guessers",
-        "two guessers on the same questions, complete and after every word, with their difference",
+        "two guessers and their difference on the same questions, complete and after every word",
         "",
         ("pair", "dataset", "read", "guesser"),
         in_pairs,

@@ -1,4 +1,4 @@
-"""The system against people who played the same questions: `sqa head-to-head configs/head_to_head.yaml`.
+"""Systems compared with people who played the same questions: `sqa head-to-head configs/head_to_head.yaml`.
 
 Question: how many recorded opponents does a guesser with its buzzer beat when it reads the same English text?
 
@@ -179,7 +179,9 @@ def opponents_of(buzzes: Buzzes, questions: Sequence[Question], first_word: int)
     for id in (id for id in np.unique(buzzes.question).tolist() if id in lengths):
         chosen = buzzes.question == id
         if wrong := set(buzzes.words[chosen].tolist()) - {lengths[id]}:
-            raise DataError(f"{buzzes.name}: buzzes on {id} count {min(wrong)} words, the question has {lengths[id]}")
+            raise DataError(
+                f"{buzzes.name}: buzzes on {id} count {min(wrong)} words, but the question has {lengths[id]}"
+            )
         heard = np.clip(buzzes.word[chosen] + 1 - first_word, 1, lengths[id])
         by_question[id] = Opponents(heard, buzzes.correct[chosen])
     return by_question
@@ -331,11 +333,11 @@ ITEMS = (
     ),
     Item(
         "head-to-head",
-        "how many recorded opponents each contestant beats on the questions that people played",
+        "share of recorded opponents that each contestant beats on the questions that people played",
         "head_to_head.yaml",
         COLUMNS,
         lambda config, runs: played(config, runs)[0],
         blocks={"table": pivot(COLUMNS, BEATEN + REACHED)},
-        kept="a quarter of an hour of a core",
+        kept="15 minutes on one core",
     ),
 )

@@ -173,6 +173,6 @@ ITEMS = (
         ),
         blocks={dataset: partial(block, dataset=dataset) for dataset in DATASETS},
         figures={"docs/known_groups.png": figure},
-        kept="a quarter of an hour of two cores",
+        kept="15 minutes on two cores",
     ),
 )

@@ -17,7 +17,7 @@ from experiments.grid import CONTINUED, SEPARATE, AblationConfig
 from experiments.lab import grid_rows
 from experiments.lab.item import Item
 from experiments.lab.ledger import Ledger, Row
-from experiments.lab.tables import DEVIATION
+from experiments.lab.tables import DEVIATION, Column, pivot
 from smt.training.sweep import MULTI, finished
 from sqa import metrics as metric_names
 from sqa.api.experiment import Result
@@ -29,7 +29,13 @@ from sqa.report import plots
 LANGUAGES = (("Spanish", "es-en"), ("Polish", "pl-en"))
 SHIPPED = "wait-k"  # the bundled model, from which these models were trained further
 SHOWN = ("bleu", "ew", "oracle-ew", "accuracy")
+ANSWERS = (("bleu", "BLEU, XQB"), ("ew", "EW"), ("oracle-ew", "oracle EW"), ("accuracy", "accuracy"))
+DEVELOPMENT, NO_GUESSER = "flores-dev", "-"  # data set and guesser of BLEU on development sentences
 COLUMNS = ("dataset", "translator", "k", "guesser")
+OVER_K = [
+    Column("bleu", "BLEU, flores-dev", cell={"dataset": DEVELOPMENT}),
+    *(Column(metric, head, cell={"dataset": "xqb-es", "guesser": "rerank"}) for metric, head in ANSWERS),
+]
 
 Key = tuple[str, str, int | str, str]  # data set, family, k, guesser
 Groups = Mapping[Key, Sequence[Result]]
@@ -37,14 +43,27 @@ Pair = tuple[tuple[str, ...], Sequence[Result], Sequence[Result], bool]  # cell,
 
 
 def development(_: Path, runs: Path) -> Iterator[Row]:
-    """Yield BLEU of a sweep's models on development sentences: mean and deviation over seeds."""
+    """Yield BLEU of the sweeps' models on development sentences: mean and deviation over seeds."""
     for language, pair in LANGUAGES:
-        scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-        for run in finished(runs / "smt" / f"sweep-{pair}"):
-            for k, bleu in run.bleu.items():
-                scores[CONTINUED if run.k == MULTI else SEPARATE, str(k)].append(bleu)
-        for cell, values in scores.items():
+        for cell, values in development_bleu(runs, f"sweep-{pair}").items():
             yield from _spread_over((language, *cell), "bleu", values, "0-100")
+
+
+def development_bleu(runs: Path, name: str) -> Mapping[tuple[str, str], Sequence[float]]:
+    """Return (family, k) -> BLEU of each seed's model of a sweep on development sentences."""
+    scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for run in finished(runs / "smt" / name):
+        for k, bleu in run.bleu.items():
+            scores[CONTINUED if run.k == MULTI else SEPARATE, str(k)].append(bleu)
+    return scores
+
+
+def scratch(config: Path, runs: Path) -> Iterator[Row]:
+    """Yield the rows of models trained from random weights: BLEU on development sentences, then the answers."""
+    [name] = load(config, AblationConfig).sweeps.values()
+    for cell, values in development_bleu(runs, name).items():
+        yield from _spread_over((DEVELOPMENT, *cell, NO_GUESSER), "bleu", values, "0-100")
+    yield from answers(config, runs)
 
 
 def _spread_over(cell: tuple[str, ...], metric: str, values: Sequence[float], unit: str) -> Iterator[Row]:
@@ -62,7 +81,7 @@ def answers(config: Path, runs: Path) -> Iterator[Row]:
 def rows_of(grid: Sequence[Result], resamples: int) -> Iterator[Row]:
     """Yield means and deviations over trainings, largest k minus smallest, and separate models minus the others.
 
-    The shipped model counts as one training.
+    The shipped model counts as one training run.
     """
     groups: defaultdict[Key, list[Result]] = defaultdict(list)
     for row in grid:
@@ -118,7 +137,7 @@ def spread(ledger: Ledger) -> plots.Figure:
 ITEMS = (
     Item(
         "sweep-flores",
-        "a model for each k beside one multi-path model, BLEU on development sentences",
+        "a model for each k, and one multi-path model: BLEU on development sentences",
         "sweep_es_en.yaml",
         ("language", "models", "k"),
         development,
@@ -134,8 +153,17 @@ ITEMS = (
         kept="42 trainings",
     ),
     Item(
+        "scratch",
+        "Spanish models trained from random weights without Quizbowl text, one for each k, three times",
+        "studies.yaml:scratch",
+        COLUMNS,
+        scratch,
+        blocks={"table": pivot(("k",), OVER_K, translator=SEPARATE, k=("1", "3", "full"))},
+        kept="nine trainings, on a GPU",
+    ),
+    Item(
         "seeds",
-        "the Spanish language model trained three times: how much of a number is luck",
+        "the Spanish language model trained three times: variation between training runs",
         "studies.yaml:seeds",
         COLUMNS,
         answers,

@@ -260,7 +260,7 @@ ITEMS = (
     ),
     Item(
         "stages",
-        "what each stage of the training of the small Transformers brings",
+        "gain of each training stage of the small Transformers",
         "studies.yaml:stages",
         COLUMNS,
         rows_measured,
@@ -286,7 +286,7 @@ ITEMS = (
     ),
     Item(
         "copy-bonus",
-        "which bonus for the spelling of names, on development sentences",
+        "choice of the bonus for the spelling of names, on development sentences",
         "studies.yaml:bonuses",
         COLUMNS,
         rows_measured,

@@ -131,7 +131,7 @@ def agreement(config_path: Path, runs: Path) -> Iterator[Row]:
 ITEMS = (
     Item(
         name="lost-questions",
-        shows="which metric of texts knows which question is lost (AUC per question)",
+        shows="how well each text metric predicts lost questions (AUC per question)",
         config="figure9.yaml",
         columns=("dataset", "translator", "k"),
         measure=measure,
@@ -140,7 +140,7 @@ ITEMS = (
     ),
     Item(
         name="correlation",
-        shows="do quality and lag rank the systems as answers do (Kendall's tau over systems)",
+        shows="agreement of quality and lag with answers on the ranking of systems (Kendall's tau)",
         config="correlation.yaml",
         columns=("dataset", "contestant", "by", "with"),
         measure=agreement,

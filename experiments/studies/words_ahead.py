@@ -90,7 +90,7 @@ SETS = ("mt-es-en-flores-dev", "mt-es-en-newstest2013", "mt-pl-en-flores-dev", "
 ITEMS = (
     Item(
         name="words-ahead",
-        shows="share of a human translation's words whose source is not read yet when wait-k has to write them",
+        shows="share of words of a human translation that wait-k must write before their source is read",
         config="studies.yaml:words_ahead",
         columns=("pair", "set", "rate", "k"),
         measure=measure,

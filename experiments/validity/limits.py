@@ -21,9 +21,12 @@ from experiments.lab.tables import number
 from experiments.paper.figure3 import BEST
 from experiments.paper.wait_k_runs import nameable
 from experiments.validity.early_words import early
+from guessers.bonus import load_bonus
 from sqa import metrics as metric_names
+from sqa.core import answers
 from sqa.core.significance import Mean, means
 from sqa.data.datasets import load_questions
+from sqa.data.texts import load_tossups
 from sqa.pipeline.paired import intervals
 from sqa.pipeline.parts import Parts
 from sqa.results import markdown
@@ -31,6 +34,7 @@ from sqa.results import markdown
 DATASETS = ("xqb-es", "xqb-pl")
 ANSWERERS = ("rerank", "bm25", "gru", "bert")
 KINDS = ("all", "answerable")
+UNREAD = "unknown, with training texts"
 FULL_INPUT = ("reference", "wait-k")  # bundled, without the language model
 POWER = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(0.8)
 ARM = NormalDist().inv_cdf(0.975)
@@ -50,6 +54,7 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
         known = answerable(dataset)
         of_answers = ("answers", "no bundled guesser knows them")
         yield Row((dataset, *of_answers), "count", float((~known).sum()), n=len(known), unit="count")
+        yield Row((dataset, "answers", UNREAD), "count", float(with_texts(dataset, known)), unit="count")
         yield from intervals((dataset, *of_answers), [(Mean("share"), means((~known).astype(float)))], unit="share")
         [ew] = metric_names.build(["ew"])
         for row in (row for row in grid if row.cell.dataset == dataset):
@@ -64,6 +69,14 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 def answerable(dataset: str) -> np.ndarray:
     """Return (n,) bool: whether a bundled guesser can name the answer page of each question."""
     return nameable([{"name": name} for name in ANSWERERS], load_questions(dataset), "answerable", Parts())
+
+
+def with_texts(dataset: str, known: np.ndarray) -> int:
+    """Return how many of the questions that are not `known` have an answer page with any tossup or bonus clue."""
+    titles = [tossup.page for tossup in load_tossups()] + [clue.page for clue in load_bonus()]
+    pages = {answers.key(title) for title in titles if title}
+    lost = (question for question, is_known in zip(load_questions(dataset), known, strict=True) if not is_known)
+    return sum(answers.key(question.page) in pages for question in lost)
 
 
 def detectable(dataset: str) -> Iterator[Row]:
@@ -81,7 +94,7 @@ def block(ledger: Ledger) -> list[str]:
         unknown, words, names = ledger.where("share", dataset=dataset)
         human = [ledger.one("ew", dataset=dataset, subject="reference", what=f"{of} questions") for of in KINDS]
         [least] = ledger.where("ew", dataset=dataset, what="detectable")
-        count = ledger.one("count", dataset=dataset, subject="answers")
+        count = ledger.one("count", dataset=dataset, what="no bundled guesser knows them")
         impossible = f"{number(count)} of {unknown.n} ({number(unknown, interval=False)})"
         lines.append([dataset, impossible, *(number(row) for row in (*human, words, names, least))])
     head = ("impossible questions", "human EW, all", "answerable", "words early", "names early", "detectable")

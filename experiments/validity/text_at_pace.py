@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from experiments.grid import AblationConfig
 from experiments.lab import grid_rows
 from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import number
@@ -40,7 +41,8 @@ from sqa.core.differences import compare, holm, null_of, p_value, p_values, shuf
 from sqa.core.k import FULL, K
 from sqa.core.significance import bootstrap
 from sqa.core.trace import QuestionTrace
-from sqa.core.types import Floats
+from sqa.core.types import Floats, Metric
+from sqa.pipeline.config import load
 from sqa.report import plots
 from sqa.results import markdown
 
@@ -49,7 +51,7 @@ KS: tuple[K, ...] = (2, 6, FULL)
 OWN, FULL_TEXT, HUMAN, PACE, TEXT = "own text", "full-input text", "human text", "pace", "text"
 ALPHA, DIFFERENCE = 0.05, 0.03
 SETS, PLANTED, PERMUTATIONS = 2000, 200, 20_000
-[EW] = metric_names.build(["ew"])
+EW, ORACLE = metric_names.build(["ew", "oracle-ew"])
 
 
 class Texts(NamedTuple):
@@ -65,9 +67,9 @@ class Texts(NamedTuple):
         return np.stack([table[:, i, i] for i in range(len(self.ks))], axis=1)
 
 
-def at_pace(traces: Sequence[QuestionTrace], k: K) -> Floats:
-    """Return (n, 2): statistics of EW of a text at wait-k's pace; the traces' own pace for full input."""
-    return np.stack([EW.stats(rescheduled(trace, 10_000 if k == FULL else int(k))) for trace in traces])
+def at_pace(traces: Sequence[QuestionTrace], k: K, metric: Metric = EW) -> Floats:
+    """Return (n, d): a metric's statistics of a text at wait-k's pace; the traces' own pace for full input."""
+    return np.stack([metric.stats(rescheduled(trace, 10_000 if k == FULL else int(k))) for trace in traces])
 
 
 def read(config_path: Path, runs: Path) -> tuple[list[Texts], dict[str, list[QuestionTrace]]]:
@@ -104,6 +106,15 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     yield from tests
     for row, corrected in zip(tests, holm([row.value for row in tests]), strict=True):
         yield Row(row.cell, "p after Holm", corrected, n=row.n, unit="p")
+
+
+def human_line(config_path: Path, runs: Path) -> Iterator[Row]:
+    """Yield EW and oracle EW of the human translation at the pace of every k of the grid."""
+    grid = grid_rows.finished(config_path, runs, lambda c: (c.contestant, c.family, c.k) == (BEST, "reference", FULL))
+    for result, k in product(grid, load(config_path, AblationConfig).k):
+        for metric in (EW, ORACLE):
+            interval = bootstrap(at_pace(result.run.traces, k, metric), metric)
+            yield row_of((result.dataset, str(k)), metric.name, interval, metric.unit, metric.signature())
 
 
 def values(config_path: Path, runs: Path) -> dict[tuple[str, ...], Floats]:
@@ -250,6 +261,12 @@ ITEMS = (
         values=values,
         blocks={"table": block, "verdicts": verdicts},
         figures={"docs/text_at_pace.png": figure},
+    ),
+    grid_rows.of_grid(
+        "human-at-pace",
+        "the human translation at wait-k's pace: the reference line of Figure 3",
+        columns=("dataset", "k"),
+        measure=human_line,
     ),
     grid_rows.of_grid(
         "text-at-pace-errors",

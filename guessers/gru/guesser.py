@@ -34,7 +34,7 @@ DOUBLE = Place("cpu", "float64")
 Unit = Literal["stems", "words"]
 UNITS: Mapping[str, Callable[[str], tuple[str, ...]]] = {  # word -> tokens that the network reads
     "stems": text.content_stems,  # stems of its tokens, without stop words
-    "words": text.tokens,  # all its tokens, unchanged (as in QANTA and pretrained vectors)
+    "words": text.tokens,  # all tokens of the word, unchanged (as in QANTA and pretrained vectors)
 }
 
 

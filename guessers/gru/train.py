@@ -35,7 +35,7 @@ def train(config: GruTraining, material: Material) -> GruGuesser:
 def _train(config: GruTraining, material: Material) -> GruGuesser:
     counts = len(material.train), len(material.dev)
     if counts[0] < 2 or counts[1] < 1:
-        raise DataError(f"a training needs two tossups, and one for early stopping, got {counts[0]} and {counts[1]}")
+        raise DataError(f"training needs two tossups, and one for early stopping, got {counts[0]} and {counts[1]}")
     if config.noisy_texts is not None and not material.noisy:
         raise DataError(f"{config.noisy_texts}: contains no text of a training tossup")
     words, pages = material.words, material.pages
@@ -85,7 +85,7 @@ def _epoch(config: GruTraining, trainer: Trainer, network: Network, material: Ma
 
 @torch.inference_mode()
 def dev_accuracy(network: Network, examples: Sequence[Example], batch: int) -> dict[float, float]:
-    """Return the share of tossups whose top page is right after 25, 50, 75 and 100 % of the tokens."""
+    """Return the share of correct top pages, over the prefixes of 25, 50, 75 and 100 % of the tokens."""
     network.eval()
     right = {0.25: 0, 0.5: 0, 0.75: 0, 1.0: 0}
     ordered = sorted((e for e in examples if len(e.ids)), key=lambda example: len(example.ids))

@@ -30,7 +30,7 @@ def table(path: Path, vocabulary: Sequence[str], width: int, *, stems: bool) -> 
             count[row] += 1
     has_vector = count > 0
     if not has_vector.any():
-        raise DataError(f"{path}: contains none of the {len(rows)} words of the training; is it an English file?")
+        raise DataError(f"{path}: contains none of the {len(rows)} training words; is it an English file?")
     total[has_vector] /= count[has_vector, None]
     total[~has_vector] = total[has_vector].mean(0)
     return total.astype(np.float32), int(has_vector.sum())

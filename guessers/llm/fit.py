@@ -88,7 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m guessers.llm.fit", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--base", default="gemma3-270m", help="the model (default: %(default)s)")
-    parser.add_argument("--questions", type=int, default=100, help="questions, evenly out of guessdev (default: 100)")
+    parser.add_argument(
+        "--questions", type=int, default=100, help="number of questions, evenly spaced over guessdev (default: 100)"
+    )
     parser.add_argument("--every", type=int, default=10, help="words of a portion (default: %(default)s)")
     parser.add_argument("--cache", type=Path, help="file of kept replies")
     options = parser.parse_args(arguments)

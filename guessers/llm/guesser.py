@@ -37,7 +37,7 @@ from sqa.net.reply_cache import Cache, CachedChat
 VERSION = 1  # version of the code from texts to prompts and from replies to guesses; raise it when guesses change
 TITLE_VERSION = 2  # the same for `reply: title` alone
 MAX_TEXT = 20_000  # maximum characters of a text that are sent
-FIRST_WARNINGS = (1, 10, 100, 1000, 10_000)  # a line is printed at these counts of unusable replies
+FIRST_WARNINGS = (1, 10, 100, 1000, 10_000)  # print a message when the number of unusable replies reaches one of these
 PROMPT = """\
 You play Quizbowl. A question describes one thing, from obscure clues to easy ones; its answer is the title of an \
 English Wikipedia page. Below is the beginning of a question, cut off anywhere. It was translated into English by a \
@@ -74,18 +74,21 @@ class LlmConfig:
     endpoint: Annotated[EndpointConfig | None, "a model behind an OpenAI-compatible endpoint"] = None
     local: Annotated[LocalConfig | None, "a transformers causal language model in a folder"] = None
     base: Annotated[BaseConfig | None, "a causal language model in this process, shown solved questions"] = None
-    api: Annotated[Literal["chat", "completions"], "of endpoint: chat = it answers; completions = it continues"] = (
-        "chat"
-    )
-    reply: Annotated[Literal["json", "title"], "of endpoint and local: JSON, or a line with one title"] = "json"
-    every: Annotated[Count, "words from one request to the next; 1 = after each word"] = 5
+    api: Annotated[
+        Literal["chat", "completions"],
+        "protocol of the endpoint: chat = it answers; completions = it continues the prompt",
+    ] = "chat"
+    reply: Annotated[Literal["json", "title"], "reply of endpoint and local: JSON, or a line with one title"] = "json"
+    every: Annotated[Count, "number of words between two requests; 1 = a request after each word"] = 5
     guesses: Annotated[int, Meta(ge=1, le=50), "pages asked for in a request"] = 10
     pages: Annotated[File | None, "permitted pages: a .txt file, one title per line, or a bundled BM25 model"] = None
     prompt: Annotated[str | None, "prompt with {text} and {guesses}; null = PROMPT, or SOLVED for titles"] = None
     max_requests: Annotated[Count, "maximum per run, including retries; a run that needs more does not start"] = 1000
     cache: Annotated[Path | None, "file of replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)"] = None
     cache_mb: Annotated[Count, "size in MB at which the oldest replies are dropped"] = 1024
-    prices: Annotated[tuple[float, float] | None, "money per million tokens read, written: for the estimate"] = None
+    prices: Annotated[
+        tuple[float, float] | None, "prices per million tokens read and written, for the cost estimate"
+    ] = None
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
@@ -93,7 +96,7 @@ class LlmConfig:
         if [self.endpoint, self.local, self.base].count(None) != 2:
             wrong.append("endpoint: give either endpoint (with base_url and model), local (with folder) or base")
         if self.base is not None and self.reply != "json":
-            wrong.append("reply: base writes its own; take base.answers: free for titles that it thinks of itself")
+            wrong.append("reply: base has its own format; use base.answers: free for titles that it writes itself")
         if self.api == "completions" and (self.endpoint is None or self.reply != "title"):
             wrong.append("api: completions is for endpoint with `reply: title`, since a reply ends with its line")
         if "{text}" not in self.asked:
@@ -241,7 +244,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from sqa.pipeline.config import load_run, with_limit
     from sqa.pipeline.engine import run
 
-    parser = argparse.ArgumentParser(prog="python -m guessers.llm", description="What a run with an llm would cost.")
+    parser = argparse.ArgumentParser(
+        prog="python -m guessers.llm", description="Estimate the cost of a run with an llm."
+    )
     parser.add_argument("config", type=Path, help="a run's YAML file whose guesser is an llm")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="store of stages (default: %(default)s)")
     parser.add_argument("--limit", type=int, help="only the first N questions")
@@ -250,7 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     config = config if options.limit is None else with_limit(config, options.limit)
     guesser: Any = GUESSERS.build(config.guesser.name, config.guesser.options) if config.guesser else None
     if not hasattr(guesser, "estimate"):
-        raise ConfigError(f"{options.config}: its guesser is no llm")
+        raise ConfigError(f"{options.config}: its guesser is not an llm")
     traces = run(config, Store(options.runs), until="translate").traces
     estimate = asdict(guesser.estimate(trace.prefixes.texts for trace in traces))
     print(*estimate, sep="\t")

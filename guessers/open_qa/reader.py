@@ -79,7 +79,7 @@ class Reader:
         if not question.strip():
             return ""
         spans = self._spans(question, [f"{passage.title}. {passage.text}" for passage in passages])
-        return max(spans, key=lambda span: span[0], default=(0.0, ""))[1]  # the first of equal scores
+        return max(spans, key=lambda span: span[0], default=(0.0, ""))[1]  # the first one among equal scores
 
     def _spans(self, question: str, texts: Sequence[str]) -> Iterator[tuple[float, str]]:
         """Yield score (logits, > 0 if above "not here") and text of each window's best span, in the order of texts."""
@@ -128,7 +128,7 @@ def _load(folder: Path) -> tuple[Any, Any]:
     """Return tokenizer and model (float32, eval mode); raises a one-line error for a folder without them."""
     tokenizer, model = load_pretrained(folder, "AutoModelForQuestionAnswering", "a trained reader")
     if not tokenizer.is_fast:
-        raise DataError(f"{folder}: its tokenizer is slow and gives no positions of pieces")
+        raise DataError(f"{folder}: its slow tokenizer gives no piece positions")
     tokenizer.padding_side = "right"  # piece 0 of every window is a mark, never padding
     if tokenizer("a")["input_ids"][0] != tokenizer.cls_token_id:
         problem = "its texts do not begin with a special mark, which 'not here' needs (XLNet's texts end with it)"

@@ -24,8 +24,8 @@ class Counts:
     """A retrieval model, and the texts from which it was counted."""
 
     model: Annotated[str, "a bundled BM25 model or a folder"]
-    folds: Annotated[tuple[Fold, ...], "of tossups"]
-    bonus: Annotated[bool, "bonus parts too"]
+    folds: Annotated[tuple[Fold, ...], "folds of the tossups"]
+    bonus: Annotated[bool, "whether bonus parts are counted, too"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

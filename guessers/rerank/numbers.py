@@ -1,6 +1,6 @@
 """Numbers that describe a candidate: its evidence, alone and compared with the other candidates of its step.
 
-There are T steps, M candidates over all steps, and D = len(NUMBERS) numbers for each.  After the candidates follows
+There are T steps, M candidates over all steps, and D = len(NUMBERS) numbers for each.  The candidates are followed by
 "none of them" of every step, which has the step's numbers, and zeros for the others.  The weights see one candidate at
 a time, so the comparison with the other candidates of the step must be part of the numbers.
 """

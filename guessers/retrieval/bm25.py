@@ -61,7 +61,7 @@ class Bm25Config:
 
     model: Annotated[File, "a bundled model (folder of data/models) or a folder"] = "bm25"
     k1: Annotated[Positive, "how slowly repeated words saturate, > 0"] = 0.6
-    b: Annotated[Share, "how much long pages are discounted, 0 (not) to 1 (in proportion)"] = 0.9
+    b: Annotated[Share, "how much long pages are discounted, from 0 (not at all) to 1 (in proportion)"] = 0.9
     pair_boost: Annotated[NotNegative, "weight of the pairs of words, >= 0"] = 0.5
     similarity: Annotated[Similarity, "lucene, elasticsearch: as in that program; tfidf: retrieval/tfidf.py"] = "exact"
 

@@ -24,7 +24,7 @@ class TfidfConfig:
     """Config of `guesser: {name: tfidf, ...}`."""
 
     model: Annotated[File, "counts of the BM25 guesser: a bundled model or a folder"] = "bm25"
-    b: Annotated[Share, "how much long pages are discounted, 0 (not) to 1 (cosine)"] = 0.7
+    b: Annotated[Share, "how much long pages are discounted, from 0 (not at all) to 1 (cosine)"] = 0.7
     pair_boost: Annotated[NotNegative, "weight of the pairs of words, >= 0"] = 0.7
 
 

@@ -21,7 +21,7 @@ Event = dict[str, Any]
 
 
 def config(folder: Path, name: str = "echo", n: int = 6, **parts: object) -> Path:
-    """Write the config of a copying run on `n` questions; its guesser names Spain and France once it read them."""
+    """Write the config of a copying run on `n` questions; its guesser names Spain and France once it has read them."""
     questions = folder / "mine.jsonl"
     if not questions.is_file():
         doubles.write_questions(questions, n)

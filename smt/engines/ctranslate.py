@@ -35,9 +35,13 @@ MAX_PIECES = 1024  # limit on source pieces if the tokenizer states none
 class CTranslateConfig:
     """The converted model and its search options."""
 
-    folder: Annotated[File, "what `convert` wrote"]
-    source_language: Annotated[str | None, "the tokenizer's code; null for bilingual models"] = None
-    target_language: Annotated[str | None, "the same"] = None
+    folder: Annotated[File, "folder that `convert` wrote"]
+    source_language: Annotated[
+        str | None, "code of the source language in the tokenizer; null for bilingual models"
+    ] = None
+    target_language: Annotated[
+        str | None, "code of the target language in the tokenizer; null for bilingual models"
+    ] = None
     beams: Annotated[Count, "number of hypotheses; 1 = greedy"] = 1
     batch_tokens: Annotated[Count, "source pieces in a batch, padding included"] = 4096
     max_new_tokens: Annotated[Count, "maximum pieces written per text"] = 256
@@ -70,7 +74,9 @@ class _OwnText:
         rows = [[self.pieces[i] for i in self.vocabulary.words(text.split())[0]] for text in texts]
         for text, row in zip(texts, rows, strict=True):
             if len(row) >= Transformer.MAX_PIECES:
-                raise DataError(f"a text has {len(row)} pieces, the model reads {Transformer.MAX_PIECES}: {text[:60]}")
+                raise DataError(
+                    f"a text has {len(row)} pieces, but the model reads at most {Transformer.MAX_PIECES}: {text[:60]}"
+                )
         return rows
 
     def decode(self, pieces: Sequence[str], source_pieces: int) -> tuple[str, ...]:

@@ -127,7 +127,7 @@ def _check_size(loaded: Checkpoint, side: str, symbols: tuple[str, ...], path: P
 
 
 def trained_k(loaded: Checkpoint) -> int | str:
-    """Return the k of training in pieces; "full" without wait-k, "multi" if k was drawn per batch."""
+    """Return the k used in training, in pieces; "full" without wait-k, "multi" if k was drawn per batch."""
     arguments = loaded.arguments
     if loaded.architecture.startswith("waitk_transformer"):
         if arguments.get("multi_waitk"):

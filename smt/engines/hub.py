@@ -116,7 +116,7 @@ class TextCodec:
         rows = self.tokenizer([self._mark + text for text in texts], verbose=False)["input_ids"] if texts else []
         for text, row in zip(texts, rows, strict=True):
             if len(row) > limit:
-                raise DataError(f"a text has {len(row)} pieces, the model reads at most {limit}: {text[:60]!r}...")
+                raise DataError(f"a text has {len(row)} pieces, but the model reads at most {limit}: {text[:60]!r}...")
         return rows
 
     def decode(self, pieces: Sequence[int]) -> tuple[str, ...]:

@@ -35,8 +35,12 @@ class PretrainedConfig:
     """The model, its languages and its search options."""
 
     model: Annotated[File, "name on the Hugging Face hub, or a local folder with config, *.safetensors and tokenizer"]
-    source_language: Annotated[str | None, "the tokenizer's code (es, spa_Latn, es_XX); null for opus-mt"] = None
-    target_language: Annotated[str | None, "the tokenizer's code; for opus-mt only if there are several"] = None
+    source_language: Annotated[
+        str | None, "code of the source language in the tokenizer (es, spa_Latn, es_XX); null for opus-mt"
+    ] = None
+    target_language: Annotated[
+        str | None, "code of the target language in the tokenizer; for opus-mt only if there are several"
+    ] = None
     beams: Annotated[Count, "number of hypotheses; 1 = greedy"] = 1
     batch_tokens: Annotated[Count, "source pieces in a batch, padding included"] = 4096
     max_new_tokens: Annotated[Count, "maximum pieces written per text"] = 256

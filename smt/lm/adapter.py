@@ -4,7 +4,7 @@ The bundled weights are packed (sqa/files/packed.py); peft reads them after `zst
 
 adapter_model.safetensors   the two factors of every map, float16
 adapter_config.json         peft's configuration
-config.json                 direction, base, a probe of the tokenizer, the training's settings
+config.json                 direction, base, a probe of the tokenizer, settings of the training run
 pieces.safetensors          the pieces among which the output layer chooses, one bit per vocabulary entry
 """
 

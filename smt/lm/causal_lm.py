@@ -46,13 +46,15 @@ class CausalLmConfig:
     """The model, its policy and its arithmetic."""
 
     model: Annotated[File, "an adapter, or a language model: name, folder, .gguf file, hub name"]
-    base: Annotated[File | None, "an adapter's language model, unless its name is the one used in training"] = None
+    base: Annotated[File | None, "an adapter's language model, if its name differs from the one used in training"] = (
+        None
+    )
     policy: Annotated[PolicyConfig, "policy, see smt/policies/prefixes.py"] = "wait-k"
     k: PolicyK = "full"
     emission_rate: Annotated[float, "target words per source word (0.5 to 2) in an adapter's wait-k"] = 1.0
     n: PolicyN = None
     source_language: Annotated[str | None, "ISO 639-1 code or English name; omit it for an adapter"] = None
-    target_language: Annotated[str, "what it writes"] = "en"
+    target_language: Annotated[str, "language of the translation"] = "en"
     beam: Annotated[int, "number of hypotheses, for full input only; see smt/models/beam.py; 1 = greedy"] = 1
     bidirectional: Annotated[bool, "whether the source attends in both directions, for full input only"] = False
     lexicon: Annotated[File | None, "phrase-based model used as lexicon: statistical/lexicon.py, glosses.py"] = None

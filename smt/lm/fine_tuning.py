@@ -4,7 +4,7 @@ Trains an adapter on the parallel text of the config, which smt/training/prepare
 development and test sets.  A step draws a k for every pair, masks the source, and computes forward pass and
 cross-entropy.
 
-Every random choice is keyed by (seed, step), so a resumed training sees the same batches.
+Every random choice is keyed by (seed, step), so a resumed training run sees the same batches.
 """
 
 import json
@@ -47,7 +47,7 @@ from sqa.training.trainer import Trainer
 
 
 class Factors:
-    """The parameters of an adapter, as a checkpointed part of a training."""
+    """The parameters of an adapter, as a checkpointed part of a training run."""
 
     def __init__(self, model: CausalLM) -> None:
         self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
@@ -64,7 +64,7 @@ class Factors:
 
 
 class LmTraining:
-    """A fine-tuning: model, optimiser, batches."""
+    """A fine-tuning run: model, optimiser, batches."""
 
     def __init__(
         self,
@@ -189,7 +189,7 @@ def weights(config: LmConfig) -> Callable[[Pair], float]:
 
 
 def identity(config: LmConfig, base: Base) -> dict[str, Any]:
-    """Return the values that determine a fine-tuning's checkpoints, as JSON, except the number of steps."""
+    """Return the values that determine the checkpoints of a fine-tuning run, as JSON, except the number of steps."""
     free = (
         "steps",
         "cooldown",
@@ -213,7 +213,7 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
     Returns the adapter's folder, or None if a stop file ended the training early.
 
     Args:
-        data: Folder for the segmented pairs; several trainings may share it.
+        data: Folder for the segmented pairs; several training runs may share it.
     """
     with claimed(folder):
         if fresh:
@@ -255,7 +255,7 @@ def development_bleu(writer: LmWriter, config: LmConfig) -> float:
 def main(config_path: Path, runs: Path, fresh: bool = False, seeds: int | None = None) -> None:
     """Run `sqa train smt CONFIG` with `base:`: fine-tune (resuming unless `fresh`) and print the adapter's folder.
 
-    seeds: number of trainings, from the config's seed on, in folders `seed<N>` of the config's name.
+    seeds: number of training runs, from the config's seed on, in folders `seed<N>` of the config's name.
     """
     config = load(config_path, LmConfig)
     folder = runs / "smt" / config.name

@@ -1,4 +1,4 @@
-"""The config of a fine-tuning: `sqa train smt CONFIG` with the key `base`."""
+"""The config of a fine-tuning run: `sqa train smt CONFIG` with the key `base`."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
@@ -12,21 +12,21 @@ from sqa.files.devices import Arithmetic, Device, Dtype
 @dataclass(frozen=True, slots=True)
 @checked
 class LmTrainConfig:
-    """The optimiser's settings."""
+    """Settings of the optimiser."""
 
     steps: Annotated[Count, "total number of optimiser steps"] = 1200
     batch_pieces: Annotated[Count, "source and target pieces per batch, padding included"] = 1600
     k: Annotated[tuple[int, ...], "values of k, one of which is drawn for every pair"] = (2, 3, 4, 5, 6, 7, 9, 12, 15)
     full_share: Annotated[Share, "probability that a pair is read in full instead"] = 0.5
     bidirectional_share: Annotated[Share, "probability that a fully read source attends in both directions"] = 0.0
-    rank: Annotated[Count, "of the adapter"] = 16
+    rank: Annotated[Count, "rank of the adapter"] = 16
     scale: Annotated[Positive, "factor of the product of the adapter's matrices"] = 2.0
     learning_rate: Annotated[Positive, "peak learning rate, reached after `warmup` steps"] = 8e-4
     warmup: Annotated[Whole, "steps of the linear increase"] = 20
-    cooldown: Annotated[Whole, "last steps, in which the rate falls linearly to zero"] = 300
+    cooldown: Annotated[Whole, "number of final steps, in which the rate falls linearly to zero"] = 300
     copy_weight: Annotated[Positive, "weight of names and numbers that also occur in the source; other words: 1"] = 1.0
     label_smoothing: BelowOne = 0.0
-    clip: Annotated[Positive, "gradient norm"] = 1.0
+    clip: Annotated[Positive, "maximum norm of the gradient"] = 1.0
     checkpoint_every: Annotated[Count, "steps"] = 25
     evaluate_every: Annotated[Whole, "steps between BLEU measurements on the development set; 0 = never"] = 200
     evaluate_sentences: Count = 60
@@ -47,7 +47,7 @@ class LmTrainConfig:
 @dataclass(frozen=True, slots=True)
 @checked
 class LmConfig:
-    """The config of one fine-tuning."""
+    """The config of one fine-tuning run."""
 
     name: Annotated[str, "results are written to runs/smt/<name>"]
     base: Annotated[str, "the language model: packaged name, folder, .gguf file, hub name"]
@@ -55,10 +55,12 @@ class LmConfig:
     reverse: Annotated[bool, "whether to translate from English into the other language"] = False
     full_weight_words: Annotated[Count, "a shorter pair is used less often: n words have the weight n / this"] = 10
     longest: Annotated[Count, "maximum pieces per side"] = 110
-    output_pieces: Annotated[Count, "frequent target pieces to learn, in addition to letters and bytes"] = 36_000
+    output_pieces: Annotated[Count, "number of frequent target pieces to learn, in addition to letters and bytes"] = (
+        36_000
+    )
     start: Annotated[str | None, "initial adapter: a bundled name or a folder"] = None
     glosses: Annotated[str | None, "phrase-based model that glosses rare source words: statistical/glosses.py"] = None
-    development: Annotated[str, "part with the first sentences of which BLEU is measured in training"] = "flores-dev"
+    development: Annotated[str, "part whose first sentences are used to measure BLEU during training"] = "flores-dev"
     train: LmTrainConfig = field(default_factory=LmTrainConfig)
 
     @property

@@ -1,4 +1,4 @@
-"""Scores that a language model with a translator's adapter gives to the words of a translation.
+"""Scores of the words of a translation by a language model with a translation adapter.
 
     scorer = build("es-en")
     [scores] = scorer.score([(("Nació", "en", "Lima."), ("Born", "in", "Lima."))])

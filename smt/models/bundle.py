@@ -77,7 +77,7 @@ def save_model(
     """
     packed = _pack(model.state_dict(), quantised)
     text = json.dumps({"format": FORMAT, "model": asdict(model.config), "about": about}, indent=1, ensure_ascii=False)
-    with held(folder):  # two trainings must not mix their files
+    with held(folder):  # two training runs must not mix their files
         with atomic(folder / "model.safetensors") as partial:
             save_file(packed, partial)
         write_bytes(folder / vocabulary.FILE, vocabulary.model)
@@ -117,7 +117,7 @@ def load_model(folder: Path) -> tuple[Transformer, AnyVocabulary, dict[str, Any]
     sizes = (vocabulary.source_size, vocabulary.size)
     expected = (model.config.source_vocabulary or model.config.vocabulary, model.config.vocabulary)
     if sizes != expected:
-        raise DataError(f"{vocabulary_file}: {sizes} source and target pieces, the model has {expected}")
+        raise DataError(f"{vocabulary_file}: {sizes} source and target pieces, but the model has {expected}")
     return model.eval(), vocabulary, about
 
 

@@ -51,7 +51,7 @@ class ModelConfig:
     encoder_layers: int = 4
     decoder_layers: int = 2
     dropout: BelowOne = 0.1
-    encoder: Annotated[Literal["causal", "bidirectional"], "bidirectional only for full input"] = "causal"
+    encoder: Annotated[Literal["causal", "bidirectional"], "bidirectional: for full input only"] = "causal"
     lexicon_width: Annotated[int, "0 = neither lexicon nor alignment head"] = field(default_factory=default_lexicon)
     source_vocabulary: Annotated[int, "pieces of the source embedding; 0 = one embedding for both languages"] = 0
     tied_output: Annotated[bool, "whether the target embedding is also the output layer"] = True
@@ -63,8 +63,8 @@ class ModelConfig:
     decoder_final_norm: bool = True
     activation: Literal["relu", "gelu"] = "relu"
     positions: Annotated[Literal["interleaved", "halves", "learned"], "order of sines and cosines"] = "interleaved"
-    position_offset: Annotated[int, "number of the first position, for sines and cosines"] = 0
-    max_pieces: Annotated[int, "positions there are"] = 1024
+    position_offset: Annotated[int, "index of the first position, for sines and cosines"] = 0
+    max_pieces: Annotated[int, "maximum number of positions"] = 1024
     decoder_start: Annotated[Literal["bos", "eos"], "special symbol that precedes the first target piece"] = "bos"
 
     def problems(self) -> list[str]:

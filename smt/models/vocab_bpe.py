@@ -82,7 +82,7 @@ class Cutting:
             raise DataError(f"codes: not subword-nmt codes, which are UTF-8 text ({error})") from error
         for number, line in enumerate(text.rstrip("\n").split("\n"), 1):
             if len(line.strip("\r\n ").split(" ")) != 2:
-                raise DataError(f"codes, line {number}: two symbols expected, got {line[:60]!r}")
+                raise DataError(f"codes, line {number}: expected two symbols, got {line[:60]!r}")
         need("subword_nmt", "cutting by subword-nmt codes")
         from subword_nmt.apply_bpe import BPE
 

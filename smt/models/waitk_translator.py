@@ -1,4 +1,4 @@
-"""The trained Transformer as a translator that continues its own words, or that reads whole texts.
+"""The trained Transformer as a wait-k translator, which continues its own words, or as a full-input system.
 
     translator: {name: waitk, model: es-en, k: 6}
     translator: {name: prefix, model: es-en, policy: local-agreement, n: 2}

@@ -18,7 +18,7 @@ class Retranslate:
     least: ClassVar[int] = 0
     usual: ClassVar[int | None] = 0
 
-    n: Annotated[int, "words at its end that are hidden until the sentence has ended, >= 0"] = 0
+    n: Annotated[int, "number of last words that are hidden until the sentence has ended, >= 0"] = 0
     start: int = 1
 
     def show(self, shown: Words, translations: Sequence[Words], ended: bool) -> Words:

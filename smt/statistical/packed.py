@@ -1,6 +1,6 @@
 """Packed phrase-based models of a few MB: config.json, phrases.tsv.zst and language.tsv.zst.
 
-`sqa train smt configs/pbmt_es_en.yaml` writes one besides the whole model; `translator: {name: pbmt, model:
+`sqa train smt configs/pbmt_es_en.yaml` writes one in addition to the whole model; `translator: {name: pbmt, model:
 pbmt-es-en}` reads a bundled one.  Three measures make it small:
 
 - Redundant phrases are dropped: rare ones, improbable ones, and those composed of two shorter ones
@@ -182,7 +182,7 @@ def unpack(folder: Path, whole: Path) -> None:
                 f"order {order} with {len(weights)} weights, and {len(log_linear)} of the log-linear model"
             )
         if any(len([float(number) for number in text.split()]) != 2 for text in aligner.values()):
-            raise ValueError("aligner: two numbers expected for each direction")
+            raise ValueError("aligner: expected two numbers for each direction")
     except (ConfigError, OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise DataError(f"{folder / CONFIG}: not a packed model's configuration ({error!r})") from error
     phrases = list(read_phrases(folder / PHRASES))

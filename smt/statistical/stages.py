@@ -7,7 +7,7 @@
     tuning     weights of the language model, then of the log-linear model, on development sentences
     packing    the folder `packed`: a model of a few MB and nearly the same quality, with its own weights
 
-Each stage stores its files and a record of its inputs.  A killed training resumes at the first missing stage.
+Each stage stores its files and a record of its inputs.  A killed training run resumes at the first missing stage.
 Alignment, language model and decoding come from Thot, the engine of sil-machine[thot].
 """
 

@@ -1,4 +1,4 @@
-"""Configuration of a phrase-based training (smt/statistical/stages.py), such as configs/pbmt_es_en.yaml."""
+"""Configuration of phrase-based training (smt/statistical/stages.py), such as configs/pbmt_es_en.yaml."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -16,7 +16,9 @@ class PartsConfig:
     """The training text."""
 
     pair: Literal["es-en", "pl-en"]
-    pairs: Annotated[dict[str, int], "corpus -> number of its pairs to align, those most similar to Quizbowl"]
+    pairs: Annotated[
+        dict[str, int], "corpus -> number of pairs to align; the pairs most similar to Quizbowl are chosen"
+    ]
     back_translation: Annotated[
         Literal["none", "apertium", "lexical"], "method that makes the source side of English tossups"
     ] = "none"
@@ -58,7 +60,7 @@ class LanguageConfig:
 class TuningConfig:
     """Settings of the search for weights (smt/statistical/tune.py)."""
 
-    development: Annotated[tuple[str, ...], "parts whose first sentences are translated"] = ("flores-dev",)
+    development: Annotated[tuple[str, ...], "parts whose first sentences are used for tuning"] = ("flores-dev",)
     sentences: Annotated[Whole, "sentences of each part; 0 = no tuning"] = 200
     rounds: Annotated[Count, "number of times that the development sentences are retranslated"] = 5
     candidates: Annotated[Count, "number of translations per sentence for the choice of weights"] = 100
@@ -68,7 +70,7 @@ class TuningConfig:
 @dataclass(frozen=True, slots=True)
 @checked
 class PbmtConfig:
-    """Configuration of one training."""
+    """Configuration of one training run."""
 
     kind: Literal["pbmt"]
     name: Annotated[str, "results are written to runs/smt/<name>"]

@@ -39,13 +39,13 @@ _ALIGNED_TOGETHER = 200_000
 class CleanConfig:
     """Limits of the cleaner."""
 
-    min_words: Annotated[Count, "words on either side; the lexicons provide shorter lines"] = 2
-    max_words: Annotated[int, "words, either side"] = 80
+    min_words: Annotated[Count, "minimum words on either side; the lexicons provide shorter lines"] = 2
+    max_words: Annotated[int, "maximum words on either side"] = 80
     max_ratio: Annotated[
         float, Meta(ge=1), "maximum ratio of the longer to the shorter side, with `ratio_slack` words added to both"
     ] = 2.0
     ratio_slack: Annotated[Whole, "words"] = 3
-    min_letters: Annotated[Share, "minimum share of letters, their marks and blanks among the characters"] = 0.7
+    min_letters: Annotated[Share, "minimum share of characters that are letters, their marks or blanks"] = 0.7
     language: Annotated[bool, "drop pairs with a side in a wrong language (smt/training/language.py)"] = False
     overlap_words: Annotated[Whole, "drop pairs that share this many consecutive words with held-out text; 0 = off"] = 0
     min_aligned: Annotated[Share, "minimum share of words linked in both directions; 0 = no alignment"] = 0.0

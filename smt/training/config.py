@@ -1,4 +1,4 @@
-"""The config of a training: its corpus, its model, its optimiser.  configs/smt_es_en.yaml explains each key."""
+"""The config of a training run: corpus, model and optimiser.  configs/smt_es_en.yaml explains each key."""
 
 import math
 import re
@@ -36,7 +36,7 @@ class CorpusConfig:
         Literal["none", "apertium", "lexical"], "method that makes the source side of English tossups"
     ] = "none"
     back_translation_every: Annotated[Count, "every n-th tossup sentence is back-translated"] = 1
-    made: Annotated[tuple[MadeConfig, ...], "corpora with one side made by a translator"] = ()
+    made: Annotated[tuple[MadeConfig, ...], "corpora in which a translator made one side"] = ()
     lexicon_weight: Annotated[NotNegative, "bilingual lexicons and CLDR names"] = 1.0
     vocabulary_size: Annotated[
         int, Meta(ge=300, le=65535), "number of pieces of both languages, including 256 bytes"
@@ -68,21 +68,23 @@ class CorpusConfig:
 @dataclass(frozen=True, slots=True)
 @checked
 class TrainConfig:
-    """The optimiser's settings of a training."""
+    """Settings of the optimiser."""
 
     steps: Annotated[Count, "total number of optimiser steps"] = 4000
     batch_pieces: Annotated[Count, "target pieces per batch, padding included"] = 2000
     accumulate: Annotated[Count, "batches per optimiser step"] = 1
     k: Annotated[tuple[int | str, ...], "one: single-k; several: multi-path, one per batch"] = (3, 6, 9, 12, 15, "full")
-    k_weights: Annotated[tuple[float, ...], "probability of each k, in the same order; empty = equal"] = ()
+    k_weights: Annotated[tuple[float, ...], "relative probability of each k, in the same order; empty = equal"] = ()
     emission_rate: Annotated[float, Meta(ge=0.5, le=1), "target words per source word, see `Schedule`"] = 1.0
     learning_rate: Annotated[NotNegative, "peak learning rate, reached after `warmup` steps"] = 1.5e-3
     warmup: Annotated[Whole, "steps of the linear increase"] = 300
-    schedule: Annotated[Literal["inverse_sqrt", "constant"], "between increase and final decrease"] = "inverse_sqrt"
-    cooldown: Annotated[Whole, "last steps, in which the rate falls linearly to zero"] = 500
+    schedule: Annotated[
+        Literal["inverse_sqrt", "constant"], "learning rate between the increase and the final decrease"
+    ] = "inverse_sqrt"
+    cooldown: Annotated[Whole, "number of final steps, in which the rate falls linearly to zero"] = 500
     label_smoothing: BelowOne = 0.1
     alignment_weight: Annotated[NotNegative, "weight of the guided-alignment loss"] = 0.3
-    clip: Annotated[Positive, "gradient norm"] = 1.0
+    clip: Annotated[Positive, "maximum norm of the gradient"] = 1.0
     weight_decay: NotNegative = 0.0
     checkpoint_every: Annotated[Count, "steps"] = 250
     keep: Annotated[Count, "number of checkpoints that are kept and averaged into the final model"] = 4
@@ -102,7 +104,7 @@ class TrainConfig:
             parse_k(k)
         wrong = [] if self.k else ["k: at least one value is needed"]
         if self.k_weights and len(self.k_weights) != len(self.k):
-            wrong.append(f"k_weights: {len(self.k)} values expected (one per k), got {len(self.k_weights)}")
+            wrong.append(f"k_weights: expected {len(self.k)} values, one per k, got {len(self.k_weights)}")
         if self.k_weights and not (all(0 <= w < math.inf for w in self.k_weights) and sum(self.k_weights) > 0):
             wrong.append(f"k_weights: must be >= 0, finite and not all 0, got {list(self.k_weights)}")
         return wrong
@@ -110,15 +112,17 @@ class TrainConfig:
 
 @dataclass(frozen=True, slots=True)
 class SmtConfig:
-    """The config of one training."""
+    """The config of one training run."""
 
     name: Annotated[str, "results are written to runs/smt/<name>"]
     corpus: CorpusConfig
     model: ModelConfig = field(default_factory=ModelConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
-    development: Annotated[str, "part with the first sentences of which BLEU is measured in training"] = "flores-dev"
+    development: Annotated[str, "part whose first sentences are used to measure BLEU during training"] = "flores-dev"
     start: Annotated[str | None, "bundled model or folder with the initial vocabulary and weights"] = None
-    data: Annotated[str | None, "training under the same --runs whose prepared data are used; null = own data"] = None
+    data: Annotated[
+        str | None, "another training run below --runs whose prepared data are used; null = prepare the data"
+    ] = None
     full_encoder: Annotated[Literal["causal", "bidirectional"], "encoder of a sweep's full-input runs"] = "causal"
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The identity of a training, stored beside its checkpoints, so that a different training never resumes from them."""
+"""The identity of a training run, stored with its checkpoints, so that no other run resumes from them."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ _NO_MATTER_TRAIN = {"threads", "compile", "device"}  # keys that change only the
 
 
 def identity(config: SmtConfig, data: Path) -> dict[str, Any]:
-    """Return everything that a training's result depends on, as JSON values, and its device, which may change later."""
+    """Return everything that a training run's result depends on, as JSON values, and its device, which may change."""
     kept = {key: value for key, value in asdict(config).items() if key not in _NO_MATTER}
     kept["train"] = {key: value for key, value in kept["train"].items() if key not in _NO_MATTER_TRAIN}
     where = place(config.train)
@@ -33,7 +33,7 @@ def identity(config: SmtConfig, data: Path) -> dict[str, Any]:
 
 
 def problems(folder: Path, now: Mapping[str, Any]) -> list[str]:
-    """List the changed keys for which a training must not resume from a folder's checkpoints."""
+    """List the changed keys that forbid resuming from a folder's checkpoints."""
     file = folder / FILE
     if not file.exists():
         if Checkpoints(folder).complete():
@@ -49,14 +49,14 @@ def problems(folder: Path, now: Mapping[str, Any]) -> list[str]:
 
 
 def take(folder: Path, now: Mapping[str, Any]) -> None:
-    """Write run.json; raises ConfigError if the folder holds checkpoints of another training."""
+    """Write run.json; raises ConfigError if the folder holds checkpoints of another training run."""
     if wrong := problems(folder, now):
         raise ConfigError(wrong)
     write_text(folder / FILE, json.dumps(now, indent=1) + "\n")
 
 
 def clear(folder: Path) -> None:
-    """Remove a training's checkpoints and its identity."""
+    """Remove the checkpoints and the identity of a training run."""
     (folder / FILE).unlink(missing_ok=True)
     Checkpoints(folder).remove()
 

@@ -9,7 +9,7 @@
           every: 4                          # every n-th text
 
 Any translator of that direction can be used.  Its output is cached in blocks, keyed by the translator's fingerprint and
-the texts.  Other trainings reuse the cache, and a killed training resumes from it.
+the texts.  Other training runs reuse the cache, and a killed run resumes from it.
 """
 
 import json

@@ -20,7 +20,7 @@ HEADER = "step\tloss\tpieces\tlearning_rate\tseconds\n"  # step from 1; loss in 
 
 
 class Training(Protocol):
-    """A training whose rounds are optimiser steps."""
+    """A training run whose rounds are optimiser steps."""
 
     trainer: Trainer
     settings: Any  # has `steps`, `checkpoint_every` and `evaluate_every` (0 = never)

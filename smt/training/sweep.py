@@ -1,10 +1,10 @@
-"""Several trainings from one config: `sqa train smt CONFIG --sweep k=3,6,9,12,15,full --seeds 3`.
+"""Several training runs from one config: `sqa train smt CONFIG --sweep k=3,6,9,12,15,full --seeds 3`.
 
-    runs/smt/<name>/data/           training data, prepared once (or another training's: the config's `data`)
-    runs/smt/<name>/k6-seed0/       one training: run.json, checkpoint-*, steps.tsv, model/, and done.json at its end
+    runs/smt/<name>/data/           training data, prepared once (or those of the run that `data` names)
+    runs/smt/<name>/k6-seed0/       one training run: run.json, checkpoint-*, steps.tsv, model/, done.json at its end
     runs/smt/<name>/sweep.tsv       development BLEU per k, mean and standard deviation over seeds
 
-A training with a done.json is never repeated, and a killed training resumes from its last checkpoint.  Several
+A training run with a done.json is never repeated, and a killed one resumes from its last checkpoint.  Several
 processes may share a sweep: each takes trainings that no other process holds, and each prints the whole table.  A
 folder from another config, other data or another start model is refused.  k = "multi" is the config's multi-path
 training, the control for the single-k trainings.  Inside `scheduled(...)` each training is a task for the workers of a
@@ -42,7 +42,7 @@ HEADER = ("model", "k", "seeds", "bleu_mean", "bleu_sd", "bleu", "minutes_mean")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One training of a sweep."""
+    """One training run of a sweep."""
 
     k: int | str  # number of words, "full" or "multi"
     seed: int
@@ -73,7 +73,7 @@ def parse_sweep(text: str) -> tuple[int | str, ...]:
 
 
 def expand(config: SmtConfig, ks: Sequence[int | str], seeds: int, folder: Path) -> list[Run]:
-    """Return every training of the sweep: all values of k for the first seed, then for the next seed."""
+    """Return every training run of the sweep: all values of k for the first seed, then for the next seed."""
     if seeds < 1:
         raise ConfigError(f"--seeds: must be >= 1, got {seeds}")
     runs = []
@@ -89,7 +89,7 @@ def expand(config: SmtConfig, ks: Sequence[int | str], seeds: int, folder: Path)
 
 
 def check(runs: Sequence[Run], data: Path) -> None:
-    """Raise one ConfigError for all folders that hold trainings of another config, data or start model."""
+    """Raise one ConfigError for all folders with training runs of another config, data set or start model."""
     wrong = [problem for run in runs for problem in identity.problems(run.folder, identity.identity(run.config, data))]
     if wrong:
         raise ConfigError(wrong)
@@ -116,7 +116,7 @@ def finish(run: Run, data: Path) -> bool:
 
 
 def finished(folder: Path) -> list[Finished]:
-    """Return the finished trainings of a sweep's folder, by k and seed."""
+    """Return the finished training runs of a sweep's folder, by k and seed."""
     runs = []
     for file in folder.glob("*-seed*/done.json"):
         try:

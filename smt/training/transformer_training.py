@@ -1,7 +1,7 @@
 """Training of a wait-k or full-input Transformer: `sqa train smt CONFIG`.
 
 An optimiser step draws k, masks the source, computes label-smoothed cross-entropy and the guided-alignment loss, clips
-the gradient, and updates the weights.  Every random choice is keyed by (seed, step), so a resumed training sees the
+the gradient, and updates the weights.  Every random choice is keyed by (seed, step), so a resumed run sees the
 same batches, k and dropout as an uninterrupted one.
 """
 
@@ -97,7 +97,7 @@ def arithmetic(device: str, dtype: str) -> Iterator[None]:
 
 
 class SmtTraining:
-    """The training of a Transformer: model, optimiser, batches."""
+    """A training run of a Transformer: model, optimiser, batches."""
 
     def __init__(self, config: SmtConfig, folder: Path, data: Path) -> None:
         self.config, self.settings, self.folder = config, config.train, folder
@@ -183,14 +183,14 @@ def bleu_by_k(
 
 
 def work_folder(config: SmtConfig, runs: Path) -> Path:
-    """Return the folder of this training's checkpoints, and of its data unless it shares another training's."""
+    """Return the folder with the checkpoints of a training run, and with its data unless `data` names another run."""
     if wrong := folder_name(config.name):
         raise ConfigError(wrong)
     return runs / "smt" / config.name
 
 
 def prepared_data(config: SmtConfig, runs: Path) -> Path:
-    """Return the folder of the training data, prepared if necessary; with `data`, another training's folder."""
+    """Return the folder of the training data, prepared if necessary; with `data`, that of another training run."""
     vocabulary = Vocabulary.load(model_folder(config.start, "start") / "vocabulary.model") if config.start else None
     folder = runs / "smt" / (config.data or config.name) / "data"
     if config.data is None:

@@ -99,7 +99,7 @@ def main() -> None:
         program()(prog_name="sqa")
     except SystemExit as end:
         if end.code == INTERRUPTED and GOES_ON & set(sys.argv[1:3]):
-            say("interrupted; what is finished is kept, and the same command goes on from there")
+            say("interrupted; finished results are stored: run the same command again to continue")
         raise
     except SqaError as error:
         say(*str(error).splitlines())

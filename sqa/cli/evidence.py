@@ -285,7 +285,7 @@ def diagnose(
         ),
     ] = "auto",
 ) -> None:
-    """List the words of a run that hurt most.
+    """List the words of a run that lowered the rank of the answer most.
 
     Each row has the probability of an error, the source span, and the answer's rank before and after.
     """

@@ -65,7 +65,7 @@ def sweep(
             raise ConfigError("--shard: only for commands without --scheduler")
         if not run_shard(configs, runs, _shard(shard), workers):
             say(
-                f"shard {shard} is done, but others are not; the last, or the command without --shard, prints the table"
+                f"shard {shard} is done, but others are not; the last one or a command without --shard prints the table"
             )
             return
     with scheduled(scheduler, runs, store):
@@ -133,7 +133,7 @@ def compare(
 
     if over != "questions":
         if output:
-            raise ConfigError("--output: pictures are of comparisons over questions alone; leave out --over")
+            raise ConfigError("--output: pictures are drawn only for comparisons over questions; omit --over")
         return show(paired.compare_over([folders.read(run) for run in runs], over, resamples, metrics or ()))
     pairs, notes = comparison.compare_all([folders.read(run) for run in runs], metrics or (), resamples)
     say(*notes)
@@ -188,7 +188,9 @@ def questions(
     name: Annotated[str, argument("QUESTIONS", "Name or file of a question set.")],
     by_question: Annotated[bool, option("--questions/--sentences", "Unit of a line.")] = False,
     references: Annotated[bool, option("--references", "Print human translations instead of sources.")] = False,
-    pairs: Annotated[bool, option("--pairs", "Print both, separated by a tab, as trainings read them.")] = False,
+    pairs: Annotated[
+        bool, option("--pairs", "Print both, separated by a tab, in the format of training data.")
+    ] = False,
     limit: Limit = None,
     output: Output = None,
 ) -> None:

@@ -40,7 +40,7 @@ EXTRAS = {  # extra of pyproject.toml -> its purpose
     "llm": "translators and guessers that ask a language model behind a server",
     "comet": "COMET, in a separate environment: it may downgrade numpy and transformers",
     "metrics": "BERTScore, CIDEr, SPICE, METEOR",
-    "models": "translators, the GRU guesser, trainings",
+    "models": "translators, the GRU guesser, training",
     "notebooks": "the notebooks, data frames",
     "parquet": "sqa export --to parquet",
     "plots": "figures: sqa report, reproduce, curve, compare",
@@ -55,7 +55,7 @@ EXTRAS = {  # extra of pyproject.toml -> its purpose
 }
 NUMBERS = {  # package that computes numbers -> numbers of docs/results.md that another version may change
     "numpy": "the last digits of everything",
-    "scipy": "trainings, curves through EW",
+    "scipy": "training, curves through EW",
     "torch": "translations, guesses of the GRU and of language models",
     "sentencepiece": "translations",
     "numba": "word alignments",
@@ -157,7 +157,7 @@ def _data() -> Iterator[Row]:
     entries = download.entries()
     copies = sum(download.where(entry.name) is not None for entry in entries)
     mirror = os.environ.get("SQA_MIRROR")
-    remark = "" if mirror is None or Path(mirror).is_dir() else ", which is no folder"
+    remark = "" if mirror is None or Path(mirror).is_dir() else ", which is not a folder"
     models = sum(path.is_dir() for path in (DATA / "models").iterdir())
     yield "bundled", f"{models} models", f"{len(list(CONFIGS.glob('*.yaml')))} configs, 45 questions"
     yield "data files", f"{copies} of {len(entries)}", "sqa data list; sqa data fetch"

@@ -21,7 +21,7 @@ def train_smt(
     runs: Runs = DEFAULT_RUNS,
     fresh: Annotated[bool, option("--fresh/--resume", "Start again, or continue from the last checkpoint.")] = False,
     sweep: Annotated[str | None, option("--sweep k=...", "One model per k: k=3,6,full,multi.")] = None,
-    seeds: Annotated[int | None, option("--seeds N", "Trainings per k (default 1).")] = None,
+    seeds: Annotated[int | None, option("--seeds N", "Training runs per k (default 1).")] = None,
     scheduler: SchedulerOption = None,
 ) -> None:
     """Train a translator, or one per k and seed.
@@ -31,7 +31,9 @@ def train_smt(
     from sqa.pipeline.scheduler import scheduled
 
     if scheduler is not None and sweep is None and seeds is None:
-        raise ConfigError("--scheduler: a training is one process; distribute several with --sweep k=... or --seeds N")
+        raise ConfigError(
+            "--scheduler: a training run is one process; distribute several with --sweep k=... or --seeds N"
+        )
     with scheduled(scheduler, runs):
         call("smt.train:main", config, runs, fresh, sweep, seeds)
 

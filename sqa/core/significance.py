@@ -78,7 +78,7 @@ def means(values: Floats) -> Floats:
 
 
 def mean_curve(stats: Floats) -> Floats:
-    """Return the means from sums of the statistics of `means`, (B, k + 1) -> (B, k), for `bootstrap_band`."""
+    """Return means (B, k) from summed statistics of `means`, (B, k + 1), for `bootstrap_band`."""
     return np.asarray(stats[:, :-1] / stats[:, -1:])
 
 

@@ -48,7 +48,7 @@ class Asked:
     """A listener's question about the source, in English.
 
     Attributes:
-        question: Text of the question; empty if it is who or what is meant, as in Quizbowl.
+        question: Text of the question; empty if it asks who or what is described, as in Quizbowl.
         answers: Right answers; the first is the question's page.
         answerable: Number of source words after which the question can be answered, at least 0; None if unknown.
 
@@ -75,7 +75,7 @@ class Question:
         page: Canonical page title of the answer.
         word_times: End of each word in the recording, in seconds; empty for text.
         recording: Name of the recording; empty for text.
-        asked: A listener's question; None if it is who or what is meant, and `page` alone is right.
+        asked: A listener's question; None if the question is who or what is described, and `page` alone is right.
 
     Examples:
         >>> Question("q1", "mine", "es", (("Buenos", "días."), ("Adiós.",)), ("Hello.", "Bye."), "Greeting").text
@@ -406,7 +406,7 @@ def guesses_per_word(guesser: Guesser, words: Sequence[str], n: int) -> Sequence
 
 @runtime_checkable
 class AnswersQuestions(Protocol):
-    """A guesser for data sets with questions in English; other guessers name the thing that a text describes.
+    """A guesser that answers English questions about a source; other guessers name the page that a text describes.
 
     Examples:
         >>> class Always:

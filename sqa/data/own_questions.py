@@ -1,4 +1,4 @@
-"""Read question files of your own: their keys and checks.
+"""Read the user's question files: their keys and checks.
 
 A file is JSON (a list, or a mapping with a list "questions") or JSON lines, optionally compressed (.zst, .gz).
 Each record has `source`, `reference` (texts, or lists of sentences), `page` (or `target_page`), `language` (ISO

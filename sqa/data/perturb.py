@@ -14,7 +14,7 @@ A copy has the id <id>_<name>, the same answer page and the same reference.  Reo
 sentences if source and reference have equally many.  A question that would not change has no copy.  The fairness
 perturbations never change a word of the answer.
 
-A perturbation of your own is "module:build" or "file.py:build", a function without parameters that returns a
+A user-defined perturbation is "module:build" or "file.py:build", a function without parameters that returns a
 `Perturbation`.
 """
 

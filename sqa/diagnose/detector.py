@@ -77,7 +77,7 @@ class Network:
         inner = ((members, signals, hidden), (members, hidden), (members, hidden), (members,))
         shapes = ((signals,), (signals,), *inner, (signals,))
         if tuple(array.shape for array in arrays.values()) != shapes:
-            raise ValueError(f"weights for {signals} signals expected")
+            raise ValueError(f"expected weights for {signals} signals")
         if not (network.deviation > 0).all() or (network.direct < 0).any():
             raise ValueError("deviations must be above 0 and direct weights at least 0")
         return network

@@ -75,7 +75,9 @@ def findings_of(
             raise ConfigError(f"--questions: {id!r} is not a question of {run.folder}{did_you_mean(id, ids)}")
     languages = sorted({q.language for q in run.questions})
     if len(languages) > 1:
-        raise ConfigError(f"{run.folder}: questions in {', '.join(languages)}; only one can be aligned at a time")
+        raise ConfigError(
+            f"{run.folder}: questions in {', '.join(languages)}; only one language can be aligned at a time"
+        )
     aligner = load_aligner(f"{languages[0]}-{TARGET}", priors, run.folder / LINKS)
     scorer = _scorer(detector, f"{languages[0]}-{TARGET}", run.folder)
     errors = step_errors(run.traces, aligner, detector=load_detector(languages[0], scorer))

@@ -4,10 +4,11 @@
      "data": [[[{"src", "ref", "tgt": {NAME: text}, "item_id", "error_spans": {NAME: [span, ...]}}, ...]]]}
 
 An item is a sentence, a document is a question, and one user has all of them.  A span has `start_i` and `end_i`, its
-first and last character, counted in UTF-16 units as browsers do.  A span of lost source words is the position after
-the text, where Pearmut shows "[missing]".  Words at which only the rank of the answer fell have no span.  Spans do not
-overlap: the worst finding has the place.  `severity` is "major" where the log reciprocal rank of the answer fell by
-`DiagnoseConfig.drop`, else "minor".  No `category` is named, because findings are no MQM categories.
+first and last character, counted in UTF-16 units as browsers do.  A span of lost source words is the position after the
+text, where Pearmut shows "[missing]".  Words at which only the rank of the answer fell have no span.  Spans do not
+overlap: of several findings at a place, only the worst has one.  `severity` is "major" where the log reciprocal rank of
+the answer fell by `DiagnoseConfig.drop`, else "minor".  No `category` is named, because findings are not MQM
+categories.
 """
 
 import json

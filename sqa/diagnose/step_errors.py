@@ -2,7 +2,7 @@
 
 The method follows Section 7 of Han, Carpuat and Boyd-Graber (2022).  A word aligner (sqa/diagnose/alignment.py) links
 the words of every source sentence with those of its translation.  A detector (sqa/diagnose/detector.py) gives the
-probability that each word is wrong.  From both and the ranks of the answer follow three kinds of findings:
+probability that each word is wrong.  Links, probabilities and the ranks of the answer give three kinds of findings:
 
     hallucination  adjacent target content words that are probably wrong, with the probability
     omission       a stretch of the source whose content words no target word translates (under-translation)

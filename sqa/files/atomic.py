@@ -50,7 +50,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files of a folder by name, such that the last file exists only while the other files are those given here.
+    """Write several files of a folder; the last file exists only while all others have the given contents.
 
     All files are first written under temporary names, so a full disk changes nothing.  Then the last file is removed,
     the others are renamed, and the last one is renamed.  Files that already have these bytes stay untouched.
@@ -157,7 +157,7 @@ def held(folder: Path, wait: bool = True) -> Iterator[bool]:
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Lock a folder for a whole training; raises ConfigError naming the process that holds it."""
+    """Lock a folder during a training run; raises ConfigError naming the process that holds it."""
     with held(folder, wait=False) as is_ours:
         holder = folder / HOLDER
         if not is_ours:

@@ -71,7 +71,7 @@ def content(path: Path) -> bytes:
 def write_tensors(folder: Path, tensors: Mapping[str, NDArray[Any]], config: Mapping[str, Any]) -> None:
     """Write both files atomically, the config last."""
     arrays = {name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}
-    with held(folder):  # two trainings must not mix their files
+    with held(folder):  # two training runs must not mix their files
         write_bytes(folder / WEIGHTS, save(arrays))
         (folder / (WEIGHTS + PACKED)).unlink(missing_ok=True)
         write_bytes(folder / CONFIG, (json.dumps(config, indent=1, sort_keys=True) + "\n").encode())

@@ -1,6 +1,6 @@
 """Weights and vocabularies of bundled models, compressed by zstd: model.safetensors.zst, vocabulary.model.zst.
 
-Trainings write plain files.  Digests use the unpacked bytes, so packing a model changes no store key.
+Training runs write plain files.  Digests use the unpacked bytes, so packing a model changes no store key.
 """
 
 from pathlib import Path

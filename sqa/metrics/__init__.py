@@ -6,9 +6,9 @@ A metric turns one question's trace into additive statistics and the sum of stat
 holds everything that makes two numbers comparable.
 
 `ew`, `oracle-ew` and `stable-ew` accept the file of a curve: `ew@curves/mine.json` (written by `sqa curve fit`).
-Every metric of answers can match answers as Quizbowl does: `ew@aliases`.  A metric of your own is "module:build" or
+Every metric of answers can match answers as Quizbowl does: `ew@aliases`.  A user-defined metric is "module:build" or
 "file.py:build", a function without parameters that returns a `Metric` or a latency `Formula`.  `al@file.py:build`
-uses a `Convention` of your own.
+uses a user-defined `Convention`.
 
 Latencies are listed in sqa/metrics/latency.py (FORMULAS, CONVENTIONS), the other metrics here.  Metrics that need a
 model, a program or a file are entries of a config's `quality:` (sqa/metrics/quality/text_metric.py).
@@ -134,7 +134,7 @@ def _instead(name: str) -> str:
     """Suggest a replacement for an unknown name."""
     folded = name.lower()
     if folded in PRINTED:
-        return ": every run prints it without being asked; leave it out"
+        return ": every run prints it by default; omit it"
     if folded in QUALITY.names():
         return f": it needs a model, a program or a file, so it is an entry of `quality:` ({folded}: ...)"
     near = {family.label.lower(): base for base, family in FAMILIES.items()} | {each: each for each in ALL}

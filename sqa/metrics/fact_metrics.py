@@ -1,4 +1,4 @@
-"""Metrics of facts: the share of facts that arrive, the share that is invented, and the lag of arrival.
+"""Metrics of facts: the share of facts that arrive, the share that are invented, and the lag of arrival.
 
     facts            share of the human translation's facts that the translation has
     facts@invented   share of the translation's facts that neither the human translation nor the source has

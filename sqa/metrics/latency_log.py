@@ -87,7 +87,7 @@ class Scored:
     signature: str = ""  # convention, segmenter and definition of computing time
 
     def rows(self) -> Iterator[dict[str, int | float | str | None]]:
-        """Yield one JSON object per sentence; null means undefined, and "odd" holds the reason of an odd line."""
+        """Yield one JSON object per sentence; null means undefined, and "odd" says why a line is odd."""
         table = np.stack(list(self.values.values()), 1).tolist() if self.values else []
         for index, line, row in zip(self.index, self.lines, table, strict=True):
             numbers = (None if math.isnan(value) else value for value in row)

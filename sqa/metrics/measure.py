@@ -7,7 +7,7 @@
     measure.build()                                        the metric, which turns traces into numbers
 
 A name is a family's base (`FAMILIES` in sqa/metrics/__init__.py), followed by "@" and each parameter that is not the
-default.  `build` in sqa/metrics/__init__.py also takes names of your own metrics.
+default.  `build` in sqa/metrics/__init__.py also takes names of user-defined metrics.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Measure:
 
     @property
     def label(self) -> str:
-        """Label in figures and tables: the family's label, with the variants that have no label of their own."""
+        """Label in figures and tables: the family's label, followed by the variants that lack their own label."""
         unlabelled = [variant for variant in self.variants if "label" not in self.family.shown.get(variant, {})]
         return SIGN.join((self._shown("label"), *unlabelled))
 

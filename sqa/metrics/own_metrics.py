@@ -1,4 +1,4 @@
-"""Metrics, latency formulas and conventions of your own: `module:build` or `file.py:build`.
+"""User-defined metrics, latency formulas and conventions: `module:build` or `file.py:build`.
 
     metrics: [ew, "half.py:build", "al@mine.py:convention"]
 

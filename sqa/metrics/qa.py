@@ -4,7 +4,7 @@ A position is the fraction of source characters read when the target word became
 Carpuat and Boyd-Graber 2022 gives the words, `sqa.core.trace` the characters.  A question without target words has
 no step; it is never answered and counts as wrong.
 
-Curves of your own are read from the JSON files of `sqa curve fit` (sqa/metrics/curve_fit.py):
+User-defined curves are read from the JSON files of `sqa curve fit` (sqa/metrics/curve_fit.py):
 {"kind": "expected-wins curve", "version": 1, "method": "cubic", "coefficients": [c0, c1, c2, c3]}
 or {..., "method": "monotone", "knots": {"t": [0, ..., 1], "ew": [...]}}.  Keys about the fit are ignored here.
 """

@@ -5,7 +5,7 @@ reference word (Polak et al. 2025).  The package `OmniSTEval` does the work.  `c
 delays with computing time; the log's `elapsed` are accumulated:
 
     accumulated   source heard plus all computing until the word, as SimulEval writes it; waiting never overlaps with it
-    increment     source heard before the word plus the computing since the word before, as `omnisteval longform
+    increment     source heard before the word plus the computing since the previous word, as `omnisteval longform
                   --fix_simuleval_emission_ca`
 """
 
@@ -30,7 +30,7 @@ class Segments:
     references: Path | None  # one line per segment
     language: str | None = None  # of Moses' tokenizer, ISO 639-1; None: words are aligned as they are written
     by_character: bool = False
-    increment: bool = True  # computing time since the word before, else all of it
+    increment: bool = True  # computing time since the previous word, else all of it
 
 
 @contextmanager

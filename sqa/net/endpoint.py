@@ -50,15 +50,19 @@ class EndpointConfig:
     api_key_env: Annotated[str | None, "environment variable with the key; null = send no key"] = None
     label: Annotated[str, "any name for the served model; part of the key of stored replies"] = ""
     max_tokens: Annotated[Count, "maximum tokens per reply; ten guesses take about 300"] = 600
-    token_limit: Annotated[Literal["max_tokens", "max_completion_tokens"], "parameter for max_tokens"] = "max_tokens"
+    token_limit: Annotated[
+        Literal["max_tokens", "max_completion_tokens"], "name of the request parameter that holds max_tokens"
+    ] = "max_tokens"
     temperature: Annotated[Annotated[float, Meta(ge=0, le=2)] | None, "0 = most likely reply; null = not sent"] = 0.0
-    seed: Annotated[int | None, "null = not sent"] = 0
+    seed: Annotated[int | None, "seed of the reply; null = not sent"] = 0
     json_mode: Annotated[bool, "whether to send response_format json_object, for endpoints that support it"] = False
-    requests_per_minute: Annotated[Positive, "maximum, including retries, evenly spaced"] = 60.0
+    requests_per_minute: Annotated[Positive, "maximum requests per minute, including retries, evenly spaced"] = 60.0
     concurrency: Annotated[Count, "maximum concurrent requests"] = 4
     timeout: Annotated[Positive, "seconds for one answer"] = 60.0
     retries: Annotated[Whole, "further attempts per request"] = 5
-    backoff: Annotated[NotNegative, "seconds before the first retry after an error reply; doubled each time"] = 1.0
+    backoff: Annotated[NotNegative, "seconds before the first retry after an error reply; doubles with each retry"] = (
+        1.0
+    )
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""

@@ -104,7 +104,7 @@ class RunConfig:
     guesser: ComponentConfig | None = None
     buzzer: ComponentConfig | None = None
     metrics: tuple[str, ...] = field(default_factory=_default_metrics)
-    seed: Annotated[Whole, "seed of the intervals' resampling"] = 0
+    seed: Annotated[Whole, "seed of the resamples for intervals"] = 0
     quality: tuple[QualityConfig, ...] = field(default=(), metadata=_WRITTEN_IF_ANY)
     answers: AnswersConfig | None = field(default=None, metadata=_WRITTEN_IF_ANY)
 
@@ -117,7 +117,7 @@ class RunConfig:
         return (*self.metrics, *aliased(self.metrics)) if generous else self.metrics
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Make another process read a config with parts of your own again, since it must import them itself."""
+        """Make another process reload a config with user-defined parts, because it must import them itself."""
         mapping = to_mapping(self)
         return (run_from_mapping, (mapping,)) if _names_own(mapping) else object.__reduce_ex__(self, protocol)
 
@@ -136,7 +136,7 @@ class RunConfig:
 
 
 def _names_own(value: Any) -> bool:
-    """Return True if a value or key may name a part of your own, that is, contains a colon."""
+    """Return True if a value or key may name a user-defined part, that is, contains a colon."""
     if isinstance(value, Mapping):
         return any(map(_names_own, (*value, *value.values())))
     return any(map(_names_own, value)) if isinstance(value, list) else isinstance(value, str) and ":" in value
@@ -169,7 +169,7 @@ def _named_run(mapping: dict[str, Any], name: str, source: str, folder: Path | N
         keys = ", ".join(map(str, list(mapping)[:5]))
         expected = "expected the config of a run, with dataset and translator"
         raise ConfigError(
-            f"{source}: {expected}, got {keys or 'nothing'} (a training: `sqa train`; a study: its command)"
+            f"{source}: {expected}, got {keys or 'nothing'} (training: `sqa train`; a study: its command)"
         )
     try:
         return run_from_mapping({"name": name, **mapping}, folder)
@@ -308,7 +308,7 @@ class Reader:
         return None if config is None else ComponentConfig(name, config, bool(other))
 
     def _with_policy(self, options: Mapping[str, Any], key: str) -> dict[str, Any]:
-        """Rewrite `policy: {name: wait-k, k: 6}` as `policy: wait-k, k: 6`; your own policy becomes an `OwnPart`."""
+        """Rewrite `policy: {name: wait-k, k: 6}` as `policy: wait-k, k: 6`; a user's policy becomes an `OwnPart`."""
         policy = options["policy"]
         nested = {"name": policy} if isinstance(policy, str) else policy
         if not isinstance(nested, Mapping) or not isinstance(nested.get("name"), str):

@@ -230,7 +230,7 @@ class Work:
     ) -> None:
         self.config, self.store, self.parts, self.questions, self.until = config, store, parts, questions, until
         self.stages: dict[str, Stage] = {}  # in the order of STAGES
-        self.codes: dict[str, Sequence[Code]] = {}  # stage -> code of your own
+        self.codes: dict[str, Sequence[Code]] = {}  # stage -> user-defined code
         self.built: dict[str, Any] = {}  # stage -> component, shared by all blocks
         before = len(BUILT)
         self.metrics = metric_names.build(config.scored)
@@ -286,7 +286,7 @@ class Work:
         self.store.write(self.stages[name], index, table)
 
     def watched(self, name: str) -> AbstractContextManager[None]:
-        """Return a context that checks the imports of parts of your own."""
+        """Return a context that checks the imports of user-defined parts."""
         if not self.codes[name]:
             return nullcontext()
         from sqa.core.own.code import at_work

@@ -113,7 +113,7 @@ def compare_over(
     """
     levels = over.split(",")
     if unknown := set(levels) - {"questions", *LEVELS}:
-        raise ConfigError(f"--over: {min(unknown)!r} is no level; known: questions, {', '.join(LEVELS)}")
+        raise ConfigError(f"--over: {min(unknown)!r} is not a level; known: questions, {', '.join(LEVELS)}")
     systems: dict[str, dict[tuple[str, ...], RunFolder]] = {}
     for run in given:
         if run.questions != given[0].questions or run.dataset != given[0].dataset:
@@ -124,7 +124,7 @@ def compare_over(
     members = [[sorted(set(level)) for level in zip(*runs, strict=True)] for runs in systems.values()]
     if len(systems) != 2 or sum(prod(map(len, of)) for of in members) != len(given):
         sizes = " and ".join(str(len(runs)) for runs in systems.values())
-        raise ConfigError(f"--over {over}: two systems with all their members are compared, got {sizes} members")
+        raise ConfigError(f"--over {over}: expected exactly two systems with all their members, got {sizes} members")
     same = [a == b for a, b in zip(*members, strict=True)]
     names = [m for m in wanted or given[0].signatures if len({run.signatures.get(m) for run in given}) == 1]
     rows = []

@@ -50,7 +50,7 @@ class SlurmConfig:
 
     jobs: Annotated[Count, "number of Slurm jobs, each a machine or part of a machine"]
     cores: Annotated[Count, "cores per job; each core has one worker with one thread"] = 1
-    memory: Annotated[str, "per job"] = "4GB"
+    memory: Annotated[str, "memory per job"] = "4GB"
     walltime: str = "01:00:00"
     partition: str | None = None
     account: str | None = None

@@ -189,7 +189,7 @@ def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix
         panels["other runs" if panels else "all runs"] = single
     title = f"Expected wins over the source read, {_dataset(group)}"
     caption = (
-        f"What answering every question at this point would win (curve {CURVE}): the mean over "
+        f"Expected wins if every question were answered at this point (curve {CURVE}): the mean over "
         f"{len(group[0].saved.questions)} questions, with its 95% band."
     )
     numbers = [

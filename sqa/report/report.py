@@ -112,7 +112,7 @@ def _introduction(reported: Sequence[Reported], groups: Sequence[Sequence[Report
     )
     apart = (
         "**These runs are on different questions.** Each set has its own table; runs are compared within "
-        "a set only, and no number of one set can be held against one of another."
+        "a set only, and numbers of different sets cannot be compared."
     )
     return [note, *(["", apart] if len(groups) > 1 else [])]
 
@@ -138,7 +138,7 @@ def _scores(group: Sequence[Reported]) -> list[str]:
         of_metric = [run.rows.get(name) for run in group]
         unit = next(row.unit for row in of_metric if row is not None)
         digits = _digits(name, group)
-        cells = ("not asked for" if row is None else _cell(row, digits) for row in of_metric)
+        cells = ("not requested" if row is None else _cell(row, digits) for row in of_metric)
         rows.append([code(name), plain(unit), *cells])
     head = ("metric", "unit", *(code(run.label) for run in group))
     return ["### Scores", "", *markdown(head, rows)]
@@ -207,9 +207,9 @@ def _gaps(run: Reported) -> Iterable[Gap]:
         yield Gap("expected wins at a buzz", label, "the config names no buzzer")
     yield from (Gap(metric, label, why) for metric, why in run.refusals.items())
     yield from run.gaps
-    yield from (Gap(name, label, "not asked for (metrics, in the config)") for name in FAMILIES if name not in run.rows)
+    yield from (Gap(name, label, "not requested in the config (metrics)") for name in FAMILIES if name not in run.rows)
     asked = {"external", "scores", *(entry.kind for entry in config.quality)}
-    yield from (Gap(k, label, "not asked for (quality, in the config)") for k in QUALITY.names() if k not in asked)
+    yield from (Gap(k, label, "not requested in the config (quality)") for k in QUALITY.names() if k not in asked)
 
 
 def _gap_lines(gaps: Sequence[Gap], reported: Sequence[Reported]) -> list[str]:
@@ -223,7 +223,7 @@ def _gap_lines(gaps: Sequence[Gap], reported: Sequence[Reported]) -> list[str]:
     return [
         f"- {', '.join(map(code, dict.fromkeys(items)))}{_in_runs(runs, len(reported))}: {plain(why)}."
         for (why, runs), items in lines.items()
-    ] or ["Everything that was asked for has a value."]
+    ] or ["Every requested number has a value."]
 
 
 def _in_runs(runs: Sequence[str], of: int) -> str:
@@ -274,7 +274,7 @@ def _fingerprints(reported: Sequence[Reported]) -> list[str]:
     for c, runs in sorted(runs_of.items(), key=lambda item: order.index(item[0].stage)):
         which = "every run" if len(runs) == len(reported) else ", ".join(map(code, runs))
         rows.append([plain(c.stage), code(c.implementation), code(c.fingerprint), which])
-    note = "A hash over everything that can change what a part writes: its weights, its code's version, its settings."
+    note = "A hash over everything that can change the output of a part: weights, code version and settings."
     return [note, "", *markdown(("stage", "implementation", "fingerprint", "runs"), rows)]
 
 
@@ -287,7 +287,7 @@ def _versions() -> list[str]:
         except PackageNotFoundError:
             versions.append(f"{package} not installed")
     program = f"sqa {__version__}, Python {platform.python_version()} ({platform.system()} {platform.machine()})"
-    note = "Of the program that wrote this report; what a score was computed with stands in its signature."
+    note = "Versions of the program that wrote this report; signatures state the versions behind each score."
     return [note, "", f"- {plain(program)}", *(f"- {plain(line)}" for line in versions)]
 
 
@@ -300,7 +300,7 @@ def _times(reported: Sequence[Reported]) -> list[str]:
     rows = [
         [code(label), *(f"{seconds[s]:.1f}" if s in seconds else "n/a" for s in stages)] for label, seconds in timed
     ]
-    note = "Seconds that the stage took when it was made."
+    note = "Seconds that each stage took when it was computed."
     return ["", "## Wall times", "", note, "", *markdown(("run", *map(plain, stages)), rows)]
 
 

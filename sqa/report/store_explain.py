@@ -103,7 +103,7 @@ def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
         if part in PARTS:
             yield PARTS[part], str(a[part])[:DIGITS], str(b[part])[:DIGITS]
     if "upstream" in differing:
-        yield "what it reads", "another result of the stage before", ""
+        yield "input", "another result of the previous stage", ""
     made = {"fingerprint", "implementation"} & {*differing}
     if not made and "dataset" not in differing:
         return

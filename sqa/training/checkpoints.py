@@ -1,4 +1,4 @@
-"""Save and load checkpoints of a training: files `checkpoint-<step>.pt` in its folder, written atomically.
+"""Save and load checkpoints of a training run: files `checkpoint-<step>.pt` in its folder, written atomically.
 
 A checkpoint maps names to tensors by name, state dictionaries or plain values.
 """
@@ -16,7 +16,7 @@ from sqa.files.atomic import atomic
 
 
 class Checkpoints:
-    """The checkpoints of one training."""
+    """The checkpoints of one training run."""
 
     def __init__(self, folder: Path, keep: int = 1, identity: Mapping[str, Any] | None = None) -> None:
         """Manage the `keep` newest files; a checkpoint must match `identity` (key -> value) to be resumed."""
@@ -80,7 +80,7 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 class Moments:
-    """Adam's state by "name.key" of the parameter, saved as a part of a training."""
+    """Adam's state by "name.key" of the parameter, saved as a part of a checkpoint."""
 
     def __init__(self, optimiser: torch.optim.Optimizer, parameters: Iterable[tuple[str, nn.Parameter]]) -> None:
         self.optimiser, self.parameters = optimiser, dict(parameters)

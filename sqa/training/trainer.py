@@ -1,4 +1,4 @@
-"""The loop of gradient training: rounds with checkpoints, from which an interrupted training resumes.
+"""The loop of gradient training: rounds with checkpoints, from which an interrupted training run resumes.
 
     trainer = Trainer("runs/x", optimiser, {"network": network, "optimiser": optimiser}, checkpoints, clip=1.0)
     trainer.resume()
@@ -39,7 +39,7 @@ class Part(Protocol):
 
 
 class Trainer:
-    """The state of a training between two rounds."""
+    """The state of a training run between two rounds."""
 
     def __init__(
         self,

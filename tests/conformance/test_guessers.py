@@ -95,7 +95,7 @@ def test_each_text_gets_one_list_in_order(name, guesser, texts):
     assert guesser.guess([], N) == []
 
 
-def test_smaller_n_gives_the_first_guesses(name, guesser, texts):
+def test_smaller_n_returns_the_first_guesses(name, guesser, texts):
     assert_same(name, guesser.guess(texts, 3), [guesses[:3] for guesses in guesser.guess(texts, N)])
 
 

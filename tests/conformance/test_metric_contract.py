@@ -55,7 +55,7 @@ def test_wrong_name_error_suggests_the_nearest():
         ("mrr@60@aliases", ": a run keeps the first 50 guesses of each step"),
         ("comet", ": it needs a model, a program or a file, so it is an entry of `quality:` (comet: ...)"),
         ("BERTScore", ": it needs a model, a program or a file, so it is an entry of `quality:` (bertscore: ...)"),
-        *((name, ": every run prints it without being asked; leave it out") for name in PRINTED),
+        *((name, ": every run prints it by default; omit it") for name in PRINTED),
     ],
 )
 def test_wrong_name_error_gives_the_correct_form(name, said):

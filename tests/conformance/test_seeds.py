@@ -1,4 +1,4 @@
-"""A seed decides all random choices: equal seeds give equal results, other seeds give others.
+"""A seed decides all random choices: equal seeds give equal results, and different seeds give different results.
 
 Each row is a component with a seed. The tests of resampling pin its numbers separately.
 """

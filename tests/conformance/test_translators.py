@@ -38,7 +38,7 @@ class OneBehind(TextToTextAgent):
 
 
 class Case(NamedTuple):
-    """A config of a registered translator, with its files in a folder if it needs some."""
+    """A config of a registered translator, with the files that it needs in a folder."""
 
     name: str
     options: Callable[[Path], dict]

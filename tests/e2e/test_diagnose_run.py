@@ -27,7 +27,7 @@ QUESTION = RECORDS[0]
 
 @pytest.fixture
 def finished(tmp_path: Path) -> Path:
-    """Return a run that copies the source; its guesser names Spain once read, and later ranks France above it."""
+    """Return a run that copies the source; its guesser names Spain after reading it, and later ranks France higher."""
     return make(tmp_path, "r", records=[QUESTION])
 
 
@@ -59,7 +59,7 @@ def test_missing_priors_warn_and_mixed_languages_fail(tmp_path: Path, capsys: py
     main(make(tmp_path, "german", records=[german]))
     assert "sqa: no priors for de-en; aligned from these texts alone" in capsys.readouterr().err
     mixed = make(tmp_path, "mixed", records=[{**QUESTION, "id": "p"}, german])
-    refused(ConfigError, "one can be aligned at a time", main, mixed)
+    refused(ConfigError, "one language can be aligned at a time", main, mixed)
 
 
 def test_store_of_another_schema_or_none_is_refused(finished: Path) -> None:

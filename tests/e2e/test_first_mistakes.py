@@ -80,7 +80,7 @@ def test_wrong_policy_keys_are_refused(name: str, keys: list[str], command: Comm
     assert [line.split("\t")[0] for line in command("config", "keys", "policy", name).out.splitlines()[1:]] == keys
 
 
-def test_exception_in_an_own_part_names_file_and_line(folder: Path) -> None:
+def test_exception_in_a_user_part_names_file_and_line(folder: Path) -> None:
     def said(*more: str) -> str:
         outcome = process("run", "own.yaml", *more, cwd=folder)
         assert outcome.code == 1

@@ -1,4 +1,4 @@
-"""A killed or interrupted run, started again, gives the bytes of an uninterrupted run."""
+"""A run that is killed or interrupted and started again writes the same bytes as an uninterrupted run."""
 
 import os
 import signal
@@ -80,4 +80,6 @@ def test_ctrl_c_names_the_command_that_resumes(tmp_path: Path) -> None:
         running.send_signal(signal.SIGINT)
         text = running.stderr.read()
     assert running.returncode == 130 and "Traceback" not in text
-    assert text.rstrip().endswith("sqa: interrupted; what is finished is kept, and the same command goes on from there")
+    assert text.rstrip().endswith(
+        "sqa: interrupted; finished results are stored: run the same command again to continue"
+    )

@@ -1,4 +1,4 @@
-"""A training killed with SIGKILL at any moment resumes to the exact losses and weights of an uninterrupted one."""
+"""A training run killed with SIGKILL at any moment resumes with the losses and weights of an uninterrupted run."""
 
 import os
 import random

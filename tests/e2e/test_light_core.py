@@ -60,7 +60,7 @@ def test_bundled_translator_without_heavy_packages(tmp_path: Path, command: Comm
     assert run(WITHOUT.format(HEAVY), config, tmp_path / "light") == full and "\new\t" in full
 
 
-def test_missing_packages_name_the_extra(tmp_path: Path) -> None:
+def test_missing_package_error_names_the_extra(tmp_path: Path) -> None:
     config = written(tmp_path, "bm25", "bm25", translator="{name: waitk, model: es-en, k: 3}")
     outcome = process("run", config, "--runs", str(tmp_path / "runs"), cwd=ROOT, code=CORE)
     assert outcome.code == 2 and "pip install 'sqa[models]'" in outcome.err, outcome.err
@@ -70,7 +70,7 @@ def test_missing_packages_name_the_extra(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.environ.get("SQA_PIP_DRY_RUN") != "1", reason="asks a package index: set SQA_PIP_DRY_RUN=1")
 @pytest.mark.parametrize("end", ["lowest", "newest"])
 def test_lowest_and_highest_versions_give_equal_numbers(tmp_path: Path, command: Command, end: str) -> None:
-    """An environment with only `pip install sqa`; only the signatures differ, by the version of sacrebleu."""
+    """Both environments have only `pip install sqa`; only the version of sacrebleu in the signatures differs."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pins = [re.sub(r">=([\d.]+).*", r"==\1", each) for each in project["dependencies"]] if end == "lowest" else []
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)

@@ -134,7 +134,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("form", "changed", "options", "said"), WRONG)
-def test_invalid_file_gives_one_line(
+def test_invalid_file_gives_a_one_line_error(
     form: str, changed: dict[str, str], options: list[str], said: str, tmp_path: Path
 ) -> None:
     ran = CliRunner().invoke(app, ["data", "listen", form, *write(tmp_path, form, **changed), *options])

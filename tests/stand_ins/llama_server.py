@@ -1,4 +1,4 @@
-"""llama.cpp's server: the real program, a recorder between it and a client, and a replay of what it recorded.
+"""llama.cpp's server: the real program, a recorder between it and a client, and a replay of the recorded exchanges.
 
     with serving(program, model) as base_url, Recorder(base_url) as server: ...    # server.exchanges
     with Replay(exchanges) as server: ...
@@ -66,7 +66,7 @@ def _healthy(url: str) -> bool:
 
 
 class Recorder(ChatServer):
-    """Passes every request to a server, and keeps the exchange."""
+    """A proxy that forwards every request to a server and records the exchange."""
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class Recorder(ChatServer):
 
 
 class Replay(ChatServer):
-    """Gives the recorded answers."""
+    """A server that replays the recorded answers."""
 
     def __init__(self, exchanges: list[Exchange]) -> None:
         super().__init__()

@@ -20,7 +20,7 @@ QUESTIONS, SYSTEMS = 1_000_000, 100  # questions of the plan
 
 
 def cost(config: Path) -> None:
-    """Time an ablation both ways, each from an empty store."""
+    """Time an ablation with Dask workers and in one process, each from an empty store."""
     print("way", "wall_s", "cpu_s", sep="\t")
     found = []
     for way, options in (("in-process", []), ("local workers", ["--scheduler", "local"])):

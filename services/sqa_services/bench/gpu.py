@@ -1,7 +1,7 @@
 """Compare a GPU with the CPU within five minutes: `python -m sqa_services.bench.gpu [--device cuda] [--pair pl-en]`.
 
 Wait-k must give the same words and g in float32 on both devices, else the program ends with exit code 1.  It prints
-words per second of wait-k and of the language model, and pieces per second of a training.  `--device cpu --questions 2`
+words per second of wait-k and of the language model, and pieces per second of training.  `--device cpu --questions 2`
 tests the program itself.
 """
 

@@ -51,7 +51,7 @@ def items() -> Sequence[Item]:
     return (
         Item(
             "speed",
-            "the fast paths beside the plain ones, and our models beside other engines",
+            "speed of fast and plain paths, and of our models and other engines",
             "",
             ("what", "unit"),
             speeds,
@@ -60,7 +60,7 @@ def items() -> Sequence[Item]:
         ),
         Item(
             "many-clients",
-            "200 clients of the evaluation server at once, beside one after another",
+            "speed of the evaluation server with 200 concurrent clients, and with consecutive clients",
             "",
             ("what", "unit"),
             clients,
@@ -69,10 +69,10 @@ def items() -> Sequence[Item]:
         ),
         Item(
             "cluster-plan",
-            "what a million questions through a hundred systems would take",
+            "estimated cost of a million questions with a hundred systems",
             "",
             ("stage",),
             plan,
-            kept="reads whatever runs it is given",
+            kept="reads the given runs",
         ),
     )

@@ -63,7 +63,7 @@ def sign_up(engine: Engine, name: str, invitation: str) -> dict[str, Any]:
             row = {"name": name, "token": _digest(token.encode()), "created": now, "invitation": used.id}
             connection.execute(insert(ACCOUNTS).values(**row))
         except IntegrityError as error:
-            raise Taken(f"account: the name {name!r} is in use already; choose another") from error
+            raise Taken(f"account: the name {name!r} is already in use; choose another") from error
     return {"name": name, "token": token}
 
 

@@ -55,7 +55,7 @@ ERRORS = {
     401: "A token is needed",
     403: "The entry belongs to another account, or is hidden",
     404: "The entry does not exist",
-    409: "The name is in use already",
+    409: "The name is already in use",
     413: "The body is too large",
     429: "Too many submissions today",
     503: "Too many submissions are being checked",

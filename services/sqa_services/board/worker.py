@@ -1,8 +1,8 @@
 """Workers: evaluate the queue, one evaluation at a time.  Any number of workers may run on one board.
 
 An error in a config or a submission becomes the result of its evaluation.  A bug ends the worker with a traceback, and
-the next worker tries again, up to `queue.MAX_ATTEMPTS` times.  A server restarts its own worker if it dies, and ends it
-at its own end.
+the next worker tries again, up to `queue.MAX_ATTEMPTS` times.  A server restarts its own worker if the worker dies, and
+ends the worker when the server ends.
 """
 
 import hashlib

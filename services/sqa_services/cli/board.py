@@ -98,7 +98,7 @@ def register_session(
     guesser: Annotated[str, option("YAML", "Guesser; default: the server's.")] = "",
     buzzer: Annotated[str, option("YAML", "Buzzer; default: the server's.")] = "",
 ) -> None:
-    """Add a client's session on the evaluation server as a model, also for hidden questions."""
+    """Add a client's session on the evaluation server as a model, even if its questions are hidden."""
     board = _board(context)
     from sqa.data.datasets import load_questions
     from sqa_services.board.running import session_model
@@ -111,7 +111,7 @@ def register_session(
 def work(
     context: Context,
     until_empty: Annotated[bool, Option("--until-empty", help="Stop when nothing is left to do.")] = False,
-    lease: Annotated[float, option("S", "Seconds without a sign of life after which a worker counts as dead.")] = 60.0,
+    lease: Annotated[float, option("S", "Seconds without a renewed lease after which a worker counts as dead.")] = 60.0,
     beside: Annotated[int | None, option("PID", "Process id; the worker stops when this process ends.")] = None,
     scheduler: SchedulerOption = None,
     store: StoreOption = None,

@@ -23,11 +23,13 @@ def _given_or_set(token: str | None) -> str | None:
     return token or os.environ.get(TOKEN) or None
 
 
-Host = Annotated[str, option("--host", "Address to listen on.  Addresses beyond loopback need a token.")]
+Host = Annotated[str, option("--host", "Address to listen on.  Every address except loopback needs a token.")]
 Port = Annotated[int, option("--port N")]
 HostNames = Annotated[
     list[str] | None,
-    option("--name HOST", "Host name of the server; may be repeated.  Beyond loopback the default is any name."),
+    option(
+        "--name HOST", "Host name of the server; may be repeated.  Default: any name, if the address is not loopback."
+    ),
 ]
 MaxBody = Annotated[int, option("BYTES", "Largest size of a request.")]
 Token = Annotated[  # not the token itself: `ps` shows command lines to every user

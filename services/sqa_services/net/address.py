@@ -26,8 +26,10 @@ class Address:
 
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535), "0 selects a free port"] = 0
-    token: Annotated[str | None, 'clients must send "Authorization: Bearer TOKEN"; required beyond loopback'] = None
-    names: Annotated[tuple[str, ...], "further host names that the server answers to; beyond loopback, none = any"] = ()
+    token: Annotated[str | None, 'clients must send "Authorization: Bearer TOKEN"; required except on loopback'] = None
+    names: Annotated[
+        tuple[str, ...], "further host names that the server answers to; empty = any name, except on loopback"
+    ] = ()
     max_body: Annotated[Count, "maximum bytes of a request"] = 1 << 20
 
     def problems(self) -> list[str]:

@@ -95,7 +95,7 @@ class Guard:
             pass
         except asyncio.CancelledError:  # only the end of the server cancels a request
             if not started:
-                await self._refuse(Refused(503, "the server ends"), scope, receive, sending)
+                await self._refuse(Refused(503, "the server is shutting down"), scope, receive, sending)
 
     def _admit(self, scope: Scope) -> None:
         """Refuse requests without a token, and cross-site requests of a browser that can reach this server."""

@@ -126,7 +126,7 @@ class External:
         A program that answers EVAL with one line receives one request per group, and one for the sum of all groups.
         """
         if not groups or any(len(group) != self.size for group in groups):
-            raise DataError(f"external metric {self.config.command[0]}: groups of {self.size} statistics were expected")
+            raise DataError(f"external metric {self.config.command[0]}: expected groups of {self.size} statistics")
         if not self.additive:
             return [self._number(reply) for reply in self._ask([eval_request(groups)], len(groups) + 1)]
         together = np.sum(np.asarray(groups, dtype=np.float64), axis=0)

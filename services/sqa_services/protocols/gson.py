@@ -82,7 +82,7 @@ def _unescaped(content: str, left: int) -> str:
             return chr(int(digits, 16))
         if len(digits) < 4 and left + 1 < 4 - len(digits):
             raise JsonSyntax("unterminated escape sequence")
-        problem = f"\\u{digits}: four hexadecimal digits were expected"
+        problem = f"\\u{digits}: expected four hexadecimal digits"
         raise Uncaught(f"{problem} (the original ends with a NumberFormatException)")
 
     text = _ESCAPE.sub(character, content)

@@ -101,7 +101,7 @@ def _problem(model: type[BaseModel], details: ErrorDetails) -> str:
     path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in details["loc"]).removeprefix(".")
     match details["type"]:
         case "model_type":
-            return f"{path}: an object was expected".removeprefix(": ")
+            return f"{path}: expected an object".removeprefix(": ")
         case "missing":
             return f"{path}: is missing"
         case "extra_forbidden":

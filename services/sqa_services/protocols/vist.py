@@ -3,7 +3,7 @@
     -testFile F -gsFile G [--template T] [--all-errors] [--json]
 
 The score is the mean over photo sequences of the best METEOR (task hter, text as it is) against any human story.
-The original carries its template inside; without `--template` every sequence of the gold file counts.  Where it
+The original contains its template; without `--template` every sequence of the gold file counts.  Where it
 ends with a Java exception, we end with exit code 1, nothing on stdout and one line on stderr.
 """
 

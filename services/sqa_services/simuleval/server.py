@@ -167,7 +167,7 @@ def _segment(body: bytes) -> Segment:
         raise ValueError("expected an object whose config is also an object")
     kind = value["data_type"]
     if kind in ("speech", "speech_text") or (kind == "text" and not isinstance(value.get("content"), str)):
-        raise ValueError("a segment of text was expected")
+        raise ValueError("expected a text segment")
     return segment_from_json_string(body.decode("utf-8"))
 
 

@@ -25,7 +25,7 @@ VERSION = 1  # increase when the way in which a service is driven changes
 class SimulevalServiceConfig:
     """Keys of `translator: {name: simuleval_service, ...}`."""
 
-    url: Annotated[str, "of the service"] = "http://localhost:12321"
+    url: Annotated[str, "address of the service"] = "http://localhost:12321"
     label: Annotated[str, "any name of the served system; results are stored under it"] = ""
     timeout: Annotated[Positive, "seconds for one reply"] = 600.0
     token_env: Annotated[str | None, "environment variable with a bearer token; null = send no token"] = None
@@ -62,7 +62,7 @@ class SimulevalServiceTranslator:
         content, finished, empty = segment.get("content"), segment.get("finished"), segment.get("is_empty", False)
         if isinstance(finished, bool) and (empty is True or isinstance(content, str)):
             return [] if empty else str(content).split(), finished
-        expected = "a segment of text with content, finished and is_empty was expected"
+        expected = "expected a text segment with content, finished and is_empty"
         raise self._service.problem("GET", "/output", f"{expected}, it said {str(reply)[:80]!r}")
 
 

@@ -20,7 +20,7 @@ def started(run: Path, games: Path, port: int) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.slow
-def test_killed_server_loses_one_question_at_most(tmp_path: Path) -> None:
+def test_killed_server_loses_at_most_one_question(tmp_path: Path) -> None:
     shown, games = play_games.make(tmp_path), tmp_path / "games"
     port = free_port()
     process = started(shown.folder, games, port)

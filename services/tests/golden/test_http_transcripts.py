@@ -102,7 +102,7 @@ class BySimuleval(EvaluationService):
 
 
 def test_simuleval_service_transcript_replays() -> None:
-    """Replay SimulEval 536de82, `simuleval --standalone` with a wait-3 copying agent, which our server runs here."""
+    """Replay SimulEval 536de82, `simuleval --standalone` with a wait-3 copying agent; our server runs it here."""
     pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
     from sqa_services.simuleval.server import agent_of, make_app
 

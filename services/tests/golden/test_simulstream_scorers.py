@@ -89,7 +89,7 @@ def test_facts_need_only_references(spoken: tuple[str, ...], tmp_path: Path) -> 
     assert done.returncode and done.stderr.splitlines()[-1].startswith("sqa: facts-lag: needs --sqa-sources")
 
 
-def test_missing_simulstream_names_the_package() -> None:
+def test_missing_simulstream_error_names_the_package() -> None:
     code = f"import sys; sys.modules['simulstream'] = None; sys.argv[1:] = ['simulstream-score']; {COMMAND}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (

@@ -79,7 +79,7 @@ def test_scored_submissions(name: str, tmp_path: Path, capfd: pytest.CaptureFixt
     ("translations", "score"),
     [(("its capital is lima", "it has old ruins", "is it in andes"), 0.4596071984), (LINES, 1)],
 )
-def test_run_has_the_meteor_of_the_jar(translations: Sequence[str], score: float) -> None:
+def test_meteor_of_a_run_equals_the_jar(translations: Sequence[str], score: float) -> None:
     """The scores of `java -jar meteor-1.5.jar translations references -l en -norm` on files with these lines."""
     command = ("java", "-jar", str(meteor.jar()), "-", "-", "-stdio", *meteor.DEFAULT_ARGUMENTS)
     metric = ExternalMetric(ExternalConfig(command))
@@ -91,7 +91,7 @@ def test_run_has_the_meteor_of_the_jar(translations: Sequence[str], score: float
 @needs_meteor
 @pytest.mark.slow
 @pytest.mark.parametrize("config", METEOR["configs"], ids=lambda config: " ".join(config["args"]))
-def test_our_meteor_scorer_answers_as_the_jar(config: dict[str, Any]) -> None:
+def test_our_meteor_scorer_answers_like_the_jar(config: dict[str, Any]) -> None:
     requests, replies = [], []
     for row in config["rows"]:
         requests += [row["sent"], f"EVAL ||| {row['stats']}"]

@@ -36,7 +36,7 @@ def wait_until(holds: Callable[[], object], process: subprocess.Popen | None = N
         except requests.RequestException:
             pass
         time.sleep(0.02)
-    raise AssertionError("waited in vain")
+    raise AssertionError("the condition did not hold within a minute")
 
 
 def listens(port: int) -> bool:

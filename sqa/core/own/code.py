@@ -76,7 +76,7 @@ def load(target: str) -> Code:
 
 @contextmanager
 def at_work() -> Iterator[None]:
-    """Check the modules that parts import while they run.
+    """Check, in a context, the modules that parts import while they run.
 
     Raises DataError for an edited file; warns about a module imported by a computed name.
     """

@@ -1,4 +1,4 @@
-"""Metric of names and numbers: the share that reaches the translation, and the share that it invents.
+"""Metric of names and numbers: the share that reaches the translation, and the share that is invented.
 
 A name or number is a word with a digit, or a capitalised word that does not begin a sentence.  Words are compared
 without case, accents, punctuation and the English genitive.  Where answers depend on names, a fluent translation with a

@@ -9,7 +9,7 @@
 
 One segment is one question, as for BLEU.  COMET, BERTScore and BLEURT are made for sentences.  They score the
 question's sentences if source and human translation have equally many, else the question as a whole.  `QUALITY` in
-sqa/core/registry.py lists the kinds.  A kind of your own is "your.module:build", a function of one dataclass that
+sqa/core/registry.py lists the kinds.  A user-defined kind is "your.module:build", a function of one dataclass that
 returns a `TextMetric` (for a score per segment: a `MeanOfSegments`).
 """
 

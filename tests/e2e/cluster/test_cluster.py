@@ -1,4 +1,4 @@
-"""Many runs on Dask workers: equal bytes as in one process, with killed workers and any kind of store."""
+"""Many runs on Dask workers: the same bytes as in one process, with killed workers and with any kind of store."""
 
 import gc
 import json
@@ -94,7 +94,7 @@ def some_blocks(runs: Path) -> bool:
     return len(list(runs.glob("store/*/*/block-*"))) >= 5
 
 
-def test_two_workers_write_the_bytes_of_one_process(folder: Path, cluster: Any, expected: Made) -> None:
+def test_two_workers_write_the_same_bytes_as_one(folder: Path, cluster: Any, expected: Made) -> None:
     assert ablation(folder / "two", cluster.scheduler_address) == expected
 
 
@@ -144,7 +144,7 @@ prologue: [source /shared/env]
 
 
 @pytest.mark.slow
-def test_worker_killed_at_startup_gives_one_line(folder: Path, tmp_path: Path) -> None:
+def test_worker_killed_at_startup_gives_one_line_error(folder: Path, tmp_path: Path) -> None:
     """The error was once two tracebacks, Dask's and the program's."""
     dies = "import os, signal\ndef dask_setup(worker):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     (tmp_path / "dies.py").write_text(dies)

@@ -59,7 +59,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("few.yaml")
 
 
-def test_translation_table_is_equal_on_two_workers(table, scheduler, capsys):
+def test_two_workers_give_the_same_translation_table(table, scheduler, capsys):
     printed = []
     for folder, where in (("alone", None), ("spread", scheduler)):
         with scheduled(where, Path(folder)):
@@ -227,7 +227,7 @@ def test_lost_scheduler_does_not_fail_the_model(boards, scheduler, monkeypatch):
     assert worker.work(board, until_empty=True) == 2
 
 
-def test_model_error_becomes_its_result(boards: Callable[[str], Any], scheduler: str) -> None:
+def test_model_error_is_returned_as_its_result(boards: Callable[[str], Any], scheduler: str) -> None:
     """The scheduler's worker passes the board's worker the error of a local run."""
     from sqlalchemy import update
 

@@ -24,7 +24,7 @@ def started(folder: Path, shard: str) -> subprocess.Popen[str]:
     return subprocess.Popen(call, cwd=folder, env=around, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_four_shards_write_the_bytes_of_one_sweep(tmp_path: Path) -> None:
+def test_four_shards_write_the_same_bytes_as_a_sweep(tmp_path: Path) -> None:
     write_questions(tmp_path / "questions.jsonl", 300)  # five blocks
     mapping = {"name": "swept", "dataset": {"name": "questions.jsonl"}, **PARTS, "metrics": ["ew", "bleu"]}
     (tmp_path / "swept.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The ablation on a few bundled questions: table, figure, report and claims; a second run gives the same bytes."""
+"""The ablation on a few bundled questions: table, figure, report and claims; a second run writes the same bytes."""
 
 import pytest
 from small_ablation import changed, rows, write_small_ablation

@@ -88,7 +88,7 @@ def test_errors_are_counted_and_the_worst_is_drawn(folder, runs, subject, capsys
     assert printed.out.startswith(shown[0].partition("\n")[0].replace(",", "\t"))
     measured = [list(item.measure(folder / "stepwise.yaml", runs)) for item in stepwise.ITEMS[1::-1]]
     assert [len(rows) for rows in measured] == [len(text.splitlines()) - 1 for text in shown]
-    assert re.findall("mini-es: no (.*) of the rule", printed.err) == ["hallucination"]
+    assert re.findall("mini-es: no (.*) among the findings satisfies the rule", printed.err) == ["hallucination"]
     assert len(list(made.glob("*.png"))) == 2
 
 
@@ -126,7 +126,7 @@ def test_unalignable_words_are_omitted(folder, runs, monkeypatch, capsys):
 def test_mismatched_stepwise_config_is_refused(folder, tmp_path, runs):
     wrong = {"ablation": str(folder / "ablation.yaml"), "guesser": "gru", "counted": [7]}
     path = changed(folder / "stepwise.yaml", tmp_path, **wrong)
-    refused(ConfigError, "(?s)k: 7 is not in .*guesser: 'gru' is no contestant", stepwise.subjects, path, runs)
+    refused(ConfigError, "(?s)k: 7 is not in .*guesser: 'gru' is not a contestant", stepwise.subjects, path, runs)
 
 
 def test_correlation_equals_its_record(folder, runs, tmp_path, capsys):

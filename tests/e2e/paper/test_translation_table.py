@@ -130,7 +130,7 @@ def test_bonuses_are_compared_with_the_one_in_use(config, tmp_path):
 def test_wrong_config_error_names_the_place(config, tmp_path):
     translators = read_yaml(config)["translators"]
     sets = [{"name": "mini-es", "pair": "pl-en"}]
-    refused(ConfigError, "mini-es is in es, its pair is pl-en", main, changed(config, sets=sets), tmp_path / "runs")
+    refused(ConfigError, "mini-es is in es, but its pair is pl-en", main, changed(config, sets=sets), tmp_path / "runs")
     translators[0]["translator"]["comand"] = translators[0]["translator"].pop("command")
     translators[1]["k"] = [3]
     with pytest.raises(ConfigError) as caught:

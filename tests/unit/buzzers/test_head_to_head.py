@@ -1,4 +1,4 @@
-"""The system against recorded opponents: points, word counts and excluded questions."""
+"""A system against recorded opponents: points, word counts and excluded questions."""
 
 import csv
 import json
@@ -82,7 +82,7 @@ def test_opponents_hear_the_word_they_buzz_on(tmp_path: Path) -> None:
     assert list(actual) == ["q"]
     assert (actual["q"].heard.tolist(), actual["q"].right.tolist()) == ([3, 5], [True, False])
     assert h2h.opponents_of(loaded, [question("q")], first_word=1)["q"].heard.tolist() == [2, 5]
-    with pytest.raises(DataError, match="buzzes on other count 9 words, the question has 5"):
+    with pytest.raises(DataError, match="buzzes on other count 9 words, but the question has 5"):
         h2h.opponents_of(loaded, [question("other")], first_word=0)
     with pytest.raises(DataError, match="needs the columns word_index and n_words"):
         h2h.opponents_of(replace(loaded, word=None), [question("q")], first_word=0)

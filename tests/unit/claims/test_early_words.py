@@ -7,7 +7,7 @@ from sqa.diagnose.alignment import Alignment
 
 
 class Aligner:
-    """Links each target word to the source word in the same position."""
+    """An aligner that links each target word to the source word at the same position."""
 
     def align(self, pairs):
         return [Alignment(tuple((i, i) for i in range(len(source))), (), ()) for source, _ in pairs]

@@ -1,4 +1,4 @@
-"""The preregistered test on unseen questions: its number, its test, its texts."""
+"""The preregistered test on unseen questions: number of questions, p-value and texts."""
 
 import json
 
@@ -11,7 +11,7 @@ from sqa.data.datasets import load_questions
 
 
 def program(folder, monkeypatch, script):
-    """Put a program called apertium first on the path."""
+    """Put a replacement for apertium first on the path."""
     file = folder / "apertium"
     file.write_text(f"#!/bin/sh\n{script}\n")
     file.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The gain in facts from waiting on a set, beyond the gain on XQB."""
+"""The gain in facts from waiting on a test set, minus the gain on XQB."""
 
 import numpy as np
 import pytest

@@ -54,7 +54,7 @@ def test_unknown_name_loads_the_plugin(tmp_path: Path) -> None:
     assert (first, second) == ("guessers.retrieval.bm25:build False False", "a:b new")
 
 
-def test_missing_services_parts_name_the_package(tmp_path: Path):
+def test_missing_services_error_names_the_package(tmp_path: Path):
     (tmp_path / "own.yaml").write_text("dataset: mini-es\ntranslator: fixed\nmetrics: [bleu]\n", encoding="utf-8")
     parts = {
         "bench": "command 'bench'",

@@ -63,7 +63,7 @@ def buzzes(path: Path) -> object:
 
 
 def as_lines(*rows: dict[str, Any]) -> str:
-    """Rows as JSON lines."""
+    """Return rows as JSON lines."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 

@@ -117,7 +117,7 @@ def test_training_variance_widens_the_interval() -> None:
 
 
 def test_crossed_levels_widen_the_interval() -> None:
-    """Guessers that disagree about the difference, under trainings that agree about it."""
+    """The guessers disagree about the difference, and the trainings agree about it."""
     questions = np.random.default_rng(0).random(400)
     base = np.array([[means(questions)] * 3] * 2)  # (guessers, trainings, n, 2)
     agreed, disputed = base.copy(), base.copy()

@@ -105,7 +105,7 @@ def test_concurrent_writers_and_failed_writes_are_safe(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["x.txt"]
 
 
-def test_claimed_folder_names_its_owner(tmp_path: Path) -> None:
+def test_claimed_folder_error_names_its_owner(tmp_path: Path) -> None:
     for _ in range(2):
         with claimed(tmp_path / "work"):
             with pytest.raises(ConfigError, match=rf"work: process {os.getpid()} on \S+ is working in it"):

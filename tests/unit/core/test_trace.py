@@ -42,7 +42,7 @@ Q = question()  # "uno dos" + "tres cuatro cinco": characters end at 3, 7, 12, 1
         ([Emission(0, "a", 1, False), Emission(0, "", 1, False, 1), Emission(0, "b", 1, False, 1)], "step 2: erase"),
     ],
 )
-def test_broken_rule_names_question_and_step(emissions, message):
+def test_broken_rule_error_names_question_and_step(emissions, message):
     refused(TraceError, message, QuestionTrace, Q, tuple(emissions))
 
 

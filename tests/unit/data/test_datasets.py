@@ -113,7 +113,7 @@ def test_unknown_names_suggest_the_nearest() -> None:
 
 
 @pytest.mark.usefixtures("no_data")
-def test_missing_data_names_the_mirror() -> None:
+def test_missing_data_error_names_the_mirror() -> None:
     assert not datasets.available("xqb-es")
     assert not datasets.available("guessdev")
     refused(DataError, "needs a mirror: set SQA_MIRROR .*qb/tossups.train.jsonl.zst", texts.load_tossups)

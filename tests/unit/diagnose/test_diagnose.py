@@ -1,4 +1,4 @@
-"""Step-wise errors on handwritten traces, with an aligner that receives the links."""
+"""Step-wise errors on handwritten traces, with an aligner whose links are given."""
 
 import math
 from collections.abc import Sequence

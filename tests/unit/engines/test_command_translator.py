@@ -83,7 +83,7 @@ def test_listed_files_are_in_the_fingerprint(tmp_path):
     assert System(CommandConfig(("cat",), files=())).fingerprint() == System(CommandConfig(("cat",))).fingerprint()
 
 
-def test_edited_program_is_called_again(tmp_path):
+def test_edited_program_causes_a_new_call(tmp_path):
     script, text = tmp_path / "words.py", [question(sentences=["a b"])]
     seen = []
     for word in ("one", "two"):

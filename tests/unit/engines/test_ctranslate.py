@@ -113,7 +113,7 @@ def test_wrong_folders_are_named(tmp_path, exported):
     (tmp_path / "vocabulary.model").write_bytes(vocabulary().model)
     refused(DataError, "CTranslate2 cannot load it", engine, tmp_path)
     refused(ConfigError, "beams: must be >= 1, got 0\nthreads: must", CTranslateConfig, "x", beams=0, threads=-1)
-    refused(DataError, "pieces, the model reads 1024: uno uno", engine(exported[1]).words, ["uno " * 2000])
+    refused(DataError, "pieces, but the model reads at most 1024: uno uno", engine(exported[1]).words, ["uno " * 2000])
 
 
 TEXTS = ["Este hombre fue el primero .", "¿ Quién ?", "For 10 points , name this city .", "Una ciudad"]

@@ -89,6 +89,14 @@ def test_earlier_sentences_are_shown_with_their_target(tmp_path):
     assert [e.sentence for e in emissions] == [i for i, words in enumerate((first, second, third)) for _ in words]
 
 
+def test_ends_of_sentences_are_asked_last(tmp_path):
+    with ChatServer(translating) as server:
+        translator(server, tmp_path, k=1, step_tokens=9).translate_batch(QUESTIONS)
+    asked = [request["max_tokens"] for request in server.requests]
+    first = min(i for i, most in enumerate(asked) if most > 9)
+    assert first > len(WORDS) and 9 not in asked[first:]
+
+
 # ---------------------------------------------------------------------------------------------------------- look-ahead
 
 
@@ -203,7 +211,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("problem", WRONG)
-def test_wrong_config_names_the_problem(problem, tmp_path):
+def test_wrong_config_error_names_the_problem(problem, tmp_path):
     with ChatServer(translating) as server:
         mapping = config(server, tmp_path)
     mapping["translator"] |= WRONG[problem]

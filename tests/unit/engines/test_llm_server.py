@@ -45,7 +45,7 @@ def environment(monkeypatch, tmp_path):
 
 
 def outcomes(server: ChatServer, folder: Path) -> dict[str, Any]:
-    """Return words, g and counted replies of each policy, guesses, an answer, and what is said of bad requests."""
+    """Return words, g and counted replies of each policy, guesses, an answer, and the messages for bad requests."""
     quick = {"requests_per_minute": 600_000.0, "concurrency": 1, "retries": 0, "timeout": 120.0, "max_tokens": 64}
     address = EndpointConfig(base_url=server.base_url, model="gemma", **quick)
     found: dict[str, Any] = {}

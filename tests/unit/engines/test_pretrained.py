@@ -49,7 +49,7 @@ def test_batched_words_equal_single_translations(loaded):
     assert together[0] == together[-1] == ()
     assert together[1:-1] == [system.words([text])[0] for text in TEXTS]
     assert len(set(together)) > 2  # the words depend on the text
-    refused(DataError, "pieces, the model reads at most 300", system.codec.encode, [" ".join(["uno"] * 400)], 300)
+    refused(DataError, "pieces, but the model reads at most 300", system.codec.encode, [" ".join(["uno"] * 400)], 300)
     # NLLB's matrix has two rows more than its tokenizer has pieces, and the model may choose them.
     beyond = max(system.codec.tokenizer.get_vocab().values()) + 1
     assert system.codec.decode([20, beyond, 21]) == system.codec.decode([20, 21])

@@ -111,14 +111,14 @@ def test_changed_drawing_is_named_and_redrawn(book, capsys):
         return figure
 
     book.item = replace(book.item, figures={"docs/toy.png": dotted})
-    assert _problems(book, capsys).startswith("docs/toy.png: shows something else than the code draws now")
+    assert _problems(book, capsys).startswith("docs/toy.png: differs from what the code draws now")
     main.update([], book.root / "runs")
     assert not _problems(book, capsys)
 
 
 def test_new_picture_beside_a_current_one_is_drawn(book, capsys):
     book.item = replace(book.item, figures={**book.item.figures, "docs/new.png": _figure})
-    assert _problems(book, capsys).startswith("docs/new.png: is not of experiments/ledger/toy.tsv")
+    assert _problems(book, capsys).startswith("docs/new.png: does not match the current experiments/ledger/toy.tsv")
     main.update([], book.root / "runs")
     assert not _problems(book, capsys)
 
@@ -134,7 +134,7 @@ def test_missing_data_does_not_remove_ledger_rows(book):
     before, book.values = path.read_bytes(), [7.0]
     for force in (False, True):
         (book.model / "weights").write_bytes(b"\x02")
-        says = r"toy: no number of '1 ew' was measured.* delete toy.tsv first"
+        says = r"toy: the ledger has numbers of '1 ew', but none was measured.* delete toy.tsv first"
         refused(DataError, says, main.update, ["toy"], book.root / "runs", force=force)
     assert path.read_bytes() == before
     path.unlink()
@@ -162,7 +162,7 @@ def test_kept_items_are_measured_by_name_only(book, capsys, monkeypatch):
     (book.model / "weights").write_bytes(b"\x00\x02")
     main.update([], book.root / "runs")
     text = capsys.readouterr()
-    assert "toy: left as it is (hours): model toy was" in text.err and not text.out
+    assert "toy: not measured (hours): model toy was" in text.err and not text.out
     main.update(["toy"], book.root / "runs")
     assert "| 0 | 7.00 [" in (book.root / "README.md").read_text(encoding="utf-8")
     monkeypatch.setattr(main.sqa, "__version__", "9.9.9")

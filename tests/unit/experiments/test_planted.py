@@ -78,8 +78,8 @@ def test_planted_words_and_dropped_clauses_are_counted(monkeypatch):
 def test_mismatched_line_error_names_the_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(found, "FILE", tmp_path / "handmade.tsv")
     for line, message in (
-        ("2\tLondon", "handmade.tsv:1: 'London' must be"),
-        ("2\te", "handmade.tsv:1: 'e' must be in the sentence once"),
+        ("2\tLondon", "handmade.tsv:1: 'London' must occur once"),
+        ("2\te", "handmade.tsv:1: 'e' must occur once in the sentence"),
         ("9\tLima", "no bundled question has"),
     ):
         found.FILE.write_text(f"noun\tes\tmini-001\t{line}\tParis\n", encoding="utf-8")

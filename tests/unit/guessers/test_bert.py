@@ -186,7 +186,7 @@ def rewritten(folder: Path, to: Path, change) -> Path:
         (lambda t, c: t.update(weights=torch.cat([t["weights"], t["weights"]])), "the head has weights for"),
     ],
 )
-def test_mismatched_model_parts_give_one_line(trained, tmp_path, change, message):
+def test_mismatched_model_parts_give_one_line_error(trained, tmp_path, change, message):
     folder = rewritten(trained, tmp_path / "changed", change)
     refused(DataError, message, build, BertConfig(model=str(folder)))
 

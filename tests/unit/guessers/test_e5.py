@@ -66,7 +66,7 @@ def test_scores_are_a_softmax_of_cosines():
     assert actual.guess(["the silver town of"], 1)[0] == guesses[:1] and actual.pages == set(TEXTS)
 
 
-def test_prefixes_get_the_guesses_of_texts():
+def test_prefixes_are_guessed_like_separate_texts():
     words = "the king of the river of the town".split()
     steps = guesses_per_word(guesser(every=3), words, 3)
     assert steps == [guesser(every=3).guess([" ".join(words[: n + 1])], 3)[0] for n in range(len(words))]

@@ -115,7 +115,7 @@ def test_permanently_busy_server_is_one_clear_error(server, twin):
     refused(DataError, busy, guesser.guess, ["Peru"], 1)
 
 
-def test_absent_server_names_the_embedded_guesser(twin, server, capsys, monkeypatch):
+def test_absent_server_error_names_embedded_guesser(twin, server, capsys, monkeypatch):
     index(twin, server)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

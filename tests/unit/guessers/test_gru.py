@@ -102,7 +102,7 @@ def test_dev_accuracy_is_over_prefixes(learnt, material):
 
 
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
-def test_prefixes_get_the_guesses_of_texts(config, published, material, direction, tmp_path):
+def test_prefixes_are_guessed_like_separate_texts(config, published, material, direction, tmp_path):
     train(config if direction == "forward" else published, material).save(tmp_path / "saved")
     guesser = GruGuesser.load(tmp_path / "saved")
     words = "zzz Pizarro , founded the city unknownword near Peru".split()
@@ -205,7 +205,7 @@ def test_training_starts_from_the_vectors(config, material, tmp_path):
     [
         ("peru 1 0\nnorway 1\n", r"v.txt:2: expected a word and 2 numbers, got 'norway 1'"),
         ("peru 1 0\nnorway 1 nan\n", r"v.txt:2: expected a word and 2 numbers"),
-        ("zebra 1 0\n", "none of the 1 words"),
+        ("zebra 1 0\n", "none of the 1 training words"),
         ("peru 1 0 2\n", "its vectors have 3 numbers, but the config has embedding: 2"),
     ],
 )

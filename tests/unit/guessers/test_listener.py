@@ -155,7 +155,7 @@ def test_question_needs_answers(tmp_path: Path) -> None:
     assert question.asked == Asked("", ("Peru", "Perú")) and question.page == "Peru"
 
 
-def test_store_keeps_and_distinguishes_them(tmp_path: Path) -> None:
+def test_store_distinguishes_listening_questions(tmp_path: Path) -> None:
     questions = load_questions(str(FILE))
     other = [replace(q, asked=replace(q.asked, answers=("x",))) for q in questions]
     silent = [replace(q, asked=None) for q in questions]

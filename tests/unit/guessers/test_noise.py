@@ -1,4 +1,4 @@
-"""Noise of training text: keyed by tossup; a kill does not corrupt the file of machine-translated tossups."""
+"""Noise of training text: keyed by tossup; a killed run does not corrupt the file of machine-translated tossups."""
 
 import json
 from collections.abc import Sequence
@@ -88,7 +88,7 @@ def test_tossups_are_translated_sentence_by_sentence(tmp_path):
 
 
 @pytest.mark.parametrize("cut", [0, 10, -1, -40])
-def test_killed_run_ends_like_an_uninterrupted_one(tmp_path, cut):
+def test_restarted_run_equals_an_uninterrupted_one(tmp_path, cut):
     whole, killed = tmp_path / "whole.jsonl", tmp_path / "killed.jsonl"
     noise.write(whole, TOSSUPS, trip(), 0)
     killed.write_bytes(whole.read_bytes()[:cut])

@@ -109,7 +109,7 @@ def test_unsupported_architectures_are_refused(tmp_path):
     refused(DataError, "not a GGUF file", base_folder, str(path))
 
 
-def test_truncated_files_give_one_line(tmp_path):
+def test_truncated_files_give_a_one_line_error(tmp_path):
     path = write_gguf(tmp_path / "m.gguf", make(tmp_path / "base", "llama"), "llama")
     whole = path.read_bytes()
     for share in (0.001, 0.5, 0.999):

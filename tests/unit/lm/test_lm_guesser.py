@@ -170,4 +170,4 @@ def test_invalid_configs_are_refused(guesser_of) -> None:
     refused(ConfigError, "max_tokens: ", BaseConfig, max_tokens=601)
     refused(ConfigError, "weights: expected four numbers, got", Weights, math.nan, 1, 1, 1)
     refused(ConfigError, "did you mean 'gemma3-270m'", BaseChat, BaseConfig(base="gemma3-270"), Budget(1), PROMPT, 5)
-    refused(ConfigError, "reply: base writes its own", LlmConfig, base=BaseConfig(), reply="title")
+    refused(ConfigError, "reply: base has its own format", LlmConfig, base=BaseConfig(), reply="title")

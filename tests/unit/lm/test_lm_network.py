@@ -181,7 +181,7 @@ def test_int8_translator_runs_and_frees_memory(tmp_path):
 
 
 def test_bias_of_qwen_2_is_added(tmp_path):
-    """Qwen 2 has a bias."""
+    """Qwen 2 adds a bias to queries, keys and values."""
     network = load_base(make(tmp_path / "base", "qwen2", seed=3), torch.float32).network
     x = torch.randn(2, 3, network.shape.width, generator=torch.Generator().manual_seed(4))
     projection = network.layers[0].qkv

@@ -218,7 +218,7 @@ def test_dead_program_is_restarted_for_the_next_run(tmp_path: Path) -> None:
     assert rows_of(done(tmp_path, parts, name="next", quality=quality))["mine"].value == 3.0
 
 
-def test_changed_program_is_called_again(tmp_path: Path) -> None:
+def test_changed_program_causes_a_new_call(tmp_path: Path) -> None:
     def stats(number: int) -> Any:
         text = f"for line in sys.stdin: print(3 if line[0] == 'E' else {number}, flush=True)\n"
         return done(tmp_path, quality=program(tmp_path / "metric.py", text)).stats["mine"][0].tolist()

@@ -76,7 +76,7 @@ class Renamed(Words):
 
 
 @pytest.mark.parametrize("kind", ["metrics", "quality"])
-def test_two_metrics_of_a_file_share_no_results(tmp_path, kind):
+def test_two_metrics_in_one_file_share_no_results(tmp_path, kind):
     (tmp_path / "lengths.py").write_text(METRICS, encoding="utf-8")
     values = []
     for name in ("Words", "Twice", "Renamed"):

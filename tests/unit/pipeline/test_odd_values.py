@@ -32,7 +32,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("text", ODD, ids=lambda text: text[:20])
-def test_odd_yaml_is_one_line(tmp_path, text):
+def test_odd_yaml_gives_a_one_line_error(tmp_path, text):
     path = tmp_path / "run.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError) as raised:
@@ -85,7 +85,7 @@ ODD_JSON = {
 
 
 @pytest.mark.parametrize("text", ODD_JSON, ids=lambda t: t[:9])
-def test_odd_json_is_one_line(tmp_path, text):
+def test_odd_json_gives_a_one_line_error(tmp_path, text):
     for given in (text, text.encode()):
         with pytest.raises(ValueError) as refused:
             parse_json(given)

@@ -115,7 +115,7 @@ def said(error: SqaError) -> str:
         ("cut", "True", "cut must be of type str, got a bool"),
     ],
 )
-def test_wrong_answer_gives_one_line(tmp_path: Path, checked: str, value: str, line: str) -> None:
+def test_wrong_return_value_gives_a_one_line_error(tmp_path: Path, checked: str, value: str, line: str) -> None:
     with pytest.raises(SqaError) as raised:
         run_with(tmp_path, checked, value)
     assert line in said(raised.value)

@@ -53,7 +53,7 @@ def guessed(folder: Path, **keys: object) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_edited_helper_is_computed_again(tmp_path: Path, way: str) -> None:
+def test_edited_helper_causes_recomputation(tmp_path: Path, way: str) -> None:
     module, file = HOMES[way]
     early, late, page = (text.format(module) for text in WAYS[way])
     write(tmp_path, mine=GUESSER.format(early=early, late=late, page=page))
@@ -74,7 +74,7 @@ def test_importable_module_can_be_a_part(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_stale_import_of_the_process_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a notebook that imported the helper before the edit."""
+    """A notebook may have imported the helper before the edit."""
     monkeypatch.syspath_prepend(str(tmp_path))
     write(
         tmp_path, once="PAGE = 'Iran'\n", mine=GUESSER.format(early="from once import PAGE", late="pass", page="PAGE")
@@ -84,7 +84,7 @@ def test_stale_import_of_the_process_is_not_used(tmp_path: Path, monkeypatch: py
     assert guessed(tmp_path) == ("Peru", 1)
 
 
-def test_files_of_equal_names_are_kept_apart(tmp_path: Path) -> None:
+def test_files_with_equal_names_stay_separate(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         write(tmp_path / name, mine=GUESSER.format(early="", late="pass", page=repr(name)))
@@ -92,7 +92,7 @@ def test_files_of_equal_names_are_kept_apart(tmp_path: Path) -> None:
     assert [guessed(tmp_path, name=name) for name in names] == [("one", 1), ("two", 1), ("one", 0)]
 
 
-def test_helpers_of_equal_names_are_refused(tmp_path: Path) -> None:
+def test_helpers_with_equal_names_are_refused(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         write(tmp_path / name, mine=GUESSER.format(early="import same_name", late="pass", page="'x'"), same_name="")
@@ -120,7 +120,7 @@ def test_late_import_by_computed_name_gives_a_warning(tmp_path: Path, capsys: py
     assert "'chosen' was imported by a computed name, so store keys do not cover its code" in capsys.readouterr().err
 
 
-def test_config_goes_to_another_process(tmp_path: Path) -> None:
+def test_config_can_be_sent_to_another_process(tmp_path: Path) -> None:
     write(tmp_path, mine=CHOOSES)
     part = {"name": f"{tmp_path}/mine.py:Mine", "page": "one"}
     config = run_from_mapping({"name": "x", "dataset": "mini-es", "translator": "fixed", "guesser": part})
@@ -157,8 +157,8 @@ class Policy:
 """
 
 
-def test_metrics_and_policies_follow_their_code(tmp_path: Path) -> None:
-    """Values of edited code are recomputed and not compared with earlier values."""
+def test_edited_metrics_and_policies_are_recomputed(tmp_path: Path) -> None:
+    """Values of edited code are recomputed, and are not compared with earlier values."""
     keys = {
         "translator": {"name": "command", "command": ["cat"], "policy": {"name": "mine.py:Policy"}},
         "metrics": ["mine.py:Mine"],
@@ -214,7 +214,7 @@ def test_part_without_a_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
     refused(ConfigError, "of_no_file:Mine: has no source file", GUESSERS.build, "of_no_file:Mine", NoKeys())
 
 
-def test_objects_are_run_and_never_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_of_objects_are_never_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
     class Shouts:

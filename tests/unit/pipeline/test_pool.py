@@ -57,7 +57,7 @@ def chain(done):
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_pool_gives_the_results_of_one_process(workers):
+def test_pool_gives_the_same_results_as_one_process(workers):
     for wanted in (calls(square), chain):
         expected = dict(in_process(wanted))
         assert dict(in_pool(workers, len(expected), wanted)) == expected
@@ -133,7 +133,7 @@ def test_object_as_a_part_stays_in_this_process(tmp_path):
     assert sqa.run(config, translator=echo, workers=2, progress=False).metrics["bleu"] == pytest.approx(100)
 
 
-def test_runs_of_one_name_share_a_task(tmp_path):
+def test_runs_with_one_name_share_a_task(tmp_path):
     translators = [{"name": "doubles:build_translator", "k": k} for k in (1, 2)]
     one, two = (small_config(tmp_path, translator=translator) for translator in translators)
     assert spread.Job(one, finish).group() != spread.Job(two, finish).group()

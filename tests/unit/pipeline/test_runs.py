@@ -95,7 +95,7 @@ def test_levels_need_two_complete_systems(tmp_path):
     runs = [member(run, k, m, 0) for k in (3, "full") for m in "ab"]
     refused(ConfigError, "got 2 members", paired.compare_over, runs[:2], "training")
     refused(ConfigError, "got 1 and 1 and 1 and 1 members", paired.compare_over, runs, "guesser")
-    refused(ConfigError, "'buzer' is no level", paired.compare_over, runs, "questions,buzer")
+    refused(ConfigError, "'buzer' is not a level", paired.compare_over, runs, "questions,buzer")
 
 
 def test_incomparable_values_are_skipped_with_a_note(tmp_path):

@@ -125,7 +125,7 @@ def test_missing_values_have_reasons(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "`expected wins over the source read` (every run): no guesser ran." in gaps
     assert "`figure over k` (every run): no two runs differ only in k." in gaps
     assert "`wall times`: these runs did not record them." in gaps
-    assert "`bertscore`, `bleurt` (every run): not asked for (quality, in the config)." in gaps
+    assert "`bertscore`, `bleurt` (every run): not requested in the config (quality)." in gaps
     shown = {row[0]: row[2] for row in cells(section(text, "### Scores"))[1:]}
     assert (shown["`ew`"], shown["`comet`"]) == ("n/a", "n/a")
     assert "Differences to" not in text

@@ -65,7 +65,7 @@ def test_changed_key_has_both_values(tmp_path: Path) -> None:
     changed = make(tmp_path, "b", toy(tmp_path, b=0.5))
     [reason] = [reason for reason in stored.explain(changed) if reason.stage == "guess"]
     assert (reason.part, reason.now) == ("guesser.b", "0.5") and float(reason.then) == bm25.Bm25Config().b
-    assert parts(changed)["buzz"] == {"what it reads"} and parts(changed)["translate"] == {"nothing to compare with"}
+    assert parts(changed)["buzz"] == {"input"} and parts(changed)["translate"] == {"nothing to compare with"}
 
 
 def test_changed_data_weights_and_code_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_changed_data_weights_and_code_differ(tmp_path: Path, monkeypatch: pytes
     assert parts(make(tmp_path, "a", guesser))["guess"] == {"VERSION of guessers.retrieval.counting"}
 
 
-def test_changed_own_code_is_named(tmp_path: Path) -> None:
+def test_changed_user_code_is_named(tmp_path: Path) -> None:
     own, words = tmp_path / "own.py", tmp_path / "words.txt"
     code = """
 from pathlib import Path

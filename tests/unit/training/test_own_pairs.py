@@ -82,7 +82,7 @@ def test_prepared_data_are_as_recorded(folder: Path) -> None:
         keep("lexicon", "\n".join(str(values.round(4).tolist()) for values in lexicon(linked, vocabulary.size, 3)))
 
 
-def test_edited_file_is_prepared_again(folder: Path) -> None:
+def test_edited_file_causes_a_new_preparation(folder: Path) -> None:
     corpus = load(config(folder), SmtConfig).corpus
     prepare(corpus, folder / "data")
     assert is_prepared(corpus, folder / "data")

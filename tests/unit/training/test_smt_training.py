@@ -1,4 +1,4 @@
-"""Training: the loss falls, a saved model translates identically, and trainings stay separate and in their folder."""
+"""Training: the loss falls, a saved model translates identically, and training runs stay separate, in their folders."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ from smt.train import main as train_main
 from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
 from smt.training.prepare import main as clean
 from smt.training.sweep import main as sweep_main
-from smt.training.transformer_training import SmtTraining, losses, rate, train
+from smt.training.transformer_training import SmtTraining, arithmetic, losses, rate, train
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
@@ -84,6 +84,12 @@ def test_training_is_equal_on_another_device(folder, monkeypatch):
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
+def test_attention_on_a_gpu_needs_no_plan_for_each_shape():
+    with arithmetic("cuda", "float32"):
+        assert not torch.backends.cuda.cudnn_sdp_enabled()
+    assert torch.backends.cuda.cudnn_sdp_enabled()
+
+
 def test_model_is_the_mean_of_finished_checkpoints(folder):
     training = SmtTraining(SMALL, folder, folder / "data")
     for number in training.trainer.rounds(2):
@@ -142,7 +148,7 @@ def test_failed_save_keeps_the_old_model(tmp_path, monkeypatch):
         ({"heads": 3}, "heads: must divide width 32, got 3"),
         ({"heads": 0}, "heads: must divide width 32, got 0"),
         ({"source_vocabulary": 50}, "lexicon_width: must be 0 if the source has its own vocabulary"),
-        ({"k_weights": (1.0,)}, r"k_weights: 2 values expected \(one per k\), got 1"),
+        ({"k_weights": (1.0,)}, r"k_weights: expected 2 values, one per k, got 1"),
         ({"k_weights": (0.0, 0.0)}, "k_weights: must be >= 0, finite and not all 0"),
         ({"k": ()}, "k: at least one value is needed"),
         ({"clip": 0.0}, "clip: must be"),

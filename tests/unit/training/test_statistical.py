@@ -106,7 +106,7 @@ def test_finished_stages_run_again_only_after_a_change(copied, monkeypatch):
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_killed_training_ends_like_an_uninterrupted_one(copied, trained, monkeypatch, fresh):
+def test_restarted_training_equals_an_uninterrupted_one(copied, trained, monkeypatch, fresh):
     folder = copied / "smt" / "tiny"
     for name in ("phrases", "tuning", "packing"):  # as if killed while writing the phrase table
         (folder / f"{name}.done.json").unlink()

@@ -27,7 +27,7 @@ def loss(network: nn.Linear, number: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(("every", "stopped"), [(1, False), (3, False), (3, True)])
-def test_interrupted_training_ends_equally(tmp_path, every, stopped):
+def test_interrupted_training_gives_the_same_result(tmp_path, every, stopped):
     whole, first = trainer()
     for number in first.rounds(10, every):
         first.descend([loss(whole, number)])

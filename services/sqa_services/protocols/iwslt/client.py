@@ -42,7 +42,7 @@ class EvaluationService:
 
     Many threads may use one object.  Raises DataError if the server does not answer as specified.
 
-    If `patience` is set, requests to a server of this project are repeated for so many seconds until it answers.  Every
+    If `patience` is set, requests to a server of this project are repeated for up to that many seconds.  Every
     request carries the number of earlier requests, so a repeated request counts once.  A restarted client reads and
     writes its earlier words again.  The original servers do not support repeated requests.
     """

@@ -12,8 +12,8 @@ Requests of SimulEval 1.0.2 use instance_id instead of sent_id and get SimulEval
 Additions of this project: GET /progress, and counts that make a repeated request count once.  The counts are &read=N on
 /src (earlier reads of the sentence) and &written=N on /hypo (earlier tokens).  A request out of step gets 409.
 
-Every reply has the body, status and content type of the original.  The server runs in one thread and the scoring in a
-second, so a stalled client blocks only its own connection.  A body that does not arrive in time is dropped.
+Every reply has the body, status and content type of the original.  The server runs in one thread and the scoring in
+another, so a stalled client blocks only its own connection.  A body that does not arrive in time is dropped.
 """
 
 import asyncio

@@ -43,7 +43,7 @@ class ByTheGuide(EvaluationService):
         self._call("GET", "/send", {"hypo": json.dumps({str(sent_id): hypo})})
 
 
-def test_guide_routes_give_its_table() -> None:
+def test_guide_routes_reproduce_its_table() -> None:
     """The guide's wait-3 table, both the published version and the correction of the next day."""
     for strict, expected in ((False, (3.0, 3.0, 0.795918345451355)), (True, (4.0, 4.0, 0.9166666865348816))):
         with serving(GUIDE, ServeConfig(strict=strict)) as url:

@@ -76,7 +76,7 @@ def test_partial_scores_follow_the_client(tmp_path: Path) -> None:
         assert so_far(service)["Accuracy"] == 0.0  # the new session contains nothing of the previous one
 
 
-def test_score_is_undefined_if_a_question_has_none(tmp_path: Path) -> None:
+def test_score_is_undefined_if_one_question_lacks_it(tmp_path: Path) -> None:
     scorer = double_scorer(tmp_path, 2)
     inner = scorer.row
     scorer.row = lambda index, emissions: inner(index, emissions) | ({"ew": None} if index == 0 else {})

@@ -193,7 +193,7 @@ def test_buzz_before_the_first_word_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize("until", ["question", "word", "buzzed"])
-def test_closed_page_leaves_an_unanswered_question(
+def test_closing_the_page_counts_as_no_answer(
     url: str, book: play_games.Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, until: str
 ) -> None:
     """Otherwise players could remove hard questions from their mean EW by closing the page."""

@@ -131,7 +131,7 @@ def test_mismatched_files_are_refused(tmp_path: Path, source: str | None, target
 # ------------------------------------------------------------------------------------------------------- sessions
 
 
-def test_strict_guide_reading_the_end_is_no_step() -> None:
+def test_strict_guide_does_not_count_reading_the_end() -> None:
     session = Session(CORPUS, strict=True)
     assert [session.read(1, guide=True)["segment_id"] for _ in range(3)] == [0, 1, 1]
 

@@ -69,7 +69,7 @@ def test_all_problems_are_reported_at_once(tmp_path: Path, capsys: pytest.Captur
         f"{third} is at step",
         "not JSON",
         "the set has no 'nobody'",
-        "an object was expected",
+        "expected an object",
         "step: Input should be a valid integer, got True",
         "g: Input should be greater than or equal to 0",
         "g: Input should be a valid integer, got 1.5",

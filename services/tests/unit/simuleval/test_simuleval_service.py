@@ -46,7 +46,7 @@ def echo(question):
 # -------------------------------------------------------------------------------- SimulEval's client, our service
 
 
-def test_simuleval_remote_evaluator_drives_ours(tmp_path) -> None:
+def test_simuleval_remote_eval_drives_our_service(tmp_path) -> None:
     """`simuleval --remote-eval` in a separate process gives the words, delays and scores of our run."""
     [question] = load_questions("mini-es", limit=1)
     source = write_lines(tmp_path / "source", [" ".join(sentence) for sentence in question.sentences])
@@ -165,8 +165,8 @@ def test_our_translator_drives_simuleval_service(standalone: str) -> None:
     ("content", "problem"),
     [
         ("no json", "JSON was expected, it said 'no json'"),
-        ('{"content": 5, "finished": true, "is_empty": false}', "a segment of text with content"),
-        ('{"content": "a", "finished": "yes"}', "a segment of text with content"),
+        ('{"content": 5, "finished": true, "is_empty": false}', "a text segment with content"),
+        ('{"content": "a", "finished": "yes"}', "a text segment with content"),
         ("x" * (9 << 20), "a reply of more than 8388608 bytes"),
         ('{"content": [], "finished": false, "is_empty": true}', "did not finish within 10000 steps"),
     ],

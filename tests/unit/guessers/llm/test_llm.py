@@ -37,7 +37,7 @@ PREFIXES = list(itertools.accumulate(WORDS, "{} {}".format))
 
 
 @pytest.mark.parametrize("every", [1, 5])
-def test_prefixes_get_the_guesses_of_texts(guesser_of, every):
+def test_prefixes_are_guessed_like_separate_texts(guesser_of, every):
     with ChatServer() as server:
         guesser = guesser_of(server, every=every)
         steps = guesses_per_word(guesser, WORDS, 5)
@@ -265,7 +265,7 @@ def test_estimate_command_prints_the_costs(tmp_path, capsys):
         run(load_run(config), Store(tmp_path / "runs"), progress=False)
         assert llm.main(arguments) == 0 and "\t0\t1000\t" in capsys.readouterr().out
     config.write_text(json.dumps(questions_config(tmp_path, "http://h/v1") | {"guesser": "doubles:build_guesser"}))
-    assert llm.main([str(config)]) == 2 and "its guesser is no llm" in capsys.readouterr().err
+    assert llm.main([str(config)]) == 2 and "its guesser is not an llm" in capsys.readouterr().err
 
 
 # --------------------------------------------------------------------------------------------------------------- config
