@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,11 +20,13 @@ from typing import Annotated, Any, NamedTuple
 
 from experiments.contestants import Needs, twice
 from experiments.lab.item import Item, config_inputs, model_digests
-from experiments.lab.ledger import Row
+from experiments.lab.ledger import Row, row_of
 from experiments.lab.tables import Column, across, columns, pivot
 from experiments.outputs import LeftOut, Outputs
 from experiments.translation_sets import SetConfig, load_set
+from sqa import metrics as metric_names
 from sqa.core import progress
+from sqa.core.differences import compare
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import did_you_mean
 from sqa.core.schema import Count, checked
@@ -63,10 +65,10 @@ class TranslatorConfig:
             self.run(k)
         return []
 
-    def run(self, k: int | str | None, dataset: str = "mini-es") -> RunConfig:
+    def run(self, k: int | str | None, dataset: str = "mini-es", metrics: Sequence[str] = METRICS) -> RunConfig:
         """Return the config of a run whose questions the caller supplies."""
         translator = self.translator if k is None else {**self.translator, "k": k}
-        return of_parts(name="translations", dataset={"name": dataset}, translator=translator, metrics=METRICS)
+        return of_parts(name="translations", dataset={"name": dataset}, translator=translator, metrics=tuple(metrics))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class TableConfig:
     name: str
     sets: tuple[SetConfig, ...]
     translators: tuple[TranslatorConfig, ...]
+    metrics: tuple[str, ...] = METRICS
     resamples: Count = 1000
     seed: int = 0
     limit: Count | None = None
@@ -87,6 +90,7 @@ class TableConfig:
         names = {"sets": [(s.name, s.pair) for s in self.sets]}
         names["translators"] = [(t.label, t.pair) for t in self.translators]
         wrong = [f"{key}: at least one is needed" for key, given in names.items() if not given]
+        wrong += metric_names.problems(self.metrics)
         return wrong + [f"{key}: {name} of {pair} occurs twice" for key in names for name, pair in twice(names[key])]
 
 
@@ -160,7 +164,7 @@ def _wanted(config: TableConfig) -> tuple[list[Wanted], list[LeftOut]]:
                 continue
             for k in translator.k or (None,):
                 cell = (test.pair, test.name, translator.label, "-" if k is None else str(k))
-                wanted.append(Wanted(cell, translator.run(k, dataset), questions))
+                wanted.append(Wanted(cell, translator.run(k, dataset, config.metrics), questions))
     return wanted, left_out
 
 
@@ -213,6 +217,25 @@ def with_models(config_path: Path) -> dict[str, str]:
     return {**config_inputs(config_path), **model_digests(load(config_path, TableConfig))}
 
 
+def bonuses_beside_used(config_path: Path, runs: Path) -> Iterator[Row]:
+    """Yield the rows of every bonus of a lexicon, and each bonus minus the one that the ablation uses, paired."""
+    config, store = load(config_path, TableConfig), Store(runs)
+    yield from measure(config, store)[0]
+    stats = {
+        one.cell: scored(run_stages(one.run, store, questions=one.questions, progress=False))
+        for one in _wanted(config)[0]
+    }
+    for (pair, test, label, k), given in stats.items():
+        if label != (used := USED[pair]):
+            for (metric, a), (_, b) in zip(given, stats[pair, test, used, k], strict=True):
+                gap = compare(a, b, metric, config.resamples, config.seed)
+                yield row_of((pair, test, f"{label}{MINUS}{used}", k), metric.name, gap, metric.unit)
+
+
+USED, MINUS = {"es-en": "bonus 2", "pl-en": "bonus 3"}, " minus "  # as in configs/ablation.yaml
+BONUSES = [f"bonus {nats}" for nats in (0, 2, 3, 4, 6)]
+GAPS = [f"{bonus}{MINUS}{used}" for bonus in BONUSES for used in USED.values()]
+NAMES = ("names: names kept", "names@invented: invented")
 PAIRS, KS = ("es-en", "pl-en"), ("3", "6", "full")
 CARD = columns("bleu: BLEU", interval=False) + columns("chrf: chrF", digits=1, interval=False) + columns(*SHARES)
 
@@ -243,6 +266,23 @@ ITEMS = (
         rows_measured,
         blocks={pair: pivot(("translator",), of_stages(pair), (f"{pair}, BLEU",), pair=pair) for pair in PAIRS},
         kept="the models of the earlier stages are not shipped",
+    ),
+    Item(
+        "lexicon-bonus",
+        "which bonus for the words of the language model's lexicon, on development sentences",
+        "studies.yaml:lexicon_bonus",
+        COLUMNS,
+        bonuses_beside_used,
+        with_models,
+        {
+            "table": pivot(
+                ("pair", "translator"), columns("bleu: BLEU", "chrf: chrF", *NAMES, interval=False), translator=BONUSES
+            ),
+            "differences": pivot(
+                ("pair", "translator"), columns("bleu: BLEU", "chrf: chrF", NAMES[1], sign=True), translator=GAPS
+            ),
+        },
+        kept="a quarter of an hour of the language model",
     ),
     Item(
         "copy-bonus",

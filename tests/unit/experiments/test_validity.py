@@ -7,9 +7,10 @@ import sys
 import numpy as np
 import pytest
 
+from experiments.lab.ledger import Row
 from experiments.paper.figure3 import README
 from experiments.studies import known_groups
-from experiments.validity import damage, generalisability, text_at_pace
+from experiments.validity import damage, generalisability, seeds_and_buzzers, text_at_pace
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
 from sqa.metrics import build
@@ -85,3 +86,25 @@ def test_variance_components_are_recovered():
     needed = generalisability.questions_for(np.square(deviations), 2)
     reliability = generalisability.reliability(np.square(deviations), 2, needed)
     assert generalisability.tau(reliability) == pytest.approx(generalisability.TAU)
+
+
+def test_deviation_over_trainings_is_pooled_over_k():
+    """Shared trainings give two degrees of freedom, other trainings at each k two for each k."""
+    over_k = [Row(("xqb-es", "ours", k, "bm25"), "ew sd", sd, n=3) for k, sd in (("3", 0.01), ("full", 0.02))]
+    shared, separate = (seeds_and_buzzers.pooled((), over_k, shared) for shared in (True, False))
+    assert shared.value == separate.value == pytest.approx(np.sqrt(0.00025))
+    assert (shared.n, separate.n) == (3, 6)
+    assert shared.low == pytest.approx(shared.value * 0.5207, abs=1e-5)  # sqrt(2 / chi2(.975, 2))
+    assert shared.high > separate.high > separate.value > separate.low > shared.low
+
+
+@pytest.mark.parametrize("effect", [0.0, 0.1])
+def test_deviation_between_buzzers_is_recovered(effect):
+    """Every second buzzer wins `effect` more on every question."""
+    rng, moved = np.random.default_rng(1), np.array([0, effect, 0, effect])[:, None, None]
+    x = moved + rng.normal(size=(1, 2, 400)) + 0.01 * rng.normal(size=(4, 2, 400))
+    measured = {row.key: row for row in seeds_and_buzzers.rows("xqb-es", x)}
+    sd = measured["xqb-es", "buzzer", "small Transformer, k = 3", "sd"]
+    assert sd.value == pytest.approx(np.std(moved, ddof=1), abs=0.001)
+    gap = measured["xqb-es", "mlp", "gru", "ew"].value - measured["xqb-es", "recurrent", "gru", "ew"].value
+    assert gap == pytest.approx(effect, abs=0.003)

@@ -1,0 +1,133 @@
+"""How much expected wins depend on the translator's training seed and on the buzzer, beside the questions.
+
+training   standard deviation of EW between trainings of one system on the same questions, pooled over k from the
+           ledgers `seeds` and `sweep-xqb`.  The interval assumes normal values.
+buzzer     variance components of EW over the kinds of bundled buzzers, two guessers and questions, as in
+           generalisability.py, and the standard deviation of one guesser's EW between kinds of buzzers: the square
+           root of the components "buzzer" and "buzzer x guesser".  The text is wait-3's of the small Transformer.
+           Intervals: percentiles over resampled questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import chi2
+
+from experiments.grid import SEPARATE
+from experiments.lab.item import Item, inputs_of
+from experiments.lab.ledger import DIGITS, Ledger, Row
+from experiments.lab.pages import ledger_of, ledger_path
+from experiments.lab.tables import DEVIATION, number
+from experiments.studies.buzzers import BUZZERS
+from experiments.validity.generalisability import NAMES, RESAMPLES, components, with_interval
+from experiments.validity.limits import ARM
+from sqa.api.experiment import Experiment
+from sqa.core.types import Floats
+from sqa.files.atomic import file_digest
+from sqa.results import markdown
+
+DATASETS, GUESSERS, K = ("xqb-es", "xqb-pl"), ("bm25", "gru"), 3
+TRAININGS = ("seeds", "sweep-xqb")  # ledgers
+LANGUAGE_MODEL = "language model"
+FOR_EACH_K = ("a model for each k", SEPARATE)  # systems with other trainings at every k
+LIMITS = {"xqb-es": None, "xqb-pl": 147}  # as in the item `generalisability`
+COMPONENTS = tuple(name.replace("system", "buzzer") for name in NAMES)
+
+
+def measure(_: Path, runs: Path) -> Iterator[Row]:
+    """Yield the deviations over trainings and over buzzers; missing runs of the buzzers are computed."""
+    for dataset in DATASETS:
+        groups: dict[tuple[str, str], list[Row]] = {}
+        for row in (row for item in TRAININGS for row in ledger_of(item).where("ew" + DEVIATION, dataset=dataset)):
+            groups.setdefault((row.cell[1], row.cell[3]), []).append(row)
+        for (translator, guesser), over_k in groups.items():
+            yield pooled((dataset, "training", f"{translator}, {guesser}"), over_k, translator not in FOR_EACH_K)
+        yield from rows(dataset, played(dataset, runs))
+
+
+def pooled(cell: tuple[str, str, str], over_k: Sequence[Row], shared: bool) -> Row:
+    """Return the root mean square of deviations over trainings at each k, with its chi-square interval.
+
+    n is the number of trainings; `shared`: the same trainings serve every k.
+    """
+    groups = 1 if shared else len(over_k)
+    trainings = over_k[0].n * groups
+    value = float(np.sqrt(np.mean([row.value**2 for row in over_k])))
+    degrees = trainings - groups
+    low, high = (value * float(np.sqrt(degrees / chi2.ppf(p, degrees))) for p in (0.975, 0.025))
+    return Row(cell, "sd", value, low, high, trainings)
+
+
+def played(dataset: str, runs: Path) -> Floats:
+    """Return EW (buzzers, guessers, questions) of the small Transformer's text."""
+    players = {
+        f"{guesser}, {kind}": ({"name": guesser}, {"name": kind, "model": guesser})
+        for kind in BUZZERS
+        for guesser in GUESSERS
+    }
+    found = Experiment(
+        [{"name": "waitk", "model": f"{dataset.removeprefix('xqb-')}-en", "k": K}],
+        players,
+        dataset=dataset,
+        limit=LIMITS[dataset],
+        metrics=["ew"],
+        name="seeds-and-buzzers",
+        runs=runs,
+    ).run()
+    wins = {result.guesser: result.stats["ew"][:, 0] / result.stats["ew"][:, 1] for result in found}
+    return np.array([[wins[f"{guesser}, {kind}"] for guesser in GUESSERS] for kind in BUZZERS])
+
+
+def rows(dataset: str, x: Floats) -> Iterator[Row]:
+    """Yield EW, components and deviation between buzzers of a table x (buzzers, guessers, questions)."""
+    n, rng = x.shape[2], np.random.default_rng(0)
+    draws = [rng.integers(n, size=n) for _ in range(RESAMPLES)]
+    for i, kind in enumerate(BUZZERS):
+        for j, guesser in enumerate(GUESSERS):
+            means = [float(x[i, j, draw].mean()) for draw in draws]
+            yield with_interval((dataset, kind, guesser), "ew", float(x[i, j].mean()), means, n)
+    observed, drawn = components(x), [components(x[:, :, draw]) for draw in draws]
+    for index, name in enumerate(COMPONENTS):
+        yield with_interval((dataset, "component", name), "variance", observed[index], [v[index] for v in drawn], n)
+    sd = [float(np.sqrt(v[0] + v[3])) for v in (observed, *drawn)]  # buzzer, buzzer x guesser
+    yield with_interval((dataset, "buzzer", "small Transformer, k = 3"), "sd", sd[0], sd[1:], n)
+
+
+def block(ledger: Ledger) -> list[str]:
+    """Return the deviations of EW, beside the standard error over questions of EW of the same or a similar system."""
+    lines = []
+    for row in (row for row in ledger.rows if row.metric == "sd"):
+        dataset, varies, system = row.cell
+        if system.startswith(LANGUAGE_MODEL):  # the bundled one, with the same guesser
+            at = {"translator": LANGUAGE_MODEL, "k": str(K), "contestant": system.rpartition(", ")[2]}
+            ew = ledger_of("over-k").one("ew", dataset=dataset, **at)
+        else:
+            ew = ledger.one("ew", dataset=dataset, what="mlp", of="bm25")
+        assert ew is not None and ew.low is not None and ew.high is not None
+        number_of = str(row.n) if varies == "training" else f"{len(BUZZERS)} kinds"
+        lines.append([dataset, varies, system, number_of, number(row), f"{(ew.high - ew.low) / (2 * ARM):.3f}"])
+    return markdown(("data set", "varies", "system", "number", "SD of EW", "standard error over questions"), lines)
+
+
+def inputs(config: Path) -> dict[str, str]:
+    """Return the digests of models and data sets, and of the rows of the ledgers."""
+    buzzers = (f"buzzer-{kind}-{guesser}" for kind in BUZZERS for guesser in GUESSERS)
+    files = {f"ledger {item}": file_digest(ledger_path(item))[:DIGITS] for item in TRAININGS}
+    return {**inputs_of(("es-en", "pl-en", *GUESSERS, *buzzers), DATASETS)(config), **files}
+
+
+ITEMS = (
+    Item(
+        name="seeds-and-buzzers",
+        shows="how much expected wins vary with the training seed and with the buzzer",
+        config="",
+        columns=("dataset", "what", "of"),
+        measure=measure,
+        inputs=inputs,
+        blocks={"table": block},
+        kept="needs runs of the small Transformers, minutes",
+    ),
+)
