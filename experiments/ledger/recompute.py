@@ -1,4 +1,4 @@
-"""Recompute the headline table from values of single questions; needs numpy and this folder only.
+"""Recompute the headline table from the values of individual questions; needs numpy and this folder only.
 
     python experiments/ledger/recompute.py
 
