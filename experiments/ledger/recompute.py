@@ -1,4 +1,4 @@
-"""Recompute the tables of the README and of the primary analysis from values of single questions.
+"""Recompute the tables of the README and of the primary analysis from values of individual questions.
 
 It needs numpy and this folder only.
 

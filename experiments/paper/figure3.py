@@ -119,7 +119,7 @@ def human_at_pace() -> list[Row]:
 def unadapted(ledger: Ledger) -> plots.Figure:
     """Draw the translators that were not trained on Quizbowl, beside the bundled Transformer, which was.
 
-    The band of the models from random weights is one standard deviation over trainings.
+    The band of the models from random weights is one standard deviation over training runs.
     """
     scratch = ledger_of("scratch")
     spread = {(row.metric, row.cell): row.value for row in scratch.rows if row.metric.endswith(DEVIATION)}

@@ -68,7 +68,7 @@ CANNOT = (
     Cannot(r"sqa ablation .*slurm:.*", "needs a Slurm cluster", "e2e/cluster/test_cluster.py"),
     Cannot(
         r"sqa ablation configs/studies\.yaml:(few-shot|scratch|seeds|sweep)",
-        "needs a language model, or the models of trainings with seeds and k",
+        "needs a language model, or models trained with several seeds and k",
         "e2e/paper/test_ablation_seeds.py",
     ),
     Cannot(
