@@ -28,7 +28,7 @@ from sqa.files.devices import Arithmetic, Device, Dtype, place
 from sqa.training.trainer import Trainer
 
 GRADIENT_NORM = 1.0  # maximum norm of the gradient
-Scale = tuple[np.ndarray, np.ndarray]  # mean and deviation (d,)
+Scale = tuple[np.ndarray, np.ndarray]  # mean and standard deviation, each (d,)
 AT_ONCE = 256  # number of questions scored at once
 
 
@@ -93,7 +93,7 @@ class StateNetwork(nn.Module):
 class Fitted(NamedTuple):
     """A fitted network."""
 
-    tensors: dict[str, np.ndarray]  # the network's tensors, mean and deviation; float32
+    tensors: dict[str, np.ndarray]  # the network's tensors, mean and standard deviation; float32
     logits: Callable[[Histories], list[np.ndarray]]  # per question (n,), uncalibrated
     epoch: int  # the selected epoch, from 1
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.lab import grid_rows, pages
-from experiments.ladders import Ladder, of_tables
+from sqa.api.experiment import Cell
 from sqa.core.errors import DataError
 from sqa.core.types import Floats
 from sqa.files.atomic import write_bytes
@@ -33,11 +33,11 @@ def path_of(item: str) -> Path:
     return pages.LEDGERS / "values" / f"{item}.npz"
 
 
-def of_grid(metrics: tuple[str, ...], contestant: str) -> Callable[[Path, Path], Tables]:
-    """Return a function (config, runs) -> the tables of some metrics of a grid, answered by one contestant."""
+def of_grid(metrics: tuple[str, ...], wanted: Callable[[Cell], bool]) -> Callable[[Path, Path], Tables]:
+    """Return a function (config, runs) -> the tables of some metrics of the wanted cells of a grid."""
 
     def tables(config: Path, runs: Path) -> Tables:
-        grid = grid_rows.finished(config, runs, lambda cell: cell.contestant == contestant)
+        grid = grid_rows.finished(config, runs, wanted)
         return {(*one.cell.key, name): one.stats[name] for one in grid for name in metrics if name in one.stats}
 
     return tables
@@ -58,13 +58,3 @@ def read(item: str) -> dict[tuple[str, ...], Floats]:
             return {tuple(name.split("\t")): arrays[name] for name in arrays.files}
     except (OSError, ValueError) as error:
         raise DataError(f"{item}: no statistics of questions ({error}); run `sqa results update {item}`") from error
-
-
-def ladders_of(item: str) -> list[Ladder]:
-    """Return the ladders over k of an item's tables, for `differences` and `p_of` of experiments/ladders.py."""
-    tables: dict[tuple[str, str, str, int | str], dict[str, Floats]] = {}
-    for (dataset, translator, k, contestant, metric), stats in read(item).items():
-        if translator != "reference":
-            at = int(k) if k.isdecimal() else k
-            tables.setdefault((dataset, translator, contestant, at), {})[metric] = stats
-    return of_tables(tables)

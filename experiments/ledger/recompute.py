@@ -1,10 +1,12 @@
-"""Recompute the headline table from values of single questions; needs numpy and this folder only.
+"""Recompute the tables of the README and of the primary analysis from values of individual questions.
+
+It needs numpy and this folder only.
 
     python experiments/ledger/recompute.py
 
 A value is the probability of beating the average player when answering at that point, and 0 without a right answer.
-Expected wins is its mean over questions.  The last column is the largest difference from text-at-pace.tsv beyond
-rounding.
+Expected wins is its mean over questions.  BLEU is computed from summed counts of n-grams.  The last column is the
+largest difference from over-k.tsv or text-at-pace.tsv.
 """
 
 import csv
@@ -14,10 +16,34 @@ import numpy as np
 
 HERE = Path(__file__).parent
 rng = np.random.default_rng(1)
-stored = np.load(HERE / "values" / "text-at-pace.npz", allow_pickle=False)
-ew = {tuple(name.split("\t")[:4]): stored[name][:, 0] / stored[name][:, 1] for name in stored.files}
-lines = [line for line in (HERE / "text-at-pace.tsv").read_text(encoding="utf-8").splitlines() if line[0] != "#"]
-ledger = {tuple(row[:5]): float(row[5]) for row in list(csv.reader(lines, delimiter="\t"))[1:]}
+
+
+def read(item):
+    """Return the values of single questions, and the ledger's rows, by cell and metric."""
+    stored = np.load(HERE / "values" / f"{item}.npz", allow_pickle=False)
+    lines = [line for line in (HERE / f"{item}.tsv").read_text(encoding="utf-8").splitlines() if line[0] != "#"]
+    rows = list(csv.reader(lines, delimiter="\t"))[1:]
+    return {tuple(name.split("\t")): stored[name] for name in stored.files}, {(*r[:5],): float(r[5]) for r in rows}
+
+
+def score(metric, table):
+    """Return a metric of a table (n, statistics)."""
+    total = table.sum(axis=0)
+    if metric != "bleu":
+        return total[0] / total[1]
+    length, reference, *counts = total[:10]
+    return 100 * np.exp(min(0, 1 - reference / length) + np.mean(np.log(counts[:4]) - np.log(counts[4:])))
+
+
+values, ledger = read("over-k")
+print("data set  translator        k       EW  oracle EW  accuracy  BLEU      off by")
+for cell in dict.fromkeys(key[:4] for key in values):
+    found = {m: score(m, values[*cell, m]) for m in ("ew", "oracle-ew", "accuracy", "bleu")}
+    off = max(abs(found[m] - ledger[*cell, m]) for m in found)
+    print(f"{cell[0]}    {cell[1]:16}  {cell[2]:4}", *(f"  {value:6.3f}" for value in found.values()), f"  {off:.6f}")
+
+values, ledger = read("text-at-pace")
+ew = {key[:4]: table[:, 0] / table[:, 1] for key, table in values.items()}
 ks = ["2", "6", "full"]
 print("data set  translator    k     own    full   human  pace    text    95% interval      off by")
 for dataset, translator in sorted({key[:2] for key in ew if key[1] != "human"}):

@@ -241,7 +241,7 @@ ITEMS = (
         blocks={
             name: pivot(("tossups",), columns("ew", "stable ew", "of stable", "ece"), buzzer=name) for name in TRAINED
         },
-        kept="trainings",
+        kept="training runs",
     ),
     grid_rows.of_grid(
         "reading-or-buzzing",

@@ -1,8 +1,8 @@
-"""Translators trained several times: one model per k or one for all, and the variance between trainings.
+"""Translators trained several times: one model per k or one for all, and the variance between training runs.
 
-The study gives means and deviations over trainings, and differences between systems.  The interval of a difference
-resamples questions and trainings together.  For a system with a single training, it does not include the variance
-between trainings.
+The study gives means and standard deviations over training runs, and differences between systems.  The interval of a
+difference resamples questions and training runs together.  For a system that was trained once, it does not include the
+variance between training runs.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ OVER_K = [
 
 Key = tuple[str, str, int | str, str]  # data set, family, k, guesser
 Groups = Mapping[Key, Sequence[Result]]
-Pair = tuple[tuple[str, ...], Sequence[Result], Sequence[Result], bool]  # cell, trainings a, b; same seeds
+Pair = tuple[tuple[str, ...], Sequence[Result], Sequence[Result], bool]  # cell, training runs a, b; same seeds
 
 
 def development(_: Path, runs: Path) -> Iterator[Row]:
-    """Yield BLEU of the sweeps' models on development sentences: mean and deviation over seeds."""
+    """Yield BLEU of the sweeps' models on development sentences: mean and standard deviation over seeds."""
     for language, pair in LANGUAGES:
         for cell, values in development_bleu(runs, f"sweep-{pair}").items():
             yield from _spread_over((language, *cell), "bleu", values, "0-100")
@@ -67,19 +67,21 @@ def scratch(config: Path, runs: Path) -> Iterator[Row]:
 
 
 def _spread_over(cell: tuple[str, ...], metric: str, values: Sequence[float], unit: str) -> Iterator[Row]:
-    """Yield the mean over trainings, and with several trainings their standard deviation (n - 1)."""
+    """Yield the mean over training runs, and their standard deviation (n - 1) if there are several."""
     yield Row(cell, metric, fmean(values), n=len(values), unit=unit)
     if len(values) > 1:
         yield Row(cell, metric + DEVIATION, stdev(values), n=len(values), unit=unit)
 
 
 def answers(config: Path, runs: Path) -> Iterator[Row]:
-    """Yield means, deviations and differences over trainings, measured by question answering."""
+    """Yield means, standard deviations and differences over training runs, measured by question answering."""
     return rows_of(grid_rows.finished(config, runs), load(config, AblationConfig).resamples)
 
 
 def rows_of(grid: Sequence[Result], resamples: int) -> Iterator[Row]:
-    """Yield means and deviations over trainings, largest k minus smallest, and separate models minus the others.
+    """Yield means and standard deviations over training runs, and differences.
+
+    The differences are largest k minus smallest, and separate models minus the others.
 
     The shipped model counts as one training run.
     """
@@ -101,7 +103,7 @@ def rows_of(grid: Sequence[Result], resamples: int) -> Iterator[Row]:
 
 
 def trends(groups: Groups) -> Iterator[Pair]:
-    """Yield the pairs of largest and smallest k of each translator with several trainings, matched by seed."""
+    """Yield the pairs of largest and smallest k of each translator with several training runs, matched by seed."""
     ladders: defaultdict[tuple[str, str, str], list[Key]] = defaultdict(list)
     for key, trainings in groups.items():
         if len(trainings) > 1:
@@ -124,7 +126,7 @@ def models(groups: Groups) -> Iterator[Pair]:
 
 
 def spread(ledger: Ledger) -> plots.Figure:
-    """Draw BLEU and expected wins over k in Spanish, with one standard deviation over trainings."""
+    """Draw BLEU and expected wins over k in Spanish, with one standard deviation over training runs."""
     panels, where = [], {"dataset": "xqb-es", "guesser": "bm25"}
     for metric, title in (("bleu", "BLEU"), ("ew", "expected wins")):
         sd = {row.cell: row.value for row in ledger.where(metric + DEVIATION, **where)}
@@ -141,7 +143,7 @@ ITEMS = (
         "sweep_es_en.yaml",
         ("language", "models", "k"),
         development,
-        kept="42 trainings",
+        kept="42 training runs",
     ),
     Item(
         "sweep-xqb",
@@ -150,7 +152,7 @@ ITEMS = (
         COLUMNS,
         answers,
         figures={"docs/sweep_xqb-es.png": spread},
-        kept="42 trainings",
+        kept="42 training runs",
     ),
     Item(
         "scratch",
@@ -159,7 +161,7 @@ ITEMS = (
         COLUMNS,
         scratch,
         blocks={"table": pivot(("k",), OVER_K, translator=SEPARATE, k=("1", "3", "full"))},
-        kept="nine trainings, on a GPU",
+        kept="nine training runs, on a GPU",
     ),
     Item(
         "seeds",
@@ -167,6 +169,6 @@ ITEMS = (
         "studies.yaml:seeds",
         COLUMNS,
         answers,
-        kept="three trainings of a language model",
+        kept="three training runs of a language model",
     ),
 )

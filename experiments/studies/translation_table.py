@@ -44,7 +44,7 @@ from sqa.report import plots
 METRICS = ("bleu", "chrf", "dal")
 SHARES = ("empty", "copied", "looping")
 COLUMNS = ("pair", "test", "translator", "k")  # columns of a ledger
-COPIED_FROM = 4  # minimum words of a sentence that counts as copied: shorter ones are often equal in both languages
+COPIED_FROM = 4  # minimum number of words of a copied sentence; shorter sentences are often equal in both languages
 LOOP = re.compile(r"(\b[\w' ]{1,30}\b)(?:\W+\1\b){3,}|(\w{1,4})\2{5,}")  # a phrase 4 times, or letters 6 times
 
 

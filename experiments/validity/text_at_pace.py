@@ -68,7 +68,7 @@ class Texts(NamedTuple):
 
 
 def at_pace(traces: Sequence[QuestionTrace], k: K, metric: Metric = EW) -> Floats:
-    """Return (n, d): a metric's statistics of a text at wait-k's pace; the traces' own pace for full input."""
+    """Return a metric's statistics (n, d) of the same words at wait-k's pace, or at that of full input."""
     return np.stack([metric.stats(rescheduled(trace, 10_000 if k == FULL else int(k))) for trace in traces])
 
 

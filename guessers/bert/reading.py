@@ -23,7 +23,7 @@ from sqa.core.errors import ConfigError
 
 VERSION = 2  # version of the files of stored sums
 SHARD = 500  # passages read between two writes
-MIN_COUNT = 2  # minimum occurrences in the training texts of a known stem
+MIN_COUNT = 2  # minimum number of occurrences in the training texts of a known stem
 
 
 class Lesson(text.Profile, Protocol):

@@ -30,8 +30,8 @@ from sqa.files.store import digest
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, model_label
 
 VERSION = 1  # increase when the scores of an encoder change
-LONGEST = 512  # maximum pieces of a text that are read
-TOGETHER = 4096  # maximum pieces per batch, including padding
+LONGEST = 512  # maximum number of pieces of a text that are read
+TOGETHER = 4096  # maximum number of pieces per batch, including padding
 ALPHA = 0.8  # weight of recall
 
 

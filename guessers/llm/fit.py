@@ -27,7 +27,7 @@ from sqa.files.records import parse_json
 
 PARTS = (0.25, 0.5, 0.75, 1.0)  # shares of a question
 FOLDS = 5
-BEST_OF = 4_000  # maximum steps of the optimiser
+BEST_OF = 4_000  # maximum number of steps of the optimiser
 
 
 class Step(NamedTuple):

@@ -36,7 +36,7 @@ from sqa.net.reply_cache import Cache, CachedChat
 
 VERSION = 1  # version of the code from texts to prompts and from replies to guesses; raise it when guesses change
 TITLE_VERSION = 2  # the same for `reply: title` alone
-MAX_TEXT = 20_000  # maximum characters of a text that are sent
+MAX_TEXT = 20_000  # maximum number of characters of a text that are sent
 FIRST_WARNINGS = (1, 10, 100, 1000, 10_000)  # print a message when the number of unusable replies reaches one of these
 PROMPT = """\
 You play Quizbowl. A question describes one thing, from obscure clues to easy ones; its answer is the title of an \

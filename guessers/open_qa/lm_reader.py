@@ -30,7 +30,7 @@ from sqa.net.endpoint import PLAIN, Endpoint, EndpointConfig
 from sqa.net.reply_cache import Cache, CachedChat
 
 VERSION = 1  # increase when answers change
-LONGEST = 60  # maximum words shown of a sentence
+LONGEST = 60  # maximum number of words shown of a sentence
 CACHE_MB = 1024  # size at which the file of replies drops its oldest
 SOLVED = """\
 Each question is answered in a few words.
@@ -72,7 +72,7 @@ class LmReaderConfig:
 
     base: Annotated[File, "model of the extra lm, or a folder, a .gguf file or a hub name"] = "gemma3-270m"
     passages: Annotated[int, Meta(ge=0, le=50), "number of best passages that are shown"] = 3
-    max_tokens: Annotated[int, Meta(ge=1, le=100), "maximum pieces of an answer"] = 10
+    max_tokens: Annotated[int, Meta(ge=1, le=100), "maximum number of pieces of an answer"] = 10
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
     dtype: Annotated[Dtype, "auto = bfloat16 if the device supports it, else float32"] = "auto"
     endpoint: Annotated[EndpointConfig | None, "server with a base model, which is asked in place of `base`"] = None

@@ -42,9 +42,9 @@ class ReaderConfig:
     """The model and its reading options."""
 
     model: Annotated[str, "a folder with config, *.safetensors and a fast tokenizer, or a name on the Hugging Face hub"]
-    max_length: Annotated[int, Meta(ge=32), "maximum pieces of a window, including question and marks"] = 384
+    max_length: Annotated[int, Meta(ge=32), "maximum number of pieces of a window, including question and marks"] = 384
     stride: Annotated[Count, "pieces shared by neighbouring windows of a passage"] = 128
-    max_answer: Annotated[Count, "maximum pieces of an answer"] = 30
+    max_answer: Annotated[Count, "maximum number of pieces of an answer"] = 30
     batch: Annotated[Count, "number of windows per batch"] = 16
     device: Annotated[Device, "auto = a GPU if there is one"] = "auto"
     revision: Annotated[str | None, "branch, tag or commit of a hub model; required for a download"] = None

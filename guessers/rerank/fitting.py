@@ -119,7 +119,7 @@ class Batch(NamedTuple):
 
 
 def joined(lessons: Sequence[Lesson], scale: tuple[np.ndarray, np.ndarray], device: str = "cpu") -> Batch:
-    """Join several texts into one batch; `scale` is mean and deviation (D,)."""
+    """Join several texts into one batch; `scale` is the mean and standard deviation, each (D,)."""
     rows, steps, targets, row, step = [], [], [], 0, 0
     for lesson in lessons:
         rows.append(np.clip((lesson.rows - scale[0]) / scale[1], -CLIP, CLIP))

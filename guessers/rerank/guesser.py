@@ -130,7 +130,7 @@ class RerankGuesser:
         counts = resolve_model(retrieval)
         index = Index.load(counts)
         if config.get("titles") != digest_of(index.titles):
-            raise DataError(f"{folder}: {retrieval} has other pages than in training; train it again")
+            raise DataError(f"{folder}: the pages of {retrieval} changed after training; train the reranker again")
         weights: Tensors = {name: array for name, array in tensors.items() if array.dtype.kind == "f"}
         try:
             scorer, kinds = Scorer(weights, len(NUMBERS)), Kinds.read(tensors)

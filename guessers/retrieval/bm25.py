@@ -113,7 +113,8 @@ class Index:
         tensors, config = read_tensors(folder, "bm25", VERSION)
         analyzer = config.get("analyzer", "stems")
         if not isinstance(analyzer, str) or analyzer not in ANALYZERS:
-            raise DataError(f"{folder}: analyzer {analyzer!r} is none of {', '.join(ANALYZERS)}; train the model again")
+            expected = f"analyzer must be one of {', '.join(ANALYZERS)}, got {analyzer!r}"
+            raise DataError(f"{folder}: {expected}; train the model again")
         try:
             titles, words = unpack_strings(tensors["titles"]), unpack_strings(tensors["words"])
             names = ("pairs_per_word", "pair_seconds", "pages_per_term", _STEPS, _COUNTS)

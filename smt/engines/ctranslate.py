@@ -44,7 +44,7 @@ class CTranslateConfig:
     ] = None
     beams: Annotated[Count, "number of hypotheses; 1 = greedy"] = 1
     batch_tokens: Annotated[Count, "source pieces in a batch, padding included"] = 4096
-    max_new_tokens: Annotated[Count, "maximum pieces written per text"] = 256
+    max_new_tokens: Annotated[Count, "maximum number of pieces written per text"] = 256
     compute_type: Annotated[
         Literal["default", "auto", "int8", "int8_float32", "int8_float16", "int16", "float16", "float32"],
         "default = as stored, int8 = fastest on a CPU",

@@ -117,7 +117,7 @@ class LlmConfig:
     prompt: Annotated[str | None, "with {source}; {target} = committed words, otherwise they begin the reply"] = None
     examples: Annotated[Pairs | None, "[source, target] shown first; null = three for es and pl"] = None
     previous: Annotated[Whole, "continuation: number of preceding sentences in the prompt"] = 0
-    step_tokens: Annotated[Count, "continuation: maximum tokens of a reply before the source ends"] = 16
+    step_tokens: Annotated[Count, "continuation: maximum number of tokens of a reply before the source ends"] = 16
     max_requests: Annotated[Count, "maximum per run, including retries"] = 20_000
     cache: Annotated[Path | None, "file of replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)"] = None
     cache_mb: Annotated[Count, "size in MB at which the oldest replies are dropped"] = 1024

@@ -43,7 +43,7 @@ class PretrainedConfig:
     ] = None
     beams: Annotated[Count, "number of hypotheses; 1 = greedy"] = 1
     batch_tokens: Annotated[Count, "source pieces in a batch, padding included"] = 4096
-    max_new_tokens: Annotated[Count, "maximum pieces written per text"] = 256
+    max_new_tokens: Annotated[Count, "maximum number of pieces written per text"] = 256
     device: Annotated[Device, "auto = a GPU if there is one"] = "auto"
     dtype: Annotated[Dtype, "element type of the weights; auto = bfloat16 if the device supports it"] = "float32"
     ARITHMETIC: ClassVar = Arithmetic(FLOATS, ("bfloat16", "float32"))
@@ -69,7 +69,7 @@ class Pretrained:
         self.model = load_translator(self.folder, self.where.dtype).to(self.device)
         self.codec = TextCodec(load_tokenizer(self.folder), config.source_language, config.target_language)
         self.languages = self.codec.languages
-        self.limit = int(self.model.config.max_position_embeddings)  # maximum pieces of source and target
+        self.limit = int(self.model.config.max_position_embeddings)  # maximum number of pieces of source and target
         if config.max_new_tokens >= self.limit:
             raise ConfigError(f"max_new_tokens: the model writes fewer than {self.limit}, got {config.max_new_tokens}")
         check_vocabulary(self.folder, self.model, self.codec.tokenizer)

@@ -102,7 +102,7 @@ class Batches:
         self.buckets = Buckets(lengths[:, None], batch_pieces, seed)
 
     def at(self, number: int) -> Batch:
-        """Return the number-th batch since the start of training."""
+        """Return batch `number`, counted from the start of training."""
         return self.make(self.buckets.at(number), np.random.default_rng((self.seed, 2, number)))
 
     def make(self, chosen: np.ndarray, rng: np.random.Generator) -> Batch:

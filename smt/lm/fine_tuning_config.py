@@ -54,7 +54,7 @@ class LmConfig:
     corpus: Annotated[CorpusConfig, "the parallel text; its vocabulary, aligner and lexicon are not used"]
     reverse: Annotated[bool, "whether to translate from English into the other language"] = False
     full_weight_words: Annotated[Count, "a shorter pair is used less often: n words have the weight n / this"] = 10
-    longest: Annotated[Count, "maximum pieces per side"] = 110
+    longest: Annotated[Count, "maximum number of pieces per side"] = 110
     output_pieces: Annotated[Count, "number of frequent target pieces to learn, in addition to letters and bytes"] = (
         36_000
     )

@@ -30,8 +30,8 @@ from sqa.core.errors import ConfigError
 from sqa.core.languages import language_of
 
 VERSION = 2  # increase when the favoured pieces change
-SHORTEST = 3  # minimum letters of a name
-BEGUN = 2  # minimum letters written before a word can match a name
+SHORTEST = 3  # minimum number of letters of a name
+BEGUN = 2  # minimum number of letters written before a word can match a name
 MOST = 20.0  # maximum bonus, in nats
 _OPENING = re.compile(r"^\W+")
 _EDGE = re.compile(r"^\W+|\W+$")

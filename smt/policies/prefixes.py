@@ -31,7 +31,7 @@ from sqa.core.types import Emission, Question, Write
 from sqa.files.store import digest
 
 VERSION = 1  # increase when a policy changes its output
-MEMORY = 1 << 18  # maximum texts that a `Remembered` system keeps
+MEMORY = 1 << 18  # maximum number of texts that a `Remembered` system keeps
 
 
 def written(

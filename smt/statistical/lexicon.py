@@ -40,7 +40,7 @@ from sqa.files.records import parse_json
 VERSION = 3  # increase when the favoured pieces change
 BONUS = 4.0  # nats, default of the config
 DOUBT = 2.0  # nats of entropy from which the whole bonus applies
-SHORTEST = 3  # minimum letters of a translation
+SHORTEST = 3  # minimum number of letters of a translation
 LEAST = 0.1  # minimum p(e|f) of a translation
 LEAST_BACK = 0.02  # minimum p(f|e); below it, the word occurs with any source word
 CHOICES = 6  # maximum translations of a source word

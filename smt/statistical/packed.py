@@ -32,7 +32,7 @@ from sqa.files.records import lines, parse_json
 
 VERSION = 1  # increase when the unpacked decoder files change
 CONFIG, PHRASES, NGRAMS = "config.json", "phrases.tsv.zst", "language.tsv.zst"
-LONGEST, MOST = 9, (1 << 31) - 1  # maximum words of an n-gram; maximum count
+LONGEST, MOST = 9, (1 << 31) - 1  # maximum number of words of an n-gram; maximum count
 _LEVEL = 19  # compression level of zstd
 _SPECIAL = ("NULL", "UNKNOWN_WORD", "<UNUSED_WORD>")  # words 0, 1, 2 of the aligner's vocabularies
 _DIRECTIONS = {"invswm": 0, "swm": 1}  # direction of word translations -> the conditioning side
@@ -44,7 +44,7 @@ _ALIGNER = "model: fastAlign\nvariationalBayes: true\nalpha: 0.01\nemitTrainingA
 class PackingConfig:
     """Thresholds of the phrases and n-grams that a packed model keeps."""
 
-    longest: Annotated[Count, "maximum tokens of a phrase's source"] = 4
+    longest: Annotated[Count, "maximum number of tokens of a phrase's source"] = 4
     best: Annotated[Count, "maximum target phrases per source phrase"] = 4
     least: Annotated[BelowOne, "minimum probability of a target phrase given its source"] = 0.02
     composed: Annotated[Whole, "count below which a source is dropped if two parts give its best translation"] = 10

@@ -26,7 +26,7 @@ from sqa.data.languages import pair_of
 from sqa.files.store import digest
 
 VERSION = 1  # increase when the output of a model changes
-LONGEST = 150  # maximum tokens decoded at once; longer texts are split
+LONGEST = 150  # maximum number of tokens decoded at once; longer texts are split
 
 
 @dataclass(frozen=True, slots=True)

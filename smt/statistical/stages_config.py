@@ -23,7 +23,7 @@ class PartsConfig:
         Literal["none", "apertium", "lexical"], "method that makes the source side of English tossups"
     ] = "none"
     back_translation_every: Annotated[Count, "every n-th tossup sentence is back-translated"] = 1
-    max_words: Annotated[Count, "maximum words on either side of an aligned pair"] = 50
+    max_words: Annotated[Count, "maximum number of words on either side of an aligned pair"] = 50
     clean: CleanConfig = field(default_factory=CleanConfig)
 
     def problems(self) -> list[str]:
@@ -40,7 +40,7 @@ class PhraseConfig:
     """Settings of alignment and phrase table."""
 
     iterations: Annotated[Count, "iterations of expectation-maximisation in each direction"] = 5
-    longest: Annotated[Count, "maximum tokens of a phrase on either side"] = 5
+    longest: Annotated[Count, "maximum number of tokens of a phrase on either side"] = 5
     once: Annotated[Whole, "maximum source tokens of a phrase pair that was seen once"] = 3
     best: Annotated[Count, "maximum target phrases per source phrase"] = 20
     least: Annotated[BelowOne, "minimum probability of a word translation"] = 1e-4
@@ -52,7 +52,7 @@ class LanguageConfig:
     """The n-gram model (interpolated, Jelinek-Mercer) of all English sides of the corpora in `corpus.pairs`."""
 
     order: Annotated[Count, "words"] = 3
-    once: Annotated[Whole, "maximum words of an n-gram that was seen once"] = 2
+    once: Annotated[Whole, "maximum number of words of an n-gram that was seen once"] = 2
 
 
 @dataclass(frozen=True, slots=True)

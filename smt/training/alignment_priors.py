@@ -24,7 +24,7 @@ from sqa.data.priors import Priors, form
 from sqa.pipeline.config import load
 
 RARE = 50  # a link must occur at least once per this number of occurrences of its rarer word
-KNOWN = 3  # minimum occurrences of a known word
+KNOWN = 3  # minimum number of occurrences of a known word
 
 
 def count(packed: Packed, vocabulary: Vocabulary, pair: str) -> Priors:

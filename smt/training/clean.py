@@ -39,8 +39,8 @@ _ALIGNED_TOGETHER = 200_000
 class CleanConfig:
     """Limits of the cleaner."""
 
-    min_words: Annotated[Count, "minimum words on either side; the lexicons provide shorter lines"] = 2
-    max_words: Annotated[int, "maximum words on either side"] = 80
+    min_words: Annotated[Count, "minimum number of words on either side; the lexicons provide shorter lines"] = 2
+    max_words: Annotated[int, "maximum number of words on either side"] = 80
     max_ratio: Annotated[
         float, Meta(ge=1), "maximum ratio of the longer to the shorter side, with `ratio_slack` words added to both"
     ] = 2.0

@@ -182,7 +182,7 @@ class Buckets:
         return self._order
 
     def at(self, number: int) -> np.ndarray:
-        """Return the sentences of the number-th batch since the start of training."""
+        """Return the sentences of batch `number`, counted from the start of training."""
         epoch, within = divmod(number, self._per_epoch)
         order = self.order(epoch)
         return order[within % len(order)]
@@ -197,7 +197,7 @@ class Batches:
         self.buckets = Buckets(lengths, batch_pieces, seed)
 
     def at(self, number: int) -> Batch:
-        """Return the number-th batch since the start of training."""
+        """Return batch `number`, counted from the start of training."""
         return self.make(self.buckets.at(number))
 
     def _words(self, ids: np.ndarray) -> np.ndarray:

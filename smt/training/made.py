@@ -48,7 +48,7 @@ class MadeConfig:
     translator: Annotated[dict[str, Any], "as in a run's config"]
     of: Annotated[tuple[str, ...], "for parallel and made: corpora whose sources are used; empty = all"] = ()
     every: Annotated[Count, "every n-th text"] = 1
-    longest: Annotated[Count, "maximum words of a text; longer texts are omitted"] = 60
+    longest: Annotated[Count, "maximum number of words of a text; longer texts are omitted"] = 60
     shortest: Annotated[Count, "words"] = field(default=4)
 
     def problems(self) -> list[str]:

@@ -5,9 +5,9 @@
     runs/smt/<name>/sweep.tsv       development BLEU per k, mean and standard deviation over seeds
 
 A training run with a done.json is never repeated, and a killed one resumes from its last checkpoint.  Several
-processes may share a sweep: each takes trainings that no other process holds, and each prints the whole table.  A
+processes may share a sweep: each takes training runs that no other process holds, and each prints the whole table.  A
 folder from another config, other data or another start model is refused.  k = "multi" is the config's multi-path
-training, the control for the single-k trainings.  Inside `scheduled(...)` each training is a task for the workers of a
+training, the control for single-k training.  Inside `scheduled(...)` each training is a task for the workers of a
 scheduler, which share the same runs/.
 """
 

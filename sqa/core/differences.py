@@ -1,4 +1,4 @@
-"""Differences of systems, trainings and values of k, by resampling questions (sqa/core/significance.py).
+"""Differences of systems, training runs and values of k, by resampling questions (sqa/core/significance.py).
 
     interval of a difference  plain percentiles, which are valid here while BCa is not (Efron 1979; Koehn 2004); their
                               coverage: tests/property/test_coverage_of_intervals.py
@@ -12,7 +12,7 @@
                               (Pitman 1937; Westfall and Young 1993)
 
 Ties and undefined values count against a difference: a system compared with itself has p = 1.  Data sets
-(`compare_pooled`), trainings (`compare_trainings`) and guessers (`compare_levels`) are levels above the question.
+(`compare_pooled`), training runs (`compare_trainings`) and guessers (`compare_levels`) are levels above the question.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -105,15 +105,15 @@ def compare_pooled(pairs: Sequence[tuple[Floats, Floats]], metric: Resampled, n_
 def compare_trainings(
     a: Sequence[Floats], b: Sequence[Floats], metric: Resampled, n_resamples: int = 1000, same: bool = False
 ) -> Interval:
-    """Return the mean score over the trainings of one system minus that of another, with its percentile interval.
+    """Return one system's mean score over training runs minus another system's, with its percentile interval.
 
-    a, b: statistics (n, d) of each training; row i of all of them is the same question.  Questions and trainings
-    are resampled.  same: table i of both comes from the same training (one model at two k), so both are drawn
-    together.
+    a, b: statistics (n, d) of each training run; row i of all of them is the same question.  Questions and training
+    runs are resampled.  same: table i of both comes from the same training run (one model at two k), so both are
+    drawn together.
     """
     if not a or not b or len({table.shape for table in (*a, *b)}) != 1:
         shapes = ", ".join(str(table.shape) for table in (*a, *b))
-        raise DataError(f"{metric.name}: expected trainings of two systems on the same questions, got {shapes}")
+        raise DataError(f"{metric.name}: expected training runs of two systems on the same questions, got {shapes}")
     return compare_levels(np.stack(a), np.stack(b), metric, n_resamples, (same,))
 
 
@@ -122,8 +122,8 @@ def compare_levels(
 ) -> Interval:
     """Return the mean score of one system minus that of another, with its percentile interval over several levels.
 
-    a, b: statistics (l_1, ..., l_m, n, d), crossed over m levels (guessers, trainings) and n questions.  Every level
-    and the questions are resampled independently (the pigeonhole bootstrap, Owen 2007).  same: for each level,
+    a, b: statistics (l_1, ..., l_m, n, d), crossed over m levels (guessers, training runs) and n questions.  Every
+    level and the questions are resampled independently (the pigeonhole bootstrap, Owen 2007).  same: for each level,
     whether both systems have the same members, which are then drawn together.
     """
     weights = _multinomial(np.random.default_rng([0, _QUESTIONS]), a.shape[-2], n_resamples)

@@ -17,9 +17,9 @@ CONFIGS = ROOT / "configs"
 
 
 def beside(name: str, folder: Path | None) -> str:
-    """Return a path that exists below the config's `folder`, relative to the current folder.
+    """Return the path of `name` in the config's `folder`, relative to the current folder.
 
-    Other texts are returned unchanged.
+    A name is returned unchanged if it is a plain word or no such path exists.
     """
     path = Path(folder or "", name)
     there = path.parent if "{" in path.name else path  # prism/{run}.txt

@@ -8,7 +8,7 @@ of questions give the same resamples for every metric and system, so the result 
                               replacement (Efron 1987).  Plain percentiles are too low if most questions win nothing
     band of a curve           plain percentiles at every point
 
-Comparisons of systems, trainings or values of k are in sqa/core/differences.py.
+Comparisons of systems, training runs or values of k are in sqa/core/differences.py.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -34,7 +34,7 @@ from sqa.files.atomic import atomic
 BUNDLED = DATA / "answers" / "aliases.tsv"
 SHARE = 1 / 3  # minimum share of a page's lines
 BACK = 1 / 10  # minimum share of the other page's lines, if they must agree
-SURE, MUTUAL, NAMED = 5, 2, 3  # minimum lines: title alone, title if both pages agree, name without a page
+SURE, MUTUAL, NAMED = 5, 2, 3  # minimum number of lines: title alone, title if both pages agree, name without a page
 SOURCES = ("tossups", "bonus-parts")  # names in data/manifest.yaml
 # Notes to the moderator that can occur in place of a name.
 _NOTE = re.compile(

@@ -5,6 +5,7 @@
     guessdev                  the QANTA 2018 guessdev fold in English: source and reference are the same text
     human-buzzes              English tossups with recorded human buzzes (`sqa.data.human_buzzes`)
     any/file.json, .jsonl     your own questions, see sqa/data/own_questions.py
+    hf://datasets/...         the same on the Hugging Face hub, see sqa/files/hub.py
 
 To add a data set, add its name to `_SETS`.  Addresses, sizes and hashes of downloads are in data/manifest.yaml.
 
@@ -28,6 +29,7 @@ MINI = DATA / "mini" / "questions.json"
 XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB page -> tossup page (manifest: xqb-aliases-*)
 _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
 _BLANKLESS = re.compile(f"[{BLANKLESS}]")
+HUB = "hf://"  # beginning of the address of a question file on the Hugging Face hub
 LONGEST_NAME = 1000  # characters of a name in a message
 
 
@@ -65,7 +67,7 @@ def load_questions(name: str, limit: int | None = None) -> list[Question]:
 
 class _QuestionSet(NamedTuple):
     load: Callable[[], Iterator[Question]]
-    needs: tuple[str | Path, ...]  # manifest names, or files in the repository
+    needs: tuple[str | Path, ...]  # manifest names, files, or addresses on the Hugging Face hub
 
 
 def _question_set(name: str) -> _QuestionSet:
@@ -74,6 +76,8 @@ def _question_set(name: str) -> _QuestionSet:
     path, shown = Path(name), name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
     if len(name) <= LONGEST_NAME and path.is_file():  # `is_file` raises for longer names
         return _QuestionSet(lambda: _own_questions(path), (path,))
+    if name.startswith(HUB):
+        return _QuestionSet(lambda: _hub_questions(name), (name,))
     if records.suffix(path) in (".json", ".jsonl"):
         raise DataError(f"{shown}: this file of questions does not exist; {SOUGHT}")
     near = difflib.get_close_matches(name, _SETS, n=1)
@@ -84,6 +88,10 @@ def _question_set(name: str) -> _QuestionSet:
 def _present(need: str | Path) -> bool:
     if isinstance(need, Path):
         return need.is_file()
+    if need.startswith(HUB):
+        from sqa.files.hub import cached_questions
+
+        return cached_questions(need) is not None
     from sqa.data import download
 
     return download.where(need) is not None
@@ -140,6 +148,12 @@ def _own_questions(path: Path) -> Iterator[Question]:
 
     for where, record, fields in own_questions.read(path):
         yield own_questions.heard(where, _question(where, *fields), record)
+
+
+def _hub_questions(address: str) -> Iterator[Question]:
+    from sqa.files.hub import questions_file
+
+    yield from _own_questions(questions_file(address))
 
 
 def _question(

@@ -136,7 +136,7 @@ def fetch(name: str) -> Path:
         except ChecksumError:
             if copy != target or item.home is None:
                 raise
-            target.unlink(missing_ok=True)  # another process may also replace it
+            target.unlink(missing_ok=True)  # another process may have removed it already
     if item.home is None:
         raise DataError(
             f"{item.name}: this file has no public URL and needs a mirror: set SQA_MIRROR to a "

@@ -76,7 +76,7 @@ def _prior_links(
 def _side(
     picking: Sequence[list[str]], picked: Sequence[list[str]], mass: Mapping[str, int], occurrences: Mapping[str, int]
 ) -> tuple[Side, list[tuple[str, str]]]:
-    """Return a direction, and the (picked form, picking form) of each entry of its table."""
+    """Return one direction's arrays, and the (picked form, picking form) of each entry of its table."""
     from sqa.diagnose.hmm_kernel import Side
 
     entry: dict[tuple[str, str], int] = {}

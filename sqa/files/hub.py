@@ -1,15 +1,25 @@
-"""External models: a local folder, or a name on the Hugging Face hub, downloaded only with `download: true`."""
+"""External models and question files on the Hugging Face hub.
+
+A model is a local folder or a name on the hub, downloaded only with `download: true`.  A question file is named
+`hf://datasets/OWNER/NAME@COMMIT/FILE.jsonl` and downloaded once into the hub's own cache.
+"""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.core.paths import DATA
 from sqa.files.atomic import file_digest
 from sqa.files.records import json_document
+
+MAX_QUESTIONS = 1 << 26  # bytes of a question file on the hub
+_ADDRESS = re.compile(r"hf://datasets/([^/@]+/[^/@]+)(?:@([^/]*))?/(.+\.jsonl?(?:\.gz|\.zst)?)")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def find_model(model: str, revision: str | None, download: bool, wanted: Sequence[str], key: str = "revision") -> Path:
@@ -66,6 +76,51 @@ def commit_of(model: str, revision: str | None) -> str | None:
     except ConfigError:
         return None
     return folder.name if folder.parent.name == "snapshots" else None
+
+
+def pinned(address: str, key: str = "dataset.name") -> dict[str, Any]:
+    """Return the arguments of the hub's library for a question file.  Raises ConfigError unless it names a commit."""
+    parts = _ADDRESS.fullmatch(address)
+    repository, revision, file = parts.groups() if parts else ("OWNER/NAME", None, "FILE.jsonl")
+    if parts and revision and _COMMIT.fullmatch(revision):
+        return {"repo_id": repository, "filename": file, "revision": revision, "repo_type": "dataset"}
+    problem = f"the revision {revision!r} is no commit and may change" if revision else "no commit is named"
+    raise ConfigError(
+        f"{key}: {address!r}: {problem if parts else 'not the address of a question file'}; write "
+        f"hf://datasets/{repository}@COMMIT/{file} with the 40 hexadecimal digits of one of "
+        f"https://huggingface.co/datasets/{repository}/commits"
+    )
+
+
+def cached_questions(address: str) -> Path | None:
+    """Return the local copy of a question file, or None."""
+    place = pinned(address)
+    need("huggingface_hub", "a question file on the Hugging Face hub")
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        copy = try_to_load_from_cache(**place)
+    except HFValidationError as error:
+        raise ConfigError(f"dataset.name: {address!r}: {error}") from error
+    return Path(copy) if isinstance(copy, str) else None
+
+
+def questions_file(address: str) -> Path:
+    """Return the local copy of a question file, downloaded if needed; raises DataError if that fails."""
+    if copy := cached_questions(address):
+        return copy
+    from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
+
+    try:
+        size = get_hf_file_metadata(hf_hub_url(**pinned(address))).size
+        if size is not None and size <= MAX_QUESTIONS:
+            return Path(hf_hub_download(**pinned(address)))
+    except Exception as error:  # each major version of the library has another HTTP client with its own errors
+        reason = str(error).strip().partition("\n")[0]
+        raise DataError(f"{address}: the Hugging Face hub did not provide it: {reason}") from error
+    found = "an unknown number of" if size is None else size
+    raise DataError(f"{address}: has {found} bytes; a question file may have {MAX_QUESTIONS}")
 
 
 def check_shards(folder: Path) -> None:

@@ -75,7 +75,7 @@ def _check_types(target: str, part: Formula | Convention) -> None:
         value, wanted = getattr(part, each.name), _TYPES.get(str(each.type), Callable)
         if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
             what = "a function" if wanted is Callable else f"of type {each.type}"
-            raise ConfigError(f"{target}: {each.name} must be {what}, got a {type(value).__name__}")
+            raise ConfigError(f"{target}: {each.name} must be {what}, got {type(value).__name__}")
 
 
 _TYPES: dict[str, Any] = {"str": str, "bool": bool, "int": int, "tuple[str, ...]": tuple}

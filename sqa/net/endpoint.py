@@ -49,7 +49,7 @@ class EndpointConfig:
     model: Annotated[str, "name of the model on the server"]
     api_key_env: Annotated[str | None, "environment variable with the key; null = send no key"] = None
     label: Annotated[str, "any name for the served model; part of the key of stored replies"] = ""
-    max_tokens: Annotated[Count, "maximum tokens per reply; ten guesses take about 300"] = 600
+    max_tokens: Annotated[Count, "maximum number of tokens per reply; ten guesses take about 300"] = 600
     token_limit: Annotated[
         Literal["max_tokens", "max_completion_tokens"], "name of the request parameter that holds max_tokens"
     ] = "max_tokens"

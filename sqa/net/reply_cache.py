@@ -34,7 +34,7 @@ _REPLY = "SELECT text, prompt_tokens, reply_tokens FROM replies WHERE key = ?"
 
 
 class Usage(NamedTuple):
-    """The cost of the replies of a source; only replies with reported tokens count."""
+    """The cost of the replies from a source, without the replies whose token counts are unknown."""
 
     replies: int
     prompt_characters: int

@@ -39,12 +39,16 @@ _WRITTEN_IF_ANY = {"written": "if any"}  # metadata of a field that is written o
 class DatasetConfig:
     """The questions of a run."""
 
-    name: Annotated[File, "a question set (`sqa.data.datasets.question_sets()`) or your own file of questions"]
+    name: Annotated[File, "a question set (`sqa.data.datasets.question_sets()`), your own file, or hf://datasets/..."]
     limit: Annotated[Count | None, "maximum number of questions, from the start; null = all"] = None
 
     def problems(self) -> list[str]:
-        from sqa.data.datasets import question_sets
+        from sqa.data.datasets import HUB, question_sets
 
+        if self.name.startswith(HUB):
+            from sqa.files.hub import pinned
+
+            pinned(self.name, "name")
         if self.name in question_sets() or Path(self.name).suffix:
             return []
         near, names = did_you_mean(self.name, question_sets()), ", ".join(question_sets())

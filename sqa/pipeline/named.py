@@ -35,7 +35,7 @@ def translator_from(text: str) -> Translator:
 
 
 def contestant_from(guesser: str = "", buzzer: str = "") -> tuple[Guesser, Buzzer | None]:
-    """Return the guesser of `--guesser` and the buzzer of `--buzzer`, given as YAML like in a config.
+    """Return the guesser of `--guesser` and the buzzer of `--buzzer`, given as YAML as in a config.
 
     The buzzer "none" means no buzzer.  `guesser` may also be a run's config file; its guesser is used, and its buzzer
     if `buzzer` is "".  Raises ConfigError for invalid values.

@@ -1,4 +1,4 @@
-"""Run the tasks of `sqa.pipeline.spread` on worker processes of this machine.
+"""Run the tasks of `sqa.pipeline.spread` on worker processes on this machine.
 
 Results go through the store, so any number of workers gives the same bytes, and a killed command resumes when it is
 run again.  A worker that dies is replaced and its task repeated, at most DEATHS times.
@@ -42,7 +42,7 @@ class Call(NamedTuple):
     words: int = 0  # size of a block of questions; 0 = not a block
     group: str = ""  # group of blocks with equal time per word
     large: bool = False  # whether it needs a large model, which occupies the processors of THREADS workers
-    gpu: bool = False  # whether it runs on the only worker with the GPU
+    gpu: bool = False  # whether it must run on the one worker that uses the GPU
 
 
 Calls = Callable[[Collection[int]], list[Call]]  # indices of available results -> remaining calls

@@ -7,7 +7,7 @@
 
 Runs with the same translator and questions form a group and share its translation.  A group is planned on a worker
 (which loads the models).  Then each block that the store lacks is a task, and `finish` is called on a worker after
-the last block.  The workers are processes of this machine (sqa/pipeline/pool.py), or Dask's inside
+the last block.  The workers are processes on this machine (sqa/pipeline/pool.py), or Dask's inside
 `scheduled(...)`.  Few questions are processed in this process, which is faster than starting a worker.
 
     for index, value in each(scheduler, function, [(argument, ...), ...], workers):    # other work, such as training

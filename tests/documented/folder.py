@@ -79,7 +79,7 @@ def _lines(path: Path, rows: Iterable[dict[str, object]]) -> None:
 
 
 def _texts(folder: Path, questions: list[Question]) -> None:
-    """Write sentences and their translations for servers and trainings, and a VIST submission."""
+    """Write sentences and their translations for servers and training, and a VIST submission."""
     pairs: list[tuple[str, str]] = []
     for question in questions:
         pairs += zip(map(" ".join, question.sentences), question.reference, strict=False)

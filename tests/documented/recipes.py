@@ -68,7 +68,7 @@ CANNOT = (
     Cannot(r"sqa ablation .*slurm:.*", "needs a Slurm cluster", "e2e/cluster/test_cluster.py"),
     Cannot(
         r"sqa ablation configs/studies\.yaml:(few-shot|scratch|seeds|sweep)",
-        "needs a language model, or the models of trainings with seeds and k",
+        "needs a language model, or models trained with several seeds and k",
         "e2e/paper/test_ablation_seeds.py",
     ),
     Cannot(
@@ -79,7 +79,7 @@ CANNOT = (
     Cannot(r"sqa latency .* --segments .*", "needs the package OmniSTEval", "golden/test_segments.py"),
     Cannot(r"sqa simulstream-score.*", "needs the program simulstream", SCORER_TEST),
     Cannot(r"sqa (head-to-head|curve fit human-buzzes) .*", "needs recorded human buzzes, a download"),
-    Cannot(r"sqa train smt configs/(smt|pbmt|lm|scratch)_es_en.*|sqa clean .*", CORPORA, "unit/training"),
+    Cannot(r"sqa train smt configs/(smt|pbmt|lm)_es_en.*|sqa clean .*", CORPORA, "unit/training"),
     Cannot(r"sqa train smt configs/smt_paper_big.*", "needs a GPU and parallel corpora", "unit/training/test_sweep.py"),
     Cannot(r"sqa train guesser configs/train_guessers\.yaml:rerank", TOSSUPS, "unit/guessers"),
     Cannot(r"sqa train buzzer .*", TOSSUPS, "unit/buzzers"),

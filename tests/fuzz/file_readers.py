@@ -146,7 +146,7 @@ TENSORS = (by.tensor_header, by.tensor_header, *by.BYTES)
 TRANSLATE = ("translate", "{}/c.yaml", "--runs", "{}/runs", "-q")
 EMPTY = (2).to_bytes(8, "little") + b"{}"  # a safetensors file without tensors
 SEGMENTS = [Segment(id, "a", "b", "c") for id in ("one", "two")]
-CONFIGS: dict[str, Callable[[Path], object]] = {  # one of each kind: a run, entries, classes of runs and of trainings
+CONFIGS: dict[str, Callable[[Path], object]] = {  # one of each kind: a run, entries, classes of runs and of training
     "mini_es_wait6_bm25.yaml": load_run,
     "train_buzzers.yaml": lambda path: load_buzzer_training(Path(f"{path}:mlp-bm25")),
     "smt_es_en.yaml": lambda path: load(Path(f"{path}:third"), SmtConfig),

@@ -83,6 +83,6 @@ def test_computation_aware_values_equal_simuleval(log, shape):
         assert values["ATD_CA"] == pytest.approx(wanted, rel=1e-9, abs=1e-9), row
 
 
-def test_example_has_the_values_by_hand(log):
+def test_example_has_hand_computed_values(log):
     [values] = score(log(lines(1, speech=False)), LogOptions()).rows()
     assert values["AL"] == pytest.approx(0.8) and values["odd"] == "delays[1]: 2 after 3: delays decrease"

@@ -50,7 +50,7 @@ LANGUAGES = st.tuples(CODE, CODE, st.integers(1, 2))
 @pytest.mark.parametrize("engine", [pretrained.Pretrained, ctranslate.CTranslate])
 @given(one=LANGUAGES, other=LANGUAGES)
 @example(one=("a b", "a", 1), other=("a", "b a", 1))
-def test_languages_differ_in_their_fingerprints(engine: type, one: tuple, other: tuple) -> None:
+def test_fingerprints_differ_between_languages(engine: type, one: tuple, other: tuple) -> None:
     pytest.importorskip("transformers" if engine is pretrained.Pretrained else "ctranslate2")
 
     def of(drawn: tuple) -> str:

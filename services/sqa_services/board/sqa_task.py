@@ -35,7 +35,7 @@ from sqa_services.board.standing import plausible
 from sqa_services.board.task import Example, Response, Task, Unscorable, joined
 from sqa_services.protocols.submission import MOST_PROBLEMS, fitted, rows_of
 
-SHOWN_OF_PROBLEM = 300  # maximum characters of a problem
+SHOWN_OF_PROBLEM = 300  # maximum number of characters of a problem
 STEP, LAST = 25, 125  # source words per length tag; lower end of the last tag
 MANY = 6  # sentences from which the last tag applies
 GUESSER = "bm25"  # guesser that decides which pages are guessable

@@ -131,7 +131,7 @@ def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], pre
 
 
 def digest_of(task: Task, responses: Sequence[Response]) -> str:
-    """Return a digest that copied responses share, over letters and digits only, in NFKD and without case."""
+    """Return a digest that is equal for copied responses: it ignores case, accents, punctuation and blanks."""
     return hashlib.sha256(json.dumps(_bare([task.comparable(response) for response in responses])).encode()).hexdigest()
 
 

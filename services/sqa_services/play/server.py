@@ -88,7 +88,7 @@ PACES = (30.0, 1200.0)  # range of the pace, in words per minute
 QUESTIONS = 500  # maximum number of questions in a game
 TABLES = 200  # maximum number of games in progress
 BODY = 1 << 14  # maximum bytes of a request
-ANSWER = 300  # maximum characters of an answer
+ANSWER = 300  # maximum number of characters of an answer
 STILL_HERE = 15.0  # seconds between keep-alive comments in a silent stream
 
 

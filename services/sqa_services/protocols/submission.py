@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 METRICS = ("ew", "oracle-ew", "accuracy", "bleu", "chrf", "al", "laal", "ap", "dal")
 SHOWN = 20  # problems printed; further problems are counted
-LONGEST = 200_000  # maximum characters of a line
+LONGEST = 200_000  # maximum number of characters of a line
 MOST_PROBLEMS = 10_000  # reading stops at this number, which bounds the time
 BLANKS = r"\t-\r\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # blanks of `str.split`
 

@@ -27,7 +27,7 @@ from sqa_services.protocols.java import BLANKS, double_text, hashtable_order
 T = TypeVar("T")
 USAGE = "Incorrect args: -testFile <testFile_path> -gsFile <gsFile_path>"
 SYNTAX = "Incorrect JSON syntax (JsonSyntaxException)."
-LONGEST_KEY = 1000  # maximum characters of a photo sequence in a message
+LONGEST_KEY = 1000  # maximum number of characters of a photo sequence in a message
 _BAR_STANDS = "\ue07c"  # private character that replaces a bar in text for METEOR
 
 

@@ -4,7 +4,7 @@ from sqa.core.packages import OF_SERVICES
 from sqa.core.registry import BUZZERS, COMMANDS, GUESSERS, QUALITY, TRANSLATORS
 
 
-def test_core_knows_the_missing_parts() -> None:
+def test_core_lists_the_parts_of_services() -> None:
     ours = {
         registry.kind: {name for name in registry.names() if registry.entries[name].startswith("sqa_services.")}
         for registry in (COMMANDS, TRANSLATORS, GUESSERS, BUZZERS, QUALITY)

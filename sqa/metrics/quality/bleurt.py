@@ -71,7 +71,7 @@ class Bleurt:
         return model.eval().requires_grad_(False), tokenizer
 
     def scores(self, segments: Sequence[Segment]) -> list[float]:
-        """Return a score of each segment, mostly 0 to 1 for BLEURT-20; longer texts are cut as in the original."""
+        """Return a score of each segment, mostly 0 to 1 for BLEURT-20; texts over the length limit are truncated."""
         model, tokenizer = self.loaded
         scores: list[float] = []
         for batch in batches(segments, self.config.batch_size):

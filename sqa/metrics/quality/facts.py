@@ -34,9 +34,9 @@ _PARTS = re.compile(r"[-‐‑–—/]+")
 _OUTSIDE = re.compile(r"^[^\w$€£]+|[^\w%]+$")
 _QUOTE = re.compile(r"^[\"“”«„‘'(\[]")
 _BREAK = re.compile(r"[.,;:!?)\]”»\"]['\"”»)\]]*$")
-ACRONYM = 5  # maximum letters
+ACRONYM = 5  # maximum number of letters of an acronym
 _SHORT = 3  # length of uninformative words in headlines, and of acronyms that are also other words
-_STEM = 4  # minimum common letters of two words, in addition to half of the longer word
+_STEM = 4  # minimum number of common letters of two words, in addition to half of the longer word
 _ADVERBS = ("ly", "ing", "ed")
 _ENDINGS = frozenset({""}).union(*(each.endings for each in every()))
 

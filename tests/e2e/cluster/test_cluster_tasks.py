@@ -1,4 +1,4 @@
-"""Other work on Dask workers: the table of translators, trainings, and a board's evaluations."""
+"""Other work on Dask workers: the table of translators, training, and a board's evaluations."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_only_gpu_workers_translate_on_a_gpu(table, monkeypatch):
 # ------------------------------------------------------------------------------------------------------------ calls
 
 
-# ------------------------------------------------------------------------------------------------------- trainings
+# -------------------------------------------------------------------------------------------------------- training
 
 STEPS = 5  # steps of a training; a checkpoint after the third
 
@@ -133,7 +133,7 @@ def losses(folder: Path) -> list[list[str]]:
 
 
 def test_trainings_on_two_workers_give_equal_models(prepared_runs, scheduler, monkeypatch):
-    """A killed worker loses only the steps since the checkpoint; finished trainings are not repeated."""
+    """A killed worker loses only the steps since the checkpoint; finished training runs are not repeated."""
     alone, spread = prepared_runs
     expected = swept(alone, None)
     assert [run[:2] for run in expected] == [(2, 0), (2, 1), ("multi", 0), ("multi", 1)]

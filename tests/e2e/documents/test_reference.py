@@ -38,7 +38,7 @@ def sections(documented: Any) -> dict[str, list[str]]:
 
 
 def lacking(documented: Any) -> Iterator[str]:
-    """Yield the problems of a public function or class."""
+    """Yield the problems of the docstring of a public function or class."""
     if "Examples" not in sections(documented):
         yield "no Examples"
     if not inspect.isclass(documented):

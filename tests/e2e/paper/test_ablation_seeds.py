@@ -1,4 +1,4 @@
-"""The ablation over k with separately trained models: rows per seed, mean and deviation, a figure."""
+"""The ablation over k with separately trained models: rows per seed, mean and standard deviation, a figure."""
 
 import json
 from pathlib import Path

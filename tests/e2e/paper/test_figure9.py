@@ -17,7 +17,7 @@ from sqa.files.yaml_reader import read_yaml
 from sqa.pipeline.config import load
 
 
-def test_yisi_equals_the_value_by_hand():
+def test_yisi_equals_hand_computed_value():
     rng = np.random.default_rng(0)
     drawn = [rng.normal(size=(n, 3)) ** 2 for n in (4, 5)]
     a, b = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in drawn)

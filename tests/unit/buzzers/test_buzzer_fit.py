@@ -178,7 +178,7 @@ def test_bins_with_decreasing_shares_are_merged(logits, right, at, chance):
     assert knots == pytest.approx(np.stack([np.array(at), np.log(odds) - learnt.SLOPE * np.array(at)]))
 
 
-def test_calibration_errors_by_hand():
+def test_calibration_errors_equal_hand_computed_values():
     chances, right = np.array([0.05, 0.05, 0.95, 1.0]), np.array([False, True, True, False])
     # First bin: predicted .05, correct .5. Last bin: predicted .975, correct .5. The two errors do not cancel.
     assert calibration.expected_calibration_error(chances, right) == pytest.approx(0.5 * 0.45 + 0.5 * 0.475)

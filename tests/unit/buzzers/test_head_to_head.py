@@ -43,7 +43,7 @@ def test_points_equal_the_published_ones() -> None:
         assert h2h.points(play, them).tolist() == expected
 
 
-def test_measures_of_a_question_by_hand() -> None:
+def test_measures_equal_hand_computed_values() -> None:
     play = h2h.Play(buzz=4, right=True, right_at_end=True, first_right=3)
     them = opponents((5, True), (9, False), (4, True), (2, False), (3, True))
     actual = {name: total / weight for name, (total, weight) in h2h.measures(play, them).items()}

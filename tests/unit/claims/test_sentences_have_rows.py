@@ -1,6 +1,7 @@
-"""Every sentence of docs/results.md with a number or a comparison has rows of a ledger that say the same.
+"""Sentences of docs/results.md and unadapted.md with a number or a comparison have rows of a ledger that say the same.
 
-tests/documented/results.yaml maps each such sentence to checks.  A check compares a row with a number or a row:
+tests/documented/results.yaml and unadapted.yaml map each such sentence to checks.  A check compares a row with a number
+or a row:
 
     over-k / xqb-es / phrase-based / full / rerank / bleu = 31      equal when rounded as written
     over-k / xqb-es / phrase-based / full / rerank / ew.low > 0     also <; .low, .high and .n name parts of a row
@@ -10,7 +11,6 @@ Every number of the sentence must occur in one of its checks or in its source.
 """
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ import yaml
 from experiments.lab.pages import ledger_of
 from sqa.core.paths import ROOT
 
-PAGE = ROOT / "docs" / "results.md"
+PAGES = ("results", "unadapted")
 MADE = re.compile(r"^<!-- \[\[\[cog.*?^<!-- \[\[\[end\]\]\] -->$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^(?: {4,}\S[^\n]*\n)+", re.MULTILINE)
 ENDS = re.compile(r"(?<=[.:?!])\*{0,2}\s+(?=[A-Z*`\[])")
@@ -87,13 +87,15 @@ def problems(sentence: str, support: dict[str, Any]) -> list[str]:
     return wrong or ([] if checks or source else ["no check and no source"])
 
 
-def supports(path: Path = ROOT / "tests" / "documented" / "results.yaml") -> dict[str, dict[str, Any]]:
-    """Return the support of each sentence."""
+def supports(page: str) -> dict[str, dict[str, Any]]:
+    """Return the support of each sentence of a page."""
+    path = ROOT / "tests" / "documented" / f"{page}.yaml"
     return {entry.pop("sentence"): entry for entry in yaml.safe_load(path.read_text("utf-8"))}
 
 
-def test_every_sentence_is_listed_and_holds() -> None:
-    listed, found = supports(), sentences(PAGE.read_text("utf-8"))
+@pytest.mark.parametrize("page", PAGES)
+def test_every_sentence_is_listed_and_holds(page: str) -> None:
+    listed, found = supports(page), sentences((ROOT / "docs" / f"{page}.md").read_text("utf-8"))
     assert [s for s in found if s not in listed] == [], "sentences without support"
     assert [s for s in listed if s not in found] == [], "support without a sentence"
     assert {s: wrong for s in found if (wrong := problems(s, listed[s]))} == {}

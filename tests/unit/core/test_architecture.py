@@ -17,7 +17,7 @@ from sqa.core.paths import ROOT
 PACKAGES = ("sqa", "smt", "guessers", "buzzers", "experiments")  # the core
 SERVICES = "sqa_services"  # the distribution in services/
 HEAVY = {"torch", "transformers", "tensorflow", "numba"}
-OF_TRAININGS = {"sqa.training.checkpoints", "sqa.training.trainer"}  # shared by all trainings and imported only by them
+OF_TRAININGS = {"sqa.training.checkpoints", "sqa.training.trainer"}  # shared by training code, which alone imports them
 KERNELS = {"sqa.diagnose.hmm_kernel"}  # compiled loops, imported at first use
 LOADERS = {"sqa.files.devices", "sqa.files.pretrained"}  # torch or transformers, imported when a model is loaded
 MODULES_PER_FOLDER = 15

@@ -49,7 +49,7 @@ def test_no_other_module_reads_json() -> None:
     assert readers <= set(OWN), "use sqa.files.records, which has limits"
 
 
-def test_long_message_is_shortened_to_a_screen() -> None:
+def test_long_message_is_shortened_to_fit_a_screen() -> None:
     """Long lines are cut in the middle and long lists at the end; control characters are removed for a terminal."""
     error = ConfigError([f"key{i}: {'x' * 5000} end" for i in range(500)])
     lines = str(error).split("\n")

@@ -117,9 +117,9 @@ def test_training_variance_widens_the_interval() -> None:
 
 
 def test_crossed_levels_widen_the_interval() -> None:
-    """The guessers disagree about the difference, and the trainings agree about it."""
+    """The guessers disagree about the difference, and the training runs agree about it."""
     questions = np.random.default_rng(0).random(400)
-    base = np.array([[means(questions)] * 3] * 2)  # (guessers, trainings, n, 2)
+    base = np.array([[means(questions)] * 3] * 2)  # (guessers, training runs, n, 2)
     agreed, disputed = base.copy(), base.copy()
     agreed[..., 0] += 0.1
     disputed[..., 0] += np.array([0.0, 0.2])[:, None, None]
@@ -133,7 +133,7 @@ def test_training_does_not_differ_from_itself() -> None:
     same = compare_trainings([values], [values], ACCURACY, n_resamples=200)
     assert (same.value, same.low, same.high) == (0, 0, 0)
     refused(DataError, r"got \(100, 2\), \(2, 2\)", compare_trainings, [values], [means(np.array([1.0, 0]))], ACCURACY)
-    refused(DataError, "accuracy: expected trainings of two systems", compare_trainings, [values], [], ACCURACY)
+    refused(DataError, "accuracy: expected training runs of two systems", compare_trainings, [values], [], ACCURACY)
 
 
 def test_one_training_at_two_k_is_resampled_jointly() -> None:

@@ -87,7 +87,7 @@ def test_early_stopping_changes_no_decision() -> None:
     assert np.allclose(p, all_of_them, rtol=0.15)
 
 
-def test_holm_equals_the_values_by_hand() -> None:
+def test_holm_equals_hand_computed_values() -> None:
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.5, 0.9]) == [1.0, 1.0] and holm([]) == []
 

@@ -28,7 +28,7 @@ def test_word_with_several_links_waits_for_the_last():
         (3, 1.5, 0, 0),
     ],
 )
-def test_words_ahead_equal_the_count_by_hand(k, rate, ahead, names):
+def test_words_ahead_equal_hand_counts(k, rate, ahead, names):
     assert counts((SOURCE, TARGET), LAST, k, rate) == (ahead, 9, names, 2)
 
 

@@ -103,7 +103,7 @@ def trace(question: Question, *answers: str) -> QuestionTrace:
     return QuestionTrace(question, emissions, tuple((Guess(a, 1.0),) if a else () for a in answers), None)
 
 
-def test_answer_lag_equals_the_value_by_hand() -> None:
+def test_answer_lag_equals_hand_computed_value() -> None:
     metric = AnswerLag()
     assert metric.stats(trace(QUESTION, "", "Pedro", "Paul", "Peter")).tolist() == [2.0, 1.0]  # stable from word 4 on
     assert metric.stats(trace(QUESTION, "pedro", "Peter")).tolist() == [-1.0, 1.0]

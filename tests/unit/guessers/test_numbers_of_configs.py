@@ -1,4 +1,4 @@
-"""Bounds of the numbers in configs of guessers, buzzers and their trainings."""
+"""Bounds of the numbers in configs of guessers, buzzers and their training."""
 
 import math
 import re

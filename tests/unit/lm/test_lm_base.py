@@ -36,7 +36,7 @@ def written(writer):
 
 
 def write_gguf(path, folder, family):
-    """Write a model's folder as llama.cpp's converter does: float32, Gemma norms plus one, Llama pairs interleaved."""
+    """Convert a model's folder to GGUF like llama.cpp: float32, Gemma norms plus one, Llama pairs interleaved."""
     network = load_network(folder, torch.float32)
     shape, gemma = network.shape, family == "gemma3"
     _, pieces = tokenizer()

@@ -58,7 +58,7 @@ def as_published(rows: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
 # --- the published method --------------------------------------------------------------------------------------------
 
 
-def test_points_equal_the_values_by_hand() -> None:
+def test_points_equal_hand_computed_values() -> None:
     # Positions are cut to thousandths, not rounded. The two buzzes at .9 give one point, with the values of the
     # last.
     position, correct = np.array([0.25, 0.5699, 0.5701, 0.9, 0.9005]), np.array([True, False, True, True, True])
@@ -78,7 +78,7 @@ def test_weights_count_like_repeated_records() -> None:
 # --- the monotone curve
 
 
-def test_survival_equals_the_values_by_hand() -> None:
+def test_survival_equals_hand_computed_values() -> None:
     position, correct = np.array([0.2, 0.4, 0.4, 1.0]), np.array([True, False, True, True])
     ew = curve_fit.survival(np.array([0.0, 0.2, 0.4, 0.41, 1.0, 2.0]), position, correct)
     assert ew.tolist() == [1.0, 1.0, 0.75, 0.5, 0.5, 0.25]  # "before t" excludes a buzz at t itself

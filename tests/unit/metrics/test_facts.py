@@ -116,7 +116,7 @@ def trace_of(emissions: list[Emission], reference: str = REFERENCE) -> QuestionT
     return QuestionTrace(question, tuple(emissions))
 
 
-def test_fact_metrics_of_a_trace_by_hand():
+def test_fact_metrics_equal_hand_computed_values():
     # 1830 is source word 4 and is written after 6. Paris is invented. Londres is word 9 and comes after 8.
     emissions = [Emission(0, "1830", 6, False), Emission(0, "Paris", 7, False), Emission(0, "London", 8, False)]
     metrics = {metric.name: metric for metric in build(["facts", "facts@invented", "facts-lag", "facts@timed"])}

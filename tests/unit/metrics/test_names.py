@@ -51,7 +51,7 @@ def trace_of(hypothesis: str, reference: str = REFERENCE) -> QuestionTrace:
 @pytest.mark.parametrize(
     ("name", "expected"), [("names", [3, 6]), ("names@copied", [1, 4]), ("names@invented", [2, 5])]
 )
-def test_name_scores_equal_the_values_by_hand(name, expected):
+def test_name_scores_equal_hand_computed_values(name, expected):
     # the reference names Ecuador, Eugenio, Espejo, Prize, 2003 and London; London and Prize are not copies
     [metric] = build([name])
     stats = metric.stats(trace_of(WRONG))

@@ -31,7 +31,7 @@ def trace(written: list[str], reference: tuple[str, ...]) -> QuestionTrace:
     return QuestionTrace(question, words)
 
 
-def test_negation_score_equals_the_value_by_hand() -> None:
+def test_negation_score_equals_hand_computed_value() -> None:
     [metric] = build(["negations"])
     human = ("He did not come.", "She never left.")
     assert metric.stats(trace(["He did not come.", "She left."], human)).tolist() == [2, 3]

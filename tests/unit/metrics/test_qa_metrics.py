@@ -63,7 +63,7 @@ CASES = [  # metric, rank of the answer at each step (0: absent), buzzes, EW, ac
 
 
 @pytest.mark.parametrize(("name", "ranks", "buzzes", "expected"), CASES, ids=str)
-def test_scores_equal_the_values_by_hand(name, ranks, buzzes, expected):
+def test_scores_equal_hand_computed_values(name, ranks, buzzes, expected):
     assert score(name, trace_of(ranks, buzzes)) == pytest.approx(expected)
 
 

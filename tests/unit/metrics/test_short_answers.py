@@ -34,7 +34,7 @@ TEXTS = st.lists(
 
 
 @pytest.mark.parametrize(("answer", "right", "em", "score"), GOLDEN)
-def test_scores_equal_the_values_by_hand(answer, right, em, score):
+def test_scores_equal_hand_computed_values(answer, right, em, score):
     assert exact_match(answer, right) == em
     assert f1(answer, right) == pytest.approx(score, abs=1e-12)
 

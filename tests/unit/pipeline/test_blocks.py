@@ -128,7 +128,7 @@ shared_stores.SharedFolder().write(Path(sys.argv[1]), b"the bytes")
 """
 
 
-def test_shared_file_writers_and_leftovers_of_a_kill(tmp_path, monkeypatch):
+def test_shared_file_survives_racing_and_killed_writers(tmp_path, monkeypatch):
     path, sync = tmp_path / "0123" / "block-0000.npz", os.fsync
     killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
     assert killed.returncode == -signal.SIGKILL and [p for p in path.parent.rglob("*") if p.is_file()] != []

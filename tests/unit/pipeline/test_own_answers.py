@@ -112,7 +112,7 @@ def said(error: SqaError) -> str:
         ("digits", "10 ** 5000", "digits must be a number of digits, 0 to 17"),
         ("stats", "[math.nan, 1.0]", "stats() must return a list of finite numbers"),
         ("score", "None", "score() must return a finite number"),
-        ("cut", "True", "cut must be of type str, got a bool"),
+        ("cut", "True", "cut must be of type str, got bool"),
     ],
 )
 def test_wrong_return_value_gives_a_one_line_error(tmp_path: Path, checked: str, value: str, line: str) -> None:

@@ -84,7 +84,7 @@ def test_comparison_covers_trainings(tmp_path):
     shifts = {"a": -0.2, "b": 0.0, "c": 0.2}
     full, early = ([member(run, k, m, s + up) for m, s in shifts.items()] for k, up in (("full", 0.1), (3, 0.0)))
     [[_, diff, low, high, n, runs, _]] = paired.compare_over([*full, *early], "questions,training", 200).rows
-    assert diff == pytest.approx(0.1) and high - low < 1e-9 and (n, runs) == (6, 6)  # matched trainings
+    assert diff == pytest.approx(0.1) and high - low < 1e-9 and (n, runs) == (6, 6)  # matched training runs
     others = [member(run, 3, m + "2", s) for m, s in shifts.items()]
     [[_, diff, low, high, *_]] = paired.compare_over([*full, *others], "training", 200).rows
     assert diff == pytest.approx(0.1) and low < 0 < high

@@ -56,7 +56,7 @@ def config(folder: Path, **corpus: object) -> Path:
     return path
 
 
-def test_translator_from_own_pairs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_own_pairs_train_a_translator(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(config(folder), folder / "runs")
     model = Path(capsys.readouterr().out.strip())
     log = (folder / "runs/smt/own/log.jsonl").read_text("utf-8")

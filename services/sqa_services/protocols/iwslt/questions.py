@@ -26,7 +26,7 @@ from sqa.pipeline.engine import buzz, guess
 from sqa_services.protocols.iwslt.corpus import EOS, TextCorpus
 from sqa_services.protocols.iwslt.journal import Journal, Sentence, corpus_digest
 
-MAX_WORDS = 2_000  # maximum words of one question's translation, ends included
+MAX_WORDS = 2_000  # maximum number of words of one question's translation, ends included
 KEYS = {"ew": "EW", "oracle-ew": "OracleEW", "accuracy": "Accuracy", "bleu": "BLEU"}  # metric -> key of the result
 
 Row = dict[str, np.ndarray | None]  # metric -> its statistics on one question; None: not computable

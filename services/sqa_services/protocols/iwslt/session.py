@@ -32,7 +32,7 @@ from sqa_services.protocols.iwslt.journal import Sentence
 from sqa_services.protocols.iwslt.questions import MAX_WORDS, QuestionScorer, Row
 from sqa_services.protocols.iwslt.scores import Latency, Translated
 
-MAX_TOKENS = 10_000  # maximum tokens of one sentence
+MAX_TOKENS = 10_000  # maximum number of tokens of one sentence
 TOKEN_BYTES = 250  # approximate bytes of a token, its delay and its time, without its letters
 SENTENCE_BYTES = 1500  # approximate bytes of a sentence without its tokens
 Save = Callable[[str, int, Sentence, int], None]  # session, sentence number, its new state, first new token

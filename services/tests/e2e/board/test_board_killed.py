@@ -131,7 +131,7 @@ def serving(folder: Path, port: int) -> subprocess.Popen[bytes]:
 
 
 def submit(port: int, number: int, ended: threading.Event, taken: set[str]) -> None:
-    """Submit files one by one, retrying each until it is accepted; append accepted names to `taken`."""
+    """Submit files one by one, each repeatedly until it is accepted, and add its name to `taken`."""
     body = json.dumps({"answers": {"eins": "a", "": "b"}, "name": "m"}).encode()
     for attempt in itertools.count():
         name, answer = f"m{number}-{attempt}", None

@@ -47,7 +47,7 @@ def test_less_lag_and_memory_are_better() -> None:
 # ----------------------------------------------------------------------------------------------------- Dynascore
 
 
-def test_dynascore_by_hand() -> None:
+def test_dynascore_equals_hand_computed_values() -> None:
     # p: 10, 20, 40; memory 4, 8, 3 -> utility 6, 2, 7; |change| 4, 5 over 10, 20: rates .4, .25, mean .325
     rows = [{"p": 10.0, "m": 4.0}, {"p": 40.0, "m": 3.0}, {"p": 20.0, "m": 8.0}]
     scores = dynascore(rows, "p", {"p": 3.0, "m": 1.0}, {"p": UP, "m": DOWN})

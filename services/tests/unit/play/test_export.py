@@ -53,7 +53,7 @@ def shown(folder: Path) -> PlayedRun:
     return PlayedRun("echo", folders.read(folder / "runs" / "echo"))
 
 
-def test_ew_of_a_person_by_hand(folder: Path, shown: PlayedRun, exported: list[Exported]) -> None:
+def test_ew_of_a_person_equals_hand_computed_value(folder: Path, shown: PlayedRun, exported: list[Exported]) -> None:
     book = play_games.journal(folder)
     assert len(exported) == 5 and all(row.questions == 25 and row.lost == 0 for row in exported)
     for row in exported:

@@ -57,7 +57,7 @@ def test_speech_is_read_in_blocks_of_ten_ms(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rate", [1_001, 8_000, 11_025, 22_050, 44_100])
 @pytest.mark.parametrize("size", [None, 250, 60_000])
-def test_speech_is_sent_to_the_last_sample(tmp_path: Path, rate: int, size: int | None) -> None:
+def test_speech_is_sent_up_to_its_last_sample(tmp_path: Path, rate: int, size: int | None) -> None:
     """At 44.1 kHz a ms has 44 whole samples, so the last half second of 22 was once never read."""
     samples = 22 * rate + 7
     recording(tmp_path / "a.wav", samples, rate)
