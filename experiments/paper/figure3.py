@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 
 from experiments.grid import SEPARATE
@@ -13,13 +14,17 @@ from experiments.lab.item import Block
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.pages import ledger_of
 from experiments.lab.tables import DEVIATION, Column, columns, pivot, table
-from sqa.api.experiment import Cell
+from sqa.api.experiment import COLUMNS, Cell
 from sqa.report import plots
 
 BEST = "rerank"
 ES, PL = "xqb-es", "xqb-pl"
 ANSWERS = columns("ew: EW", "oracle-ew: oracle EW", "accuracy")
 TEXT = columns("bleu: BLEU", "dal: DAL", digits=1, interval=False)
+DIFFERENCES = [
+    *columns("ew: EW", "oracle-ew: oracle EW", "accuracy", interval=False, sign=True),
+    *columns("bleu: BLEU", digits=1, interval=False, sign=True),
+]
 HEADLINE = ("ew", "oracle-ew", "accuracy", "bleu")  # metrics of the claims, whose values are stored per question
 PANELS = (("bleu", "BLEU"), ("ew", "expected wins"), ("oracle-ew", "oracle expected wins"))
 MODEL = ("language model", "language model, no lexicon")
@@ -51,9 +56,23 @@ README = (  # name, data set, translator, k
 )
 
 
-def in_readme(cell: Cell) -> bool:
-    """Return whether a cell is a row of the README's table."""
-    return cell.contestant == BEST and (cell.dataset, cell.family, str(cell.k)) in {row[1:] for row in README}
+def in_readme(cell: Cell, of_model: bool = False) -> bool:
+    """Return whether a cell is a row of the README's table, of the language model or of another system."""
+    rows = {row[1:] for row in README}
+    chosen = cell.contestant == BEST and (cell.dataset, cell.family, str(cell.k)) in rows
+    return chosen and (cell.family == MODEL[0]) == of_model
+
+
+def again(config_path: Path, runs: Path) -> Iterator[Row]:
+    """Yield the README's rows of the language model, measured again, minus those of the item `over-k`."""
+    ledger = ledger_of("over-k")
+    for result in grid_rows.finished(config_path, runs, partial(in_readme, of_model=True)):
+        for metric in HEADLINE:
+            row, [before] = (
+                result.rows[metric],
+                ledger.where(metric, **dict(zip(COLUMNS, result.cell.key, strict=True))),
+            )
+            yield Row(result.cell.key, metric, row.value - before.value, n=row.n, unit=row.unit)
 
 
 def picked(
@@ -156,6 +175,13 @@ ITEMS = (
             **{f"pbmt-{name[-2:]}": every_k(name, translators=("phrase-based",), names=True) for name in (ES, PL)},
         },
         figures={"docs/figure3.png": figure3, "docs/figure3_lag.png": partial(figure3, lag=True)},
+    ),
+    grid_rows.of_grid(
+        "language-model-again",
+        "rows of the language model measured again, minus those of `over-k`",
+        measure=again,
+        blocks={"table": pivot(("dataset", "k"), DIFFERENCES, contestant=BEST)},
+        kept="a quarter of an hour of the language model",
     ),
     grid_rows.of_grid(
         "few-shot",
