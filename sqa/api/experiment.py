@@ -10,8 +10,11 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sqa.api.runs import Run, part_names
 from sqa.core.compute import set_for
+from sqa.core.differences import interval_over_levels
 from sqa.core.errors import ConfigError
 from sqa.core.k import FULL, K
 from sqa.core.paths import DATA
@@ -27,7 +30,7 @@ from sqa.pipeline.paired import intervals
 from sqa.pipeline.saving import RESAMPLES
 from sqa.pipeline.spread import run_all
 from sqa.report.plots import COLUMN, Panel, canvas, draw, lines, style
-from sqa.results import Frame, Row, Table, frames
+from sqa.results import Frame, Row, Table, frames, row_of
 
 if TYPE_CHECKING:
     import pandas
@@ -38,6 +41,7 @@ Part = str | Mapping[str, Any]  # "bm25", or {"name": "waitk", "model": "es-en"}
 COLUMNS = ("dataset", "translator", "k", "contestant")  # columns of a frame
 PRINTED = ("ew", "oracle-ew", "accuracy", "bleu", "dal")  # default columns of the printed table
 TRAINED_FOR = "its guesser"  # selects the bundled buzzer of each guesser
+EVERY_GUESSER = "every guesser"  # contestant of a mean over guessers
 NO_K = "-"  # value of k shown for a translator without k
 _Contestant = tuple[str, Part | None, Part | None]  # label, guesser, buzzer
 
@@ -400,6 +404,49 @@ class Results(tuple[Result, ...]):
         if not rows:
             raise ConfigError(f"to={to!r}: no result has that k or translator as its baseline")
         return frames().DataFrame(rows, columns=(*self.keys, "metric", "diff", "low", "high", "p"))
+
+    def over(self, levels: str, *metrics: str) -> Frame:
+        """Return means over guessers or training runs, with 95% intervals over questions and these levels.
+
+        Args:
+            levels: "guesser", "training" or "guesser,training".  Guessers come with their buzzers; training runs are
+                the seeds of a translator's entries.
+            metrics: Names of metrics; default: `ew`.
+
+        Returns:
+            A frame with the columns COLUMNS and one row per system and metric.  The contestant of a mean over guessers
+            is "every guesser".
+
+        Raises:
+            ConfigError: If a level is unknown, a run lacks a metric, or a system has no run for some member.
+
+        Examples:
+            >>> experiment = sqa.Experiment([{"name": "waitk", "model": "es-en"}], ["bm25", "gru"], k=[3], limit=3)
+            >>> [row] = experiment.run(progress=False).over("guesser").rows
+            >>> row.cell, row.n
+            (('mini-es', 'waitk', '3', 'every guesser'), 3)
+        """
+        if not {*levels.split(",")} <= {"guesser", "training"}:
+            raise ConfigError(f"levels: expected guesser, training or guesser,training, got {levels!r}")
+        systems: dict[tuple[str, ...], dict[tuple[str, int | None], Result]] = {}
+        for result in self:
+            cell = result.cell
+            contestant = EVERY_GUESSER if "guesser" in levels else cell.contestant
+            key = (cell.dataset, cell.family if "training" in levels else cell.translator, str(cell.k), contestant)
+            systems.setdefault(key, {})[cell.contestant, cell.seed] = result
+        rows = []
+        for key, runs in systems.items():
+            guessers, seeds = (list(dict.fromkeys(names)) for names in zip(*runs, strict=True))
+            if missing := [f"{g}, seed {s}" for g, s in product(guessers, seeds) if (g, s) not in runs]:
+                raise ConfigError(f"{', '.join(key)}: no run of {'; '.join(missing)}")
+            for name in metrics or ("ew",):
+                metric = self._metric(name)
+                if lacking := [run.saved.folder.name for run in runs.values() if name not in run.stats]:
+                    raise ConfigError(f"{name}: no value for {', '.join(lacking)}")
+                tables = np.array([[runs[g, s].stats[name] for s in seeds] for g in guessers])
+                interval = interval_over_levels(tables, metric)
+                rows.append(row_of(key, name, interval, metric.unit, metric.signature()))
+        return Frame(COLUMNS, tuple(rows))
 
     def plot(self, metric: str = "ew", ax: Axes | None = None) -> Axes:
         """Plot a metric over k with 95% bands, one line per translator and guesser.

@@ -132,18 +132,36 @@ def compare_levels(
         first, second = (rng.integers(0, size, (n_resamples, size)) for size in (size_a, size_b))
         drawn.append((first, first if together else second))
 
-    def means(tables: Floats, side: int) -> tuple[float, Floats]:  # observed, (B,)
-        levels, flat = tables.shape[:-2], tables.reshape(-1, *tables.shape[-2:])
-        scores = np.stack([metric.score_many(weights @ table) for table in flat], axis=1)
-        index = [np.arange(n_resamples).reshape(-1, *[1] * len(levels))]
-        for axis, pair in enumerate(drawn):
-            index.append(pair[side].reshape(-1, *(levels[axis] if axis == i else 1 for i in range(len(levels)))))
-        resampled = scores.reshape(n_resamples, *levels)[tuple(index)]
-        value = metric.score_many(flat.sum(axis=1)).mean()
-        return float(value), resampled.reshape(n_resamples, -1).mean(axis=1)
-
-    (value_a, of_a), (value_b, of_b) = means(a, 0), means(b, 1)
+    (value_a, of_a), (value_b, of_b) = (
+        _over_levels(tables, metric, weights, [pair[side] for pair in drawn]) for side, tables in enumerate((a, b))
+    )
     return Interval(value_a - value_b, *percentiles(of_a - of_b), a.shape[-2])
+
+
+def interval_over_levels(tables: Floats, metric: Resampled, n_resamples: int = 1000) -> Interval:
+    """Return the mean score of a system with its percentile interval; `tables` as in `compare_levels`."""
+    weights = _multinomial(np.random.default_rng([0, _QUESTIONS]), tables.shape[-2], n_resamples)
+    rng = np.random.default_rng([0, _TRAININGS])
+    drawn = [rng.integers(0, size, (n_resamples, size)) for size in tables.shape[:-2]]
+    value, resampled = _over_levels(tables, metric, weights, drawn)
+    return Interval(value, *percentiles(resampled), tables.shape[-2])
+
+
+def _over_levels(
+    tables: Floats, metric: Resampled, weights: Floats, drawn: Sequence[np.ndarray]
+) -> tuple[float, Floats]:
+    """Return the mean score of tables (l_1, ..., l_m, n, d), and that of each resample, (B,).
+
+    weights: (B, n), the draws of questions.  drawn: for each level, the drawn members (B, l).
+    """
+    levels, flat = tables.shape[:-2], tables.reshape(-1, *tables.shape[-2:])
+    scores = np.stack([metric.score_many(weights @ table) for table in flat], axis=1)
+    index = [np.arange(len(weights)).reshape(-1, *[1] * len(levels))]
+    for axis, members in enumerate(drawn):
+        index.append(members.reshape(-1, *(levels[axis] if axis == i else 1 for i in range(len(levels)))))
+    resampled = scores.reshape(len(weights), *levels)[tuple(index)]
+    value = metric.score_many(flat.sum(axis=1)).mean()
+    return float(value), resampled.reshape(len(weights), -1).mean(axis=1)
 
 
 def p_value(observed: Floats, null: Floats) -> Floats:

@@ -51,6 +51,22 @@ def test_unknown_questions_and_baselines_are_refused(tmp_path: Path) -> None:
     results = sqa.Results(Result(cell, run.read) for cell in cells)
     refused(ConfigError, "no result has that k or translator", results.compare, to="full")
     assert results.compare(to="b")["diff"].tolist() == [0.0]
+    refused(ConfigError, "expected guesser, training", results.over, "questions")
+    refused(ConfigError, "'EW' is not a metric .* did you mean 'ew'", results.over, "guesser", "EW")
+
+
+def test_means_over_guessers_and_training_runs_need_every_run(tmp_path: Path) -> None:
+    import sqa
+
+    run = sqa.run("mini_es_wait6_bm25", limit=2, runs=tmp_path, progress=False)
+    grid = [(guesser, seed) for guesser in ("bm25", "gru") for seed in (0, 1)]
+    results = [Result(Cell("mini-es", "a", 6, guesser, run.config, seed), run.read) for guesser, seed in grid]
+    [row] = sqa.Results(results).over("guesser,training").rows
+    assert row.cell == ("mini-es", "a", "6", "every guesser") and row.value == pytest.approx(run.metrics["ew"])
+    seeds = sqa.Results(results).over("guesser").rows
+    assert [row.cell[1] for row in seeds] == ["a, seed 0", "a, seed 1"]
+    assert len(sqa.Results(results).over("training").rows) == 2
+    refused(ConfigError, "no run of gru, seed 1", sqa.Results(results[:3]).over, "guesser,training")
 
 
 def test_frames_have_numbers_of_one_type(tmp_path: Path) -> None:

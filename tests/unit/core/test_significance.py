@@ -5,7 +5,7 @@ import pytest
 import scipy.stats
 from refusals import refused
 
-from sqa.core.differences import compare, compare_levels, compare_trainings
+from sqa.core.differences import compare, compare_levels, compare_trainings, interval_over_levels
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.significance import bca, bootstrap, bootstrap_band, bootstrap_many, bootstrap_weights, means
 from sqa.metrics import build
@@ -126,6 +126,16 @@ def test_crossed_levels_widen_the_interval() -> None:
     narrow, wide = (compare_levels(a, base, ACCURACY, same=(True, True)) for a in (agreed, disputed))
     assert narrow.value == pytest.approx(wide.value) == pytest.approx(0.1)
     assert narrow.high - narrow.low < 1e-9 and (wide.low, wide.high) == pytest.approx((0, 0.2))
+
+
+def test_levels_widen_the_interval_of_a_mean() -> None:
+    questions = np.random.default_rng(0).random(400)
+    agreed = np.array([[means(questions)] * 3] * 2)  # (guessers, training runs, n, 2)
+    disputed = agreed.copy()
+    disputed[..., 0] += np.array([-0.2, 0.2])[:, None, None]
+    narrow, wide = (interval_over_levels(tables, ACCURACY) for tables in (agreed, disputed))
+    assert narrow.value == pytest.approx(wide.value) == pytest.approx(questions.mean())
+    assert narrow.high - narrow.low < 0.07 and wide.low < narrow.low - 0.15 and wide.high > narrow.high + 0.15
 
 
 def test_training_does_not_differ_from_itself() -> None:
