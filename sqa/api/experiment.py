@@ -428,7 +428,7 @@ class Results(tuple[Result, ...]):
         """
         if not {*levels.split(",")} <= {"guesser", "training"}:
             raise ConfigError(f"levels: expected guesser, training or guesser,training, got {levels!r}")
-        systems: dict[tuple[str, ...], dict[tuple[str, int | None], Result]] = {}
+        systems: dict[tuple[str, str, str, str], dict[tuple[str, int | None], Result]] = {}
         for result in self:
             cell = result.cell
             contestant = EVERY_GUESSER if "guesser" in levels else cell.contestant

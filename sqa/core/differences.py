@@ -148,7 +148,7 @@ def interval_over_levels(tables: Floats, metric: Resampled, n_resamples: int = 1
 
 
 def _over_levels(
-    tables: Floats, metric: Resampled, weights: Floats, drawn: Sequence[np.ndarray]
+    tables: Floats, metric: Resampled, weights: Floats, drawn: Sequence[np.ndarray[Any, Any]]
 ) -> tuple[float, Floats]:
     """Return the mean score of tables (l_1, ..., l_m, n, d), and that of each resample, (B,).
 
