@@ -1,11 +1,13 @@
-"""How much expected wins depend on the translator's training seed and on the buzzer, beside the questions.
+"""How much expected wins depend on the translator's training seed, the buzzer and the curve, beside the questions.
 
 training   standard deviation of EW between trainings of one system on the same questions, pooled over k from the
-           ledgers `seeds` and `sweep-xqb`.  The interval assumes normal values.
+           ledgers `seeds`, `sweep-xqb` and `scratch`, where a k with EW 0 in all trainings is left out.  The interval
+           assumes normal values.
 buzzer     variance components of EW over the kinds of bundled buzzers, two guessers and questions, as in
            generalisability.py, and the standard deviation of one guesser's EW between kinds of buzzers: the square
            root of the components "buzzer" and "buzzer x guesser".  The text is wait-3's of the small Transformer.
            Intervals: percentiles over resampled questions.
+curve      standard deviation of EW between the two published curves, for the same text, BM25 and the MLP buzzer.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from sqa.files.atomic import file_digest
 from sqa.results import markdown
 
 DATASETS, GUESSERS, K = ("xqb-es", "xqb-pl"), ("bm25", "gru"), 3
-TRAININGS = ("seeds", "sweep-xqb")  # ledgers
+TRAININGS = ("seeds", "sweep-xqb", "scratch")  # ledgers
+CURVES = ("ew", "ew@xqb-interface")
 LANGUAGE_MODEL = "language model"
 FOR_EACH_K = ("a model for each k", SEPARATE)  # systems with other trainings at every k
 LIMITS = {"xqb-es": None, "xqb-pl": 147}  # as in the item `generalisability`
@@ -41,11 +44,16 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
     """Yield the deviations over trainings and over buzzers; missing runs of the buzzers are computed."""
     for dataset in DATASETS:
         groups: dict[tuple[str, str], list[Row]] = {}
-        for row in (row for item in TRAININGS for row in ledger_of(item).where("ew" + DEVIATION, dataset=dataset)):
-            groups.setdefault((row.cell[1], row.cell[3]), []).append(row)
+        for item in TRAININGS:
+            for row in ledger_of(item).where("ew" + DEVIATION, dataset=dataset):
+                if row.value:
+                    groups.setdefault((row.cell[1], row.cell[3]), []).append(row)
         for (translator, guesser), over_k in groups.items():
-            yield pooled((dataset, "training", f"{translator}, {guesser}"), over_k, translator not in FOR_EACH_K)
-        yield from rows(dataset, played(dataset, runs))
+            system = "from random weights" if translator == SEPARATE else translator
+            yield pooled((dataset, "training", f"{system}, {guesser}"), over_k, translator not in FOR_EACH_K)
+        tables = played(dataset, runs)
+        yield from rows(dataset, tables[0])
+        yield between_curves(dataset, tables[:, BUZZERS.index("mlp"), 0])
 
 
 def pooled(cell: tuple[str, str, str], over_k: Sequence[Row], shared: bool) -> Row:
@@ -61,8 +69,16 @@ def pooled(cell: tuple[str, str, str], over_k: Sequence[Row], shared: bool) -> R
     return Row(cell, "sd", value, low, high, trainings)
 
 
+def between_curves(dataset: str, x: Floats) -> Row:
+    """Return the deviation of EW between curves, of a table x (curves, questions)."""
+    n, rng = x.shape[1], np.random.default_rng(0)
+    drawn = [float(x[:, rng.integers(n, size=n)].mean(axis=1).std(ddof=1)) for _ in range(RESAMPLES)]
+    cell = (dataset, "curve", "small Transformer, k = 3, bm25")
+    return with_interval(cell, "sd", float(x.mean(axis=1).std(ddof=1)), drawn, n)
+
+
 def played(dataset: str, runs: Path) -> Floats:
-    """Return EW (buzzers, guessers, questions) of the small Transformer's text."""
+    """Return EW (curves, buzzers, guessers, questions) of the small Transformer's text."""
     players = {
         f"{guesser}, {kind}": ({"name": guesser}, {"name": kind, "model": guesser})
         for kind in BUZZERS
@@ -73,12 +89,15 @@ def played(dataset: str, runs: Path) -> Floats:
         players,
         dataset=dataset,
         limit=LIMITS[dataset],
-        metrics=["ew"],
+        metrics=CURVES,
         name="seeds-and-buzzers",
         runs=runs,
     ).run()
-    wins = {result.guesser: result.stats["ew"][:, 0] / result.stats["ew"][:, 1] for result in found}
-    return np.array([[wins[f"{guesser}, {kind}"] for guesser in GUESSERS] for kind in BUZZERS])
+    tables = {(result.guesser, curve): result.stats[curve] for result in found for curve in CURVES}
+    wins = {key: table[:, 0] / table[:, 1] for key, table in tables.items()}
+    return np.array(
+        [[[wins[f"{guesser}, {kind}", curve] for guesser in GUESSERS] for kind in BUZZERS] for curve in CURVES]
+    )
 
 
 def rows(dataset: str, x: Floats) -> Iterator[Row]:
@@ -107,7 +126,7 @@ def block(ledger: Ledger) -> list[str]:
         else:
             ew = ledger.one("ew", dataset=dataset, what="mlp", of="bm25")
         assert ew is not None and ew.low is not None and ew.high is not None
-        number_of = str(row.n) if varies == "training" else f"{len(BUZZERS)} kinds"
+        number_of = {"buzzer": f"{len(BUZZERS)} kinds", "curve": str(len(CURVES))}.get(varies, str(row.n))
         lines.append([dataset, varies, system, number_of, number(row), f"{(ew.high - ew.low) / (2 * ARM):.3f}"])
     return markdown(("data set", "varies", "system", "number", "SD of EW", "standard error over questions"), lines)
 
@@ -122,7 +141,7 @@ def inputs(config: Path) -> dict[str, str]:
 ITEMS = (
     Item(
         name="seeds-and-buzzers",
-        shows="how much expected wins vary with the training seed and with the buzzer",
+        shows="how much expected wins vary with the training seed, the buzzer and the curve",
         config="",
         columns=("dataset", "what", "of"),
         measure=measure,
