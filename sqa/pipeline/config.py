@@ -173,7 +173,7 @@ def _named_run(mapping: dict[str, Any], name: str, source: str, folder: Path | N
         keys = ", ".join(map(str, list(mapping)[:5]))
         expected = "expected the config of a run, with dataset and translator"
         raise ConfigError(
-            f"{source}: {expected}, got {keys or 'nothing'} (training: `sqa train`; a study: its command)"
+            f"{source}: {expected}, got {keys or 'nothing'} (for training: `sqa train`; for a study: its command)"
         )
     try:
         return run_from_mapping({"name": name, **mapping}, folder)

@@ -12,7 +12,7 @@ from refusals import refused
 from stand_ins.second_device import as_cuda
 
 import guessers.rerank.train as training
-from experiments.studies import rerank_settings
+from experiments.validity import rerank_settings
 from guessers.rerank.evidence import EVIDENCE, Knowledge
 from guessers.rerank.guesser import VERSION, RerankConfig, RerankGuesser, build
 from guessers.rerank.kinds import SMOOTHING, KindReader, Kinds
