@@ -130,9 +130,19 @@ def _problem(text: str, mark: Any) -> yaml.constructor.ConstructorError:
     return yaml.constructor.ConstructorError(None, None, text, mark)
 
 
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
-)
+class _Dumper(yaml.SafeDumper):
+    """PyYAML dumper that quotes a text which `_Loader` would read as a number."""
+
+
+for kind in (_Loader, _Dumper):
+    kind.add_implicit_resolver(
+        "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+    )
+
+
+def dump_yaml(value: Any) -> str:
+    """Return a YAML document in ASCII that `parse_yaml` reads as the same plain value."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False)
 
 
 # -------------------------------------------------------------------------------------------- files and their entries

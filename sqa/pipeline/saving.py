@@ -15,8 +15,6 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from sqa import __version__
 from sqa.core.errors import NotComputable, RemoteProtocolError
 from sqa.core.significance import bootstrap
@@ -25,6 +23,7 @@ from sqa.files.atomic import bytes_digest, held, write_together
 from sqa.files.model_files import model_digest
 from sqa.files.records import parse_json
 from sqa.files.store import table_bytes
+from sqa.files.yaml_reader import dump_yaml
 from sqa.metrics import PRINTED
 from sqa.pipeline.config import RunConfig, to_mapping
 from sqa.pipeline.engine import EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
@@ -95,7 +94,7 @@ def pack(result: RunResult) -> dict[str, bytes]:
         summary["models"] = models
     scores = {q.id: result.scores[q.id] for q in result.questions}
     files = {
-        CONFIG: yaml.safe_dump(to_mapping(result.config), sort_keys=False).encode(),
+        CONFIG: dump_yaml(to_mapping(result.config)).encode(),
         STATS: table_bytes(scores_table(scores), stamp(stage.dataset)),
         REPORT: report(result).table().to_tsv().encode(),
     }

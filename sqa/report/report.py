@@ -19,11 +19,10 @@ from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import yaml
-
 from sqa import __version__
 from sqa.core.registry import QUALITY
 from sqa.files.atomic import write_text
+from sqa.files.yaml_reader import dump_yaml
 from sqa.metrics import FAMILIES
 from sqa.pipeline.config import to_mapping
 from sqa.pipeline.paired import ComparisonRow
@@ -307,7 +306,7 @@ def _times(reported: Sequence[Reported]) -> list[str]:
 def _configs(reported: Sequence[Reported]) -> list[str]:
     """List the first config in full, then the differences of each other run."""
     first = reported[0]
-    text = yaml.safe_dump(to_mapping(first.saved.config), sort_keys=False, allow_unicode=False)
+    text = dump_yaml(to_mapping(first.saved.config))
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     lines = [f"{code(first.label)}, defaults included:", "", f"{fence}yaml", text.rstrip("\n"), fence]
     for run in reported[1:]:

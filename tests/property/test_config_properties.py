@@ -3,12 +3,12 @@
 import tempfile
 from pathlib import Path
 
-import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sqa.core.errors import ConfigError
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
+from sqa.files.yaml_reader import dump_yaml
 from sqa.metrics import ALL
 from sqa.pipeline.config import ComponentConfig, DatasetConfig, RunConfig, load_run, run_from_mapping, to_mapping
 
@@ -48,8 +48,9 @@ PLAIN = st.recursive(
 
 
 @given(CONFIGS)
+@example(run_from_mapping({"name": "0E0", "dataset": "mini-es", "translator": "fixed"}))
 def test_config_round_trips_through_yaml(config: RunConfig) -> None:
-    text = yaml.safe_dump(to_mapping(config), sort_keys=False)
+    text = dump_yaml(to_mapping(config))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "x.yaml")
         path.write_text(text, encoding="utf-8")
