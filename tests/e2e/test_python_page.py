@@ -55,7 +55,7 @@ def test_unknown_questions_and_baselines_are_refused(tmp_path: Path) -> None:
     refused(ConfigError, "'EW' is not a metric .* did you mean 'ew'", results.over, "guesser", "EW")
 
 
-def test_means_over_guessers_and_training_runs_need_every_run(tmp_path: Path) -> None:
+def test_means_over_levels_need_every_run(tmp_path: Path) -> None:
     import sqa
 
     run = sqa.run("mini_es_wait6_bm25", limit=2, runs=tmp_path, progress=False)

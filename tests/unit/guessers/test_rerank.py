@@ -161,7 +161,7 @@ def test_weights_learn_the_answer_type(learnt):
     assert sum(guess.score for guess in unsure) < 0.5
 
 
-def test_development_study_reads_the_lessons_of_the_training(config, monkeypatch, tmp_path):
+def test_study_reads_the_lessons_of_the_training(config, monkeypatch, tmp_path):
     texts = lesson_texts(20)
     lines = (json.dumps({"id": text.id, "sentences": [text.text + " in Rome"]}) for text in texts[::2])
     (tmp_path / "translated.jsonl").write_text("\n".join(lines), encoding="utf-8")
