@@ -192,7 +192,7 @@ ITEMS = (
             "over k": pivot(("dataset", "k"), [*ANSWERS, *TEXT], translator="few-shot language model", contestant=BEST),
         },
         figures={"docs/unadapted.png": unadapted},
-        kept="three minutes of a GPU, or six hours of one core",
+        kept="minutes of a GPU, or hours of one core",
     ),
     grid_rows.of_grid("names-copied", "a bonus on the spelling of names that were read", config="studies.yaml:names"),
 )

@@ -58,11 +58,17 @@ def test_unknown_questions_and_baselines_are_refused(tmp_path: Path) -> None:
 def test_means_over_levels_need_every_run(tmp_path: Path) -> None:
     import sqa
 
-    run = sqa.run("mini_es_wait6_bm25", limit=2, runs=tmp_path, progress=False)
-    grid = [(guesser, seed) for guesser in ("bm25", "gru") for seed in (0, 1)]
-    results = [Result(Cell("mini-es", "a", 6, guesser, run.config, seed), run.read) for guesser, seed in grid]
+    config = {"dataset": "mini-es", "translator": {"name": "waitk", "model": "es-en", "k": 6}, "buzzer": "oracle"}
+    runs = {
+        name: sqa.run({**config, "name": name, "guesser": name}, limit=2, runs=tmp_path, progress=False)
+        for name in ("bm25", "gru")
+    }
+    grid = [(guesser, seed) for guesser in runs for seed in (0, 1)]
+    results = [Result(Cell("mini-es", "a", 6, name, runs[name].config, seed), runs[name].read) for name, seed in grid]
     [row] = sqa.Results(results).over("guesser,training").rows
-    assert row.cell == ("mini-es", "a", "6", "every guesser") and row.value == pytest.approx(run.metrics["ew"])
+    bm25, gru = (run.metrics["ew"] for run in runs.values())
+    assert bm25 != gru and row.value == pytest.approx((bm25 + gru) / 2)
+    assert row.cell == ("mini-es", "a", "6", "every guesser")
     seeds = sqa.Results(results).over("guesser").rows
     assert [row.cell[1] for row in seeds] == ["a, seed 0", "a, seed 1"]
     assert len(sqa.Results(results).over("training").rows) == 2
