@@ -14,6 +14,7 @@ from sqa.cli.options import (
     DEFAULT_RUNS,
     SETTINGS,
     Config,
+    Levels,
     Limit,
     Metrics,
     Resamples,
@@ -117,9 +118,7 @@ def compare(
     metrics: Metrics = None,
     resamples: Resamples = 1000,
     output: Annotated[Path | None, option("--output DIR", "Also write the table, pictures and LaTeX there.")] = None,
-    over: Annotated[
-        str, option("--over LEVELS", "What intervals cover: questions[,guesser][,training].")
-    ] = "questions",
+    over: Levels = "questions",
 ) -> None:
     """Compare runs by paired differences over the same questions.
 

@@ -63,6 +63,7 @@ Json = Annotated[bool, option("--json", "Print JSON instead of TSV.")]
 RunFolder = Annotated[Path, argument("RUN", "The folder of a finished run.")]
 Metrics = Annotated[list[str] | None, option("--metric NAME", "Metric to compare; may be repeated.  Default: all.")]
 Resamples = Annotated[int, option("--resamples N", "Number of resamples of the questions.")]
+Levels = Annotated[str, option("--over LEVELS", "What intervals cover: questions[,guesser][,training].")]
 SchedulerOption = Annotated[
     str | None, option("--scheduler WHERE", "local[:N], tcp://HOST:PORT or slurm:FILE.yaml; see docs/cluster.md.")
 ]

@@ -97,6 +97,7 @@ def compare(
     return rows, notes
 
 
+QUESTIONS = "questions"  # the level of every interval
 LEVELS: Mapping[str, Callable[[dict[str, Any]], Any]] = {  # level -> takes its member out of a run's config
     "guesser": lambda config: (config.pop("guesser"), config.pop("buzzer")),
     "training": lambda config: config["translator"].pop("model", None),
@@ -112,8 +113,8 @@ def compare_over(
     two systems, each with a run for every combination of its members, all on the same questions.
     """
     levels = over.split(",")
-    if unknown := set(levels) - {"questions", *LEVELS}:
-        raise ConfigError(f"--over: {min(unknown)!r} is not a level; known: questions, {', '.join(LEVELS)}")
+    if unknown := set(levels) - {QUESTIONS, *LEVELS}:
+        raise ConfigError(f"--over: {min(unknown)!r} is not a level; known: {QUESTIONS}, {', '.join(LEVELS)}")
     systems: dict[str, dict[tuple[str, ...], RunFolder]] = {}
     for run in given:
         if run.questions != given[0].questions or run.dataset != given[0].dataset:
