@@ -74,8 +74,6 @@ def stale(item: Item) -> Iterator[str]:
         yield "never measured"
         return
     old, inputs = ledger_of(item.name), item.inputs(item.path())
-    if old.version != sqa.__version__ and not item.kept:
-        yield f"version {old.version}, now {sqa.__version__}"
     if old.columns != item.columns:
         yield "other columns"
     for name in sorted({*old.inputs, *inputs}):

@@ -32,7 +32,6 @@ from experiments.lab.ledger import Row, row_of
 from experiments.outputs import LeftOut, Outputs
 from experiments.stored import number_of_blocks, store_block, stored
 from guessers.evaluate import DEPTH, rank_of
-from sqa import __version__
 from sqa.core.answers import key as answer_key
 from sqa.core.compute import LARGE
 from sqa.core.compute import usable as processors
@@ -138,7 +137,7 @@ def table3(config_path: Path, runs: Path) -> None:
 
 def measured(inputs: Given, config: ReportConfig, store: Store) -> Iterator[Row]:
     """Yield each guesser's scores on each group of questions at each fraction."""
-    how = f"input:human-english|pos:target-char|top:{DEPTH}|curve:{curve_named(config.curve).name}|v:{__version__}"
+    how = f"input:human-english|pos:target-char|top:{DEPTH}|curve:{curve_named(config.curve).name}|version:{VERSION}"
     for name, questions in inputs.sets.items():
         for label, (guesser, identity, every_word) in inputs.guessers.items():
             ranks = Ranks(guesser, identity, questions, config.fractions, every_word).read(store)

@@ -126,5 +126,5 @@ def build(config: YisiConfig) -> MeanOfSegments:
     signature = (
         f"yisi1|segment:question|aggregate:mean|model:{model_label(config.model, folder)}|weights:{weights[:12]}"
     )
-    signature += f"|idf:{'+'.join(datasets)}|alpha:{ALPHA:g}|roles:no|v:{VERSION}"
+    signature += f"|idf:{'+'.join(datasets)}|alpha:{ALPHA:g}|roles:no|version:{VERSION}"
     return MeanOfSegments(config.name, signature, identity, Yisi(folder, references).scores)

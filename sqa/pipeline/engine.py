@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from sqa import __version__
 from sqa import metrics as metric_names
 from sqa.core import trace as tr
 from sqa.core.answers import key as answer_key
@@ -255,7 +254,7 @@ class Work:
 
     def key_parts(self, name: str) -> dict[str, str]:
         """Return the parts of a stage's key, for `sqa store explain`."""
-        shared = {"version of sqa": __version__, "VERSION of sqa.pipeline.engine": str(VERSION)}
+        shared = {"VERSION of sqa.pipeline.engine": str(VERSION)}
         shared |= flat(self.config.dataset, "dataset") | code_parts(self.codes[name])
         if name == "score":
             return shared | {f"metric {metric.name}": metric.signature() for metric in self.of_traces}

@@ -123,11 +123,6 @@ def test_new_picture_beside_a_current_one_is_drawn(book, capsys):
     assert not _problems(book, capsys)
 
 
-def test_other_program_version_makes_it_stale(book, capsys, monkeypatch):
-    monkeypatch.setattr(main.sqa, "__version__", "9.9.9")
-    assert "now 9.9.9" in _problems(book, capsys)
-
-
 def test_missing_data_does_not_remove_ledger_rows(book):
     """Without XQB the bundled questions would replace it; without the language model its rows would disappear."""
     path = book.root / "experiments/ledger/toy.tsv"
@@ -156,7 +151,7 @@ def test_ledger_round_trips(tmp_path):
     refused(DataError, "cannot be read as a ledger", ledgers.read, tmp_path / "i.tsv")
 
 
-def test_kept_items_are_measured_by_name_only(book, capsys, monkeypatch):
+def test_kept_items_are_measured_by_name_only(book, capsys):
     book.item = replace(book.item, kept="hours")
     book.values[0] = 7.0
     (book.model / "weights").write_bytes(b"\x00\x02")
@@ -165,7 +160,6 @@ def test_kept_items_are_measured_by_name_only(book, capsys, monkeypatch):
     assert "toy: not measured (hours): model toy was" in text.err and not text.out
     main.update(["toy"], book.root / "runs")
     assert "| 0 | 7.00 [" in (book.root / "README.md").read_text(encoding="utf-8")
-    monkeypatch.setattr(main.sqa, "__version__", "9.9.9")
     assert not _problems(book, capsys)
 
 

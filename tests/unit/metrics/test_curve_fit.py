@@ -208,7 +208,7 @@ def test_curve_file_scores_as_the_published_curve(tmp_path: Path) -> None:
     names = [f"{base}@{path}" for base in ("ew", "oracle-ew", "stable-ew")]
     built = metrics.build(names)
     assert [metric.name for metric in built] == names
-    assert built[0].signature() == f"ew|curve:{curve.name}|pos:source-char|every:word|never:0|end:silent|v:0.2.0"
+    assert built[0].signature() == f"ew|curve:{curve.name}|pos:source-char|every:word|never:0|end:silent|version:1"
     assert curve.name == "cubic-d156e545324c"
     copy.write_text(json.dumps({**PUBLISHED, "buzzes": 7}))
     assert metrics.build([f"ew@{copy}"])[0].signature() == built[0].signature()  # the same curve
