@@ -3,9 +3,9 @@
 Contracts are the methods and attributes of parts.  No base class is required; a part needs only the methods.
 
     part         must have                  may have
-    translator   translate                  translate_batch (then translate may lack), languages, check, fingerprint
+    translator   translate                  translate_batch (then translate is optional), languages, check, fingerprint
     guesser      guess                      guess_prefixes, check_texts, pages, fingerprint
-    buzzer       decide                     oracle with decide_with_answer (then decide may lack), fingerprint
+    buzzer       decide                     oracle with decide_with_answer (then decide is optional), fingerprint
     metric       name, unit, digits, label, score_many
                  kind, higher_is_better,
                  signature, stats, score
@@ -245,7 +245,7 @@ class Translator(Protocol):
         """Translate one sentence.
 
         Args:
-            source: Words of the sentence.  It raises StopIteration at the end of the sentence.
+            source: Iterator over the words of the sentence; `next` raises StopIteration after the last word.
 
         Yields:
             Target words without blanks; a `Write` instead of a word retracts words of the sentence.
@@ -449,7 +449,7 @@ class ChecksTexts(Protocol):
             texts: The texts of each question, from the shortest to the longest.
 
         Raises:
-            SqaError: If the guesser must not guess them.
+            SqaError: If the guesser refuses them.
         """
 
 
@@ -601,7 +601,7 @@ class Metric(Protocol):
 
 
 class BuiltMetric(Metric, Protocol):
-    """A metric built by `sqa.metrics.build`; a user-defined metric without `score_many` gets a plain one.
+    """A metric built by `sqa.metrics.build`; a user-defined metric without `score_many` gets one that calls `score`.
 
     Examples:
         >>> from sqa.metrics import build
@@ -651,7 +651,7 @@ class TextMetric(BuiltMetric, Protocol):
         """
 
 
-# kind of registry -> base class or contract of its components
+# kind of registry -> contracts; a component fulfils at least one of them
 CONTRACTS: dict[str, tuple[type, ...]] = {
     "translator": (Translator, BatchTranslator),
     "guesser": (Guesser,),
