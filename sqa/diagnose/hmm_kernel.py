@@ -145,7 +145,8 @@ def _all_posteriors(
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function with numba if the extra `fast` is installed; the results are the same.
 
-    Machine code is cached beside its file or in the user's cache folder.  The import of numba takes half a second.
+    The machine code is cached beside the source file or in the user's cache folder.  The import of numba takes half a
+    second.
     """
     try:
         import numba
