@@ -22,7 +22,7 @@ HOLDER = ".holder"  # file with the name of the process that holds a folder by `
 def atomic(path: Path) -> Iterator[Path]:
     """Yield a temporary file beside `path`; rename it to `path` after the block, or remove it on an error.
 
-    Each writer has its own file, so the last writer to finish wins.  The next writer removes the file of a killed one.
+    Each writer has its own file, so the last writer to finish wins.  The next writer removes files of killed ones.
     """
     with _partial(path) as partial:
         with _written(path, partial):
@@ -84,7 +84,7 @@ def write_text(path: Path, text: str) -> None:
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder beside `path`; rename it to `path` after the block, or remove it on an error.
 
-    Raises ConfigError, and keeps `path`, if it exists by then and is not empty.
+    Raises ConfigError, and keeps `path`, if `path` is a file or a folder with contents after the block.
     """
     with _partial(path, folder=True) as partial:
         yield partial
