@@ -209,7 +209,7 @@ def aliased(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def collect(traces: Sequence[QuestionTrace], metric: Metric) -> Floats:
-    """Return the statistics of every question, (n, d), one row per trace.  Raises NotComputable for no question."""
+    """Return the statistics of every question, (n, d), one row per trace.  Raises NotComputable without traces."""
     if not traces:
         raise NotComputable(f"{metric.name}: there is no question to score")
     return np.stack([metric.stats(trace) for trace in traces])  # (n, d)

@@ -126,7 +126,7 @@ def _heard(words: Sequence[str], seconds: float) -> tuple[float, ...]:
 def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[Any, ...]]:
     """Yield name, value, interval over lines, facts counted, facts left out, unit.
 
-    Without source texts only `facts` has a value, since source words of facts and invented facts are unknown.
+    Without source texts only `facts` has a value, because lags and invented facts are unknown.
     """
     arrived = sum(located.target is not None for line in lines for located in line.judged.expected)
     without_source = not any(line.positions for line in lines)
