@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # read when numpy and torch are loaded
-OURS = "SQA_SET_THREADS"  # the number set here, to distinguish it from the user's
+OURS = "SQA_SET_THREADS"  # the number set by this module, to distinguish it from the user's
 # Parts with a large or unknown model; all other registered parts are fastest on one thread.
 LARGE = frozenset("causal-lm llm e5 pretrained ctranslate2 bert comet bleurt bertscore".split())
 UNKNOWN = frozenset(("command", "simuleval"))

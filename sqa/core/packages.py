@@ -34,7 +34,7 @@ INSTALLED_BY = {
     "pandas": "sqa[notebooks]",
     "pyarrow": "sqa[parquet]",
     "mweralign": "mweralign",  # mweralign and simulstream are in no extra, since simulstream needs its own torch
-    **dict.fromkeys(("mosestokenizer", "omnisteval"), "OmniSTEval==0.1.10"),  # in no extra: `sqa latency --segments`
+    **dict.fromkeys(("mosestokenizer", "omnisteval"), "OmniSTEval==0.1.10"),  # for `sqa latency --segments`
     "simuleval": "sqa[simul]",
     "simulstream": "simulstream",
     "thot": "sqa[statistical]",

@@ -149,7 +149,7 @@ class Write(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """A page and its score by the guesser.
+    """A page and the guesser's score for it.
 
     Attributes:
         page: Title of the page.
@@ -533,7 +533,7 @@ class OracleBuzzer(Protocol):
 class Metric(Protocol):
     """Additive statistics per question plus a score of their sum, so that resampling works for every metric.
 
-    Reports, figures and tables use its name, unit, digits and label.
+    Reports, figures and tables use the metric's name, unit, digits and label.
 
     Examples:
         >>> from sqa.metrics import build
@@ -544,11 +544,11 @@ class Metric(Protocol):
 
     @property
     def name(self) -> str:
-        """Name that it was built from: "ew", "ew@xqb-interface"; any name for a user-defined metric."""
+        """Name from which the metric was built: "ew", "ew@xqb-interface"; any name for a user-defined metric."""
 
     @property
     def unit(self) -> str:
-        """Unit of its score: "0-1", "0-100", "words", "per word", ..."""
+        """Unit of the score: "0-1", "0-100", "words", "per word", ..."""
 
     @property
     def digits(self) -> int:
@@ -560,7 +560,7 @@ class Metric(Protocol):
 
     @property
     def kind(self) -> str:
-        """Property that it measures: "quality", "lag" or "answers"."""
+        """Property that the metric measures: "quality", "lag" or "answers"."""
 
     @property
     def higher_is_better(self) -> bool:

@@ -105,7 +105,7 @@ def _cached(item: Entry) -> Path:
 
 
 def where(name: str) -> Path | None:
-    """Return the path of a local copy, or None.  Verifies and downloads nothing."""
+    """Return the path of a local copy, unverified, or None if there is none."""
     item = entry(name)
     folder = mirror()
     if folder is not None and (folder / item.path).is_file():

@@ -22,7 +22,7 @@ class Side(NamedTuple):
     columns: np.ndarray
     given: np.ndarray  # per entry of the table: index of the picked form
     mass: np.ndarray  # per picked form: occurrences in the priors
-    empty: np.ndarray  # per picking word: its share of its language
+    empty: np.ndarray  # per picking word: its share of the words of its language
     empty_starts: np.ndarray
 
 

@@ -58,7 +58,7 @@ SIZE_WEIGHT = 0.1  # nats added to a finding's severity per invented or lost con
 class DiagnoseConfig:
     """Thresholds of findings."""
 
-    probability: Annotated[Chance, "minimum probability of being wrong of a hallucinated word, 0..1"] = 0.5
+    probability: Annotated[Chance, "minimum probability, 0..1, that a hallucinated content word is wrong"] = 0.5
     trust: Annotated[Chance, "minimum trust of a link, 0..1 (sqa/diagnose/alignment.py)"] = 0.5
     drop: Annotated[Positive, "nats: minimum decrease of log MRR at a drop; ln 2 = rank 1 to 2"] = HALVED
     omission_words: Annotated[Count, "minimum lost content words of an omission; names count twice"] = 3
@@ -109,7 +109,7 @@ class StepErrors:
 
     question: str
     log_mrr: tuple[float, ...] | None  # from `floor` to 0; None if no guesser ran
-    unaligned: tuple[bool, ...]  # whether the step's word is unaligned (the red curve)
+    unaligned: tuple[bool, ...]  # whether the step's word is unaligned
     hallucinated: tuple[bool, ...]  # whether a content word is probably wrong, or unaligned without a detector
     links: tuple[tuple[int, ...], ...]  # aligned source words (0-based in the question) of the step's word
     findings: tuple[Finding, ...]  # findings in the order of their first step

@@ -155,7 +155,7 @@ def split_entry(path: Path) -> tuple[Path, str | None]:
 
 
 def is_config(text: str) -> bool:
-    """Return whether this names a YAML file, or an entry of one."""
+    """Return whether a text names a YAML file, or an entry of one."""
     return split_entry(Path(text))[0].suffix in _SUFFIXES
 
 

@@ -93,7 +93,7 @@ def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
     for n, (row, reference, source) in enumerate(zip(rows, references, sources, strict=True)):
         where = log.where(n)
         if not reference or not reference.strip():
-            raise DataError(f"{where}: no reference with facts; give --references FILE")
+            raise DataError(f"{where}: no reference, which --facts needs; give --references FILE")
         if row.prediction is None:
             raise DataError(f"{where}: no prediction")
         words = tuple(row.prediction.removesuffix(EOS).split())

@@ -12,9 +12,9 @@
     start offset d_1,  end offset d_last - |x|,  RTF d_last / |x|,  chunks: number of words           (SimulEval 1.1)
 
 d_i is the number of source units read before target word i was written.  All but AP, RTF and chunks are in source
-units.  AL is negative when the output runs ahead of the diagonal.  AP is a share of the source, above 1 only when |y|
-is a shorter reference.  The public scorers define |x|, |y| and d_i differently; a `Convention` holds these rules.  All
-sums are float64.  Scorers before SimulEval 1.1 used float32 and differ from these values in the seventh digit.
+units.  AL is negative when the output runs ahead of the diagonal.  AP is a share of the source; it can exceed 1 if
+|y| is a shorter reference.  The public scorers define |x|, |y| and d_i differently; a `Convention` holds these rules.
+All sums are float64.  Scorers before SimulEval 1.1 used float32 and differ from these values in the seventh digit.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ and give the end a delay.  If the log lacks that delay it is added, as in their 
 the log unchanged.
 
 Kind of source.  ATD, the end of a sentence, and computing time (for speech only) depend on it.  A log without `source`
-counts as text in words unless `source="speech"` is given; fractional delays require `source="speech"`.
+counts as text in words unless `source="speech"` is given; if its delays are fractions, `source` must be given.
 """
 
 import json

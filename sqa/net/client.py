@@ -96,7 +96,7 @@ class Http:
     token: str = field(default="", repr=False)
     proxies: bool = False  # use the proxies of the environment
     quiet: float = 0.0  # seconds without a byte in `stream`; 0: the timeout
-    netrc: bool = False  # use the passwords of ~/.netrc if there are proxies but no token
+    netrc: bool = False  # use the passwords of ~/.netrc if `proxies` is set and there is no token
     _local: threading.local = field(default_factory=threading.local)
 
     @property

@@ -1,6 +1,6 @@
 """Rule-based facts of a text (names, numbers and dates), and their occurrence in another text.
 
-A *name* is a run of words with capitals, also joined by particles, without preceding titles.  The first word of a
+A *name* is a run of words with capitals and of particles between them, without preceding titles.  The first word of a
 sentence counts if another one with a capital follows, or if it is neither a function word nor a word of the bundled
 parallel texts.  A *number* is written in digits or in number words from two on, including ordinals and scales; a *date*
 is a month or a weekday.  The rules are for English, where only names have capitals; for German, only numbers are facts.
@@ -36,7 +36,7 @@ _QUOTE = re.compile(r"^[\"“”«„‘'(\[]")
 _BREAK = re.compile(r"[.,;:!?)\]”»\"]['\"”»)\]]*$")
 ACRONYM = 5  # maximum number of letters of an acronym
 _SHORT = 3  # length of uninformative words in headlines, and of acronyms that are also other words
-_STEM = 4  # minimum number of common letters of two words, in addition to half of the longer word
+_STEM = 4  # minimum letters of a common stem, which must also have at least half of the longer word's
 _ADVERBS = ("ly", "ing", "ed")
 _ENDINGS = frozenset({""}).union(*(each.endings for each in every()))
 
