@@ -53,7 +53,8 @@ def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write several files of a folder; the last file exists only while all others have the given contents.
 
     All files are first written under temporary names, so a full disk changes nothing.  Then the last file is removed,
-    the others are renamed, and the last one is renamed.  Files that already have these bytes stay untouched.
+    the others are renamed, and the last one is renamed.  Other files that already have the given bytes stay untouched.
+    If all files have them, nothing is written.
     """
     changed = [folder / name for name, data in files.items() if not _has(folder / name, data)]
     if not changed:

@@ -204,7 +204,7 @@ class Store:
             yield
 
     def describe(self, stage: Stage, parts: Callable[[], Mapping[str, str]] | None = None) -> None:
-        """Write the inputs of the stage's key, and its `parts`, unless the files exist."""
+        """Write the inputs of the stage's key, and the `parts` if given, unless the files exist."""
         for name, values in (("manifest.json", stage.inputs), (PARTS, parts)):
             path = self.folder(stage) / name
             if values is not None and not self.backend.exists(path):

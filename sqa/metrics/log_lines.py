@@ -65,7 +65,7 @@ class Log:
         return f"{self.path}:{self.numbers[row]}"
 
     def packed(self, convention_counts_end: bool, references: Sequence[float | None]) -> Delays:
-        """Return delays, lengths and |y*|, including the delay of each sentence's end if the convention counts it."""
+        """Return delays, lengths and |y*|, which include the ends of sentences if the convention counts them."""
         delays = [row.delays for row in self.rows]
         lengths = [row.source_length for row in self.rows]
         given = [reference for reference in references if reference is not None]

@@ -183,7 +183,7 @@ class Service:
     def __init__(self, url: str, timeout: float, retries: int = 0, token: str = "") -> None:
         """Create the client; `retries` is the number of further attempts after a broken connection or a 5xx status.
 
-        Only requests that are safe to repeat are retried.
+        Requests of any kind are retried, so each must be safe to repeat if `retries` is not 0.
         """
         self.url = url.rstrip("/")
         self._retries = retries
