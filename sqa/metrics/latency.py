@@ -263,7 +263,7 @@ def usual_convention(formula: str) -> str:
 
 
 def scored_by(convention: Convention) -> tuple[str, ...]:
-    """Return the formulas in the table of a log: the convention's, and users' formulas if it is their default."""
+    """Return the formulas in the table of a log: the convention's, and users' formulas that use it by default."""
     new = (name for name in FORMULAS if not listing(name) and usual_convention(name) == convention.name)
     return (*convention.formulas, *new)
 

@@ -28,7 +28,7 @@ Length = Annotated[int, Meta(ge=1, le=1 << 53)] | Annotated[float, Meta(ge=1e-10
 
 
 class Line(Struct, gc=False, kw_only=True):
-    """The keys of a line that are used; the decoder skips all other keys, which halves the time."""
+    """The keys of a line that are used; the decoder skips all other keys, which halves the reading time."""
 
     delays: list[Delay]
     source_length: Length

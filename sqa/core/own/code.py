@@ -76,7 +76,7 @@ def load(target: str) -> Code:
 
 @contextmanager
 def at_work() -> Iterator[None]:
-    """Check at the end of a context the modules that parts imported in it.
+    """Check, at the end of a context, the modules that parts imported in it.
 
     Raises DataError for an edited file; warns about a module imported by a computed name.
     """

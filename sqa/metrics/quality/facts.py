@@ -241,7 +241,7 @@ class Located:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Facts of a human translation and of a translation; a repeated fact counts once, at its first occurrence."""
+    """Facts of a translation and of the human translation; a repeated fact counts once, at its first occurrence."""
 
     expected: tuple[Located, ...]  # facts of the human translation
     written: tuple[Fact, ...]  # facts of the translation
@@ -372,7 +372,7 @@ def counterpart(fact: Fact, source: Text) -> int | None:
 
 
 def linked(word: str, source: Text) -> int | None:
-    """Return the index of the part of a source text that the priors link to a target word most often."""
+    """Return the index of the source part with the largest share of prior links to a target word, None if small."""
     priors = _priors(f"{source.language}-en")
     if priors is None:
         return None
