@@ -168,7 +168,7 @@ def identified(curve: AnyCurve, source: str) -> AnyCurve:
 
 
 def expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, buzz: Bools) -> float:
-    """Return EW at the first buzz if its top guess is right, else 0; without a buzz 0.
+    """Return EW at the first buzz; 0 if the top guess is wrong there, or if there is no buzz.
 
     `fraction` (n,) float, `correct` (n,) bool, `buzz` (n,) bool: one entry per step.
     """
@@ -185,13 +185,13 @@ def oracle_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, neve
 
 
 def stable_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, never: float) -> float:
-    """Return EW at the first step from which the top guess stays right; `never` if the last one is wrong."""
+    """Return EW at the first step from which the top guess stays right; `never` if the last guess is wrong."""
     step = stable_from(correct)
     return never if step is None else float(curve(fraction[step]))
 
 
 def stable_from(correct: Bools) -> int | None:
-    """Return the first step from which the top guess stays right to the end; None if the last one is wrong."""
+    """Return the first step from which the top guess stays right to the end; None if the last guess is wrong."""
     if not len(correct) or not correct[-1]:
         return None
     wrong = np.flatnonzero(~correct)

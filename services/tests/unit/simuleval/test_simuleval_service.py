@@ -164,7 +164,7 @@ def test_our_translator_drives_simuleval_service(standalone: str) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("no json", "JSON was expected, it said 'no json'"),
+        ("no json", "expected JSON, got 'no json'"),
         ('{"content": 5, "finished": true, "is_empty": false}', "a text segment with content"),
         ('{"content": "a", "finished": "yes"}', "a text segment with content"),
         ("x" * (9 << 20), "a reply of more than 8388608 bytes"),
