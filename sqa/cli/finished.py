@@ -85,7 +85,7 @@ def sweep(
 
 
 def _shard(text: str) -> tuple[int, int]:
-    """Return (number from 0, shards) of the text "I/N"; raise ConfigError unless 1 <= I <= N."""
+    """Return (index from 0, number of shards) of the text "I/N"; raise ConfigError unless 1 <= I <= N."""
     number, _, shards = text.partition("/")
     if not (number.isdecimal() and shards.isdecimal() and 1 <= int(number) <= int(shards)):
         raise ConfigError(f"--shard: expected I/N with 1 <= I <= N, got {text!r}")
@@ -118,7 +118,7 @@ def compare(
     resamples: Resamples = 1000,
     output: Annotated[Path | None, option("--output DIR", "Also write the table, pictures and LaTeX there.")] = None,
     over: Annotated[
-        str, option("--over LEVELS", "What intervals cover: questions[,guesser][,training].")
+        str, option("--over LEVELS", "Sources of variation in the intervals: questions[,guesser][,training].")
     ] = "questions",
 ) -> None:
     """Compare runs by paired differences over the same questions.

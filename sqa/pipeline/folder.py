@@ -30,7 +30,7 @@ TRACED = ("translate", "guess", "buzz")  # stages with rows in a trace
 
 
 class _Summary(Struct):
-    """The keys of SUMMARY in use."""
+    """The keys of SUMMARY that are read."""
 
     dataset: str
     signatures: dict[str, str]
