@@ -1,4 +1,4 @@
-"""The threshold buzzer: answers once one of three signals of the top guess reaches a threshold.
+"""The threshold buzzer, which answers once one of three signals of the top guess reaches a threshold.
 
 share    its share of the sum of the best ten scores, between .1 (ten equal guesses) and 1, independent of the scale of
          the scores (QANTA's TF-IDF baseline answers at .3).  Ten guesses are required, because the few guesses after

@@ -69,7 +69,7 @@ class ElasticGuesser:
         return frozenset(self._titles)
 
     def fingerprint(self) -> str:
-        """Return the sha256 of the server's version, the index' identity, and the versions of layout and parsing."""
+        """Return the sha256 of the server's version, the index's identity, and the versions of layout and parsing."""
         versions = f"{elastic_index.VERSION} {VERSION}"
         return hashlib.sha256(f"elasticsearch {versions} {self._identity}".encode()).hexdigest()
 

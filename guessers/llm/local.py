@@ -71,7 +71,8 @@ class LocalChat:
         tokenizer, model = load_pretrained(
             self.folder, "AutoModelForCausalLM", "a causal language model", self._where.dtype
         )
-        model.generation_config = self._generation(model)  # `generate` ignores a config passed to it if defaults
+        # set on the model, because `generate` overrides default values of a config passed to it by the model's own
+        model.generation_config = self._generation(model)
         return tokenizer, model.to(self._where.device)
 
     def complete(self, prompt: str) -> Reply:
