@@ -35,8 +35,8 @@ class ThresholdConfig:
     """Options of `buzzer: {name: threshold, ...}`."""
 
     threshold: Annotated[float | None, "value at which to answer, above 0; null = the model's, else .17"] = None
-    signal: Annotated[Signal | None, "value that is compared with it; null = the model's, else share"] = None
-    model: Annotated[File | None, "guesser of a tuned threshold (bundled: bm25, gru), or a folder"] = None
+    signal: Annotated[Signal | None, "value compared with the threshold; null = the model's, else share"] = None
+    model: Annotated[File | None, "guesser for which the threshold was tuned (bundled: bm25, gru), or a folder"] = None
 
     def __post_init__(self) -> None:
         if self.threshold is not None and not self.threshold > 0:

@@ -26,7 +26,7 @@ DEPTH = 50  # number of guesses requested from each guesser
 class FusionConfig:
     """Options of `guesser: {name: fusion, ...}`."""
 
-    guessers: Annotated[tuple[ComponentConfig, ...], "two or more"]
+    guessers: Annotated[tuple[ComponentConfig, ...], "two or more guessers"]
     constant: Annotated[
         NotNegative, "constant of the reciprocal rank; larger values reduce the weight of the first ranks"
     ] = 5.0

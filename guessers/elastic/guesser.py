@@ -53,7 +53,7 @@ class ElasticConfig:
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
         secret = "@" in self.url
-        return ["url: run folders keep it; put user and password in ELASTICSEARCH_URL instead"] if secret else []
+        return ["url: would be kept in run folders; put user and password in ELASTICSEARCH_URL"] if secret else []
 
 
 class ElasticGuesser:

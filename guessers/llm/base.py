@@ -44,9 +44,9 @@ VERSION = 1  # raise it when the same model and prompt give another reply
 class Weights:
     """Weights of a candidate's logit, fitted by `python -m guessers.llm.fit`."""
 
-    retrieval: Annotated[float, "weight of a unit of the BM25 score"]
-    likelihood: Annotated[float, "weight of a nat of the title after the text"]
-    prior: Annotated[float, "weight of a nat of the title without a text"]
+    retrieval: Annotated[float, "weight per unit of the BM25 score"]
+    likelihood: Annotated[float, "weight per nat of the title's log probability after the text"]
+    prior: Annotated[float, "weight per nat of the title's log probability without a text"]
     none: Annotated[float, "logit of the case that no candidate is right"]
 
     def __post_init__(self) -> None:

@@ -80,10 +80,10 @@ class LlmConfig:
     ] = "chat"
     reply: Annotated[Literal["json", "title"], "reply of endpoint and local: JSON, or a line with one title"] = "json"
     every: Annotated[Count, "number of words between two requests; 1 = a request after each word"] = 5
-    guesses: Annotated[int, Meta(ge=1, le=50), "pages asked for in a request"] = 10
+    guesses: Annotated[int, Meta(ge=1, le=50), "number of pages requested"] = 10
     pages: Annotated[File | None, "permitted pages: a .txt file, one title per line, or a bundled BM25 model"] = None
     prompt: Annotated[str | None, "prompt with {text} and {guesses}; null = PROMPT, or SOLVED for titles"] = None
-    max_requests: Annotated[Count, "maximum per run, including retries; a run that needs more does not start"] = 1000
+    max_requests: Annotated[Count, "maximum requests of a run, with retries; runs that need more do not start"] = 1000
     cache: Annotated[Path | None, "file of replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)"] = None
     cache_mb: Annotated[Count, "size in MB at which the oldest replies are dropped"] = 1024
     prices: Annotated[

@@ -32,7 +32,7 @@ class LocalConfig:
     folder: Annotated[Path, "config.json, *.safetensors and the tokenizer, as `save_pretrained` writes them"]
     max_tokens: Annotated[Count, "maximum number of pieces per reply; ten guesses take about 300"] = 600
     device: Annotated[Device, "auto = a GPU if there is one"] = "auto"
-    dtype: Annotated[Dtype, "of the weights; auto = bfloat16 if the device has its arithmetic"] = "float32"
+    dtype: Annotated[Dtype, "element type of the weights; auto = bfloat16 if the device has it"] = "float32"
     ARITHMETIC: ClassVar = Arithmetic(FLOATS, ("bfloat16", "float32"))
 
 

@@ -88,7 +88,7 @@ class QualityConfig:
 class AnswersConfig:
     """Rule that decides whether an answer is right."""
 
-    matching: Annotated[Literal["strict", "aliases"], "aliases: also match as Quizbowl does (ew@aliases)"] = "strict"
+    matching: Annotated[Literal["strict", "aliases"], "aliases: other names also count (ew@aliases)"] = "strict"
 
 
 def _default_metrics() -> tuple[str, ...]:

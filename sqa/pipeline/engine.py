@@ -180,8 +180,9 @@ def _check_trained_for(config: RunConfig, guesser: object) -> None:
         trained = f"its model {model!r} was trained on guesses of {short(guesser)}, not of {current}"
         buzzer = f"buzzer {short(config.buzzer.name)!r}"
         bundled = (DATA / "models" / f"buzzer-{short(config.buzzer.name)}-{current}").is_dir()
-        mend = f"buzzer.model={current} is the one for it" if bundled else "`sqa train buzzer` makes one"
-        print(f"sqa: {buzzer}: {trained}; its confidence is not calibrated for this guesser ({mend})", file=sys.stderr)
+        remedy = f"use buzzer.model={current}" if bundled else "train a buzzer for it with `sqa train buzzer`"
+        problem = f"{trained}; its confidence is not calibrated for this guesser ({remedy})"
+        print(f"sqa: {buzzer}: {problem}", file=sys.stderr)
 
 
 def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | None]:
