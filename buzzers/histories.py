@@ -100,9 +100,9 @@ def _write(path: Path, histories: Histories) -> None:
 
 
 def _read(path: Path) -> list[GuessHistory] | None:
-    """Read a file of `_write`; return None if it is missing or truncated."""
+    """Read a file of `_write`; return None if it is missing, truncated or of another layout."""
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:  # np.load leaves a bad file open
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:  # np.load would leave a bad file open
             arrays = dict(file)
     except (FileNotFoundError, zipfile.BadZipFile, ValueError, EOFError):
         return None

@@ -123,7 +123,7 @@ def shape(history: Sequence[Sequence[Guess]]) -> np.ndarray:
 
 
 def _loyalty(history: Sequence[Sequence[Guess]]) -> np.ndarray:
-    """Return columns 11-14, (4, n): number and recency of steps with the current top guess; 0 without a guess."""
+    """Return columns 11-14, (4, n), about repeated top guesses; a step without a guess has 0, except in column 12."""
     columns = np.zeros((4, len(history)))
     times: dict[str, int] = {}  # page -> number of steps on top
     first: dict[str, int] = {}  # page -> first step among the ten

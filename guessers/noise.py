@@ -116,7 +116,7 @@ def _by_sentence(question: Question, emissions: Sequence[Any]) -> list[list[str]
 
 
 def choose(tossups: Iterable[Tossup], n: int, seed: int) -> list[Tossup]:
-    """Return `n` tossups, selected and ordered by a hash of seed and id, so that additional tossups keep the order."""
+    """Return `n` tossups, selected and ordered by a hash of seed and id, so new tossups do not change the order."""
     return sorted(tossups, key=lambda t: hashlib.sha256(f"{seed} {t.id}".encode()).digest())[:n]
 
 

@@ -133,7 +133,7 @@ class E5Guesser:
 
 
 def page_texts(model: str) -> dict[str, str]:
-    """Return title -> representing English text, for every page of a BM25 model that has a training tossup."""
+    """Return title -> English text that represents the page, for a BM25 model's pages with a training tossup."""
     titles = set(Index.load(resolve_model(model)).titles)
     last = {tossup.page: tossup.text for tossup in mapped_tossups(FOLDS) if tossup.page in titles}
     return {

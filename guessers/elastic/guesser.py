@@ -89,7 +89,7 @@ class ElasticGuesser:
         return guesses
 
     def _search(self, texts: Mapping[int, str], n: int) -> dict[int, Any]:
-        """Return the answer to each text; retry answers that a busy server refuses."""
+        """Return the answer to each text; repeat searches that a busy server refuses."""
         from elasticsearch import ApiError
 
         found: dict[int, Any] = {}

@@ -152,7 +152,7 @@ def check_server(client: Elasticsearch) -> str:
 
 
 def check_index(client: Elasticsearch, index: str, expected: Identity) -> None:
-    """Raise DataError with the differences if the index has another origin or other fields."""
+    """Raise DataError if the index is incomplete, or with the differences if its origin or fields are wrong."""
     mappings = _mappings(client, index)
     meta, fields = mappings.get("_meta", {}), mappings.get("properties", {})
     if "sqa" not in meta:

@@ -105,7 +105,7 @@ class BaseChat:
 
     @cached_property
     def identity(self) -> str:
-        """Return a hash of everything but the prompt that determines a reply: files, arithmetic, retrieval.
+        """Return a hash of everything except the prompt that a reply depends on: files, arithmetic, retrieval.
 
         The weights are excluded, because they apply to stored replies.
         """

@@ -115,7 +115,7 @@ class LlmConfig:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Estimated cost of guessing some texts; None = unknown, as no reply of this model has reported its tokens."""
+    """Estimated cost of guessing some texts; None = unknown, because no reply of this model reported tokens."""
 
     steps: int  # texts
     prompts: int  # distinct prompts for the texts
@@ -212,7 +212,7 @@ class LlmGuesser:
         return Estimate(steps, len(distinct), kept, len(missing), limit, characters, at_most, read, written, cost)
 
     def check_texts(self, texts: Iterable[Sequence[str]]) -> None:
-        """Raise ConfigError with the number of requests that these texts need, if it is above `max_requests`."""
+        """Raise ConfigError with the number of requests that these texts need if `max_requests` does not allow it."""
         needed = self.estimate(texts)
         left = self.config.max_requests - self.chat.chat.budget.spent
         if needed.requests > left:

@@ -109,7 +109,7 @@ class Workshop:
     ) -> bool:
         """Compute a block of a stage; return False if it was stored already.
 
-        The store must have the block of the same index of every earlier stage.  `given` and `until` are as in `plan`.
+        The store must have the same block of every earlier stage.  `given` and `until` are as in `plan`.
         Raises DataError if models, code or questions differ from those of the process that planned the stage.
         """
         if self.store.has(wanted, index):

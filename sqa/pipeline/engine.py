@@ -276,7 +276,7 @@ class Work:
             guesser.check_texts(trace.prefixes.texts for index in missing for trace in translated.block(index))
 
     def make(self, name: str, index: int, tick: Tick) -> None:
-        """Compute one block of a stage; the store must have the block of the same index of every earlier stage."""
+        """Compute one block of a stage; the store must have the same block of every earlier stage."""
         block = blocks_of(self.questions, BLOCK_SIZE)[index]
 
         def rows(earlier: str) -> Mapping[str, Any]:

@@ -65,7 +65,7 @@ Shard = tuple[int, int]  # index from 0, number of shards
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run, and a function called on a worker after its blocks are done; its value must be small."""
+    """A run, and a function with a small value, which is called on a worker after the run's blocks are done."""
 
     config: RunConfig
     finish: Finish
