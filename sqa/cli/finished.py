@@ -86,7 +86,7 @@ def sweep(
 
 
 def _shard(text: str) -> tuple[int, int]:
-    """Return (number from 0, shards) of the text "I/N"; raise ConfigError unless 1 <= I <= N."""
+    """Return (index from 0, number of shards) of the text "I/N"; raise ConfigError unless 1 <= I <= N."""
     number, _, shards = text.partition("/")
     if not (number.isdecimal() and shards.isdecimal() and 1 <= int(number) <= int(shards)):
         raise ConfigError(f"--shard: expected I/N with 1 <= I <= N, got {text!r}")

@@ -63,9 +63,10 @@ def intervals(
 def compare(
     a: RunFolder, b: RunFolder, n_resamples: int = RESAMPLES, wanted: Sequence[str] = ()
 ) -> tuple[list[ComparisonRow], list[str]]:
-    """Return paired differences a - b of common metrics (`wanted` ones, if any), and a note per metric left out.
+    """Return paired differences a - b of common metrics (default: all), and a note for each metric left out.
 
-    The runs must have the same questions (ConfigError otherwise), and a metric the same signature in both.
+    A metric is left out unless both runs have a value for it with the same signature.  Raises ConfigError if the runs
+    have different questions, and NotComputable if no metric is left.
     """
     if a.dataset != b.dataset or a.questions != b.questions:
         raise ConfigError(on_other_questions(a, b))
@@ -98,7 +99,7 @@ def compare(
 
 
 QUESTIONS = "questions"  # the level of every interval
-LEVELS: Mapping[str, Callable[[dict[str, Any]], Any]] = {  # level -> takes its member out of a run's config
+LEVELS: Mapping[str, Callable[[dict[str, Any]], Any]] = {  # level -> takes its member from a run's config
     "guesser": lambda config: (config.pop("guesser"), config.pop("buzzer")),
     "training": lambda config: config["translator"].pop("model", None),
 }

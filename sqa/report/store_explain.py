@@ -37,7 +37,7 @@ class Reason(NamedTuple):
 
     stage: str
     key: str
-    nearest: str  # its key; "" if there is no other stage
+    nearest: str  # the nearest stored key; "" if there is no other
     part: str
     now: str
     then: str
@@ -111,7 +111,8 @@ def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
     both = {*now} & {*then}
     of_questions = [part for part in changed if ".dataset" in f".{part}".replace(" ", ".")]
     of_part = [part for part in changed if part not in of_questions]
-    of_part = [part for part in of_part if part in both or not part.startswith("VERSION ")]  # otherwise of another part
+    # a VERSION that only one of the stages has belongs to another component
+    of_part = [part for part in of_part if part in both or not part.startswith("VERSION ")]
     shown = of_part if made else []
     for part in [*shown, *(of_questions if "dataset" in differing else ())]:
         yield part, now.get(part, "not there"), then.get(part, "not there")

@@ -120,7 +120,12 @@ def test_absent_server_error_names_embedded_guesser(twin, server, capsys, monkey
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://elastic:secret@127.0.0.1:{free.getsockname()[1]}"
-    refused(ConfigError, "url: run folders keep it; put user and password in ELASTICSEARCH_URL", ElasticConfig, url=url)
+    refused(
+        ConfigError,
+        "url: would be kept in run folders; put user and password in ELASTICSEARCH_URL",
+        ElasticConfig,
+        url=url,
+    )
     monkeypatch.setenv("ELASTICSEARCH_URL", url)
     message = failing(twin, server, url="", retries=0)
     assert "no Elasticsearch server answers at http://127.0.0.1:" in message and "secret" not in message
