@@ -57,7 +57,7 @@ def losses(
     places = (batch.target != PAD).flatten().nonzero()[:, 0]  # (N,)
 
     def real(x: Tensor) -> Tensor:
-        """Return the rows of pieces that are no padding, (B, T, ...) -> (N, ...)."""
+        """Return the rows of pieces that are not padding, (B, T, ...) -> (N, ...)."""
         return x.flatten(0, 1).index_select(0, places)
 
     lexical = None

@@ -3,7 +3,7 @@
 The item `many-clients` measures our server in a separate process on loopback, with the same requests in both designs.
 In the original design, which has one global cursor, clients use the classic routes one after another.  In our design,
 200 clients translate concurrently, each in a session.  Clients answer immediately or after 5 ms per word.  The item
-also measures the server's memory, and both values while expected wins are scored.
+also measures the server's memory, and repeats both measurements while expected wins are scored.
 """
 
 import asyncio
