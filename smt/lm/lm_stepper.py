@@ -165,7 +165,8 @@ class LmStepper:
             self.pieces += pieces
             if not whole:
                 self.encode(self.tensor([pieces]))
-        if whole and len(self.pieces) > length:  # new words would change earlier states, or a beam reads in batch order
+        # All words read are encoded again if new words change earlier states, or for a beam, which reads as a batch does.
+        if whole and len(self.pieces) > length:
             self.read_cache = []
             self.encode(self.tensor([self.pieces]))
 

@@ -60,7 +60,7 @@ def memory(process: int) -> float:
 
 @asynccontextmanager
 async def connection(where: str) -> AsyncIterator[Ask]:
-    """Yield a function that sends requests over one connection to "host:port", or raises DataError without a reply."""
+    """Yield a function that sends requests over one connection to "host:port" and raises DataError without a reply."""
     netloc = where.removeprefix("http://")
     host, _, port = netloc.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
@@ -169,7 +169,7 @@ def rate(netloc: str, think: float, corpus: Corpus, alone: bool) -> float:
 
 
 def measured() -> Iterator[tuple[Pair, float, float]]:
-    """Yield (measurement, unit, rate with one cursor, rate with sessions), and the server's initial and peak MiB."""
+    """Yield (measurement, unit, rate with one cursor, rate with sessions), and the server's peak MiB after each."""
     name = "xqb-es" if available("xqb-es") else "mini-es"
     questions = load_questions(name, limit=20)
     corpus = [sentence for question in questions for sentence in question.sentences]

@@ -62,7 +62,7 @@ def agent_of(translator: str, agent: str = "", arguments: Sequence[str] = ()) ->
 
 
 def make_app(agent: GenericAgent, address: Address) -> Starlette:
-    """Return the application.  All requests but GET / need the token."""
+    """Return the application.  All requests except GET / need the token."""
     server = Server(agent)
     routes = [
         Route("GET", "/", server.info, public=True),

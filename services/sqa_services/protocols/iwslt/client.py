@@ -133,7 +133,10 @@ class EvaluationService:
 
 
 class Agent:
-    """Interface of a model.  Override all methods but `decode`; an optional `add_args(parser)` defines its options."""
+    """Interface of a model.  Override `init_states`, `update_states` and `policy`, and `reset` if needed.
+
+    An optional `add_args(parser)` defines the model's options.
+    """
 
     def __init__(self, args: Namespace | None = None) -> None:
         pass

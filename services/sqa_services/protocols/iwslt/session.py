@@ -247,7 +247,7 @@ class Session:
         if self.corpus.kind == "text":
             length += not first
         else:
-            delays = tuple(min(delay, length) for delay in delays)  # that server's length is in whole ms
+            delays = tuple(min(delay, length) for delay in delays)  # the original's length is in whole ms
         return Translated(self._text(tokens), tuple(delays), length, self.corpus.targets[number])
 
     def _text(self, tokens: Sequence[str]) -> str:
