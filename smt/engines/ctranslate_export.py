@@ -97,7 +97,7 @@ def _convert_hub(source: Path, folder: Path, storage: Storage) -> Path:
     with torch.no_grad():
         spec = kinds[model_type]()(model, tokenizer)
     if type(tokenizer).__name__.startswith("MBart50Tokenizer"):
-        spec.config.decoder_start_token = tokenizer.eos_token  # which the loader may leave out
+        spec.config.decoder_start_token = tokenizer.eos_token  # the loader may leave it out
     if spec.config.bos_token is None:
         spec.config.bos_token = tokenizer.eos_token  # must name a piece, but is never used
     with atomic_folder(folder) as partial:
@@ -166,7 +166,7 @@ def _norm(target: Any, norm: nn.LayerNorm) -> None:
 
 
 def _backward_attention(heads: int) -> Any:
-    """Return self-attention that hides later keys, to which half of its bias (BUCKETS of distances, H) applies."""
+    """Return self-attention whose bias (BUCKETS, H) hides later keys, which have half of the buckets of distances."""
     from ctranslate2.specs import attention_spec
 
     attention = attention_spec.MultiHeadAttentionSpec(self_attention=True, relative_attention_bias=True)

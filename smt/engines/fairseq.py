@@ -58,7 +58,7 @@ class Converted:
     folder: Path
     architecture: str
     parameters: int
-    k: int | str  # source PIECES read before the first target piece in training, or "full"
+    k: int | str  # source PIECES read before the first target piece in training; or "full" or "multi", see `trained_k`
 
 
 def convert(

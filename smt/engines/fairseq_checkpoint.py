@@ -56,7 +56,7 @@ class Checkpoint:
 
 
 def read(path: Path) -> Checkpoint:
-    """Read a checkpoint.  Raises DataError if the file is none, or if it names a class that no checkpoint needs."""
+    """Read a checkpoint.  Raises DataError for any other file, and for a class that no checkpoint needs."""
     content = _load(path)
     weights = content.get("model") if isinstance(content, dict) else None
     if not isinstance(weights, dict) or not all(isinstance(value, Tensor) for value in weights.values()):

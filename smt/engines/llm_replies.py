@@ -19,7 +19,7 @@ from smt.policies.shown import Words
 from sqa.core.languages import language_of
 
 VERSION = 1  # increase when the same reply gives other words
-PHRASE = 8  # maximum words of a phrase that may not be repeated at once; smt/models/next_piece.py has it for pieces
+PHRASE = 8  # longest phrase, in words, that may not be written twice in a row; for pieces: smt/models/next_piece.py
 ECHO = 6  # consecutive words of the instruction that make an echo
 VOID = ("refusal", "explanation", "echo", "language")
 CLOSING = ".!?…"

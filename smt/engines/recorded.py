@@ -221,7 +221,7 @@ def _of_unit(unit: DataUnit, record: Record) -> Iterator[Emission]:
 
 
 def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
-    """Yield the lines of an instances.log."""
+    """Yield the records of an instances.log."""
     for number, line in numbered_lines(path):
         where = f"{path}:{number}"
         if wrong := misspelt(line, KEYS):

@@ -108,7 +108,7 @@ class LmTraining:
         return k, ahead.to(self.model.device)
 
     def loss(self, batch: Batch, k: Tensor, ahead: Tensor | None = None) -> tuple[Tensor, int]:
-        """Return the mean cross-entropy of the target (nats per piece), weighted by `copy_weight`, and its pieces."""
+        """Return the mean cross-entropy (nats per piece, weighted by `copy_weight`) and the number of target pieces."""
         s = batch.source_needs.shape[1]
         states, _ = self.model(batch.pieces, batch.positions, batch.mask(k, self.model.dtype, ahead))
         pieces = batch.labels.clamp_min(0)
@@ -128,7 +128,7 @@ class LmTraining:
         return c.learning_rate * min(1.0, (step + 1) / max(c.warmup, 1), (c.steps - step) / max(c.cooldown, 1))
 
     def step(self, number: int) -> tuple[float, int]:
-        """Make one optimiser step; return the mean cross-entropy (nats per piece) and the target pieces."""
+        """Make one optimiser step; return the mean cross-entropy (nats per piece) and the number of target pieces."""
         batch = self.batches.at(number).to(self.model.device)
         k, ahead = self.draw(len(batch.pieces), np.random.default_rng((self.settings.seed, 1, number)))
         loss, pieces = self.loss(batch, k, ahead)
@@ -189,7 +189,7 @@ def weights(config: LmConfig) -> Callable[[Pair], float]:
 
 
 def identity(config: LmConfig, base: Base) -> dict[str, Any]:
-    """Return, as JSON, the values that must not change when a fine-tuning run is resumed."""
+    """Return, as JSON, the values that must not change when a fine-tuning run is resumed, and its device."""
     free = (
         "steps",
         "cooldown",

@@ -165,7 +165,7 @@ class LmStepper:
             self.pieces += pieces
             if not whole:
                 self.encode(self.tensor([pieces]))
-        # All words read are encoded again if new words change earlier states, or for a beam, which reads as a batch does.
+        # All words read are encoded again if new words change earlier states, or for a beam, which reads like a batch.
         if whole and len(self.pieces) > length:
             self.read_cache = []
             self.encode(self.tensor([self.pieces]))

@@ -73,7 +73,8 @@ class _Hypotheses:
             setattr(self, field.name, getattr(self, field.name)[rows])
 
 
-_MARKED = {"mark": "written", "mark_last": "last", "mark_last_pieces": "last_pieces", "mark_runs": "runs"}  # `State`'s
+# field of `_Hypotheses` -> field of `State` whose value it keeps
+_MARKED = {"mark": "written", "mark_last": "last", "mark_last_pieces": "last_pieces", "mark_runs": "runs"}
 _MOVED = ("last", "written", "word_open", "last_pieces", "runs")  # fields of `State` that differ between hypotheses
 
 

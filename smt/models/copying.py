@@ -55,7 +55,7 @@ def spellings(name: str, language: str = "") -> frozenset[str]:
 
 
 def is_name(word: str) -> bool:
-    """Return whether a word may be a name: capitalised, at least SHORTEST letters, no digit, no edge punctuation."""
+    """Return whether a word without edge punctuation may be a name: capital, at least SHORTEST letters, no digit."""
     return len(word) >= SHORTEST and word[0].isupper() and not any(map(str.isdigit, word))
 
 

@@ -151,7 +151,7 @@ class Attention(nn.Module):
         return KeyValue(self._split(key), self._split(value))
 
     def forward(self, x: Tensor, memory: KeyValue, mask: Tensor | None = None, causal: bool = False) -> Tensor:
-        """Attend from x (B, T, D) to memory; mask (B, 1, T, S) is added, or bool: True where attention is allowed."""
+        """Attend from x (B, T, D) to memory; mask (B, 1, T, S): additive, or bool (True = attention is allowed)."""
         query, dropout = self._split(self.query(x)), self.dropout if self.training else 0.0
         attended = F.scaled_dot_product_attention(query, *memory, mask, dropout, causal)  # (B, H, T, D/H)
         return self.output(attended.transpose(1, 2).flatten(2))

@@ -115,7 +115,7 @@ def table_of(phrases: Iterable[Phrase], language: str) -> Table:
 
 
 def _bound(rows: Sequence[Phrase]) -> bool:
-    """Return whether the target word of these rows often translates their source word."""
+    """Return whether p(f|e) of these rows, which share a source and a target word, is at least LEAST_BACK."""
     both, total = sum(row.both for row in rows), max(row.total for row in rows)
     return both / max(total, both) >= LEAST_BACK
 

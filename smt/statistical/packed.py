@@ -91,7 +91,7 @@ def _likely(rows: Sequence[Phrase], config: PackingConfig) -> list[Phrase]:
 
 
 def _composed(best: Mapping[str, Phrase], source: str) -> bool:
-    """Return whether the best targets of two parts of `source` form its own best target."""
+    """Return whether the best targets of two parts of `source` together form the best target of `source`."""
     words = source.split(" ")
     for cut in range(1, len(words)):
         first, second = best.get(" ".join(words[:cut])), best.get(" ".join(words[cut:]))

@@ -171,7 +171,7 @@ def prune_lexicon(path: Path, least: float) -> None:
 
 
 def write_language_weights(prefix: Path, order: int, weights: Sequence[float]) -> None:
-    """Write Thot's file of interpolation weights: 3 per order, by 10 counts of the history."""
+    """Write Thot's file of interpolation weights: for each order, 3 buckets of the history's count, each 10 wide."""
     write_text(prefix.with_name(f"{prefix.name}.weights"), f"{order} 3 10 {' '.join(f'{w:.6f}' for w in weights)}\n")
 
 

@@ -202,7 +202,7 @@ def _run_stages(config: PbmtConfig, folder: Path) -> None:
         if note.exists() and json_document(note)["key"] == key:
             continue
         note.unlink(missing_ok=True)
-        wall, cpu = time.monotonic(), sum(os.times()[:4])  # of this process and its ended children
+        wall, cpu = time.monotonic(), sum(os.times()[:4])  # time of this process and its ended children
         stage(config, folder)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10  # MiB; Linux counts in KiB
         row = {"seconds": round(time.monotonic() - wall, 1), "cpu": round(sum(os.times()[:4]) - cpu, 1), "mib": peak}

@@ -70,7 +70,10 @@ def _pairs(own: str | None, pair: str, part: str) -> Iterator[Pair]:
 
 
 def held_out(config: CorpusConfig) -> Iterator[str]:
-    """Yield both sides of all development and test sentences, including XQB and the user's development pairs."""
+    """Yield both sides of the project's development and test sentences and of XQB.
+
+    For a user's own pairs, yield only their development pairs.
+    """
     pair = config.pair
     if config.train is not None:
         if config.development is not None:

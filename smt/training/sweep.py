@@ -152,7 +152,7 @@ def sweep(config: SmtConfig, ks: Sequence[int | str], seeds: int, runs: Path, fr
         data = prepared_data(config, runs)
         check(todo, data)
     for wait in (False, True):
-        # The iterator is exhausted, since workers are still writing their checkpoints.
+        # `list` exhausts the iterator before the break, since workers are still writing their checkpoints.
         if False in list(_trained(todo, data, wait)):
             print(f"sqa: stopped by {folder / 'stop'}: delete it and run again to continue", file=sys.stderr)
             break

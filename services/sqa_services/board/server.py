@@ -167,7 +167,7 @@ def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
 
     @app.get("/api/status")
     def status() -> dict[str, Any]:
-        """Return how many evaluations are running and queued, and whether a token is needed to write."""
+        """The numbers of running and queued evaluations, and whether writing requires a token."""
         return {**queue.to_do(board.engine), "guarded": guarded}
 
     @app.get("/api/tasks/{task}/datasets")

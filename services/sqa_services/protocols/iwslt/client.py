@@ -72,7 +72,7 @@ class EvaluationService:
         return self._json("/")
 
     def finished(self) -> set[int]:
-        """Return the numbers of finished sentences, as the server reports them."""
+        """Return the numbers of the sentences that the server reports as finished; empty without `patience`."""
         numbers = self._json("/progress").get("finished", []) if self._can_resume() else []
         return {number for number in numbers if isinstance(number, int)}
 

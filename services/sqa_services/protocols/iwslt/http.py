@@ -176,7 +176,7 @@ class Server:
     async def reset(self, request: Request) -> Response:
         session = self._session(request)
         if session.sentences:
-            self._refuse_participants(request)  # who has read gets no second attempt
+            self._refuse_participants(request)  # a participant who has read gets no second attempt
             self.sessions.reset(session)
         return reply("")
 
@@ -304,7 +304,7 @@ class Server:
             raise Refused(503)
 
     async def _answer(self, scorer: QuestionScorer, session: Session, index: int) -> None:
-        """Answer a question until it has no new words; each session and question has one task."""
+        """Compute a question's statistics until it has no new words; each session and question has one task."""
         rows, waiting = session.rows, session.waiting
         while session.rows is rows:  # a reset replaces the rows
             emissions = scorer.emissions(index, session.sentences)

@@ -55,7 +55,8 @@ def flat_scores(
 ) -> dict[str, float | None]:
     """Return {"BLEU", "TER", "METEOR", "DAL", "AL", "AP"}.
 
-    Latencies cover the sentences with words; they are None if there is no such sentence.
+    Latencies cover the sentences with words; they are None if there is no such sentence.  Raises Refused without
+    sentences, and with `strict` if a sentence has no words.
     """
     if not sentences or (strict and not all(s.delays for s in sentences)):
         raise Refused(500, "no translation was received" if not sentences else "a sentence has no words")
