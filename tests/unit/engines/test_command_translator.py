@@ -39,7 +39,7 @@ def test_separator_resets_the_program(blank_lines):
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        ("print('one')", "1 lines were returned for 2"),
+        ("print('one')", "expected 2 lines, got 1"),
         ("raise SystemExit(3)", "exit status 3.*$"),
         ("import sys; sys.exit('no such mode\\n(try spa-eng)')", r"printed: no such mode \(try spa-eng\)$"),
     ],

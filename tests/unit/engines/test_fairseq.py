@@ -182,7 +182,7 @@ BAD = {  # options, weights, message
     "unscaled": ({"no_scale_embedding": True}, {}, "no_scale_embedding = True"),
     "heads": ({"encoder_decoder_attention_heads": 2}, {}, "same number"),
     "more weights": ({}, {"decoder.layernorm_embedding.weight": torch.ones(WIDTH)}, "unsupported weights: decoder"),
-    "no weights": ({}, {"encoder.layers.1.fc1.weight": None}, "without encoder.layers.1.fc1.weight"),
+    "no weights": ({}, {"encoder.layers.1.fc1.weight": None}, "has no weight encoder.layers.1.fc1.weight"),
     "no output": ({}, {"decoder.output_projection.weight": None}, "no output layer"),
 }
 

@@ -55,8 +55,8 @@ def test_sentencepiece_symbols_spell_words_and_bytes() -> None:
 
 def test_mismatched_options_and_codes_are_refused() -> None:
     refused(ConfigError, "bpe: must be one of", Cutting, "wordpiece", b"x")
-    refused(ConfigError, "no file fits", Cutting, "none", b"x")
-    refused(ConfigError, "is needed", Cutting, "sentencepiece", b"")
+    refused(ConfigError, "codes: must be omitted for bpe 'none'", Cutting, "none", b"x")
+    refused(ConfigError, "codes: must be a file for bpe 'sentencepiece'", Cutting, "sentencepiece", b"")
     refused(DataError, "codes, line 2: expected two symbols", vocabulary, "a", Cutting("subword-nmt", b"a b\nabc\n"))
     refused(DataError, "not a SentencePiece model", vocabulary, "a", Cutting("sentencepiece", b"a b c\n"))
 

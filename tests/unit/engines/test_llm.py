@@ -204,7 +204,7 @@ WRONG = {
     "give either endpoint .* or local": {"endpoint": None},
     "examples: give two pairs; none from 'fi'": {"source_language": "fi"},
     "n: continuation takes k only": {"n": 2},
-    "previous: for policy continuation": {"policy": "hold", "n": 1, "k": "full", "previous": 1},
+    "previous: only for policy continuation, got 'hold'": {"policy": "hold", "n": 1, "k": "full", "previous": 1},
     "prompt: must contain {source}": {"prompt": "translate"},
     "api: local continues a text": {"endpoint": None, "local": {}, "api": "chat"},
 }

@@ -150,7 +150,7 @@ def test_untrained_model_translates_by_prompt(writer):
         ({"model": "{adapter}", "source_language": "es"}, "sets its languages"),
         ({"model": "{adapter}", "bidirectional": True}, "was not trained for it"),
         ({"model": "{adapter}", "beam": 4, "k": 3}, "beam: needs the whole sentence first"),
-        ({"model": "{adapter}", "emission_rate": 1.2, "policy": "hold", "n": 1}, "emission_rate: for wait-k"),
+        ({"model": "{adapter}", "emission_rate": 1.2, "policy": "hold", "n": 1}, "emission_rate: only for policy"),
         ({"model": "{folder}", "emission_rate": 1.2, "source_language": "es"}, "emission_rate: .* is not an adapter"),
     ],
 )

@@ -189,7 +189,7 @@ def test_policy_keys_of_a_config_are_read(keys, policy):
         (("hold", 6), "k: hold takes n"),
         (("retranslate", "full", True), "n: must be >= 0"),
         (("local-agreement", "full", 1), "n: must be >= 2"),
-        (("wait", 6), "policy: must be wait-k, local-agreement, hold, retranslate, got 'wait'"),
+        (("wait", 6), "policy: must be one of wait-k, local-agreement, hold, retranslate, got 'wait'"),
     ],
 )
 def test_wrong_keys_are_refused(keys, message):

@@ -66,7 +66,7 @@ def test_unencodable_text_is_not_sent(tmp_path: Path) -> None:
 BROKEN = {
     "dies at once": ("sys.stderr.write('no such model\\n'); sys.exit(3)", "exit code 3.*no such model"),
     "says no numbers": ("while True: ask(); say('Error: specify x')", "Error: specify x"),
-    "says infinity": ("while True: ask(); say('1 inf')", "numbers were expected"),
+    "says infinity": ("while True: ask(); say('1 inf')", "expected numbers"),
     "stalls": ("ask(); ask()", "no reply in time"),
     "half a line": ("ask(); sys.stdout.write('1 2 3'); sys.stdout.flush(); time.sleep(60)", "1 2 3"),
     "never ends a line": ("while True: sys.stdout.write('7' * 65536)", "too long"),
