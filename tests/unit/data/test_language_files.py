@@ -11,7 +11,9 @@ from sqa.data.sentences import LANGUAGES
 from sqa.metrics.quality.fact_words import values
 from sqa.metrics.quality.names import spelled
 
-TARGETS = {"en": {"given_names", "genders", "agreeing", "sounds", "fillers"}}  # perturbations apply only to sources
+TARGETS = {
+    "en": {"given_names", "genders", "agreeing", "sounds", "fillers"}
+}  # tables for perturbations, which apply only to sources
 
 
 OPTIONAL = set("letters dotted_ordinals small_numbers capital_nouns possessive nominatives contractions".split())

@@ -35,11 +35,11 @@ def test_span_covers_its_words_in_browser_units():
     assert span["severity"] == "major" and other["error_spans"] == {"m": []}
 
 
-def test_word_taken_back_has_no_span():
+def test_retracted_word_has_no_span():
     assert spans(finding("hallucination", 2, 2)) == []
 
 
-def test_lost_source_is_marked_after_the_text():
+def test_omission_is_marked_after_the_text():
     assert spans(finding("omission", 0, 3, loss=9.0)) == [(15, 15, "minor")]
 
 
