@@ -37,9 +37,7 @@ def test_shape_equals_hand_computed_values():
     np.testing.assert_allclose(rows[:, 0], np.log([1, 2, 3, 4]), rtol=1e-6)
     np.testing.assert_allclose(rows[:, 1], [0.01, 0.02, 0.03, 0.04], rtol=1e-6)
     np.testing.assert_allclose(rows[1, 2:5], np.array([4, 1, 1]) / 13, rtol=1e-5)
-    assert rows[1, 5] == pytest.approx(
-        math.log(13) - 4 / 13 * math.log(4), rel=1e-5
-    )  # entropy of 4/13, 1/13, ..., 1/13
+    assert rows[1, 5] == pytest.approx(math.log(13) - 4 / 13 * math.log(4), rel=1e-5)  # entropy of 4/13, 1/13, ...
     assert rows[1, 7] == pytest.approx(math.log(1 + 9 * math.exp(-1)), rel=1e-5)
     np.testing.assert_allclose(rows[3, [8, 9, 22]], np.log([5.0001, 2.001, 0.999 / 0.001]), rtol=1e-5)
     assert rows[1, 6] == pytest.approx(math.log(1 + 9 * math.exp(-3)), rel=1e-5)

@@ -123,13 +123,13 @@ def test_new_picture_beside_a_current_one_is_drawn(book, capsys):
     assert not _problems(book, capsys)
 
 
-def test_other_program_version_makes_it_stale(book, capsys, monkeypatch):
+def test_other_program_version_makes_a_ledger_stale(book, capsys, monkeypatch):
     monkeypatch.setattr(main.sqa, "__version__", "9.9.9")
     assert "now 9.9.9" in _problems(book, capsys)
 
 
 def test_missing_data_does_not_remove_ledger_rows(book):
-    """Without XQB the bundled questions would replace it; without the language model its rows would disappear."""
+    """Without XQB, the bundled questions would replace it. Without the language model, its rows would disappear."""
     path = book.root / "experiments/ledger/toy.tsv"
     before, book.values = path.read_bytes(), [7.0]
     for force in (False, True):
@@ -156,7 +156,7 @@ def test_ledger_round_trips(tmp_path):
     refused(DataError, "cannot be read as a ledger", ledgers.read, tmp_path / "i.tsv")
 
 
-def test_kept_items_are_measured_by_name_only(book, capsys, monkeypatch):
+def test_kept_items_are_measured_only_by_name(book, capsys, monkeypatch):
     book.item = replace(book.item, kept="hours")
     book.values[0] = 7.0
     (book.model / "weights").write_bytes(b"\x00\x02")
@@ -169,7 +169,7 @@ def test_kept_items_are_measured_by_name_only(book, capsys, monkeypatch):
     assert not _problems(book, capsys)
 
 
-def test_pivot_shows_deviations_and_omits_empty_rows():
+def test_pivot_shows_sd_and_omits_empty_rows():
     rows = (
         Row(("a", "3"), "bleu", 8.5, unit="0-100"),
         Row(("a", "3"), "bleu sd", 0.25, unit="0-100"),

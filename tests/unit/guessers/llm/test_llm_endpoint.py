@@ -195,7 +195,7 @@ def test_title_reply_continues_solved_questions(tmp_path, monkeypatch):
         assert guesser.fingerprint() != build(LlmConfig(endpoint=endpoint, every=2)).fingerprint()
 
 
-def test_title_is_asked_of_the_completions_protocol(tmp_path, monkeypatch):
+def test_title_may_use_the_completions_protocol(tmp_path, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with ChatServer(lambda prompt, number: continuation(" Bolivia")) as server:
         endpoint = EndpointConfig(base_url=server.base_url, model="tiny")
