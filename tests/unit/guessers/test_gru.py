@@ -1,4 +1,4 @@
-"""The GRU guesser on a generated world that it learns in seconds."""
+"""The GRU guesser on generated tossups that it learns in seconds."""
 
 import dataclasses
 import json
@@ -33,7 +33,7 @@ batch: 6, label_smoothing: 0.0, learning_rate: 0.03, epochs: 6, patience: 3, sto
 
 
 def small(folder: Path) -> GruTraining:
-    """Return the shipped training, reduced to the generated world."""
+    """Return the bundled training config, scaled down to the generated tossups."""
     shipped = configs.load(ROOT / "configs" / "train_guessers.yaml:gru", GruTraining)
     return dataclasses.replace(shipped, output=folder / "out", work=folder / "work", **yaml.safe_load(SMALL))
 
@@ -58,7 +58,7 @@ def saved(learnt, tmp_path):
 
 @pytest.fixture
 def published(config) -> GruTraining:
-    """Return the bidirectional training on the same world, sentence by sentence."""
+    """Return the config of the bidirectional training, with one example per sentence."""
     return dataclasses.replace(config, direction="bidirectional", bottleneck=None, examples="sentence")
 
 
@@ -84,7 +84,7 @@ def test_bidirectional_network_reads_only_the_prefix():
 
 
 def test_dev_accuracy_is_over_prefixes(learnt, material):
-    """Prefixes are a quarter, a half, three quarters and all of the tokens, at least one, in any batch."""
+    """Check prefixes of a quarter, a half, three quarters and all of the tokens, with two batch sizes."""
     network, first = learnt._network, material.dev[0]
     others = [e for e in material.dev if len(e.ids) and e.page != first.page]
     examples = [dataclasses.replace(e, ids=np.concatenate([first.ids, e.ids])) for e in others]  # of two pages
