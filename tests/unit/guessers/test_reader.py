@@ -94,7 +94,7 @@ SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "in
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return a small BERT with a question-answering head and random weights; windows begin with [CLS]."""
+    """Return the folder of a small BERT with a question-answering head and random weights."""
     from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast
 
     path = tmp_path_factory.mktemp("reader")
@@ -194,7 +194,7 @@ def test_closest_sentence_is_shown():
 
 
 def likeliest(folder, text, most):
-    """Return the line after a prompt, with a full forward pass per piece and no cache."""
+    """Return the greedy line after a prompt, with a full forward pass per piece and no cache."""
     base = load_base(folder, torch.float32)
     tokens = base.tokens
     pieces = [tokens.bos, *tokens.text(SOLVED), *tokens.text(text)]

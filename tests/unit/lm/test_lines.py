@@ -1,4 +1,4 @@
-"""Lines that a causal language model writes after prompts, with the pieces they cost."""
+"""Lines that a causal language model writes after prompts, and the numbers of pieces read and written."""
 
 import pytest
 import torch

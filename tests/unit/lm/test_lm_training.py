@@ -1,4 +1,4 @@
-"""Fine-tuning sees the same input as decoding, and a killed training resumes with the same result."""
+"""Fine-tuning sees the same input as decoding, and a killed training run resumes with the same result."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -122,7 +122,7 @@ def test_resumed_training_equals_an_uninterrupted_one(folder, tmp_path):
     for number in first.trainer.rounds(6, every=2):
         first.trainer.set_rate(first.rate(number))
         first.step(number)
-        if number == 4:  # lost with the process
+        if number == 4:  # this step is lost with the process
             break
     *_, second = parts(folder, tmp_path / "cut")
     second.trainer.resume()
