@@ -36,7 +36,7 @@ def groups(questions):
     return {group: texts for group, texts in damage.texts(questions).items() if group in word_order.GROUPS}
 
 
-def test_order_changes_the_model_and_not_retrieval(tmp_path, base, questions, groups):
+def test_order_affects_the_model_but_not_retrieval(tmp_path, base, questions, groups):
     texts = word_order.asked(word_order.guesser_of(tmp_path, base=base), questions, groups)
     readers = {name: word_order.fit(texts[damage.INTACT], used) for name, used in word_order.USED.items()}
     table = word_order.measured(tmp_path, questions, groups, readers, base)

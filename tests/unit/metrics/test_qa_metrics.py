@@ -8,7 +8,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.metrics import build, qa
 
-WORDS = ("aaaa", "bbbb", "cccc", "dddd")  # 19 characters; after n words 4, 9, 14, 19
+WORDS = ("aaaa", "bbbb", "cccc", "dddd")  # words end at characters 4, 9, 14 and 19
 EW = qa.CURVES["qanta2018"]
 
 
@@ -28,7 +28,7 @@ def score(name, trace):
 
 
 NEVER, ALWAYS = [0] * 4, [1] * 4
-CASES = [  # metric, rank of the answer at each step (0: absent), buzzes, EW, accuracy or reciprocal rank
+CASES = [  # metric, rank of the answer at each step (0: absent), buzzes, value
     ("ew", [2, 1, 1, 1], [0, 1, 1, 0], EW(9 / 19)),  # only the first buzz counts
     ("ew", [2, 1, 1, 1], ALWAYS, 0),
     ("ew", ALWAYS, NEVER, 0),
