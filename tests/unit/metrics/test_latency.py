@@ -29,7 +29,7 @@ def test_some_conventions_count_the_end_of_a_sentence():
     assert plain.flat.tolist() == [3, 4, 5, 6, 6, 6] and plain.source.tolist() == [6]
     counted = trace_delays(trace, CONVENTIONS["iwslt-2020-final"], "none")
     assert counted.flat.tolist() == [3, 4, 5, 6, 7, 7, 7] and counted.source.tolist() == [7]
-    # the first version of the IWSLT 2020 code counts one word too many
+    # the code of the IWSLT 2020 guide counts one word too many
     values = {"al": 3, "dal": 3, "al@iwslt-2020-final": 3, "al@iwslt-2020-first": 4}
     for name, expected in values.items():
         [metric] = build([name])
