@@ -132,9 +132,7 @@ def test_runs_may_have_several_blocks(tmp_path, monkeypatch):
         np.testing.assert_array_equal(parts.stats[name], values)
     Store(tmp_path / "b").block(parts.stages["guess"], 1).unlink()
     again = run(small_config(tmp_path), Store(tmp_path / "b"), progress=False)
-    assert (
-        again.made == dict.fromkeys(engine.STAGES, 0) | {"guess": 1} and not again.seconds
-    )  # no time of a partly reused stage
+    assert again.made == dict.fromkeys(engine.STAGES, 0) | {"guess": 1} and not again.seconds  # partly reused
 
 
 CHECKS = """
