@@ -27,7 +27,8 @@ COMPARES = re.compile(
     r"\b(more|less|fewer|than|worse|better|higher|lower|above|below|similar|unseen|hardly|most|half|third|no difference"
     r"|(grow|rise|fall|peak|raise|miss|win|lose)(s|es)?|as much as|(small|large)(er|est)?)\b"
 )
-NAMES = re.compile(r"`[^`]*`|\]\([^)]*\)|\bF\w+\d\b|\bsmall Transformer\b")  # code, links, names like these
+# Code, links and names, which may contain a digit or a comparing word without stating a result.
+NAMES = re.compile(r"`[^`]*`|\]\([^)]*\)|\bF\w+\d\b|\bsmall Transformer\b")
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:%|\b)")
 PART = re.compile(r"^(.+?)(?:\.(low|high|n))?$")
 CHECK = re.compile(r"^(.+) ([<>=]) (.+)$")
