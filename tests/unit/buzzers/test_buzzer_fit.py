@@ -67,7 +67,7 @@ def test_grid_excludes_non_finite_values():
     assert wins.grid([np.array([-np.inf, 2.0]), np.array([1.0, -np.inf])], 2).tolist() == [1.0, 2.0]
 
 
-def test_soft_wins_average_over_all_answer_times():
+def test_soft_wins_average_over_all_buzz_patterns():
     [one] = made_up(1, seed=3)
     logits = torch.linspace(-1, 1, len(one.right))
     chance = torch.sigmoid(logits).numpy()

@@ -50,7 +50,7 @@ def test_shape_equals_hand_computed_values():
     np.testing.assert_allclose(rows[:, 21], [0.1, 1.0, 0.1, 0.2], rtol=1e-6)
 
 
-def test_shape_compares_with_5_and_15_steps_earlier():
+def test_shape_has_changes_over_5_and_15_steps():
     rows = shape([[Guess("a", float(t))] for t in range(20)])
     np.testing.assert_array_equal(rows[:, 17], [0, 1, 2, 3, 4, *[5] * 15])
     np.testing.assert_array_equal(rows[[14, 15, 19], 18], [14, 15, 15])
@@ -125,7 +125,7 @@ def history(steps: int = 40) -> list[list[Guess]]:
 
 @pytest.mark.parametrize("features", learnt.WIDTHS)
 @pytest.mark.parametrize("name", NETWORKS)
-def test_step_does_not_depend_on_later_steps(name, features):
+def test_decision_does_not_depend_on_later_steps(name, features):
     buzzer, steps = make(name, features, threshold=0.0), history()
     whole = buzzer.decide(steps)
     assert len({buzz.score for buzz in whole}) > 20

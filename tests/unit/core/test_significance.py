@@ -13,7 +13,7 @@ from sqa.metrics import build
 [ACCURACY, BLEU, DAL] = build(["accuracy", "bleu", "dal"])
 
 
-def test_joint_metrics_equal_single_metrics():
+def test_metrics_resampled_together_equal_single_ones():
     rng = np.random.default_rng(5)
     first, second = means(rng.random(40)), np.column_stack([rng.random((40, 2)) + 1, np.zeros(40)])
     together = bootstrap_many([first, second], [ACCURACY, DAL])
@@ -116,7 +116,7 @@ def test_training_variance_widens_the_interval() -> None:
     assert wide.low < 0 < narrow.low and wide.high > 0.2
 
 
-def test_crossed_levels_widen_the_interval() -> None:
+def test_disagreement_of_guessers_widens_the_interval() -> None:
     """The guessers disagree about the difference, and the training runs agree about it."""
     questions = np.random.default_rng(0).random(400)
     base = np.array([[means(questions)] * 3] * 2)  # (guessers, training runs, n, 2)
@@ -128,7 +128,7 @@ def test_crossed_levels_widen_the_interval() -> None:
     assert narrow.high - narrow.low < 1e-9 and (wide.low, wide.high) == pytest.approx((0, 0.2))
 
 
-def test_levels_widen_the_interval_of_a_mean() -> None:
+def test_disagreement_widens_the_interval_of_a_mean() -> None:
     questions = np.random.default_rng(0).random(400)
     agreed = np.array([[means(questions)] * 3] * 2)  # (guessers, training runs, n, 2)
     disputed = agreed.copy()

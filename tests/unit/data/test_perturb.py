@@ -79,7 +79,7 @@ def test_gender_words_change_with_their_articles(before: str, after: str) -> Non
     assert text(perturb(spanish(before), "gender", 0)) == after
 
 
-def test_gender_words_of_the_answer_stay() -> None:
+def test_gender_words_of_the_answer_are_kept() -> None:
     assert perturb(spanish("el rey", page="El Rey (film)"), "gender", 0) is None
 
 

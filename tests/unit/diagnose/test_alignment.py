@@ -26,7 +26,7 @@ PRIORS = Priors(
     {form(t, "en"): 30 for t in WORDS.values()},
 )
 
-PINNED = [0.9938, 0.8723, 0.984]  # trust of the target words of `test_passes_change_the_trust`
+PINNED = [0.9938, 0.8723, 0.984]  # trust of the target words of `test_number_of_passes_changes_the_trust`
 
 
 def test_forms_are_stems_without_punctuation() -> None:
@@ -106,7 +106,7 @@ class TestHmm:
         assert HmmAligner(PRIORS).align(pairs) == first
         assert HmmAligner(PRIORS, seeds=[seed + 100 for seed in SEEDS]).align(pairs) != first
 
-    def test_passes_change_the_trust(self, pairs: list, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_number_of_passes_changes_the_trust(self, pairs: list, monkeypatch: pytest.MonkeyPatch) -> None:
         """The published numbers use three passes with equal jump probabilities, then four with trained ones."""
         texts = [*pairs, (("el", "tren", "viejo"), ("the", "old", "train"))]
         single = HmmAligner(PRIORS, seeds=(0,)).align(texts)[-1]
@@ -114,7 +114,7 @@ class TestHmm:
         monkeypatch.setattr(hmm, "PASSES", (3, 5))
         assert [round(trust, 4) for trust in HmmAligner(PRIORS, seeds=(0,)).align(texts)[-1].target] != PINNED
 
-    def test_spread_is_over_the_seeds(self, pairs: list) -> None:
+    def test_spread_comes_from_several_seeds(self, pairs: list) -> None:
         [single] = HmmAligner(PRIORS, seeds=(0,)).align(pairs[:1])
         assert single.evidence is not None and set(single.evidence.spread) == {0.0}
         several = HmmAligner(PRIORS).align([*pairs, (("el", "tren", "viejo"), ("the", "old", "train"))])[-1]

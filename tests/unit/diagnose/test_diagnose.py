@@ -229,7 +229,7 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
     refused(ConfigError, "--kind: 'drops' is not one of .*'drop'", diagnose_command.main, tmp_path, kinds=["drops"])
 
 
-def test_findings_of_one_question_are_a_subset(tmp_path: Path) -> None:
+def test_findings_can_be_limited_to_one_question(tmp_path: Path) -> None:
     run = open_run(make(tmp_path, "drops", translator={"name": "doubles:build_dropper"}))
     findings = diagnose_command.findings_of(run)
     assert {finding.question for finding in findings} > {"q0"}

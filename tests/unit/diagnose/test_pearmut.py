@@ -26,7 +26,7 @@ def spans(*findings: Finding) -> list[tuple[int, int, str]]:
     return [(span["start_i"], span["end_i"], span["severity"]) for span in item["error_spans"]["m"]]
 
 
-def test_span_covers_its_words_in_browser_units():
+def test_span_positions_are_in_utf_16_units():
     [item, other] = pearmut.items(TRACE, "m", {("q", 0): [finding("hallucination", 1, 3, loss=2.0)]})
     text = item["tgt"]["m"].encode("utf-16-le")
     [span] = item["error_spans"]["m"]

@@ -64,7 +64,7 @@ def test_retractions_in_long_sentences_stay_short() -> None:
     assert all(piece.words[-1].rstrip("?") in piece.source for piece in ends)
 
 
-def test_pieces_have_the_links_of_the_sentences() -> None:
+def test_joined_sentences_keep_most_links() -> None:
     """Compare the links of all bundled questions, joined into one sentence, with those of separate sentences."""
     questions = load_questions("mini-es")
     pairs = [(s, tuple(t.split())) for q in questions for s, t in zip(q.sentences, q.reference, strict=True)]

@@ -212,7 +212,7 @@ def questions(folder: Path, **more) -> list[Question]:
     return load_questions(str(path))
 
 
-def test_times_keep_the_source_and_change_its_key(tmp_path: Path) -> None:
+def test_word_times_keep_the_source_and_change_its_key(tmp_path: Path) -> None:
     [question] = questions(tmp_path, word_times=[0.5, 1, 1], recording="talk.wav")
     assert question.sentences == (("Uno", "dos.", "Tres."),) and question.word_times == (0.5, 1.0, 1.0)
     assert question.recording == "talk.wav" and questions(tmp_path, word_times=[0, 0, 0])[0].recording == "q"

@@ -138,5 +138,5 @@ SHIPPED |= {"head_to_head": HeadToHeadConfig, "translation_table": TableConfig}
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_configs_of_experiments_load(name):
+def test_bundled_configs_of_experiments_load(name):
     assert load(ROOT / "configs" / f"{name}.yaml", SHIPPED[name]).name

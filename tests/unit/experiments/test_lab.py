@@ -116,7 +116,7 @@ def test_changed_drawing_is_named_and_redrawn(book, capsys):
     assert not _problems(book, capsys)
 
 
-def test_new_picture_beside_a_current_one_is_drawn(book, capsys):
+def test_new_picture_of_a_measured_item_is_drawn(book, capsys):
     book.item = replace(book.item, figures={**book.item.figures, "docs/new.png": _figure})
     assert _problems(book, capsys).startswith("docs/new.png: does not match the current experiments/ledger/toy.tsv")
     main.update([], book.root / "runs")
@@ -189,7 +189,7 @@ def test_every_item_names_its_dependencies():
         assert item.config or item.kept or item.inputs(item.path())
 
 
-def test_every_block_of_every_item_prints():
+def test_every_block_of_every_item_has_lines():
     for item in items().values():
         for name, block in item.blocks.items():
             lines = block(pages.ledger_of(item.name))

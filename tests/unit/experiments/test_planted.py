@@ -48,7 +48,7 @@ def test_error_is_marked_where_it_is_visible() -> None:
     assert (("Rome", "Hannibal"), "swapped") in marked and (("marble",), "adjective") in marked
 
 
-def test_handmade_errors_are_counted_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_handmade_error_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def judged(traces: list[QuestionTrace], *_: object) -> list[SimpleNamespace]:
         flags = [[emission.token in ("Rome", "Hannibal", "Lima") for emission in trace.emissions] for trace in traces]
         return [SimpleNamespace(hallucinated=row) for row in flags]

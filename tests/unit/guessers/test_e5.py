@@ -74,7 +74,7 @@ def test_prefixes_are_guessed_like_separate_texts():
     assert guesser().guess(["the king"], 0) == [[]]
 
 
-def test_text_is_the_weighted_mean_of_its_passages(monkeypatch):
+def test_text_vector_is_the_weighted_mean_of_passages(monkeypatch):
     monkeypatch.setattr(e5, "LEAST", 1)
     [one] = guesser(every=1, temperature=0.1).guess(["silver town. king"], 3)
     a, b, *rows = vectors("silver town.", "king", *TEXTS.values())

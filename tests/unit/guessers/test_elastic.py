@@ -105,7 +105,7 @@ def test_busy_server_is_retried(server, twin, status, monkeypatch):
     assert guesser.guess(PREFIXES, 1)[-1][0].page == TITLES[SEARCHES["standard-2.0-0.75-elasticsearch"][26][0][0]]
 
 
-def test_permanently_busy_server_is_one_clear_error(server, twin):
+def test_permanently_busy_server_is_reported(server, twin):
     index(twin, server)
     guesser = elastic.build(options(twin, server, retries=1))
     server.busy_searches = 10**6

@@ -132,7 +132,7 @@ def test_noisy_texts_replace_tossups_at_the_given_share(config):
         assert np.array_equal(drawn, expected[-len(drawn) :])
 
 
-def test_training_without_material_is_an_error(config, material):
+def test_too_few_tossups_are_an_error(config, material):
     with pytest.raises(DataError, match="two tossups, and one for early stopping, got 1 and 6"):
         train(config, dataclasses.replace(material, train=material.train[:1]))
 
@@ -160,7 +160,7 @@ def test_svd_start_relates_pages_to_their_words(material):
         ("shape", {"hidden": 9}),
     ],
 )
-def test_config_that_does_not_fit_its_weights_is_an_error(saved, key, value):
+def test_mismatched_config_and_weights_are_refused(saved, key, value):
     config = json.loads((saved / "config.json").read_text())
     value = config["shape"] | value if key == "shape" and value else value
     (saved / "config.json").write_text(json.dumps(config | {key: value}))

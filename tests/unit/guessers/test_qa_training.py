@@ -44,7 +44,7 @@ CONFIGS = {f"train_guessers.yaml:{name}": training for name, training in CONFIGS
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_configs_load_and_those_of_gru_set_all_keys(name):
+def test_bundled_training_configs_are_valid(name):
     assert configs.load(ROOT / "configs" / name, CONFIGS[name])
     if CONFIGS[name] is GruTraining:
         assert set(read_yaml(ROOT / "configs" / name)) == {field.name for field in fields(GruTraining)}

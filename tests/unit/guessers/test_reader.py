@@ -152,7 +152,7 @@ def test_windows_do_not_depend_on_the_batch(folder):
 
 
 @given(st.integers(0, 2**32), st.integers(3, 12), st.integers(1, 6))
-def test_best_span_is_the_best_of_all(seed, length, longest):
+def test_best_span_equals_an_exhaustive_search(seed, length, longest):
     rng = np.random.default_rng(seed)
     start, end = rng.integers(-3, 4, (2, length)).astype(np.float32)
     inside = rng.random(length) < 0.7

@@ -128,8 +128,8 @@ def test_rerank_fit_is_equal_on_another_device(config, monkeypatch):
         np.testing.assert_allclose(tensor, fitted[1].tensors[name], rtol=1e-4, atol=1e-6)
 
 
-def test_kept_back_lessons_select_the_epoch(config):
-    """The kept-back lessons contradict the others, so every further epoch is worse."""
+def test_held_out_lessons_select_the_epoch(config):
+    """The held-out lessons contradict the training lessons, so every further epoch is worse."""
     rows, step = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]]), np.array([0, 0])
     lessons = [training.lesson_of(rows, step, np.array([i % 8 == 0, i % 8 != 0])) for i in range(32)]
     first, last = training.fitted(config, lessons).chances(rows, step)

@@ -52,7 +52,7 @@ def test_order_affects_the_model_but_not_retrieval(tmp_path, base, questions, gr
     assert ("mini-es", word_order.RETRIEVAL, SHUFFLED, "effect", "accuracy") not in found
 
 
-def test_stopped_reading_continues_with_kept_replies(tmp_path, base, questions, groups):
+def test_stopped_reading_resumes_with_stored_replies(tmp_path, base, questions, groups):
     first = word_order.asked(word_order.guesser_of(tmp_path, base=base), questions, groups)
     again = word_order.guesser_of(tmp_path, base=base)
     assert word_order.asked(again, questions, groups) and again.chat.chat.budget.spent == 0

@@ -138,7 +138,7 @@ def test_lags_are_in_seconds_with_word_times():
     assert metric.stats(guessed).tolist() == [-0.5 * 4, 1]
 
 
-def test_word_counts_at_its_final_writing():
+def test_rewritten_word_counts_when_written_last():
     emissions = [Emission(0, "London", 2, False), Emission(0, "London", 9, False, erase=1)]
     assert written(trace_of(emissions)) == (("London",), (9,))
 

@@ -67,14 +67,14 @@ def test_scores_equal_hand_computed_values(name, ranks, buzzes, expected):
     assert score(name, trace_of(ranks, buzzes)) == pytest.approx(expected)
 
 
-def test_end_wins_nothing_without_guesses():
+def test_answer_at_end_wins_nothing_without_guesses():
     trace = trace_of(NEVER, NEVER)
     assert score("ew@answer-at-end", QuestionTrace(trace.question, trace.emissions, ((),) * 4, trace.buzzes)) == 0
     silent, answer = build(["ew", "ew@answer-at-end"])
     assert "|end:silent|" in silent.signature() and "|end:answer|" in answer.signature()
 
 
-def test_metrics_are_undefined_without_their_parts():
+def test_metrics_are_undefined_without_guesser_or_buzzer():
     question = Question("q", "made", "es", (WORDS,), ("a",), "Right")
     bare = QuestionTrace(question, (Emission(0, "t", 1, False),))
     for name in ("ew", "oracle-ew", "stable-ew", "accuracy", "mrr"):

@@ -60,7 +60,7 @@ def test_prune_removes_unused_stages(tmp_path: Path) -> None:
     folders.read(tmp_path / "a").open()  # the run still has all that it needs
 
 
-def test_changed_key_has_both_values(tmp_path: Path) -> None:
+def test_changed_key_is_shown_with_both_values(tmp_path: Path) -> None:
     make(tmp_path, "a")
     changed = make(tmp_path, "b", toy(tmp_path, b=0.5))
     [reason] = [reason for reason in stored.explain(changed) if reason.stage == "guess"]

@@ -119,7 +119,7 @@ def test_model_saved_twice_translates_identically(tmp_path):
     assert ((once.embedding.weight - model.embedding.weight).abs() <= 0.51 * scale).all()
 
 
-def test_shipped_configs_are_valid():
+def test_bundled_configs_are_valid():
     for name in ("smt_es_en", "smt_pl_en"):
         stages = [load(ROOT / "configs" / f"{name}.yaml:{entry}", SmtConfig) for entry in ("first", "second", "third")]
         assert [stage.start for stage in stages] == [None, *(f"runs/smt/{stage.name}/model" for stage in stages[:-1])]
