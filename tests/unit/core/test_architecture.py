@@ -86,7 +86,7 @@ REGISTRIES = {"sqa.core.registry": {*CORE}, "sqa_services.parts": {*ARROWS}}  # 
 
 @cache
 def modules() -> dict[str, Path]:
-    """Map the dotted module name to its file."""
+    """Return the file of each module, by dotted name."""
     paths = {}
     for package in (*(ROOT / name for name in PACKAGES), ROOT / "services" / SERVICES):
         for path in sorted(package.rglob("*.py")):

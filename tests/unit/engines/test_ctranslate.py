@@ -87,7 +87,7 @@ def learn(pairs, encoder):
 
 
 def test_padding_unknown_and_start_are_never_written(exported, monkeypatch):
-    """The random model would otherwise write them occasionally."""
+    """The random model would otherwise write these pieces occasionally."""
     translator, names = engine(exported[1]), vocabulary().pieces
     inner = Mock(wraps=translator.engine)
     monkeypatch.setattr(translator, "engine", inner)

@@ -42,7 +42,7 @@ def system(trained):
 
 
 def test_tables_are_as_recorded(trained):
-    """Compare everything except the weights, which depend on the processor."""
+    """Compare training texts, tables and packed phrases, but not the weights, which depend on the processor."""
     with recorded(Path(__file__)) as keep:
         for path in sorted((trained / "smt" / "tiny").rglob("*")):
             if path.name in ("train.source", "train.target", "language.txt", "forms.json", LANGUAGE, f"{TABLE}.ttable"):
