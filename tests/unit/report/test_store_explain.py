@@ -18,7 +18,7 @@ from sqa.report import store_explain as stored
 
 
 def toy(runs: Path, name: str = "bm25", **options: object) -> dict[str, object]:
-    """Return the config of a guesser with a model of two pages, since loading a bundled model takes longer."""
+    """Return the config of a guesser whose model has two pages, which suffice to compare keys."""
     model = runs / "toy"
     if not model.exists():
         counting.fit(LESSONS, 1).save(model)
