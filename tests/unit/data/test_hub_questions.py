@@ -1,4 +1,4 @@
-"""Question files on the Hugging Face hub: the real library against a server on loopback."""
+"""Question files on the Hugging Face hub, read by the real library from a loopback server."""
 
 import json
 import os

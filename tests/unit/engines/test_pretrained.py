@@ -126,7 +126,7 @@ class Evil(NamedTuple):
 
 
 def sharded(folders, tmp_path, name):
-    """Save the model with an index that assigns every weight to the given file."""
+    """Return a copy of the model with an index that names `name` in place of its weights, and the weights."""
     folder = copied(folders, tmp_path)
     weights = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()

@@ -132,7 +132,7 @@ def test_missing_values_have_reasons(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert [Path(line).name for line in capsys.readouterr().out.splitlines()[:2]] == ["report.md", "report.html"]
 
 
-def test_runs_on_other_questions_are_separate(tmp_path: Path) -> None:
+def test_runs_on_different_questions_are_separate(tmp_path: Path) -> None:
     first = make(tmp_path, "a", **METRICS)
     (tmp_path / "other").mkdir()
     second = make(tmp_path / "other", "b", dataset={"name": str(tmp_path / "questions.jsonl"), "limit": 2}, **METRICS)
@@ -232,7 +232,7 @@ def test_texts_are_escaped_in_markdown(text: str) -> None:
     assert html.unescape(re.sub(r"</?(p|code)>", "", paragraph)).strip() == f"text {expected} and {expected}"
 
 
-# ------------------------------------------------------------------------------------------------- what it refuses
+# -------------------------------------------------------------------------------------------------------- refusals
 
 
 def test_wrong_folders_are_refused(sweep: list[Path], tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from sqa.pipeline.config import load
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with pairs.tsv and dev.tsv, without access to the project's data."""
+    """Return a folder with pairs.tsv and dev.tsv, and fail if the project's data are read."""
     monkeypatch.delenv("SQA_MIRROR", raising=False)
     monkeypatch.setattr("sqa.data.download.path_of", lambda name: pytest.fail(f"{name} of the project was read"))
     rows = [
