@@ -15,7 +15,7 @@ The paper's scores are printed below ours; they use its own Wikipedia passages a
 
 A language model is also tested as a reader, with the retrieved passages and with a passage that contains the answer
 ("gold").  The gold passage is found with the human translation and the answer together, so it needs a set that has
-both; yes/no questions have none.
+both.  Yes/no questions have no gold passage.
 
 The only machine translation that needs no download is a weak phrase-based model.  It is trained on XOR-TyDi's own
 translations of other questions (experiments/paper/xor_translator.py).

@@ -3,8 +3,8 @@
     sqa reproduce errors
 
 Examples are chosen by rule, never by hand, from the findings of `sqa diagnose`.  For each kind the example is the
-error that cost most log MRR, at least ln 2 nats (rank 1 to 2); for under-translations it is the first of the
-ranking.  Kinds:
+error that cost most log MRR, at least ln 2 nats (a fall from rank 1 to 2).  For under-translations it is the first of
+the ranking.  Kinds:
 
     hallucination      content words without a corresponding source word
     omission           a stretch of untranslated source words in a sentence whose translation continues after it
@@ -77,7 +77,10 @@ def subjects(config_path: Path, runs: Path) -> Selection:
 
 
 def sentence_gap(subject: Subject, kind: Kind) -> np.ndarray:
-    """Return (n, 4): log MRR lost against the human translation over sentences with such an error, then without."""
+    """Return (n, 4): sum and count of log MRR lost against the human translation, in sentences with and without `kind`.
+
+    A sentence's loss is how much more log MRR the human translation gains over it.
+    """
     rows = []
     for index, errors in enumerate(subject.errors):
         bad = {f.sentence for f in errors.findings if subject.kind(f) == kind}
@@ -87,7 +90,7 @@ def sentence_gap(subject: Subject, kind: Kind) -> np.ndarray:
 
 
 def word_gap(subject: Subject) -> np.ndarray:
-    """Return (n, 4): change of log MRR at hallucinated content words, and at all other words."""
+    """Return (n, 4): sum and count of the changes of log MRR at hallucinated content words, then at all other words."""
     pairs = zip(subject.errors, subject.lines, strict=True)
     rows = [apart(np.diff(line.log_mrr, prepend=RULES.floor), errors.hallucinated) for errors, line in pairs]
     return np.array(rows, dtype=np.float64)

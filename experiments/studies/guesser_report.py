@@ -1,4 +1,4 @@
-"""How often each guesser knows the answer after 10%, 20%, ... 100% of the question; Tables 1 and 3.
+"""Tables 1 and 3: how often each guesser knows the answer after 10%, 20%, ... 100% of the question.
 
     sqa guessers configs/guessers.yaml
     sqa reproduce table1      # the same
@@ -260,7 +260,7 @@ def knows(guesser: Any, questions: Sequence[Question]) -> np.ndarray | None:
 def described(inputs: Given) -> list[list[str]]:
     """Return Table 1: sizes of each data set, and the number of answers that each guesser knows.
 
-    "n/a" marks a guesser without a page list, and in that case also the number of answers that no guesser knows.
+    A guesser without a page list has "n/a"; the number of answers that no guesser knows is then "n/a", too.
     """
     head = "dataset questions source_sentences source_words english_words source_words_a_question"
     head += " english_words_a_question pages"

@@ -4,8 +4,8 @@
 
 Question: what quality does each translator reach, at what lag, and how much does quality gain from reading further
 ahead?  A segment is one question of XQB or one sentence of a news test.  Every number is over segments, with a 95%
-bootstrap interval.  A translator that is not installed, or a test set that is not available, is left out and noted
-in the table.
+bootstrap interval.  A translator that is not installed, or a test set that is not available, is left out and named in
+differences.tsv with the reason.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class WordsAheadConfig:
 
 
 def segments(entry: SetConfig) -> list[list[Pair]]:
-    """Return the sentence pairs of each question, or one pair for each sentence."""
+    """Return the sentence pairs of each question, or the single pair of each sentence of news."""
     whole = (q for q in load_set(entry, None)[1] if len(q.sentences) == len(q.reference))
     texts: Iterator[list[Pair]]
     texts = ([(x, y.split()) for x, y in zip(q.sentences, q.reference, strict=True)] for q in whole)

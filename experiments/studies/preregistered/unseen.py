@@ -60,7 +60,7 @@ OWN, FULL_TEXT, DIFFERENCE = "own text", "full-input text", "difference"
 
 
 def needed() -> int:
-    """Return the number of questions that finds SMALLEST, by the spread of XQB's differences at k = 2.
+    """Return the number of questions needed to find SMALLEST with POWER, from the spread of XQB's differences at k = 2.
 
     The level is that of Holm's first step over KS, one-sided.
     """
@@ -136,7 +136,7 @@ def played(path: Path, runs: Path) -> dict[str, RunFolder]:
 
 
 def p_of(full: Floats, own: Floats) -> float:
-    """Return the one-sided p of "the full-input text wins more", of statistics (n, 2) of EW."""
+    """Return the one-sided p-value of "the full-input text wins more", from statistics (n, 2) of EW."""
 
     def gap(sums: Floats) -> Floats:  # (b, texts, 2) -> (b, 1)
         scores = EW.score_many(sums.reshape(-1, 2)).reshape(-1, 2)
@@ -147,7 +147,7 @@ def p_of(full: Floats, own: Floats) -> float:
 
 
 def at_paces(of_texts: Mapping[str, RunFolder]) -> dict[tuple[str, str], Floats]:
-    """Return (text, k of the pace) -> statistics (n, 2) of EW: the text at k, full input's and the human one."""
+    """Return (text, k of the pace) -> statistics (n, 2) of EW, for the text at k, the full-input and the human text."""
     traces = {name: list(run.open().traces) for name, run in of_texts.items()}
     return {(name, str(k)): at_pace(traces[name], k) for k in KS for name in (str(k), FULL, HUMAN)}
 
@@ -167,7 +167,7 @@ def rows(tables: Mapping[tuple[str, str], Floats]) -> Iterator[Row]:
 
 
 def prepared(runs: Path) -> Path:
-    """Return the file of the questions, which is written first."""
+    """Write the questions to a file and return its path."""
     path = runs / "unseen.jsonl"
     write_questions(chosen(load_questions(POOL), QUESTIONS), path)
     return path

@@ -48,7 +48,7 @@ def test_unknown_host_names_are_refused(host: str, names: tuple[str, ...], asked
         assert requests.get(url, headers={"Host": asked}, timeout=30).status_code == (200 if allowed else 400)
 
 
-def test_requests_of_other_sites_are_refused() -> None:
+def test_requests_from_other_sites_are_refused() -> None:
     with serving_app(app()) as url:
         netloc = url.removeprefix("http://")
         for headers, status in (

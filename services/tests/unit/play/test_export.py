@@ -29,7 +29,7 @@ def by_hand(t: float) -> float:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return games of five people on the same 25 questions; each entry is a step and whether the answer is correct."""
+    """Return the folder of the games of five people on the same 25 questions."""
     folder = tmp_path_factory.mktemp("play")
     shown = play_games.make(folder, n=25)
     book = play_games.journal(folder)
