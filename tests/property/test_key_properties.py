@@ -12,7 +12,7 @@ from smt.engines import ctranslate, pretrained
 from smt.engines.fixed import FixedConfig, FixedTranslator
 from sqa.files.devices import CPU
 
-# texts that resemble each other's separators, values and keywords
+# texts that resemble separators, values and keywords
 TRICKY = st.sampled_from(["", " ", "a", "b", "a b", "b a", "None", "1", "reference", "source", "a\tb", "a\nb", "['a']"])
 CODE = st.none() | TRICKY
 
