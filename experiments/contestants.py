@@ -4,8 +4,8 @@ A contestant is named after its guesser ("bm25") if no other contestant has the 
 guesser, the name includes the buzzer ("bm25+mlp").  If they share both, the first digits of a digest of the whole
 config follow ("bm25+mlp-1f0c2d3e").
 
-A contestant that is `optional` (a server that may be down, a package or a model that may be missing) is left out
-with the reason if it is not available.  Without `optional` the command stops.
+A contestant may be `optional`, for example because its server may be down or its package may be missing.  If it is
+not available, it is left out with the reason.  If another contestant is not available, the command stops.
 """
 
 import shutil
@@ -35,7 +35,7 @@ def twice(values: Sequence[Any]) -> list[Any]:
 class Needs:
     """Requirements of a translator, which is left out if one is missing.  null = no requirement."""
 
-    program: str | None = None  # on the PATH
+    program: str | None = None  # name of a program on the PATH
     package: str | None = None  # Python package
     folder: Path | None = None  # relative to the working directory
     hint: str | None = None  # how to get it, for the message about the missing part

@@ -163,7 +163,7 @@ def finished(config: AblationConfig, runs: Path, wanted: Callable[[Cell], bool] 
 
 
 def workshop(runs: Path) -> Workshop:
-    """Return the objects that runs share within a process: questions, guessers, the most recent other components."""
+    """Return the objects that runs share within a process: questions, guessers, and the most recent of the others."""
     return workshop_of(Store(runs.resolve()))
 
 

@@ -57,7 +57,7 @@ class Ladder(NamedTuple):
         return np.array(built.score_many(self.table(metric).sum(axis=0)))
 
     def compared(self, kind: str) -> tuple[list[int], int] | None:
-        """Return (indices of the k whose best is compared, index of the other k); None if there are too few k."""
+        """Return (indices of the k, of which the best is compared; index of the other k); None if k are too few."""
         full = len(self.ks) - 1 if self.ks[-1] == FULL else None
         finite = len(self.ks) if full is None else full
         if kind == RISE:
@@ -72,7 +72,7 @@ class Ladder(NamedTuple):
 
 
 def ladders(grid: Iterable[Result]) -> list[Ladder]:
-    """Return the ladders of a grid's translators; separately trained translators have none."""
+    """Return the ladders of a grid's translators; translators trained with several seeds have none."""
     once = (row for row in grid if row.cell.family != "reference" and row.cell.seed is None)
     return of_tables({(r.cell.dataset, r.cell.family, r.cell.contestant, r.cell.k): r.stats for r in once})
 

@@ -65,7 +65,7 @@ def handmade(language: str) -> Given:
 
 
 def _written(line: str, number: int, kind: str, right: str, wrong: str) -> list[tuple[str, str]]:
-    """Return the words of a line with an error; each wrong word, or the word after an omission, has its kind."""
+    """Return the words of a line with an error; each wrong word, or the word after an omission, has the kind."""
     if line.count(right) != 1:
         raise DataError(
             f"{FILE}:{number}: {right!r} must occur once in the sentence, but occurs {line.count(right)} times"
@@ -100,7 +100,7 @@ def diagnosed(language: str, detector: str, texts: Given, config: DiagnoseConfig
 
 
 def of_words(texts: Given, results: Sequence[StepErrors], together: bool) -> Judged:
-    """Judge every word.  together: all words of one kind in a sentence are one error."""
+    """Judge every word.  together: whether all words of one kind in a sentence are one error."""
     judged: Judged = []
     for index, ((_, lines), errors) in enumerate(zip(texts, results, strict=True)):
         flags = iter(errors.hallucinated)

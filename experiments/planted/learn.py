@@ -62,7 +62,7 @@ def signals_of(corrupted: Sequence[Corrupted], language: str, scorer: WordScorer
 
 
 def of_group(data: Signals, group: str) -> Signals:
-    """Return the table with only the signals of a group, which come first."""
+    """Return the table with only the signals of a group, which are its first columns."""
     return replace(data, signals=data.signals[:, : len(GROUPS[group])], group=group)
 
 

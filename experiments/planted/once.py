@@ -34,7 +34,7 @@ def kind_of_text(data: Signals) -> Mapping[str, str]:
 
 
 def unseen(test: Signals, networks: Mapping[str, Network], shipped: Network) -> Floats:
-    """Return (N,) probabilities by the network trained without the text's kind of error.
+    """Return (N,) probabilities from the network trained without the text's kind of error.
 
     The network `shipped` is used for texts without an error.
     """

@@ -107,7 +107,7 @@ class Cost(NamedTuple):
 
     kind: Kind
     costly: bool  # whether an example must cost at least RULES.drop
-    label: str  # label of the words or sentences with such an error
+    label: str  # name of the words or sentences with such an error
     gap: Callable[[Subject], np.ndarray]
 
     def rows(self, subject: Subject, ablation: AblationConfig) -> Iterator[Row]:
@@ -141,7 +141,7 @@ def costs(selection: Selection) -> Iterator[Row]:
 
 
 def shares(subject: Subject) -> dict[str, np.ndarray]:
-    """Return the counted errors of one system, (n, 2): number of errors and number of places in each question."""
+    """Return kind -> (n, 2): the number of errors and the number of places in each question of one system."""
     words = [len(errors.unaligned) for errors in subject.errors]
     sentences = [len(question.sentences) for question in subject.run.questions]
 
@@ -159,7 +159,7 @@ def shares(subject: Subject) -> dict[str, np.ndarray]:
 
 
 def counts(selection: Selection) -> Iterator[Row]:
-    """Yield each share (0 to 1) at each k, its range over single alignments, and smallest k minus full input."""
+    """Yield each share (0 to 1) and its range over single alignments at each k, and smallest k minus full input."""
     config, counted = selection.ablation, [s for s in selection.subjects if s.k in selection.config.counted]
     for subject in counted:
         seeds = [shares(replace(subject, errors=errors)) for errors in errors_of_seeds(subject.run, SEEDS)]
@@ -204,7 +204,7 @@ def worst(subject: Subject, kind: Kind, costly: bool) -> list[Finding]:
 def main(config_path: Path, runs: Path) -> None:
     """Write counts, costs and examples, and draw the worst error of each kind; print counts and costs.
 
-    The examples are the output of `sqa diagnose`, with the data set, the finer kind, the cost and the answer.
+    The examples have the columns of `sqa diagnose`, and also the data set, the finer kind, the cost and the answer.
     """
     selection = subjects(config_path, runs)
     outputs = Outputs(selection.folder)

@@ -23,7 +23,7 @@ BLUE, RED = COLOURS[0], COLOURS[1]
 SIZE = 6.5  # font size of the words, in points
 STEP = 8.2  # points from one word to the next
 LETTER = 0.62  # mean width of a letter as a share of SIZE, a generous estimate
-LEADS, LINKS = 30, 24  # points: axis to written words, written words to source words
+LEADS, LINKS = 30, 24  # distances in points: axis to written words, written words to source words
 FRAME = 62  # points for titles, labels and ticks
 BOX = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}  # background of texts that cover a line
 
@@ -96,7 +96,7 @@ def _logs(axes: plots.Axes, subject: Subject, finding: Finding) -> None:
 
 
 def _red(axes: plots.Axes, subject: Subject, finding: Finding) -> None:
-    """Draw 1 from each position of an unaligned word up to the next word's position."""
+    """Draw the red curve: 1 from each position of an unaligned word up to the next word's position, else 0."""
     index = subject.index_of(finding)
     x, y = red_curve(subject.lines[index].fraction, subject.errors[index].unaligned)
     axes.plot(100 * x, y, color=RED, drawstyle="steps-post", linewidth=1.1)

@@ -29,7 +29,7 @@ Kind = Literal["hallucination", "omission", "under-translation", "drop"]
 
 
 class Line(NamedTuple):
-    """State at each step of one question, each array (n,)."""
+    """The state at each step of one question; arrays (n,)."""
 
     read: np.ndarray  # source words read, over all sentences of the question
     fraction: np.ndarray  # share of the question's source characters read, 0 to 1

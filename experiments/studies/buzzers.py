@@ -1,10 +1,10 @@
 """When to answer: the quality of every buzzer of a guesser, and its distance from the best that the guesses allow.
 
-The item `buzzers`: expected wins beside those of the two oracles, statistics at the answer, calibration, and the
+The item `buzzers` shows expected wins and those of the two oracles, statistics at the answer, calibration, and the
 paired difference from the best fixed threshold.
 
 That threshold is the best of a grid on the same questions as the table, over all three signals of the threshold
-buzzer. No threshold chosen in advance can win more, so a buzzer above it beats every fixed threshold.
+buzzer.  No threshold chosen in advance can win more, so a buzzer above it beats every fixed threshold.
 
 A question that ends unanswered wins nothing (the paper's rule).  Buzzers trained with an answer at the end have two
 lines: by the paper's rule (", silent") and by their own rule, each with the probabilities tuned for it.  The suffix

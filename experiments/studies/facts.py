@@ -39,7 +39,7 @@ from sqa.results import markdown
 
 GOLD = ROOT / "tests" / "golden" / "vectors"  # facts-*.tsv: ids of sentences, and their facts marked by hand
 METRICS = ("facts", "facts@invented", "facts-lag", "facts@timed", "names", "bleu", "chrf")
-LIMIT = 500  # sentences per test
+LIMIT = 500  # sentences per test set
 HUMAN, APERTIUM = "human translation", {"name": "command", "command": ["apertium", "-u", "spa-eng"]}
 FIRST = {HUMAN: {"name": "fixed", "text": "reference", "reveal": "diagonal"}}
 SYSTEMS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {

@@ -56,7 +56,7 @@ from sqa.report import plots
 
 DEPTHS = (1, 10, DEPTH)
 MEASURES = (*(f"acc@{depth}" for depth in DEPTHS), "mrr", "ew")  # in the order of the statistics
-ALL, GUESSABLE = "all", "guessable"  # groups beside the categories
+ALL, GUESSABLE = "all", "guessable"  # groups in addition to the categories
 COLUMNS = ("dataset", "group", "guesser", "read")
 VERSION = 1  # version of the ranks; raise it when their computation changes
 
@@ -237,7 +237,7 @@ def _make_block(
 
 
 def values(ranks: np.ndarray, fractions: Sequence[float], curve: AnyCurve) -> np.ndarray:
-    """Return (n, len(MEASURES) * F) scores of ranks (n, F), measure by measure."""
+    """Return (n, len(MEASURES) * F) scores of ranks (n, F), grouped by measure."""
     listed = ranks > 0
     hits = [listed & (ranks <= depth) for depth in DEPTHS]
     reciprocal = np.where(listed, 1 / np.maximum(ranks, 1), 0.0)

@@ -76,7 +76,7 @@ def stats_of(dataset: str, runs: Path) -> dict[tuple[str, str], Mapping[str, Flo
 
 
 def slug(group: str) -> str:
-    """Return a group's part of a file name."""
+    """Return the form of a group's name in file names."""
     return re.sub(r"\W+", "-", group)
 
 

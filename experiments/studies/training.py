@@ -39,7 +39,7 @@ OVER_K = [
 
 Key = tuple[str, str, int | str, str]  # data set, family, k, guesser
 Groups = Mapping[Key, Sequence[Result]]
-Pair = tuple[tuple[str, ...], Sequence[Result], Sequence[Result], bool]  # cell, training runs a and b, whether a is b
+Pair = tuple[tuple[str, ...], Sequence[Result], Sequence[Result], bool]  # cell, runs a and b, whether they are the same
 
 
 def development(_: Path, runs: Path) -> Iterator[Row]:

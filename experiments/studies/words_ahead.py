@@ -1,4 +1,4 @@
-"""Share of words, by test set and k, that wait-k must write before their source words are read.
+"""Share of words that wait-k must write before their source words are read, by test set and k.
 
 The human translation is linked to its source by the word aligner (sqa/diagnose/alignment.py).  A target word is
 *ahead* at k if wait-k writes it before reading its last linked source word.  At that time wait-k has read g(j) =

@@ -44,12 +44,12 @@ Change = Callable[[Sentence, random.Random, Words], Sentence]
 
 
 def bare(word: str) -> str:
-    """Return a word without its genitive and the marks around it."""
+    """Return a word without its genitive and the punctuation around it."""
     return _CORE.match(word).group(2)
 
 
 def with_core(word: str, core: str) -> str:
-    """Return a word with another core between the same marks."""
+    """Return a word with another core and the same punctuation."""
     before, _, after = _CORE.match(word).groups()
     return f"{before}{core}{after}"
 

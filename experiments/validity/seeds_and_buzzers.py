@@ -1,4 +1,4 @@
-"""How much expected wins depend on the translator's training seed, the buzzer and the curve, beside the questions.
+"""How much EW depends on the translator's training seed, the buzzer and the curve, compared with the questions.
 
 training   standard deviation of EW between training runs of one system on the same questions, pooled over k from the
            ledgers `seeds`, `sweep-xqb` and `scratch`.  A k whose standard deviation is 0 is left out.  The interval

@@ -25,7 +25,7 @@ from types import SimpleNamespace
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example" / "questions.jsonl"
 OUT = Path(sys.argv[1]).resolve()
-CHUNK = 1.0  # s
+CHUNK = 1.0  # seconds
 RATE = 16000
 
 

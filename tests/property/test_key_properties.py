@@ -32,7 +32,7 @@ def _of_fixed(folder: str, drawn: tuple) -> str:
 
 
 @given(FIXED, FIXED)
-def test_fixed_texts_differ_in_their_fingerprints(one: tuple, other: tuple) -> None:
+def test_fingerprints_differ_between_fixed_texts(one: tuple, other: tuple) -> None:
     with tempfile.TemporaryDirectory() as folder:
         assert (_of_fixed(folder, one) == _of_fixed(folder, other)) == (one == other)
 

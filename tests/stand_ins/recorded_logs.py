@@ -1,4 +1,4 @@
-"""Logs of other systems: writing, replaying, and the errors of invalid ones."""
+"""Logs of other systems: writing, replaying, and the errors of invalid logs."""
 
 import json
 from collections.abc import Callable, Sequence

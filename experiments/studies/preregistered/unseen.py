@@ -48,7 +48,7 @@ POOL, TRAINING = "human-buzzes", ("tossups",)
 MODES = ("eng-cat", "cat-spa")  # Apertium pairs, one after the other; no translator here learnt from their output
 PACKAGES = "apertium-eng-cat and apertium-spa-cat"
 QUESTIONS = 464  # `needed` of the XQB differences known when this was written
-SMALLEST, POWER = 0.02, 0.8  # difference in EW to be found, with this probability
+SMALLEST, POWER = 0.02, 0.8  # difference in EW that the test finds with probability POWER
 KS: tuple[int, ...] = (2, 3)
 TEXTS: tuple[K, ...] = (*KS, FULL)
 GUESSER = {"name": "rerank"}
@@ -72,7 +72,10 @@ def needed() -> int:
 
 
 def chosen(pool: Sequence[Question], n: int) -> list[Question]:
-    """Return the first n questions by the hash of their id that no training text repeats and the guesser can answer."""
+    """Return the first n usable questions, in the order of the hashes of their ids.
+
+    A question is usable if no training text repeats it and the guesser can name its answer.
+    """
     config = of_parts(guesser=GUESSER).guesser
     assert config is not None
     known = {key(page) for page in Parts().component(GUESSERS, config).pages}
@@ -84,7 +87,7 @@ def chosen(pool: Sequence[Question], n: int) -> list[Question]:
 
 
 def in_spanish(sentences: Sequence[str]) -> list[str]:
-    """Return English sentences in Spanish; raises DataError if a sentence is lost or Apertium is not installed."""
+    """Translate English sentences into Spanish; raises DataError if a sentence is lost or Apertium is not installed."""
     text = "\n".join(sentences) + "\n"
     for mode in MODES:
         try:

@@ -84,7 +84,7 @@ def test_facts_need_only_references(spoken: tuple[str, ...], tmp_path: Path) -> 
     lag = ("SQA_FACTS_LAG", *spoken, "--sqa-pair", "es-en")
     done = simulstream(tmp_path, APPENDED, *lag, "--sqa-sources", str(tmp_path / "sources"))
     [printed] = re.findall(r"ideal_latency=([\d.e-]+)", done.stdout)
-    assert 0 < float(printed) < 10  # s
+    assert 0 < float(printed) < 10  # seconds
     done = simulstream(tmp_path, APPENDED, *lag)
     assert done.returncode and done.stderr.splitlines()[-1].startswith("sqa: facts-lag: needs --sqa-sources")
 

@@ -179,7 +179,7 @@ def _call(words: list[str]) -> int:
                 cli.main()
             else:
                 patch.setattr(sys, "argv", words[2:])
-                for name in words[2:4]:  # another test may have loaded the module, which a fresh process has not
+                for name in words[2:4]:  # another test may have loaded the module
                     patch.delitem(sys.modules, name, raising=False)
                 runpy.run_module(words[2], run_name="__main__", alter_sys=True)
         except SystemExit as stopped:

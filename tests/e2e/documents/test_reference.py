@@ -64,7 +64,7 @@ def lacking(documented: Any) -> Iterator[str]:
 
 
 def of_function(function: Any) -> Iterator[str]:
-    """Yield the problems of a function or method."""
+    """Yield the problems of the docstring of a function or method."""
     found = sections(function)
     parameters = [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
     if parameters != found.get("Args", []):

@@ -205,7 +205,7 @@ def test_bad_configs_are_refused(data, changes, problem):
 
 
 def test_table4_trains_on_other_questions_only(data, monkeypatch):
-    """Train on word-for-word Finnish of 150 questions without the requested ones, then translate these."""
+    """Train on word-for-word Finnish of 150 questions that are not requested, then translate the requested ones."""
     pytest.importorskip("thot")
     from experiments.paper import xor_translator
 

@@ -60,7 +60,7 @@ def models(page: Any) -> list[str]:
 
 
 @pytest.mark.slow
-def test_weights_rank_models_and_a_model_opens(page: Any) -> None:
+def test_weights_reorder_models_and_details_open(page: Any) -> None:
     assert models(page) == ["best", "half"]
     page.click("#weighing summary")
     with page.expect_response(lambda reply: "accuracy=0&" in reply.url.replace("%2C", "&").replace("%3D", "=")):

@@ -1,4 +1,4 @@
-"""Clients and the evaluation server over real sockets: routes, sessions, many clients, bad clients."""
+"""Clients and the evaluation server over real sockets: routes, sessions, many clients, invalid requests."""
 
 import asyncio
 import json

@@ -26,7 +26,7 @@ def double_scorer(tmp_path: Path, n: int = 6) -> QuestionScorer:
 
 
 def offline(tmp_path: Path, limit: int) -> dict[str, float | None]:
-    """Compute the same scores with `sqa run`."""
+    """Return the scores that `sqa run` gives for the same questions."""
     parts = {"guesser": "bm25", "buzzer": {"name": "mlp", "model": "bm25"}, "metrics": list(KEYS)}
     echo = {"name": "doubles:build_translator", "k": 3}
     result = small_run(tmp_path, dataset={"name": "mini-en", "limit": limit}, translator=echo, **parts)

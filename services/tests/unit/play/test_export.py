@@ -107,7 +107,7 @@ def test_lost_and_repeated_plays_are_not_exported(shown: PlayedRun, tmp_path: Pa
     assert [(row.questions, row.right, row.lost) for row in export(book, tmp_path / "out")] == [(1, 1, 1)]
 
 
-def test_first_play_counts_not_the_first_game(shown: PlayedRun, tmp_path: Path) -> None:
+def test_first_play_counts_even_in_a_later_game(shown: PlayedRun, tmp_path: Path) -> None:
     """Journals of earlier versions contain questions that were asked in two games."""
     book = play_games.journal(tmp_path)
     player = play_games.record(book, shown, [("q5", 1, "x")])
