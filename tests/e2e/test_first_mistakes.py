@@ -76,7 +76,7 @@ def test_common_mistake_gives_a_one_line_error(line: str, command: Command) -> N
 
 
 @pytest.mark.parametrize(("name", "keys"), [("hold", ["n"]), ("wait-k", ["k"]), ("local-agreement", ["n"])])
-def test_wrong_policy_keys_are_refused(name: str, keys: list[str], command: Command) -> None:
+def test_config_keys_lists_the_keys_of_a_policy(name: str, keys: list[str], command: Command) -> None:
     assert [line.split("\t")[0] for line in command("config", "keys", "policy", name).out.splitlines()[1:]] == keys
 
 

@@ -46,7 +46,7 @@ def test_planted_effects_are_found_and_no_others(ew: list[float], rises: bool, f
 def test_too_few_k_give_no_claim() -> None:
     short = ladder([0.0, 0.1], ks=(3, 6))
     assert not list(differences(short))  # EW and oracle EW have one optimal k, so the difference is 0
-    refused(ValueError, "fall: the values of k are", p_of, short, "fall")
+    refused(ValueError, "fall: needs more values of k, got ", p_of, short, "fall")
     assert {row.cell[3] for row in differences(ladder([0.0, 0.1, 0.0], ks=(3, 6, 9)))} == {"rise", "oracle rise"}
     apart = ladder([0.0, 0.1, 0.0], ks=(3, 6, 9), oracle=[0.3, 0.0, 0.0])
     assert {row.cell[3]: row.cell[4] for row in differences(apart)}[LATER] == "k = 6 minus k = 3"

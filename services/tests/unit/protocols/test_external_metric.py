@@ -44,7 +44,7 @@ while True:
 
 
 @pytest.mark.parametrize("each", [False, True])
-def test_statistics_and_both_kinds_of_eval(tmp_path: Path, each: bool) -> None:
+def test_client_reads_both_kinds_of_eval_replies(tmp_path: Path, each: bool) -> None:
     with External.start(program(tmp_path, f"EACH = {each}" + COUNTER)) as counter:
         assert counter.size == 2
         assert counter.stats(["a", "b c", ""], "one two three") == [3.0, 3.0]
@@ -108,7 +108,7 @@ def trace(hypothesis: str, reference: str, name: str) -> QuestionTrace:
     return QuestionTrace(question, tuple(Emission(0, word, 2, True) for word in hypothesis.split()))
 
 
-def test_external_metric_in_a_run() -> None:
+def test_external_bleu_equals_sacrebleu() -> None:
     metric = build(ExternalConfig((sys.executable, "-m", "sqa", "scorer", "bleu")))
     try:
         pairs = zip(HYPOTHESES, REFERENCES, strict=True)

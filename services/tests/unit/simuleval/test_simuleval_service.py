@@ -65,7 +65,7 @@ def test_simuleval_remote_eval_drives_our_service(tmp_path) -> None:
     assert len(rows) == len(question.sentences) and "AL" in done.stdout
 
 
-def test_bad_requests_and_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_service_checks_requests_and_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
     address = Address(token="secret-secret-secret", max_body=1000)
     changes = ({"content": 5}, {"config": 5}, {"data_type": "speech"}, {"data_type": "speech_text"}, {"unknown": 1})
     bad = [b"\xff", b"[]", b"{}", b"[" * 500, *(json.dumps(WORD | change).encode() for change in changes)]
