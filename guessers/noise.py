@@ -6,10 +6,10 @@ Training hides words and swaps neighbours.  Machine-translated tossups are produ
 
 translates English tossups into the foreign language (Apertium) and back with the project's own simultaneous model, each
 at one of several k.  `--fold buzzer` selects tossups that no guesser was trained on, with and without a page, for
-buzzers and fusions (`translated` in their configs).  For Polish, use --there "python -m smt.training.lexical_lines
-pl-en" --model pl-en.  All noise is keyed by seed and tossup id, so no tossup's noise depends on other tossups.  The
-file has one JSON object per line, {"id", "k", "by", "sentences": [English, ...]}, where `by` names the translators.  A
-killed run resumes after its finished tossups.
+buzzers and fusions (`translated` in their configs); `--fold dev` selects tossups that no training run reads.  For
+Polish, use --there "python -m smt.training.lexical_lines pl-en" --model pl-en.  All noise is keyed by seed and tossup
+id, so no tossup's noise depends on other tossups.  The file has one JSON object per line, {"id", "k", "by",
+"sentences": [English, ...]}, where `by` names the translators.  A killed run resumes after its finished tossups.
 """
 
 from __future__ import annotations
@@ -167,7 +167,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m guessers.noise", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, required=True, help="file of the texts, JSON lines")
     parser.add_argument("--tossups", type=int, default=3000, help="number of tossups of the fold")
-    parser.add_argument("--fold", choices=("guesser", "buzzer"), default="guesser", help="(default: %(default)s)")
+    parser.add_argument(
+        "--fold", choices=("guesser", "buzzer", "dev"), default="guesser", help="(default: %(default)s)"
+    )
     parser.add_argument("--there", default="apertium -u eng-spa", help="command from English (default: %(default)s)")
     parser.add_argument("--model", default="es-en", help="wait-k model into English (default: %(default)s)")
     parser.add_argument(
@@ -180,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.tossups < 1:
         raise ConfigError(f"--tossups: must be >= 1, got {options.tossups}")
     trip = RoundTrip.of(shlex.split(options.there), options.model, options.k)
-    fold = mapped_tossups(("guesser",)) if options.fold == "guesser" else tossups_of(["buzzer"])
+    fold = mapped_tossups(("guesser",)) if options.fold == "guesser" else tossups_of([options.fold])
     write(options.output, choose(fold, options.tossups, options.seed), trip, options.seed)
 
 
