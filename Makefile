@@ -8,9 +8,9 @@
 # make lm          set up, then the language model (240 MB, Gemma terms of use) of the translators lm-es-en and lm-pl-en
 # make site        the documentation as a static site in site/, from an environment of its own
 # make dist        set up, then wheel and source archive of sqa and of sqa-services in dist/
-# make elasticsearch   set up, then start the server of docker-compose.yml and fill its index (ELASTIC_PASSWORD set)
-# make elasticsearch-recorded   set up, then record what servers 8 and 9 answer, for the tests (needs Docker)
-# make setup       .venv with the `sqa` command; done once, again when the pinned versions change
+# make elasticsearch   set up, then start the server of docker-compose.yml and fill its index (needs ELASTIC_PASSWORD)
+# make elasticsearch-recorded   set up, then record answers of servers 8 and 9 for the tests (needs Docker)
+# make setup       create .venv with the `sqa` command; repeated when the pinned versions change
 #
 # PYTHON=/path/to/python3.12 make setup   takes another interpreter (3.11 or newer)
 # PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make setup   takes the small torch without CUDA
@@ -23,7 +23,7 @@ DOCS := $(VENV)-docs
 
 .PHONY: setup extras reproduce test bench lint check ci lm site dist elasticsearch elasticsearch-recorded
 
-# editable_mode: `import sqa` finds this checkout from the folder above it, too, where it may be a folder called sqa
+# editable_mode=compat: `import sqa` finds the package even from the folder above a checkout that is itself called sqa
 setup: $(STAMP)
 
 $(STAMP): requirements.lock requirements-torch.lock pyproject.toml services/pyproject.toml
@@ -44,7 +44,7 @@ lm: setup
 reproduce: setup
 	$(VENV)/bin/sqa ablation configs/ablation.yaml
 
-# hundreds of tests start a Python of their own: it reads compiled modules, wherever the shell has PYTHONDONTWRITEBYTECODE
+# Hundreds of tests start Python, which is slow without compiled modules, so PYTHONDONTWRITEBYTECODE is unset.
 test: setup
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 

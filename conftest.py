@@ -1,4 +1,4 @@
-"""Shared by all tests: a browser, and skips of tests without the real data."""
+"""Hooks and fixtures of all tests: a browser, and skips if the real data are missing."""
 
 import gc
 import os
@@ -32,7 +32,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def fsync_is_skipped() -> Iterator[None]:
-    """Skip `fsync`, which takes a third of a small run's time, because no test cuts the power."""
+    """Skip `fsync`, which takes a third of a small run's time, because no test simulates a power failure."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
         yield

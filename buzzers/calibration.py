@@ -14,13 +14,13 @@ import numpy as np
 from buzzers.learnt import SLOPE
 
 BINS = 10
-KNOTS = 20  # number of bins of the fit
+KNOTS = 20  # maximum number of bins of the fit
 
 
 def fit(logits: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return (2, k) knots, 1 <= k <= 20: increasing logits, and nondecreasing calibrated logits minus .01 logit.
+    """Return (2, k) knots, 1 <= k <= 20: increasing logits, and their calibrated logits minus .01 times the logit.
 
-    `logits` (n,) finite and `right` (n,) bool, n >= 1.
+    The calibrated logits never decrease.  Takes finite `logits` (n,) and `right` (n,) bool, n >= 1.
     """
     order = np.argsort(logits, kind="stable")
     pools: list[list[float]] = []  # [steps, sum of logits, right steps]
@@ -35,7 +35,7 @@ def fit(logits: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _chance(pool: list[float]) -> float:
-    """Return the share of right steps after adding half a right and half a wrong step, so it is never 0 or 1."""
+    """Return the share of right steps, with half a right and half a wrong step added so that it is never 0 or 1."""
     return (pool[2] + 0.5) / (pool[0] + 1)
 
 

@@ -8,7 +8,7 @@ curve at step t.  Then
 
 is the question's expected wins if every step answers with that probability.  It is differentiable, so training
 maximises it directly over the whole question.  A share of the cross entropy is added so that p remains a probability of
-being right. With `at_end` the remaining probability is answered at the last step.
+being right.  With `at_end`, the remaining probability goes to an answer at the last step.
 """
 
 from collections.abc import Callable
@@ -57,7 +57,7 @@ class Batch(NamedTuple):
     right: Tensor  # (B, n), 1 where the top guess is right
     guessed: Tensor  # (B, n), 1 where there is a guess, 0 in the padding
     worth: Tensor  # (B, n), the curve where the top guess is right, else 0
-    end: Tensor  # (B,), value of the last step if unanswered questions are answered there, else 0
+    end: Tensor  # (B,), value of an answer at the last step if unanswered questions are answered there, else 0
 
 
 class StepNetwork(nn.Module):

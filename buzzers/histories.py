@@ -30,7 +30,7 @@ VERSION = 1  # version of the files and their content; raise it when features ch
 @dataclass(frozen=True, slots=True)
 @checked
 class DataChoice:
-    """The guesser and the tossups to train on."""
+    """The guesser whose guesses train the buzzer, and the tossups."""
 
     guesser: Annotated[str, "a registered guesser"]
     model: Annotated[str, "model of the guesser, which must not have seen the folds `buzzer` and `dev`"]
@@ -62,7 +62,7 @@ Histories = Sequence[GuessHistory]
 
 
 def guesser_of(choice: DataChoice) -> Any:
-    """Return the guesser to train on.  Raises ConfigError if it or its model is unknown."""
+    """Return the guesser of a choice.  Raises ConfigError if the guesser or its model is unknown."""
     return GUESSERS.build(choice.guesser, GUESSERS.config_class(choice.guesser)(model=choice.model))
 
 
@@ -100,9 +100,9 @@ def _write(path: Path, histories: Histories) -> None:
 
 
 def _read(path: Path) -> list[GuessHistory] | None:
-    """Read a file of `_write`; return None if it is missing or truncated."""
+    """Read a file of `_write`; return None if it is missing, truncated or of another layout."""
     try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:  # np.load leaves a bad file open
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:  # np.load would leave a bad file open
             arrays = dict(file)
     except (FileNotFoundError, zipfile.BadZipFile, ValueError, EOFError):
         return None

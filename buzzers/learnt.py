@@ -1,10 +1,10 @@
-"""The learnt buzzers `logistic`, `mlp` and `recurrent`, which differ only in the network.
+"""The learnt buzzers `logistic`, `mlp` and `recurrent`, which differ only in their networks.
 
 Standardised features -> logit -> calibrated probability of being right -> answer or wait.
 
 The networks run in numpy: logistic regression, a layer of rectified units, and buzzers/recurrent.py.  Each network maps
 the features of a step to the inputs of the output layer, which is one weighted sum.  Steps are computed one after
-another, so a step's logit does not depend, not even in the last bit, on later steps.
+another, so later steps do not change a step's logit, not even in its last bit.
 
 The features of a step are QANTA's 22 numbers (its `vector_converter_0`) and 23 numbers of this project.
 
@@ -123,7 +123,7 @@ def shape(history: Sequence[Sequence[Guess]]) -> np.ndarray:
 
 
 def _loyalty(history: Sequence[Sequence[Guess]]) -> np.ndarray:
-    """Return columns 11-14, (4, n): number and recency of steps with the current top guess; 0 without a guess."""
+    """Return columns 11-14, (4, n), about repeated top guesses; a step without a guess has 0, except in column 12."""
     columns = np.zeros((4, len(history)))
     times: dict[str, int] = {}  # page -> number of steps on top
     first: dict[str, int] = {}  # page -> first step among the ten
@@ -198,10 +198,11 @@ VERSION = 2  # version of the files, and of the code that turns guesses into buz
 WIDTHS = {"qanta": N_FEATURES, "all": N_FEATURES + N_SHAPE}  # set of features -> numbers per step
 SLOPE = 0.01  # slope added so that the calibrated value always increases
 ROUNDING = 1e-5  # rounding error of float32 logits
-CLIP = 8.0  # limit of standardised features, in deviations
+CLIP = 8.0  # limit of standardised features, in standard deviations
 
-End = Literal["answer", "silent"]  # at the end of an unanswered question: the top guess, or no answer (the paper)
-# A buzzer cannot detect the end of a question, so the metric selects the rule (`ew`, `ew@answer-at-end`).
+# Rule for a question without a buzz: answer it with the last top guess, or not at all (the paper).  A buzzer cannot
+# detect the end of a question, so the metric selects the rule (`ew@answer-at-end`, `ew`).
+End = Literal["answer", "silent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +251,7 @@ class LearntBuzzer:
             digest: Digest that represents the tensors in the fingerprint.
 
         Raises:
-            ValueError: Names, shapes or types are wrong, a deviation is not above 0, or the calibration decreases.
+            ValueError: If names, shapes or types are wrong, a deviation is not above 0, or the calibration decreases.
         """
         width = WIDTHS[card.features]
         expected = network.shapes(width, tensors)
@@ -267,12 +268,12 @@ class LearntBuzzer:
 
     @property
     def trained_for(self) -> str:
-        """Return the name of the guesser whose guesses trained the buzzer."""
+        """Name of the guesser whose guesses trained the buzzer."""
         return self.card.guesser
 
     @property
     def threshold(self) -> float:
-        """Return the probability of being right at which the buzzer answers, 0..1."""
+        """Probability of being right at which the buzzer answers, 0..1."""
         return self.card.threshold
 
     def chances(self, rows: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The oracle buzzer, an upper bound: it knows the answer and buzzes at every step with a right top guess."""
+"""The oracle buzzer, an upper bound, which knows the answer and buzzes at every step with a right top guess."""
 
 import hashlib
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class OracleBuzzer:
         return [Buzz(float(hit), hit) for hit in right]
 
     def decide(self, history: Sequence[Sequence[Guess]]) -> list[Buzz]:
-        """Raise an error, since an oracle needs the answer."""
+        """Raise ConfigError, since an oracle needs the answer."""
         raise ConfigError("buzzer: the oracle needs the answer; call decide_with_answer")
 
     def fingerprint(self) -> str:

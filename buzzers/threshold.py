@@ -1,4 +1,4 @@
-"""The threshold buzzer: answers once one of three signals of the top guess reaches a threshold.
+"""The threshold buzzer, which answers once one of three signals of the top guess reaches a threshold.
 
 share    its share of the sum of the best ten scores, between .1 (ten equal guesses) and 1, independent of the scale of
          the scores (QANTA's TF-IDF baseline answers at .3).  Ten guesses are required, because the few guesses after
@@ -35,8 +35,8 @@ class ThresholdConfig:
     """Options of `buzzer: {name: threshold, ...}`."""
 
     threshold: Annotated[float | None, "value at which to answer, above 0; null = the model's, else .17"] = None
-    signal: Annotated[Signal | None, "value that is compared with it; null = the model's, else share"] = None
-    model: Annotated[File | None, "guesser of a tuned threshold (bundled: bm25, gru), or a folder"] = None
+    signal: Annotated[Signal | None, "value compared with the threshold; null = the model's, else share"] = None
+    model: Annotated[File | None, "guesser for which the threshold was tuned (bundled: bm25, gru), or a folder"] = None
 
     def __post_init__(self) -> None:
         if self.threshold is not None and not self.threshold > 0:

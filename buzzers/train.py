@@ -1,4 +1,4 @@
-"""Command `sqa train buzzer CONFIG`: trains a buzzer on a guesser's guesses for tossups that the guesser never saw.
+"""Command `sqa train buzzer CONFIG`: train a buzzer on a guesser's guesses for tossups that the guesser never saw.
 
 Every word of a tossup of the fold `buzzer` is a step, labelled by whether the top guess is right.  Tossups without an
 answer page are included; the guesser is never right on them, as on unknown answers.  One tossup in eight is held out
@@ -6,7 +6,7 @@ to choose the epoch and the probability threshold (by expected wins) and to cali
 
 With `noise`, every tossup is used twice: clean, and corrupted like a translation (`sqa.data.texts`).  With
 `translated`, round-trip translations in files (`guessers.noise`) are also used, and corrupted as well.  Such a buzzer
-is for translations, so all corrupted texts, but no clean originals, tune its threshold.
+is for translations, so its threshold is tuned on all corrupted texts and on no clean originals.
 
 With `end: answer`, a question that ends unanswered is answered with the top guess, and a wrong answer costs nothing.
 The fold `dev` is read only for the final report.  `python -m buzzers.train CONFIG...` trains several buzzers, which
@@ -122,7 +122,7 @@ class Material(NamedTuple):
 
     learnt: list[GuessHistory]
     kept: list[GuessHistory]  # tossups that select the epoch and calibrate
-    tuning: list[GuessHistory]  # tossups that tune the threshold: `kept`, or with translations all corrupted tossups
+    tuning: list[GuessHistory]  # tossups that tune the threshold: `kept`; with translations, all corrupted tossups
     dev: dict[str, list[GuessHistory]]  # name -> tossups for the report: the fold `dev`, and held-out translations
 
 
@@ -161,7 +161,7 @@ def load_config(path: Path) -> ThresholdTraining | Learning:
 
 
 def tune(histories: Histories) -> tuple[ThresholdBuzzer, int]:
-    """Return the threshold with the best expected wins over all signals, and its signal's column in `signals`."""
+    """Return the threshold buzzer with the best expected wins over all signals, and its signal's column in SIGNALS."""
     columns = range(len(SIGNALS))
     best = [wins.best_threshold(histories, [history.signals[:, column] for history in histories]) for column in columns]
     column = max(columns, key=lambda column: best[column][1])

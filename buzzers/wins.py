@@ -22,7 +22,7 @@ def first_answers(history: GuessHistory, scores: np.ndarray, thresholds: np.ndar
 
 
 def wins_at(history: GuessHistory, steps: np.ndarray, at_end: bool = False) -> np.ndarray:
-    """Return (k,) expected wins of answering at each of `steps` (k,); n means never, worth 0 or the end's value."""
+    """Return (k,) expected wins of answering at each of `steps` (k,); n means never, worth 0 or the end value."""
     worth = np.append(np.where(history.right, CURVE(history.fraction), 0.0), 0.0)  # (n + 1,)
     if at_end and len(history.right):
         worth[-1] = worth[-2]
@@ -36,7 +36,7 @@ def wins(histories: Histories, scores: Scores, thresholds: np.ndarray, at_end: b
 
 
 def grid(scores: Scores, size: int = GRID) -> np.ndarray:
-    """Return candidate thresholds: (k,) distinct, increasing quantiles of each question's highest score."""
+    """Return candidate thresholds: (k,) distinct, increasing quantiles of the questions' highest scores."""
     highest = np.array([scores_of.max() for scores_of in scores])
     finite = highest[np.isfinite(highest)]
     return np.unique(np.quantile(finite, np.linspace(0, 1, size))) if len(finite) else np.zeros(1)

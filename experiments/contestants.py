@@ -1,11 +1,11 @@
-"""Contestants of a grid, a figure or a table: guessers with their buzzers; requirements of a translator.
+"""Contestants (guessers with their buzzers) of a grid, a figure or a table, and requirements of translators.
 
 A contestant is named after its guesser ("bm25") if no other contestant has the same guesser.  If several share a
 guesser, the name includes the buzzer ("bm25+mlp").  If they share both, the first digits of a digest of the whole
 config follow ("bm25+mlp-1f0c2d3e").
 
-A contestant that is `optional` (a server that may be down, a package or a model that may be missing) is left out
-with the reason if it is not available.  Without `optional` the command stops.
+A contestant may be `optional`, for example because its server may be down or its package may be missing.  If it is
+not available, it is left out with the reason.  If another contestant is not available, the command stops.
 """
 
 import shutil
@@ -33,15 +33,15 @@ def twice(values: Sequence[Any]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Requirements of a translator; if one is missing, the translator is left out.  null = no requirement."""
+    """Requirements of a translator, which is left out if one is missing.  null = no requirement."""
 
-    program: str | None = None  # on the PATH
+    program: str | None = None  # name of a program on the PATH
     package: str | None = None  # Python package
     folder: Path | None = None  # relative to the working directory
     hint: str | None = None  # how to get it, for the message about the missing part
 
     def missing(self) -> str:
-        """Return a description of the missing requirement, or "" if none is missing."""
+        """Return a description of the first missing requirement, or "" if none is missing."""
         problem = ""
         if self.program is not None and shutil.which(self.program) is None:
             problem = f"the program {self.program} is not installed"
@@ -69,7 +69,7 @@ class NamedContestant:
     guesser: dict[str, Any]
     buzzer: dict[str, Any] | None = None
     optional: bool = False
-    every_word: bool = True  # Table 1 queries all prefixes at once if it can; false = only the fractions
+    every_word: bool = True  # whether Table 1 guesses at all prefixes, if the guesser can; false = only the fractions
 
     def problems(self) -> list[str]:
         """Return no problems.
@@ -116,7 +116,7 @@ def names_of(contestants: Sequence[Contestant], reserved: Mapping[str, str] | No
 
 
 def check_labels(contestants: Sequence[NamedContestant], where: str) -> list[str]:
-    """Return the problems of a list of contestants: an empty list, or a duplicate label."""
+    """Return the problems of a list of contestants: no contestant, or duplicate labels."""
     labels = [contestant.label for contestant in contestants]
     missing = [] if labels else [f"{where}: at least one is needed"]
     return missing + [f"{where}: the label {label!r} occurs twice" for label in twice(labels)]
@@ -125,7 +125,7 @@ def check_labels(contestants: Sequence[NamedContestant], where: str) -> list[str
 def sift(
     contestants: Sequence[NamedContestant], make: Callable[[NamedContestant], object], where: str = "contestants"
 ) -> tuple[list[NamedContestant], list[LeftOut]]:
-    """Call `make` on each contestant; return the successful ones, and the optional ones that raised SqaError.
+    """Return the contestants for which `make` succeeds, and the optional ones for which it raises SqaError.
 
     Each contestant left out carries the text of its error.  Raises ConfigError if no contestant succeeds.
     """

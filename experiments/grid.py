@@ -85,7 +85,7 @@ def part_of_name(family: str) -> str:
 
 
 def usable(config: AblationConfig) -> list[str]:
-    """Return the available data sets, downloaded if necessary; stderr names the chosen sets and the reasons.
+    """Return the available data sets, downloaded if necessary; stderr names those left out, with the reasons.
 
     A problem with a user's own file is an error; no other data set replaces it.
     """
@@ -139,7 +139,7 @@ def experiment(config: AblationConfig, datasets: Sequence[str], runs: Path, mode
 
 
 def _translators(config: AblationConfig, languages: Sequence[str]) -> Iterator[Entry]:
-    """Yield the config's translators of each language at each k; stderr names those without a row and the reason."""
+    """Yield the config's translators of each language at each k; stderr names those left out, with the reasons."""
     offered: dict[str, list[str]] = {}
     for system in config.translators:
         offered.setdefault(system.label, []).append(code_of(system.language))
@@ -163,12 +163,12 @@ def finished(config: AblationConfig, runs: Path, wanted: Callable[[Cell], bool] 
 
 
 def workshop(runs: Path) -> Workshop:
-    """Return the objects that runs share within a process: questions, guessers, the most recent other components."""
+    """Return the objects that runs share within a process: questions, guessers, and the most recent of the others."""
     return workshop_of(Store(runs.resolve()))
 
 
 def trained(runs: Path, sweeps: Mapping[str, str], ks: Sequence[K]) -> list[Entry]:
-    """Return the finished models of each language's sweep at the requested k; stderr gives their number."""
+    """Return the finished models of each language's sweep at the requested k; print their number to stderr."""
     from smt.training.sweep import MULTI, finished
 
     entries = []

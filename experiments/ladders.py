@@ -57,7 +57,7 @@ class Ladder(NamedTuple):
         return np.array(built.score_many(self.table(metric).sum(axis=0)))
 
     def compared(self, kind: str) -> tuple[list[int], int] | None:
-        """Return (indices of the k whose best is compared, index of the other k); None if there are too few k."""
+        """Return (indices of the k, of which the best is compared; index of the other k); None if k are too few."""
         full = len(self.ks) - 1 if self.ks[-1] == FULL else None
         finite = len(self.ks) if full is None else full
         if kind == RISE:
@@ -72,15 +72,16 @@ class Ladder(NamedTuple):
 
 
 def ladders(grid: Iterable[Result]) -> list[Ladder]:
-    """Return the ladders of a grid's translators; separately trained translators have none."""
+    """Return the ladders of a grid's translators; translators trained with several seeds have none."""
     once = (row for row in grid if row.cell.family != "reference" and row.cell.seed is None)
     return of_tables({(r.cell.dataset, r.cell.family, r.cell.contestant, r.cell.k): r.stats for r in once})
 
 
 def of_tables(tables: Mapping[tuple[str, str, str, K], Mapping[str, Floats]]) -> list[Ladder]:
-    """Return the ladders of each translator with several k and each contestant: single sets, then pools of equal k.
+    """Return a ladder for each data set, contestant and translator with several k, then the pooled ladders.
 
-    tables: (data set, translator, contestant, k) -> metric -> statistics (n, d).
+    Data sets are pooled if they have the same k.  tables: (data set, translator, contestant, k) -> metric ->
+    statistics (n, d).
     """
     rows: dict[tuple[str, str, str], dict[K, Mapping[str, Floats]]] = {}
     for (dataset, family, contestant, k), stats in tables.items():
@@ -116,7 +117,7 @@ def differences(ladder: Ladder) -> Iterator[Row]:
 
 
 def difference(ladder: Ladder, claim: str, metric: str, a: int, b: int) -> Row:
-    """Return the difference between k at index a and k at index b, with its percentile interval."""
+    """Return the metric at k index `a` minus the metric at k index `b`, with its percentile interval."""
     [built] = metric_names.build([metric])
     gap = compare_pooled([(part[metric][:, a], part[metric][:, b]) for part in ladder.parts], built, RESAMPLES)
     cell = (ladder.dataset, ladder.translator, ladder.contestant, claim, f"k = {ladder.ks[a]} minus k = {ladder.ks[b]}")
@@ -141,7 +142,7 @@ def p_of(
     metric, kind, _ = CLAIMS[claim]
     compared = ladder.compared(kind)
     if compared is None:
-        raise ValueError(f"{claim}: the values of k are {ladder.ks}")
+        raise ValueError(f"{claim}: needs more values of k, got {ladder.ks}")
     indices, end = compared
     several = ladder.table(metric)[..., None] if tables is None else tables
     table = several[:, [end, *indices]]

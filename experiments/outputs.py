@@ -25,7 +25,7 @@ class LeftOut(NamedTuple):
 
 
 def gap(dataset: str, translator: str, guesser: str, claim: str, comparison: Comparison, form: str = ".3f") -> Row:
-    """Return a paired comparison as a claim in words; the claim holds if the difference is above 0.
+    """Return the row of a claim with its paired comparison; the claim holds if the difference is above 0.
 
     guesser: "-" if the claim is about the text alone.
     """

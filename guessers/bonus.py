@@ -1,13 +1,13 @@
 """Bonus parts as training text: short clues with answers, except clues that repeat an evaluation question.
 
-A quiz packet has tossups and bonuses.  A bonus has three short clues, and bonuses cover pages that no tossup has. The
+A quiz packet has tossups and bonuses.  A bonus has three short clues, and bonuses cover pages that no tossup has.  The
 file (`bonus-parts` in data/manifest.yaml) was never checked against the evaluation questions of guessers and buzzers.
 This module checks it against all of them (`held_out`): XQB's human references, QANTA's guessdev, the bundled questions,
 the tossups of recorded human buzzes, and the tossups of the folds `buzzer` and `dev`.  A clue is dropped if it, or its
-bonus' opening, repeats one of these questions
+bonus's opening, repeats one of these questions:
 
     in wording   at least 25 % of its runs of four words, and at least 3 runs, are in the question
-    in facts     it has the question's answer, and at least 75 % and at least 6 of its stems (except stop words) are in
+    in facts     it has the question's answer and at least 6 stems (except stop words), and at least 75 % of them are in
                  the question, in any order, as is typical of a clue that was translated back and forth
 
 Runs in more than 20 questions ("this man who wrote") are ignored.  Shares half as large can arise by chance, because
@@ -35,7 +35,7 @@ from sqa.files import records
 RUN = 4  # words per run
 PHRASE = 20  # a run in more questions is a common phrase
 WORDING, MIN_RUNS = 0.25, 3  # minimum share and number of repeated runs in a repetition
-FACTS, MIN_STEMS = 0.75, 6  # minimum share and number of repeated stems in a repetition
+FACTS, MIN_STEMS = 0.75, 6  # minimum share of repeated stems in a repetition, minimum number of stems of its clue
 GUESSED_PAGES = frozenset({"skey", "alt-alias", "alt-assign", "or-alias"})  # labels given by unreliable rules
 
 Verdict = Literal["kept", "no page", "wording", "facts"]
@@ -104,7 +104,7 @@ def held_out() -> list[HeldOut]:
 
 
 class Overlap:
-    """Detector of clues that repeat one of some questions."""
+    """Detector of clues that repeat a question."""
 
     def __init__(self, questions: Iterable[text.Profile]) -> None:
         with_run: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -125,7 +125,7 @@ class Overlap:
         return most / len(runs) if most >= MIN_RUNS else 0.0
 
     def facts(self, clue: str, page: str) -> float:
-        """Return the largest share, 0..1, of the clue's stems in a question with that answer; 0 below MIN_STEMS."""
+        """Return the largest share, 0..1, of the clue's stems in a question with that answer; 0 if it has few stems."""
         clue_stems = text.line_stems(clue)
         if len(clue_stems) < MIN_STEMS:
             return 0.0

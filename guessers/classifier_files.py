@@ -39,8 +39,8 @@ def read(
 ) -> P:
     """Read a folder that `pack` filled; `make` gets its config, tensors, words and titles.
 
-    `make` removes the tensors that do not belong to the network, and returns the network, whose weights are then
-    loaded, and the result of `read`.  Raises DataError for files that are damaged, of another kind, or inconsistent.
+    `make` removes the tensors that do not belong to the network.  It returns the network, whose weights are loaded
+    afterwards, and the result of `read`.  Raises DataError for damaged or inconsistent files, or another kind.
     """
     tensors, config = read_tensors(folder, kind, version)
     try:

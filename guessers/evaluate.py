@@ -1,4 +1,4 @@
-"""Command `python -m guessers.evaluate GUESSER...`: prints accuracy on complete questions as TSV.
+"""Command `python -m guessers.evaluate GUESSER...`: print accuracy on complete questions as TSV.
 
 Each guesser and question set has a row with n, accuracy at 1, 10 and 50, and the mean reciprocal rank over the best 50.
 The text is the human English reference.  A question whose page the guesser does not know counts as wrong.

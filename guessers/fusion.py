@@ -26,7 +26,7 @@ DEPTH = 50  # number of guesses requested from each guesser
 class FusionConfig:
     """Options of `guesser: {name: fusion, ...}`."""
 
-    guessers: Annotated[tuple[ComponentConfig, ...], "two or more"]
+    guessers: Annotated[tuple[ComponentConfig, ...], "two or more guessers"]
     constant: Annotated[
         NotNegative, "constant of the reciprocal rank; larger values reduce the weight of the first ranks"
     ] = 5.0
@@ -44,7 +44,7 @@ class FusionGuesser:
 
     @property
     def pages(self) -> frozenset[str] | None:
-        """Return all pages that any of the guessers can name, or None if a guesser does not know its pages."""
+        """All pages that any of the guessers can name, or None if a guesser does not know its pages."""
         named = [part.pages for _, part in self._parts if isinstance(part, KnowsPages) and part.pages is not None]
         return frozenset().union(*named) if len(named) == len(self._parts) else None
 

@@ -14,9 +14,9 @@ from sqa.files.atomic import atomic
 def kept_vectors(
     folder: Path, texts: Sequence[str], block: int, width: int, compute: Callable[[Sequence[str]], np.ndarray]
 ) -> np.ndarray:
-    """Return vectors (texts, width) float16; read existing files of `folder`, and compute and write the others.
+    """Return vectors (texts, width) float16; read existing files of `folder`, and compute and write missing ones.
 
-    Raises DataError for a damaged file, or if its shape does not fit its `block` texts.
+    Each file has the vectors of `block` texts.  Raises DataError for a damaged file or one of another shape.
     """
     files = {folder / f"{start:08d}.npy": texts[start : start + block] for start in range(0, len(texts), block)}
     missing = [path for path in files if not path.is_file()]

@@ -42,7 +42,7 @@ def learnt(folds: Sequence[str], texts: Sequence[Path]) -> list[Tossup]:
 def own_texts(files: Sequence[Path]) -> list[Tossup]:
     """Return the user's texts with their pages, from JSON lines {text, page, id?}; default ids: <file>-<record>.
 
-    Raises DataError naming file and record for a missing file, a record without text or page, or a repeated id.
+    Raises DataError for a missing file, and for a record with an unknown key, a missing text or page, or a repeated id.
     """
     texts: dict[str, Tossup] = {}
     for file in files:

@@ -7,9 +7,9 @@ Training hides words and swaps neighbours.  Machine-translated tossups are produ
 translates English tossups into the foreign language (Apertium) and back with the project's own simultaneous model, each
 at one of several k.  `--fold buzzer` selects tossups that no guesser was trained on, with and without a page, for
 buzzers and fusions (`translated` in their configs).  For Polish, use --there "python -m smt.training.lexical_lines
-pl-en" --model pl-en.  All noise is keyed by seed and tossup id, so it does not depend on other tossups.  The file has
-one JSON object per line, {"id", "k", "by", "sentences": [English, ...]}, where `by` names the translators.  A killed
-run resumes after its finished tossups.
+pl-en" --model pl-en.  All noise is keyed by seed and tossup id, so no tossup's noise depends on other tossups.  The
+file has one JSON object per line, {"id", "k", "by", "sentences": [English, ...]}, where `by` names the translators.  A
+killed run resumes after its finished tossups.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _by_sentence(question: Question, emissions: Sequence[Any]) -> list[list[str]
 
 
 def choose(tossups: Iterable[Tossup], n: int, seed: int) -> list[Tossup]:
-    """Return `n` tossups, selected and ordered by a hash of seed and id, so that additional tossups keep the order."""
+    """Return `n` tossups, selected and ordered by a hash of seed and id, so new tossups do not change the order."""
     return sorted(tossups, key=lambda t: hashlib.sha256(f"{seed} {t.id}".encode()).digest())[:n]
 
 

@@ -1,4 +1,4 @@
-"""Command `python -m guessers.paired A B`: compares two guessers on the same questions and prints TSV.
+"""Command `python -m guessers.paired A B`: compare two guessers on the same questions and print TSV.
 
 The output has each guesser's accuracy on complete questions and oracle expected wins (curve qanta2018) with guesses
 after every word.  It also has their difference with its 95% interval over questions (bootstrap).  The text is the human

@@ -1,7 +1,7 @@
 """A guesser's view of a word: lower-case ASCII tokens, English stems, and stop words.
 
-The tokens of a text are the tokens of its words in order, and a word's tokens do not depend on its neighbours.  So a
-further word only appends its tokens, and incremental reading equals reading from the start.
+The tokens of a text are the tokens of its words in order, and a word's tokens do not depend on its neighbours.  A
+further word thus only appends its tokens, and incremental reading equals reading from the start.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""Command `sqa train guesser CONFIG`: trains the guesser of the config's `kind` and writes it to its `output`."""
+"""Command `sqa train guesser CONFIG`: train the guesser of the config's `kind` and write it to `output`."""
 
 from collections.abc import Callable
 from importlib import import_module

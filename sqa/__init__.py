@@ -10,7 +10,7 @@ The names are imported on first use.  Tutorial: docs/python.md; reference: docs/
 
 from importlib import import_module as _import_module
 
-__version__ = "0.2.0"
+__version__ = "1.0.0"
 __all__ = ["Experiment", "Results", "Run", "Table", "compare", "load", "run"]
 
 

@@ -25,7 +25,7 @@ DASK_WARNS = [
 
 
 def prepare(folder: Path, delay: float) -> None:
-    """Write ablation.yaml and its questions; `delay` is in seconds per translated word."""
+    """Write ablation.yaml and its questions; `delay` is in seconds per sentence."""
     folder.mkdir(parents=True)
     write_questions(folder / "questions.jsonl", QUESTIONS)
     mapping = read_yaml(ROOT / "configs" / "ablation.yaml") | {
@@ -56,7 +56,7 @@ def blocks(root: Path) -> dict[str, bytes]:
 
 
 def threads_as_workers(port: int = 0, workers: int = 1) -> Any:
-    """Yield a scheduler at its own port with workers that are threads of this process."""
+    """Return a cluster with a scheduler at `port` (0: a free one) and workers that are threads of this process."""
     from distributed import LocalCluster
 
     quick = {"n_workers": workers, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}

@@ -35,7 +35,7 @@ def echo(q: Question) -> tuple[Emission, ...]:
 
 
 def write_questions(path: Path, n: int) -> Path:
-    """Write a file of `n` questions; EchoGuesser cannot name the answer of every third question."""
+    """Write a file of `n` questions; KeywordGuesser cannot name the answer of every third question."""
     pages = ("Spain", "France", "Atlantis")
     with path.open("w", encoding="utf-8") as file:
         for i in range(n):
@@ -167,7 +167,7 @@ class BuzzerConfig:
 
 
 class FirstGuessBuzzer:
-    """A buzzer that buzzes at a guess above the threshold."""
+    """A buzzer that buzzes at each step whose best guess has a score above the threshold."""
 
     def __init__(self, config: BuzzerConfig) -> None:
         self.config = config

@@ -25,7 +25,7 @@ FAR = 0.25  # distance of two luminances (0 to 1) that differ on paper
 def problems(figure: Figure, human: bool = False) -> list[str]:
     """Return the broken rules of a figure; human: the legend must name a human translation.
 
-    Call it within `sqa.report.plots.style`, whose settings the PDF has.
+    Call it within `sqa.report.plots.style`, so that the PDF has its settings.
     """
     texts = drawn_texts(figure)
     found = [
@@ -88,7 +88,7 @@ def _meet(a: Bbox, b: Bbox) -> bool:
 
 
 def _small(figure: Figure, texts: list[Text]) -> Iterator[str]:
-    scale = min(1.0, PAGE / figure.get_figwidth())  # of a wider figure, on a page
+    scale = min(1.0, PAGE / figure.get_figwidth())  # a figure wider than a page is shown smaller
     for text in texts:
         if scale * text.get_fontsize() < SMALLEST:
             yield f"{scale * text.get_fontsize():.1f} points: {text.get_text()!r}"

@@ -27,5 +27,5 @@ def small_config(folder: Path, n: int = 5, **changes: object) -> RunConfig:
 
 
 def small_run(folder: Path, n: int = 5, parts: Parts | None = None, **changes: object) -> RunResult:
-    """Return the run of that config; its store is in folder/runs."""
+    """Return the run of `small_config`; its store is in folder/runs."""
     return run(small_config(folder, n, **changes), Store(folder / "runs"), parts=parts, progress=False)

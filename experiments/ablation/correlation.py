@@ -3,12 +3,12 @@
     sqa reproduce correlation
 
 The abstract of Han, Carpuat and Boyd-Graber (2022) says that usual evaluations of simultaneous translation miss
-properties that answering needs.  A tau below 1 alone shows nothing, because chance also reorders equal systems. The
+properties that answering needs.  A tau below 1 alone shows nothing, because chance also reorders equal systems.  The
 systems are the translators of the ablation at every k.  The human translation is in the table but not ranked,
 because it is the reference of the quality metrics.  sqa/report/correlation.py defines tau and its interval.
 
-The numbers contain every metric of the runs; stderr names metrics that cannot be compared, with the reasons.  The
-paper has no such table.
+The CSV files contain every metric of the runs.  Metrics that cannot be compared are named on stderr, with the
+reasons.  The paper has no such table.
 """
 
 from __future__ import annotations
@@ -91,9 +91,9 @@ def ranked(config_path: Path, runs: Path) -> tuple[Results, Taus, dict[str, Any]
 def drawn(
     taus: Mapping[str, Sequence[Correlation]], dataset: str, names: Sequence[str], metrics: Mapping[str, Any]
 ) -> plots.Figure:
-    """Draw tau of answers with quality and lag for one data set.
+    """Draw Kendall's tau between answers and each quality or lag metric, on one data set.
 
-    There is a panel per guesser and a dot for each metric in SHORT.
+    There is a panel for each guesser and a dot for each metric in SHORT.
     """
     panels: dict[str, list[plots.Dot]] = {guesser: [] for guesser in taus}
     for guesser, correlations in taus.items():

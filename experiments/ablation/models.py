@@ -52,7 +52,7 @@ def main(config_path: Path, runs: Path) -> None:
 
 
 def settings(column: ModelColumn, prefixes: Sequence[str] = ()) -> dict[str, tuple[str, str]]:
-    """Return (value, source file or "measured") of every setting of a model by its dotted name, its size last."""
+    """Return dotted name -> (value, source file or "measured") for every setting of a model, with its size last."""
     values: dict[str, tuple[str, str]] = {}
     for file in column.files:
         for key, value in _flat(read_yaml(ROOT / file), ""):
@@ -65,7 +65,7 @@ def settings(column: ModelColumn, prefixes: Sequence[str] = ()) -> dict[str, tup
 
 
 def _flat(mapping: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Yield ("model.width", 256), ...; a list of plain values is one entry."""
+    """Yield each dotted key with its value, as in ("model.width", 256); a list is one value."""
     for key, value in mapping.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{key}.")
@@ -82,7 +82,7 @@ def _shown(value: Any) -> str:
 
 
 def measure(folder: Path) -> tuple[int, int]:
-    """Return (number of weights including quantisation scales, unpacked bytes of all its files except the card)."""
+    """Return the number of weights, quantisation scales included, and the unpacked bytes of all files but the card."""
     from safetensors import SafetensorError
     from safetensors.numpy import load as load_tensors
 

@@ -56,7 +56,7 @@ def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int 
 
 
 def peak(ladder: Ladder) -> list[Any]:
-    """Return the row of PEAK for a translator: EW at its best k, at its smallest k and at its largest."""
+    """Return the row of PEAK for a translator: EW at the best, the smallest and the largest k."""
     scores = ladder.scores("ew")
     best = int(np.argmax(scores))
     ends = (f"{scores[i]:.3f} (k = {ladder.ks[i]})" for i in (0, -1))
@@ -78,7 +78,7 @@ def figure(frame: Frame, dataset: str, translators: Sequence[str], above: str) -
 
 
 def tables(frame: Frame, rows: Sequence[Result]) -> Iterator[str]:
-    """Yield the table of each contestant on a data set, and the numbers of wrong and empty outputs."""
+    """Yield the table of each contestant on a data set, then the numbers of unknown answers and empty translations."""
     unknown = {row.cell.contestant: row.saved.counts.get(UNKNOWN_PAGES) for row in rows}
     for contestant in unknown:
         yield from (f"Answered by {contestant}:", "", *every_k(rows[0].cell.dataset, contestant)(frame), "")

@@ -38,7 +38,7 @@ Drawing = Callable[[Ledger], "Figure | Image.Image"]
 
 
 def config_inputs(config: Path) -> dict[str, str]:
-    """Return the digest of a config's file; empty for an item without a config."""
+    """Return {"config NAME": digest of the file}, or {} for an item without a config."""
     return {f"config {config.name}": digest_of(read_yaml(config))} if config.name else {}
 
 
@@ -54,7 +54,7 @@ class Item:
     inputs: Callable[[Path], Mapping[str, str]] = config_inputs  # config -> digests of all inputs of the numbers
     blocks: Mapping[str, Block] = field(default_factory=dict)  # shown in pages, by name
     figures: Mapping[str, Drawing] = field(default_factory=dict)  # file below the repository -> drawing
-    values: Callable[[Path, Path], Mapping[tuple[str, ...], Floats]] | None = None  # (config, runs) -> lab/values.py
+    values: Callable[[Path, Path], Mapping[tuple[str, ...], Floats]] | None = None  # (config, runs) -> stored values
     kept: str = ""  # why it is only measured by name or --force (hours, an idle machine); "": measured by default
 
     def path(self) -> Path:
@@ -103,7 +103,7 @@ def _own(target: str) -> Item:
 
 
 def digest_of(config: Any) -> str:
-    """Return the first digits of the sha256 of a config's file keys, or of a loaded config with all defaults."""
+    """Return the first digits of the sha256 of a config: the keys of its file, or a loaded config with all defaults."""
     return hashlib.sha256(yaml.safe_dump(to_mapping(config), sort_keys=True).encode()).hexdigest()[:DIGITS]
 
 
@@ -130,7 +130,7 @@ def folder_digest(folder: Path) -> str:
 
 
 def dataset_digests(names: Iterable[str]) -> dict[str, str]:
-    """Return the digest of each question set from the manifest, or of its file."""
+    """Return the digest of each question set, from the manifest or of its file; "bundled" if it has neither."""
     from sqa.data.download import entries
 
     manifest = {entry.name: entry.sha256 for entry in entries()}

@@ -2,7 +2,7 @@
 
 A file begins with `# key: value` lines: item, command, program version, date, a digest of every input (config,
 models, data sets), and the signatures, which the rows refer to by number.  A header and one tab-separated line per
-row follow. A row is identified by its cell (the item's own columns) and its metric.
+row follow.  A row is identified by its cell (the item's own columns) and its metric.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from sqa.results import Frame, Table
 from sqa.results import Row as Row
 from sqa.results import row_of as row_of
 
-MEASURED = (*results.MEASURED, "run")  # after the item's own columns; run: empty
+MEASURED = (*results.MEASURED, "run")  # columns after the item's own; `run` is empty
 DIGITS = 12  # digits of a digest in a ledger
 
 

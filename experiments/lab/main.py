@@ -42,7 +42,7 @@ def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
 def measure(item: Item, runs: Path) -> None:
     """Write an item's ledger; unchanged numbers keep their date.
 
-    A number that replaces a number of another signature is named on stderr, because the two cannot be compared.
+    A number whose signature has changed is named on stderr, because it cannot be compared with the old number.
     Raises DataError, and keeps the ledger, if all numbers of a data set or a system are lost because its data or
     package is missing.
     """
@@ -74,8 +74,6 @@ def stale(item: Item) -> Iterator[str]:
         yield "never measured"
         return
     old, inputs = ledger_of(item.name), item.inputs(item.path())
-    if old.version != sqa.__version__ and not item.kept:
-        yield f"version {old.version}, now {sqa.__version__}"
     if old.columns != item.columns:
         yield "other columns"
     for name in sorted({*old.inputs, *inputs}):
@@ -111,7 +109,7 @@ def _problems(chosen_items: Sequence[Item]) -> Iterator[str]:
 
 
 def listing() -> None:
-    """Print every item: its purpose, its date, the reasons why it is stale."""
+    """Print what every item shows, its date, its number of rows, and the reasons why it is stale."""
     lines = []
     for item in items().values():
         measured = ledger_path(item.name).is_file()

@@ -23,8 +23,8 @@ from sqa.files.atomic import file_digest
 
 LEDGERS = ROOT / "experiments" / "ledger"
 PAGES = ("README.md", "docs/*.md", "data/models/*/README.md")
-PICTURE = "Ledger"  # key of a PNG's text: digest of the ledger that it shows
-DRAWING = "Drawing"  # digest of the drawing's contents; a screenshot has none
+PICTURE = "Ledger"  # key in a PNG's metadata: digest of the ledger that the picture shows
+DRAWING = "Drawing"  # key in a PNG's metadata: digest of the drawing's contents; a screenshot has none
 _MARK = re.compile(r"^<!-- \[\[\[cog", re.MULTILINE)
 _PROLOGUE = "from experiments.lab.pages import show"
 

@@ -21,7 +21,7 @@ class Column(NamedTuple):
     digits: int | None = None  # None: the usual digits of its unit
     interval: bool = True
     sign: bool = False  # whether to print + before a positive value
-    cell: Cell = MappingProxyType({})  # of the rows shown in this column, in addition to the table row's own cell
+    cell: Cell = MappingProxyType({})  # values that this column's rows have in addition to the table row's cell
 
 
 def columns(*specs: str, **options: Any) -> list[Column]:

@@ -34,7 +34,7 @@ def path_of(item: str) -> Path:
 
 
 def of_grid(metrics: tuple[str, ...], wanted: Callable[[Cell], bool]) -> Callable[[Path, Path], Tables]:
-    """Return a function (config, runs) -> the tables of some metrics of the wanted cells of a grid."""
+    """Return a function (config, runs) -> tables of `metrics` for the wanted cells of a grid."""
 
     def tables(config: Path, runs: Path) -> Tables:
         grid = grid_rows.finished(config, runs, wanted)

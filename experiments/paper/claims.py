@@ -9,8 +9,7 @@ languages pooled with equal weight.
 The family was declared after these questions had been examined.  It therefore describes them with a known error
 rate and confirms nothing.
 
-experiments/paper/error_rates.py measures how often a claim is held wrongly and how often a true difference is
-found.
+experiments/paper/error_rates.py measures how often a claim is wrongly held and how often a true difference is found.
 """
 
 from __future__ import annotations

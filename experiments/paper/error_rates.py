@@ -31,11 +31,13 @@ ANY = "either claim"
 
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
-    """Yield the shares of sets in which claims are held, with their Clopper-Pearson intervals."""
+    """Yield the share of sets in which each claim is held, with its Clopper-Pearson interval."""
     by_system = {ladder[:3]: ladder for ladder in ladders(grid_rows.finished(config_path, runs))}
     ladder = by_system.get((POOLED, PRIMARY, BEST))
     if ladder is None:
-        raise DataError(f"error-rates: no runs of the {PRIMARY} in both languages; make lm, then sqa results update")
+        raise DataError(
+            f"error-rates: no runs of the {PRIMARY} in both languages; `make lm`, then `sqa results update`"
+        )
     yield from shares("false alarms", held(ladder, without_effect(ladder, SETS)))
     full = len(ladder.ks) - 1
     for shape, indices in (("hill", range(1, full)), ("spike", [full // 2])):

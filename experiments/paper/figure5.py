@@ -1,4 +1,4 @@
-"""Figure 5 and Table 2: single questions, word by word and as text.
+"""Figure 5 and Table 2: example questions, drawn word by word and printed as text.
 
     sqa reproduce fig5      # (a) a hallucination and (b) an under-translation, drawn by experiments/stepwise/figure.py
     sqa reproduce table2    # the texts of the same questions, with the errors marked
@@ -6,7 +6,7 @@
 experiments/stepwise/examples.py selects the questions.
 
 Claim, after Section 7 of Han, Carpuat and Boyd-Graber (2022): words that the translation invents mislead the
-player. A single question proves nothing; `sqa reproduce errors` measures the claim over all questions of a run.
+player.  A single question proves nothing; `sqa reproduce errors` measures the claim over all questions of a run.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from experiments.stepwise.figure import draw, numbers, ranks
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """Write Figure 5 and Table 2: for each data set and panel a figure, its numbers and its texts.
+    """Write a figure, its numbers and its texts for each data set and panel.
 
     Table 2 has source, human translation, answer and the system's output.  Hallucinated stretches are bold and
     numbered as in the figure.  In (b) the untranslated source words are marked in the same way, and [silence] marks

@@ -2,15 +2,15 @@
 
     sqa reproduce fig6
 
-The source is cut into bins of equal length in characters.  A question's value in a bin is the natural log of 1 /
-rank of its answer at the newest target word when the bin has been read.  It is -4 if the answer is not among the
-first 50 (ln(1/50) = -3.9) or if no target word is written yet.  A line is the mean over questions, with a 95% band;
-every question has a value in every bin.  The numbers contain all bands.  Only three are drawn, because more would
-overlap.  The human translation is shown sentence by sentence, like full input.
+The source is cut into bins of equal length in characters.  A question's value in a bin is the natural log of the
+reciprocal rank of its answer, at the last target word written when the bin has been read.  It is -4 if the answer is
+not among the first 50 (ln(1/50) = -3.9) or if no target word is written yet.  A line is the mean over questions,
+with a 95% band; every question has a value in every bin.  The CSV file contains all bands.  Only three are drawn,
+because more would overlap.  The human translation is shown sentence by sentence, like full input.
 
-Claims, after Han, Carpuat and Boyd-Graber (2022).  Log MRR rises for every k as more is read.  In the first half a
-small k is above full input, which waits for the end of each sentence; at the end it is below.  After the first
-third k = 9 is above the other k.  The differences are printed and written beside the figures.
+Claims, after Han, Carpuat and Boyd-Graber (2022).  Log MRR rises for every k as more is read.  In the first half the
+smallest k is above full input, which waits for the end of each sentence; at the end it is below.  After the first
+third k = 9 is above the mean of the other k.  The differences are printed and written beside the figures.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     sqa reproduce fig10       # Spanish
 
 Claims, after Han, Carpuat and Boyd-Graber (2022).  For each guesser EW rises, peaks and falls with k.  Oracle EW
-peaks at a smaller k than EW.  Full input has the worse EW and the better accuracy.  Any two guessers rank the k
-alike (Kendall's tau over k).  The differences are printed and written beside the figures.
+peaks at a smaller k than EW.  Full input has lower EW than the best k and higher accuracy than the smallest k.  Any
+two guessers rank the k alike (Kendall's tau over k).  The differences are printed and written beside the figures.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main(config_path: Path, runs: Path) -> None:
 
 
 def matched(grid: Runs) -> Runs:
-    """Return the results on the questions whose answer one of the guessers can name."""
+    """Return the results on the questions whose answer at least one of the guessers can name."""
     config, parts = grid.config, grid.parts
     guessers = [contestant.guesser for contestant in config.contestants if contestant.label in grid.contestants]
     masks = {}
@@ -61,7 +61,7 @@ def matched(grid: Runs) -> Runs:
 
 
 def agreement(stats: np.ndarray) -> np.ndarray:
-    """Return Kendall's tau (a) of two guessers over K values of k, (B, 4 K) -> (B, 1), for `bootstrap_band`.
+    """Return Kendall's tau-a of two guessers over K values of k, (B, 4 K) -> (B, 1), for `bootstrap_band`.
 
     stats: sum and count of each k for the first guesser, then for the second.  A tie counts as neither concordant
     nor discordant.

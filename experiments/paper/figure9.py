@@ -3,8 +3,8 @@
     sqa reproduce fig9
 
 There is one panel per metric and one line per translator of the ablation, with 95% bands over questions.  A metric
-whose program or weights are missing is left out, and a message names the missing part.  If all are missing, there
-is no figure.
+whose program or weights are missing is left out, and a message names the missing part.  If all metrics are missing,
+the command fails.
 
 Claim, after Figure 9 of Han, Carpuat and Boyd-Graber (2022), which agrees with its Figure 3b: quality rises with k,
 so full input is better than the smallest k.
@@ -71,7 +71,7 @@ def main(config_path: Path, runs: Path) -> None:
 
 
 def measure(config: Figure9Config, base: AblationConfig, runs: Path) -> Results:
-    """Return every translator of the ablation at every k on every data set, scored against the human translation."""
+    """Return the runs of every translator of the ablation, at every k and on every data set, scored by `quality`."""
     texts = replace(
         experiment(base, usable(base), runs),
         guessers={"-": (None, None)},

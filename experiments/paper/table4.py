@@ -1,4 +1,4 @@
-"""Table 4: does a better translation of the question give better answers?  Full input, XOR-TyDi Finnish and Russian.
+"""Table 4 (XOR-TyDi, Finnish and Russian, full input): does a better translation of a question give a better answer?
 
     sqa reproduce table4
 
@@ -11,17 +11,17 @@ Claims, after Table 4 of Han, Carpuat and Boyd-Graber (2022), judged for each se
     - answers to a human translation are better than answers to the untranslated question (the floor);
     - answers to a machine translation are better than that floor, and worse than those to a human one;
     - a reader beats the answer "yes" to everything, which needs neither translation nor passage.
-The paper's scores are printed below ours; they use its own Wikipedia passages and a trained reader.
+The paper's scores use its own Wikipedia passages and a trained reader (experiments/ledger/xor-tydi-paper.tsv).
 
 A language model is also tested as a reader, with the retrieved passages and with a passage that contains the answer
 ("gold").  The gold passage is found with the human translation and the answer together, so it needs a set that has
-both; yes/no questions have none.
+both.  Yes/no questions have no gold passage.
 
 The only machine translation that needs no download is a weak phrase-based model.  It is trained on XOR-TyDi's own
 translations of other questions (experiments/paper/xor_translator.py).
 
 Sets: dev-engspan is the official one, without human translations; train-engspan has a human translation of every
-question.  A system whose model, program or file is missing is in the table as "not computed", with the reason.
+question.  A system whose model, program or file is missing is listed in differences.tsv, with the reason.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Table 4's three steps, each kept in the store: translation into English, retrieval of passages, answers.
 
-The rows of a step are stored block by block under everything that can change them.  A killed run therefore resumes,
-and two readers share translation and passages.
+The rows of a step are stored block by block, under a key of everything that can change them.  A killed run therefore
+resumes, and two readers share translation and passages.
 """
 
 import sys
@@ -30,7 +30,7 @@ from sqa.pipeline.engine import BLOCK_SIZE
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.spread import make_ahead
 
-VERSION = 1  # version of the steps; raise it when the same parts would give other rows
+VERSION = 1  # version of the steps; raise it when the same parts would give different rows
 
 Make = Callable[[slice], Iterable[tuple[Any, ...]]]  # block of questions -> values of each question
 
@@ -39,7 +39,7 @@ class Retrieval(NamedTuple):
     """Passages retrieved for one question."""
 
     passages: tuple[int, ...]  # indices, best first
-    rank: int  # rank of the first with a right answer; 0 if none has one
+    rank: int  # rank of the first passage that contains a right answer; 0 if none does
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Steps:
         return [" ".join(filter(None, trace.hypotheses)) for trace in run.traces]
 
     def retrieved(self, texts: Sequence[str]) -> list[Retrieval]:
-        """Return the passages for each English question, and the rank of the first with a right answer."""
+        """Return the passages for each English question, and the rank of the first that contains a right answer."""
 
         def make(block: slice) -> Iterator[tuple[list[int], int]]:
             for question, text in zip(self.questions[block], texts[block], strict=True):
@@ -157,10 +157,11 @@ class Steps:
         return self._looked_up("passages", (digest(list(texts)),), make)
 
     def gold(self) -> list[Retrieval] | None:
-        """Return the best passage with a right answer for each question, or no passage for yes/no questions.
+        """Return the best passage that contains a right answer, for each question.
 
-        The query is the human translation with the answer, so it does not depend on any system.  Returns None for a
-        set without human translations.
+        Yes/no questions, and questions whose answer no passage contains, get no passage.  The query is the human
+        translation with the answer, so it does not depend on any system.  Returns None for a set without human
+        translations.
         """
         if any(question.translation is None for question in self.questions):
             return None
@@ -181,7 +182,7 @@ class Steps:
         return []
 
     def answered(self, reader: AnyReader, texts: Sequence[str], retrieved: Sequence[Retrieval]) -> list[str]:
-        """Return the answer to each question, or "" if it has none."""
+        """Return the reader's answer to each question, or "" if the reader gives none."""
 
         def make(block: slice) -> Iterable[tuple[str]]:
             passages = [[self.library.passages[i] for i in item.passages] for item in retrieved[block]]

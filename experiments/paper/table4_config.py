@@ -72,7 +72,7 @@ class Table4Config:
         for entry in self.systems:
             cells = product(entry.languages, entry.sets)
             files += [("systems", plain(entry.label), f" for {language} of {name}") for language, name in cells]
-        problem = "two labels give files of predictions the name"
+        problem = "two labels give the same name of a predictions file:"
         return [f"{key}: {problem} {name!r}{where}" for key, name, where in twice(files)]
 
 

@@ -96,7 +96,7 @@ def _one_set(
                 continue
             indices = _sample(entry, passages, config.seed)
             if not indices:
-                yield _gone(name, language, system.label, entry.label, "no passage says the answer of a question")
+                yield _gone(name, language, system.label, entry.label, "no passage contains the answer to a question")
                 continue
             sample = replace(steps, questions=[questions[i] for i in indices])
             english_texts, retrievals = [texts[i] for i in indices], [passages[i] for i in indices]
@@ -106,9 +106,10 @@ def _one_set(
 
 
 def _sample(entry: ReaderEntry, passages: Sequence[Retrieval], seed: int) -> list[int]:
-    """Return the indices of the questions that a reader answers: a sample of the questions with passages.
+    """Return the indices of the questions that a reader answers.
 
-    The sample depends on the questions alone, so it is the same for every system.
+    They are a sample of all questions, or of those with a gold passage if the reader uses gold passages.  The sample
+    does not depend on the system.
     """
     indices = [i for i, retrieval in enumerate(passages) if entry.passages != GOLD or retrieval.passages]
     drawn = np.random.default_rng(seed).permutation(len(indices))[: entry.sample]

@@ -8,7 +8,7 @@ from experiments.stepwise.systems import Selection, Subject
 from sqa.core.answers import key
 from sqa.core.errors import NotComputable
 
-QUESTIONS = 2  # questions shown of a data set that has none of the paper's
+QUESTIONS = 2  # number of questions shown from a data set without the paper's questions
 
 
 def main(config_path: Path, runs: Path) -> None:

@@ -77,12 +77,7 @@ class Runs(NamedTuple):
 
 
 def runs_of(config_path: Path, runs: Path, metrics: Sequence[str] = ()) -> Runs:
-    """Run the wait-k models of the ablation with the contestants of a figure's config; finished runs are read.
-
-    The runs have the ablation's own names and keys, so the runs of a finished `sqa ablation` are reused.
-
-    metrics: metrics that the figure requires.
-    """
+    """Run the wait-k models of the ablation with the contestants of a figure's config, which requires `metrics`."""
     config, parts = load(config_path, FigureConfig), workshop(runs).parts
     ablation, language = config_path.parent / config.ablation, config.language
     base = load(ablation, AblationConfig)
@@ -106,7 +101,7 @@ def runs_of(config_path: Path, runs: Path, metrics: Sequence[str] = ()) -> Runs:
     datasets = [dataset for dataset in usable(base) if source_language(dataset) in languages]
     if not datasets:
         wanted_in = f" in {language}" if language else ""
-        raise ConfigError(f"{ablation.name} translators: no {WAIT_K} for a data set{wanted_in} that is here")
+        raise ConfigError(f"{ablation.name} translators: no {WAIT_K} translator for an available data set{wanted_in}")
     cells = {(WAIT_K, k) for k in base.k} | {("reference", "full")}
     grid = replace(
         experiment(base, datasets, runs),
@@ -121,13 +116,13 @@ def nameable(
 ) -> np.ndarray:
     """Return (n,) bool: the questions whose answer at least one of the guessers can name.
 
-    Raises ConfigError if no guesser lists its answers, or if no question qualifies.  The message calls such
-    questions by `word`.
+    Raises ConfigError if no guesser lists its answers, or if no question qualifies.  word: value of the key
+    `questions`, for the message.
     """
     masks = [knows(parts.component(GUESSERS, components(guesser)[0]), questions) for guesser in guessers]
     masks = [mask for mask in masks if mask is not None]
     if not np.any(masks):
         names = ", ".join(str(guesser["name"]) for guesser in guessers)
-        why = f"is known to have an answer of {questions[0].dataset}; set `questions: all`"
-        raise ConfigError(f"questions: {word}: no guesser of {names} {why}")
+        why = f"is known to have an answer to a question of {questions[0].dataset}; set `questions: all`"
+        raise ConfigError(f"questions: {word}: none of the guessers {names} {why}")
     return np.any(masks, axis=0)

@@ -2,10 +2,10 @@
 
 `sqa reproduce table4` trains the models runs/smt/xor-fi-en/model and runs/smt/xor-ru-en/model.
 
-The models are phrase-based (Thot, smt/statistical/stages.py).  Training data are the translated questions outside
-XOR-TyDi's splits (about 2,500 Finnish and 2,800 Russian) and names of countries, languages and currencies (Unicode
-CLDR).  No question of Table 4 is used for training, so its sets stay test sets.  The models need no download and
-are far weaker than a model trained on millions of sentences.
+The models are phrase-based (Thot, smt/statistical/stages.py).  They are trained on the translated questions outside
+XOR-TyDi's splits (about 2,500 Finnish and 2,800 Russian) and on names of countries, languages and currencies
+(Unicode CLDR).  No question of Table 4 is used for training.  The models need no download and are far weaker than a
+model trained on millions of sentences.
 """
 
 import shutil
@@ -25,7 +25,7 @@ from sqa.data.xor_tydi import SPLITS, load_translations, load_xor_tydi
 from sqa.files.store import digest
 
 Pair = tuple[str, str]  # question, its English translation
-VERSION = 1  # raise it when the same questions would give another model
+VERSION = 1  # raise it when the same questions would give a different model
 HELD_BACK = 200  # translations for tuning the weights
 
 

@@ -2,19 +2,19 @@
 
     python -m experiments.planted.found es pl                             # human-like errors, written by hand
     python -m experiments.planted.found es --detector words --probability 0.2
-    python -m experiments.planted.found es --plant inserted 0.1 --limit 40    # inserted words of other questions
-    python -m experiments.planted.found es --plant dropped 2 --limit 40       # omitted clauses
+    python -m experiments.planted.found es --plant inserted 0.1 --limit 40    # words inserted from other questions
+    python -m experiments.planted.found es --plant dropped 2 --limit 40       # omitted stretches
 
-handmade.tsv has one line per error: kind, source languages, question, sentence from 0, the words of the bundled
+handmade.tsv has one line per error: kind, source languages, question, 0-based sentence, the words of the bundled
 English sentence, and the words that replace them.  The questions and these errors are CC0, and nothing is trained
 on them.  A sentence has at most one error; the 45 questions (180 sentences) have about 70.  --plant corrupts XQB's
 human translations instead, with one kind of error from experiments/planted/materials.py: a number of errors per
 question, or a share of its words.  All texts are diagnosed like a run of their translations, with the shipped
-weights and, unless another threshold is given, the shipped one.
+weights and, by default, the shipped threshold.
 
 An error is found if one of its words is flagged; for an omission, the next word counts.  Precision is the share of
-all flagged words that belong to an error.  Dropped clauses are counted by sentence: the sentences in which an
-omission is found.  A human translation also has words without a source word, so precision is a lower bound.
+all flagged words that belong to an error.  Dropped stretches are counted by sentence: a sentence is flagged if an
+omission is found in it.  A human translation also has words without a source word, so precision is a lower bound.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def handmade(language: str) -> Given:
 
 
 def _written(line: str, number: int, kind: str, right: str, wrong: str) -> list[tuple[str, str]]:
-    """Return the words of a line with an error; each wrong word, or the word after an omission, has its kind."""
+    """Return the words of a line with an error; each wrong word, or the word after an omission, has the kind."""
     if line.count(right) != 1:
         raise DataError(
             f"{FILE}:{number}: {right!r} must occur once in the sentence, but occurs {line.count(right)} times"
@@ -79,7 +79,7 @@ def _written(line: str, number: int, kind: str, right: str, wrong: str) -> list[
 
 
 def planted(language: str, kind: str, rate: float, limit: int | None) -> Given:
-    """Return the first of XQB's questions, corrupted by a kind of error."""
+    """Return the first `limit` questions of XQB, corrupted by one kind of error."""
     texts = list(islice(references(language), limit))
     questions = {question.id: question for question in load_questions(f"xqb-{language}")}
     marked: dict[str, Marked] = {text.id: [] for text in texts}
@@ -100,7 +100,7 @@ def diagnosed(language: str, detector: str, texts: Given, config: DiagnoseConfig
 
 
 def of_words(texts: Given, results: Sequence[StepErrors], together: bool) -> Judged:
-    """Judge every word.  together: all words of one kind in a sentence are one error."""
+    """Judge every word.  together: whether all words of one kind in a sentence are one error."""
     judged: Judged = []
     for index, ((_, lines), errors) in enumerate(zip(texts, results, strict=True)):
         flags = iter(errors.hallucinated)
@@ -137,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--detector", choices=(UNSCORED, *SCORERS.names()), default="language-model")
     parser.add_argument("--probability", type=float, default=DiagnoseConfig().probability, help="threshold, 0..1")
     parser.add_argument("--plant", nargs=2, metavar=("KIND", "RATE"), help=f"one of {', '.join(KINDS)}, and how many")
-    parser.add_argument("--limit", type=int, default=None, metavar="N", help="the first N questions that are corrupted")
+    parser.add_argument("--limit", type=int, default=None, metavar="N", help="corrupt only the first N questions")
     options = parser.parse_args(arguments)
     lines: list[list[str]] = []
     for language in options.languages:

@@ -3,7 +3,7 @@
     python -m experiments.planted.learn es data/models/errors-es-en
 
 Human translations other than XQB (`TRAINING` in experiments/planted/materials.py) are corrupted by errors of all
-kinds. The rate ranges from one error per text of five sentences to one error per five words.  A small network is
+kinds.  The rate ranges from one error per text of five sentences to one error per five words.  A small network is
 trained to recognise the planted words.  A logistic curve, fitted on held-out texts, turns its output into a
 probability.
 """
@@ -62,12 +62,12 @@ def signals_of(corrupted: Sequence[Corrupted], language: str, scorer: WordScorer
 
 
 def of_group(data: Signals, group: str) -> Signals:
-    """Return the table with only the signals of a group, which come first."""
+    """Return the table with only the signals of a group, which are its first columns."""
     return replace(data, signals=data.signals[:, : len(GROUPS[group])], group=group)
 
 
 def fit(data: Signals, without: Collection[str] = ()) -> Network:
-    """Return the network that separates planted words from others, trained without the kinds `without`."""
+    """Return the network that separates planted words from others, trained without errors of the kinds `without`."""
     seen = ~np.isin(data.kinds, list(without))
     held = np.isin(data.texts, sorted(set(data.texts[seen]))[::CALIBRATION])
     learnt, calibrated = data.signals[seen & ~held], seen & held
@@ -133,7 +133,7 @@ def _descend(signals: Floats, x: Floats, prior: Floats, signs: Floats, planted: 
 
 
 def _logistic(logits: Floats, planted: np.ndarray) -> tuple[float, float]:
-    """Return slope and shift of Platt's curve (1999) by Newton's method."""
+    """Fit Platt's logistic curve (1999) by Newton's method; return its slope and shift."""
     slope, shift = 1.0, 0.0
     x = np.stack([logits, np.ones_like(logits)], 1)
     for _ in range(30):
@@ -145,7 +145,7 @@ def _logistic(logits: Floats, planted: np.ndarray) -> tuple[float, float]:
 
 
 def training_signals(language: str, scorer: WordScorer) -> Signals:
-    """Return the first TEXTS texts of each training corpus, corrupted by all kinds."""
+    """Return the signals of the first TEXTS texts of each training corpus, corrupted by errors of all kinds."""
     return signals_of(plant(training(language, TEXTS), RATES, tuple(KINDS), 0), language, scorer)
 
 

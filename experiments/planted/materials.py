@@ -1,13 +1,13 @@
 """Texts with human translations, and errors planted in them.  All random draws depend on (seed, text id) alone.
 
 name       a name replaced by a name of another text
-number     a number with changed digits
-noun       a content word without a capital replaced by one of another text
+number     a number with one changed digit
+noun       a lower-case content word replaced by one of another text
 inserted   an inserted content word of another text
 garbled    a content word with dropped, doubled, exchanged or changed letters
 copied     a content word replaced by an untranslated source word from a nearby position
 repeated   two to four repeated words
-dropped    an omitted clause (three words or more between commas, or in the middle)
+dropped    four to eight consecutive omitted words
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,8 +25,8 @@ from sqa.files.store import digest
 
 TARGET = "en"
 SHORTEST = 4  # letters of the shortest word that is garbled
-CLAUSE = (4, 9)  # words of a clause dropped in the middle of a sentence
-SENTENCES = 5  # sentences of a text composed of single sentences, as many as a question has
+CLAUSE = (4, 9)  # number of consecutive words that are dropped: at least 4, below 9
+SENTENCES = 5  # sentences per text of a parallel corpus, as many as a question has
 # parallel text other than XQB: human translations of news and of encyclopedias
 TRAINING = {"es": ("newstest2011", "newstest2012", "flores-dev"), "pl": ("ntrex128", "flores-dev")}
 NEIGHBOURS = 10  # other texts that unrelated words are drawn from
@@ -214,7 +214,7 @@ KINDS: dict[str, Kind] = {
     kind.__name__.strip("_"): kind
     for kind in (_name, _number, _noun, _inserted, _garbled, _copied, _repeated, _dropped)
 }
-WORDS = tuple(kind for kind in KINDS if kind != "dropped")  # kinds whose errors are single words
+WORDS = tuple(kind for kind in KINDS if kind != "dropped")  # kinds that leave wrong words in the text
 
 
 # ------------------------------------------------------------------------------------------------------------ planting
@@ -224,7 +224,7 @@ def plant(texts: Sequence[Text], errors: Sequence[int | float], kinds: Sequence[
     """Return the sentences of texts, corrupted.
 
     Each text draws one of `errors`, which is a number of errors or a share of its words, and a kind for each error.
-    If an error of that kind is impossible (no number to change), another kind replaces it.
+    If an error of that kind is impossible (for example, if there is no number to change), another kind replaces it.
     """
     corrupted = []
     for text in texts:
@@ -246,7 +246,7 @@ def _planted(
     for _ in range(count):
         for kind in (kinds[i] for i in rng.permutation(len(kinds))):
             number = int(rng.integers(len(lines)))
-            # A sentence with a dropped clause gets no other error, so the missing words are known.
+            # A sentence with dropped words gets no other error, so the missing words are known.
             planted = None if number in dropped else KINDS[kind](text.sources[number], lines[number], others, rng)
             if planted is not None:
                 span = slice(planted.start, planted.stop)

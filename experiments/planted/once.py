@@ -1,13 +1,13 @@
-"""Does the detector of `sqa diagnose` find errors of kinds that it never saw, one planted in a question?
+"""Does the detector of `sqa diagnose` find a planted error of a kind that it was not trained on?
 
     python -m experiments.planted.once es pl
 
 Each question of XQB has one error planted in its human translation, of a kind drawn for the question
 (experiments/planted/materials.py).  A question is judged by a detector trained on other texts and on all kinds
 except the planted one.  Precision and recall are over content words.  Every flagged word of the human translation
-counts as a false alarm, even if it is a real error.  The rows: each signal group at its best threshold for F1 and
-at 0.5, each kind separately, and the words that the shipped detector flags in the same translations without planted
-errors.
+counts as a false alarm, even if it is a real error.  There are rows for each signal group at its best threshold for
+F1 and at 0.5, for each kind, and for the words that the shipped detector flags in the same translations without
+planted errors.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def kind_of_text(data: Signals) -> Mapping[str, str]:
 
 
 def unseen(test: Signals, networks: Mapping[str, Network], shipped: Network) -> Floats:
-    """Return (N,) probabilities by the network trained without the text's kind of error.
+    """Return (N,) probabilities from the network trained without the text's kind of error.
 
     The network `shipped` is used for texts without an error.
     """

@@ -3,8 +3,8 @@
     sqa reproduce errors
 
 Examples are chosen by rule, never by hand, from the findings of `sqa diagnose`.  For each kind the example is the
-error that cost most log MRR, at least ln 2 nats (rank 1 to 2); for under-translations it is the first of the
-ranking.  Kinds:
+error that cost most log MRR, at least ln 2 nats (a fall from rank 1 to 2).  For under-translations it is the first of
+the ranking.  Kinds:
 
     hallucination      content words without a corresponding source word
     omission           a stretch of untranslated source words in a sentence whose translation continues after it
@@ -77,7 +77,10 @@ def subjects(config_path: Path, runs: Path) -> Selection:
 
 
 def sentence_gap(subject: Subject, kind: Kind) -> np.ndarray:
-    """Return (n, 4): log MRR lost against the human translation over sentences with such an error, then without."""
+    """Return (n, 4): sum and count of log MRR lost against the human translation, in sentences with and without `kind`.
+
+    A sentence's loss is how much more log MRR the human translation gains over it.
+    """
     rows = []
     for index, errors in enumerate(subject.errors):
         bad = {f.sentence for f in errors.findings if subject.kind(f) == kind}
@@ -87,7 +90,7 @@ def sentence_gap(subject: Subject, kind: Kind) -> np.ndarray:
 
 
 def word_gap(subject: Subject) -> np.ndarray:
-    """Return (n, 4): change of log MRR at hallucinated content words, and at all other words."""
+    """Return (n, 4): sum and count of the changes of log MRR at hallucinated content words, then at all other words."""
     pairs = zip(subject.errors, subject.lines, strict=True)
     rows = [apart(np.diff(line.log_mrr, prepend=RULES.floor), errors.hallucinated) for errors, line in pairs]
     return np.array(rows, dtype=np.float64)
@@ -104,7 +107,7 @@ class Cost(NamedTuple):
 
     kind: Kind
     costly: bool  # whether an example must cost at least RULES.drop
-    label: str  # label of the words or sentences with such an error
+    label: str  # name of the words or sentences with such an error
     gap: Callable[[Subject], np.ndarray]
 
     def rows(self, subject: Subject, ablation: AblationConfig) -> Iterator[Row]:
@@ -138,7 +141,7 @@ def costs(selection: Selection) -> Iterator[Row]:
 
 
 def shares(subject: Subject) -> dict[str, np.ndarray]:
-    """Return the counted errors of one system, (n, 2): number of errors and number of places in each question."""
+    """Return kind -> (n, 2): the number of errors and the number of places in each question of one system."""
     words = [len(errors.unaligned) for errors in subject.errors]
     sentences = [len(question.sentences) for question in subject.run.questions]
 
@@ -156,7 +159,7 @@ def shares(subject: Subject) -> dict[str, np.ndarray]:
 
 
 def counts(selection: Selection) -> Iterator[Row]:
-    """Yield each share (0 to 1) at each k, its range over single alignments, and smallest k minus full input."""
+    """Yield each share (0 to 1) and its range over single alignments at each k, and smallest k minus full input."""
     config, counted = selection.ablation, [s for s in selection.subjects if s.k in selection.config.counted]
     for subject in counted:
         seeds = [shares(replace(subject, errors=errors)) for errors in errors_of_seeds(subject.run, SEEDS)]
@@ -201,7 +204,7 @@ def worst(subject: Subject, kind: Kind, costly: bool) -> list[Finding]:
 def main(config_path: Path, runs: Path) -> None:
     """Write counts, costs and examples, and draw the worst error of each kind; print counts and costs.
 
-    The examples are the output of `sqa diagnose`, with the data set, the finer kind, the cost and the answer.
+    The examples have the columns of `sqa diagnose`, and also the data set, the finer kind, the cost and the answer.
     """
     selection = subjects(config_path, runs)
     outputs = Outputs(selection.folder)

@@ -22,8 +22,8 @@ from sqa.report.plots import COLOURS, GREY, PAGE, canvas
 BLUE, RED = COLOURS[0], COLOURS[1]
 SIZE = 6.5  # font size of the words, in points
 STEP = 8.2  # points from one word to the next
-LETTER = 0.62  # of SIZE, a generous estimate of the mean letter width
-LEADS, LINKS = 30, 24  # points: axis to written words, written words to source words
+LETTER = 0.62  # mean width of a letter as a share of SIZE, a generous estimate
+LEADS, LINKS = 30, 24  # distances in points: axis to written words, written words to source words
 FRAME = 62  # points for titles, labels and ticks
 BOX = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}  # background of texts that cover a line
 
@@ -70,7 +70,7 @@ def draw(subject: Subject, finding: Finding, panel: str = "") -> plots.Figure:
 def _logs(axes: plots.Axes, subject: Subject, finding: Finding) -> None:
     """Draw log MRR at every word written over the share of the source read, and the hallucinated stretches."""
     system, human = (lines[subject.index_of(finding)] for lines in (subject.lines, subject.human))
-    curves = ((system, subject.system, BLUE, "-"), (human, "human", GREY, "--"))  # dashed: shows a line below
+    curves = ((system, subject.system, BLUE, "-"), (human, "human", GREY, "--"))  # dashed: lines below stay visible
     for line, name, colour, dash in curves:
         x = 100 * np.concatenate([[0], line.fraction, [1]])
         y = np.concatenate([[RULES.floor], line.log_mrr, line.log_mrr[-1:]])
@@ -96,7 +96,7 @@ def _logs(axes: plots.Axes, subject: Subject, finding: Finding) -> None:
 
 
 def _red(axes: plots.Axes, subject: Subject, finding: Finding) -> None:
-    """Draw 1 from each position of an unaligned word up to the next word's position."""
+    """Draw the red curve: 1 from each position of an unaligned word up to the next word's position, else 0."""
     index = subject.index_of(finding)
     x, y = red_curve(subject.lines[index].fraction, subject.errors[index].unaligned)
     axes.plot(100 * x, y, color=RED, drawstyle="steps-post", linewidth=1.1)
@@ -108,7 +108,7 @@ def _red(axes: plots.Axes, subject: Subject, finding: Finding) -> None:
 
 
 def red_curve(fraction: np.ndarray, unaligned: tuple[bool, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return (positions, 0 or 1 from each on): 1 if one of the words written at a position is unaligned."""
+    """Return positions and the value from each one on: 1 if a word written at the position is unaligned, else 0."""
     positions, inverse = np.unique(fraction, return_inverse=True)
     flags = np.bincount(inverse, weights=unaligned, minlength=len(positions)) > 0
     return np.concatenate([[0], positions, [1]]), np.concatenate([[0], flags, flags[-1:] if len(flags) else [0]])

@@ -29,11 +29,11 @@ Kind = Literal["hallucination", "omission", "under-translation", "drop"]
 
 
 class Line(NamedTuple):
-    """State at each step of one question, each array (n,)."""
+    """The state at each step of one question; arrays (n,)."""
 
     read: np.ndarray  # source words read, over all sentences of the question
     fraction: np.ndarray  # share of the question's source characters read, 0 to 1
-    sentence: np.ndarray  # 0-based
+    sentence: np.ndarray  # 0-based number of the sentence
     log_mrr: np.ndarray  # natural logarithm of 1 / rank, RULES.floor if the answer is not in the list
 
     def at(self, position: int) -> float:
@@ -174,7 +174,7 @@ def errors_of_seeds(run: FinishedRun, seeds: Sequence[int]) -> list[tuple[StepEr
 
 
 def _errors(run: FinishedRun, traces: list[QuestionTrace], part: str, seeds: Sequence[int]) -> tuple[StepErrors, ...]:
-    """Return the errors of each question; the word links stay in the run's folder."""
+    """Return the errors of each question; the word links are cached in the run's folder."""
     language = run.questions[0].language
     aligner = load_aligner(f"{language}-{TARGET}", cache=run.folder / f"links{part}.json", seeds=seeds)
     return tuple(step_errors(traces, aligner, RULES, load_detector(language)))

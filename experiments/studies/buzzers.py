@@ -1,10 +1,10 @@
 """When to answer: the quality of every buzzer of a guesser, and its distance from the best that the guesses allow.
 
-The item `buzzers`: expected wins beside those of the two oracles, statistics at the answer, calibration, and the
-paired difference to the best fixed threshold.
+The item `buzzers` shows expected wins and those of the two oracles, statistics at the answer, calibration, and the
+paired difference from the best fixed threshold.
 
 That threshold is the best of a grid on the same questions as the table, over all three signals of the threshold
-buzzer. No threshold chosen in advance can win more, so a buzzer above it beats every fixed threshold.
+buzzer.  No threshold chosen in advance can win more, so a buzzer above it beats every fixed threshold.
 
 A question that ends unanswered wins nothing (the paper's rule).  Buzzers trained with an answer at the end have two
 lines: by the paper's rule (", silent") and by their own rule, each with the probabilities tuned for it.  The suffix
@@ -67,7 +67,7 @@ class Outcome:
 
 
 def outcomes(guesser: str, histories: Histories, models: Path = DATA / "models") -> list[Outcome]:
-    """Return the outcome of every trained buzzer, tuned and best thresholds, and the two oracles."""
+    """Return the outcomes of every trained buzzer, of the tuned and the best thresholds, and of the two oracles."""
     results = []
     for suffix, network in itertools.product(("", "-translated"), NETWORKS):
         folder = models / f"buzzer-{network.kind}-{guesser}{suffix}"
@@ -120,7 +120,7 @@ def _answered(name: str, histories: Histories, scores: Scores, threshold: float,
 def rows(
     cell: tuple[str, ...], results: Sequence[Outcome], histories: Histories, resamples: int = 1000
 ) -> Iterator[Row]:
-    """Yield the wins and errors of each buzzer, and its difference to the best fixed threshold.
+    """Yield the wins and errors of each buzzer, and its difference from the best fixed threshold.
 
     A number that a buzzer does not have (statistics at the answer, if it never answers) has no row.
     """
@@ -177,7 +177,7 @@ def translated(path: Path, runs: Path) -> list[GuessHistory]:
 
 
 def measure(_: Path, runs: Path) -> Iterator[Row]:
-    """Yield each buzzer's expected wins and its accuracy at the answer."""
+    """Yield the rows of every buzzer on each pair of questions and guesser in PLAYED."""
     for questions, guesser in PLAYED:
         histories = questions_of(guesser, questions, runs)
         yield from rows((questions, guesser), outcomes(guesser, histories), histories)

@@ -1,17 +1,17 @@
-"""Item `contamination`: tests whether the language model saw the questions in training.
+"""Test whether the language model saw the questions in training.
 
 The English side of XQB has been public for years and may be in a pretrained model's training text.  A translation
-could then be memorised.  Two measures are compared with younger questions (tournaments of 2023 to 2025, and
-separately those played after August 2024, the reported end of Gemma 3's training text):
+could then be memorised.  The item `contamination` compares two measures with newer questions (tournaments of 2023 to
+2025, and separately those played after August 2024, the reported end of Gemma 3's training text):
 
     - nats per word of the base model on the English text
     - share of the next words that the model reproduces greedily after the first half of a question
 
 A memorised text has far fewer nats per word and is continued word for word.  Both measures are means over texts
-with 95% intervals; the last row is the largest share of a single text.
+with 95% intervals; "most of one text" is the largest share of a single text.
 
-Item `contamination-paraphrases` compares each text with itself after some of its words were replaced by synonyms: the
-nats that a replaced word costs.  A synonym costs more in a memorised text than in a text that the model has not seen.
+The item `contamination-paraphrases` replaces some words of a text by synonyms and measures the additional nats per
+replaced word.  A synonym costs more in a memorised text than in a text that the model has not seen.
 """
 
 import re
@@ -64,7 +64,7 @@ def measure(_: Path, __: Path) -> Iterator[Row]:
 
 
 def measure_paraphrased(_: Path, __: Path) -> Iterator[Row]:
-    """Yield the nats that a synonym costs, and the replaced words of a text, for each set of texts."""
+    """Yield the nats that a synonym costs, and the mean number of synonyms per text, for each set of texts."""
     base = model()
     for of_set, sample in samples().items():
         with_synonyms = [text for text in sample if paraphrased(text) != text]

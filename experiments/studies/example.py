@@ -1,4 +1,4 @@
-"""Examples in the README: the report of `sqa run` on a log of five questions, and the page of `sqa view` on one."""
+"""Examples of the pages: the report of `sqa run` on a log, and screenshots of `sqa view` and `sqa play`."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 EXAMPLE = "docs/example/mine.yaml"
 LOG = ROOT / "docs/example/instances.log"
-WATCHED, QUESTION, MOMENT = "mini_es_wait6_bm25.yaml", "mini-039-es", "37.30"  # words read, words written
-PLAYED = (  # condition to wait for, keys pressed then: agree, a game against the system, one question, Peru
+WATCHED, QUESTION, MOMENT = "mini_es_wait6_bm25.yaml", "mini-039-es", "37.30"  # MOMENT: words read, words written
+PLAYED = (  # (condition to wait for, keys to press): agree, start a game against the system, buzz, answer "Peru"
     ("document.activeElement.id == 'agree'", ["Enter"]),
     ("document.activeElement.id == 'run'", ["Tab", "ArrowDown", "Tab", "Tab", "Tab", "1", "Enter"]),
     ("document.activeElement.id == 'next'", ["Enter"]),
     ("document.querySelector('#words').textContent.split(' ').length >= 20", [" "]),
     ("document.activeElement.id == 'answer'", [*"Peru", "Enter"]),
 )
-SHOWN = 4  # columns
+SHOWN = 4  # number of columns
 
 
 def measure(_: Path, runs: Path) -> Sequence[Row]:
@@ -72,7 +72,7 @@ def watched(config: Path, runs: Path) -> Iterator[Row]:
 
 @contextmanager
 def _page(folder: str, limit: int | None, **options: Any) -> Iterator[tuple[Page, Path]]:
-    """Open a Chromium page (`SQA_CHROMIUM`, or on the PATH) and run the first questions."""
+    """Yield a Chromium page (`SQA_CHROMIUM`, or from the PATH) and the folder of a run; `limit` None: all questions."""
     from playwright.sync_api import sync_playwright
 
     config = load_run(CONFIGS / WATCHED)

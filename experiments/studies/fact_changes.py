@@ -77,7 +77,7 @@ def _fact(question: Question, rng: random.Random, kind: str, other: Callable[[st
 
 
 def negation(question: Question, rng: random.Random) -> Question:
-    """Insert "not" after an auxiliary, or remove it if it is already there."""
+    """Remove "not" from a sentence that has it; otherwise insert it after an auxiliary."""
     words = list(question.words)
     if "not" in words:
         words.remove("not")

@@ -1,10 +1,10 @@
 """Facts in any test set: accuracy of the extraction, differences between systems, and effect of text changes.
 
 reading     precision and recall of the rules, on hand-marked sentences
-systems     shares of arrived and of invented facts, and the delay, for systems on newstest2013; paired
-            differences
-contrast    changes of one place in a translation, as in AskQE (Ki, Duh and Carpuat 2025); some changes keep the facts,
-            others alter them; paired, over the sentences that a change applies to
+systems     shares of arrived and of invented facts, the delay, and paired differences, for systems on news test sets
+contrast    effect of changing one place in a translation, as in AskQE (Ki, Duh and Carpuat 2025); differences are
+            paired, over the sentences that a change applies to
+log         facts of a log published with OmniSTEval
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ from sqa.results import markdown
 
 GOLD = ROOT / "tests" / "golden" / "vectors"  # facts-*.tsv: ids of sentences, and their facts marked by hand
 METRICS = ("facts", "facts@invented", "facts-lag", "facts@timed", "names", "bleu", "chrf")
-LIMIT = 500  # sentences per test
+LIMIT = 500  # sentences per test set
 HUMAN, APERTIUM = "human translation", {"name": "command", "command": ["apertium", "-u", "spa-eng"]}
 FIRST = {HUMAN: {"name": "fixed", "text": "reference", "reveal": "diagonal"}}
 SYSTEMS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
@@ -79,7 +79,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 
 
 def of_others() -> Iterator[Row]:
-    """Yield facts of a log published with OmniSTEval (English speech, German text; only numbers are facts)."""
+    """Yield the facts of a log published with OmniSTEval (English speech, German text; only numbers are facts)."""
     lines = judged_lines(str(path_of("mustc-instances")), FactOptions("en-de"))
     cell = ("log", "MuST-C en-de", "OmniSTEval's log")
     yield from intervals(cell, [(Facts(), np.array([line.stats("arrived") for line in lines]))], unit="0-1")
@@ -116,7 +116,7 @@ def marked_sentences(gold: Path) -> dict[str, str]:
 
 
 def contrast(label: str, questions: Sequence[Question], outputs: Sequence[Sequence[str]]) -> Iterator[Row]:
-    """Yield the facts of changed translations minus those of the unchanged ones."""
+    """Yield the scores of changed translations minus those of the unchanged translations, with p-values."""
     for family, kinds in CONTRAST.items():
         for kind in kinds:
             before, after = [], []

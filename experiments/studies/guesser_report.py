@@ -1,4 +1,4 @@
-"""How often each guesser knows the answer after 10%, 20%, ... 100% of the question; Tables 1 and 3.
+"""Tables 1 and 3: how often each guesser knows the answer after 10%, 20%, ... 100% of the question.
 
     sqa guessers configs/guessers.yaml
     sqa reproduce table1      # the same
@@ -32,7 +32,6 @@ from experiments.lab.ledger import Row, row_of
 from experiments.outputs import LeftOut, Outputs
 from experiments.stored import number_of_blocks, store_block, stored
 from guessers.evaluate import DEPTH, rank_of
-from sqa import __version__
 from sqa.core.answers import key as answer_key
 from sqa.core.compute import LARGE
 from sqa.core.compute import usable as processors
@@ -56,7 +55,7 @@ from sqa.report import plots
 
 DEPTHS = (1, 10, DEPTH)
 MEASURES = (*(f"acc@{depth}" for depth in DEPTHS), "mrr", "ew")  # in the order of the statistics
-ALL, GUESSABLE = "all", "guessable"  # groups beside the categories
+ALL, GUESSABLE = "all", "guessable"  # groups in addition to the categories
 COLUMNS = ("dataset", "group", "guesser", "read")
 VERSION = 1  # version of the ranks; raise it when their computation changes
 
@@ -138,7 +137,7 @@ def table3(config_path: Path, runs: Path) -> None:
 
 def measured(inputs: Given, config: ReportConfig, store: Store) -> Iterator[Row]:
     """Yield each guesser's scores on each group of questions at each fraction."""
-    how = f"input:human-english|pos:target-char|top:{DEPTH}|curve:{curve_named(config.curve).name}|v:{__version__}"
+    how = f"input:human-english|pos:target-char|top:{DEPTH}|curve:{curve_named(config.curve).name}|version:{VERSION}"
     for name, questions in inputs.sets.items():
         for label, (guesser, identity, every_word) in inputs.guessers.items():
             ranks = Ranks(guesser, identity, questions, config.fractions, every_word).read(store)
@@ -237,7 +236,7 @@ def _make_block(
 
 
 def values(ranks: np.ndarray, fractions: Sequence[float], curve: AnyCurve) -> np.ndarray:
-    """Return (n, len(MEASURES) * F) scores of ranks (n, F), measure by measure."""
+    """Return (n, len(MEASURES) * F) scores of ranks (n, F), grouped by measure."""
     listed = ranks > 0
     hits = [listed & (ranks <= depth) for depth in DEPTHS]
     reciprocal = np.where(listed, 1 / np.maximum(ranks, 1), 0.0)
@@ -260,7 +259,7 @@ def knows(guesser: Any, questions: Sequence[Question]) -> np.ndarray | None:
 def described(inputs: Given) -> list[list[str]]:
     """Return Table 1: sizes of each data set, and the number of answers that each guesser knows.
 
-    "n/a" marks a guesser without a page list, and in that case also the number of answers that no guesser knows.
+    A guesser without a page list has "n/a"; the number of answers that no guesser knows is then "n/a", too.
     """
     head = "dataset questions source_sentences source_words english_words source_words_a_question"
     head += " english_words_a_question pages"

@@ -18,8 +18,8 @@ only they are opponents.
 
 Questions that repeat a text of the guessers' training data are excluded and listed.  The overlap of two texts is
 the number of common runs of six words, as a share of the runs of the text with fewer runs.  A question repeats a
-text if that share is at least .3, with at least four common runs.  (Between tossups of different tournaments on one
-answer a famous quotation can reach .2; a reused question is near 1.)
+text if that share is at least .3, with at least four common runs.  (Two tossups on one answer that share a famous
+quotation can reach .2; a reused question is near 1.)
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def play_of(trace: QuestionTrace) -> Play:
 
 
 def points(play: Play, opponents: Opponents) -> np.ndarray:
-    """Return (m,) Protobowl points against each opponent, by the table above."""
+    """Return (m,) Protobowl points against each opponent, by the table of the module's docstring."""
     first = play.buzz < opponents.heard
     when_first = np.where(play.right, 10, np.where(opponents.right, -15, -5))
     when_second = np.where(opponents.right, -10, 15 if play.right_at_end else 5)
@@ -214,7 +214,7 @@ def measures(play: Play, opponents: Opponents) -> dict[str, tuple[float, float]]
     points            mean points against an opponent
     beaten, lost-to, neither   shares of opponents; they sum to 1
     buzzes-first      share of opponents before whom the system buzzed
-    right-when-first  among these opponents, the share against whom it was right (pooled: a ratio of sums over
+    right-when-first  among these opponents, the share against whom the system was right (a ratio of sums over
                       questions)
     beatable          share of opponents that were wrong, or right after the system's first right guess: the share that
                       a perfect buzzer could beat

@@ -5,7 +5,7 @@ same pace.  Each bundled guesser answers with its own buzzer.  A valid metric or
 intact text and a harmless change first, another question's text last.
 
     change   metric of the group minus that of the intact text, paired, with its interval over questions
-    drop     share of the way from the intact text (0) to another question's text (1): comparable across metrics
+    drop     share of the way from the intact text (0) to another question's text (1), comparable across metrics
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from sqa.report import plots
 from sqa.results import markdown
 
 DATASETS, SIZE = ("xqb-es", "xqb-pl"), 147
-LIMITS = {"xqb-es": None, "xqb-pl": SIZE}  # equally many questions of each set; two cores need twenty minutes
+LIMITS = {"xqb-es": None, "xqb-pl": SIZE}  # equally many questions of each set
 GUESSERS: Mapping[str, tuple[Any, Mapping[str, str]]] = {  # name -> guesser, buzzer
     "rerank": ("rerank", {"name": "mlp", "model": "rerank-translated"}),
     "bm25": ("bm25", {"name": "mlp", "model": "bm25"}),
@@ -76,7 +76,7 @@ def stats_of(dataset: str, runs: Path) -> dict[tuple[str, str], Mapping[str, Flo
 
 
 def slug(group: str) -> str:
-    """Return a group's part of a file name."""
+    """Return the form of a group's name in file names."""
     return re.sub(r"\W+", "-", group)
 
 

@@ -39,7 +39,7 @@ OVER_K = [
 
 Key = tuple[str, str, int | str, str]  # data set, family, k, guesser
 Groups = Mapping[Key, Sequence[Result]]
-Pair = tuple[tuple[str, ...], Sequence[Result], Sequence[Result], bool]  # cell, training runs a, b; same seeds
+Pair = tuple[tuple[str, ...], Sequence[Result], Sequence[Result], bool]  # cell, runs a and b, whether they are the same
 
 
 def development(_: Path, runs: Path) -> Iterator[Row]:
@@ -81,8 +81,7 @@ def answers(config: Path, runs: Path) -> Iterator[Row]:
 def rows_of(grid: Sequence[Result], resamples: int) -> Iterator[Row]:
     """Yield means and standard deviations over training runs, and differences.
 
-    The differences are largest k minus smallest, and separate models minus the others.
-
+    The differences are the largest k minus the smallest, and separate models minus the multi-path or shipped model.
     The shipped model counts as one training run.
     """
     groups: defaultdict[Key, list[Result]] = defaultdict(list)

@@ -4,8 +4,8 @@
 
 Question: what quality does each translator reach, at what lag, and how much does quality gain from reading further
 ahead?  A segment is one question of XQB or one sentence of a news test.  Every number is over segments, with a 95%
-bootstrap interval.  A translator that is not installed, or a test set that is not available, is left out and noted
-in the table.
+bootstrap interval.  A translator that is not installed, or a test set that is not available, is left out and named in
+differences.tsv with the reason.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]
 
 
 def _wanted(config: TableConfig) -> tuple[list[Wanted], list[LeftOut]]:
-    """Return the rows that can be computed, in the order of the config, and the entries that cannot."""
+    """Return what can be measured, in the order of the config, and the entries that cannot be measured."""
     wanted: list[Wanted] = []
     left_out: list[LeftOut] = []
     for test in config.sets:
@@ -218,7 +218,7 @@ def with_models(config_path: Path) -> dict[str, str]:
 
 
 def bonuses_beside_used(config_path: Path, runs: Path) -> Iterator[Row]:
-    """Yield the rows of every bonus of a lexicon, and each bonus minus the one that the ablation uses, paired."""
+    """Yield the rows of every bonus of a lexicon, and the paired difference of each from the ablation's bonus."""
     config, store = load(config_path, TableConfig), Store(runs)
     yield from measure(config, store)[0]
     stats = {

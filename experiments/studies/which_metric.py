@@ -1,11 +1,10 @@
 """Metrics as predictors of lost questions, and their agreement with answer metrics in the ranking of systems.
 
-The score per question is the AUC for keeping an answer that the guesser gets from the human translation.
-
 A question counts if the guesser ranks its answer first after the whole human translation.  A system keeps the
-answer if it is also first at the end of the system's translation.  An AUC of .5 is chance; at 1 every kept question
-has a better score than every lost question (Mann and Whitney 1947; ties count half).  The metrics of Figure 9 are
-included if they are installed.
+question if the answer is also first at the end of the system's translation, and loses it otherwise.  A metric is
+judged by the AUC of its values per question.  An AUC of .5 is chance; at 1 every kept question has a better value
+than every lost question (Mann and Whitney 1947; ties count half).  The metrics of Figure 9 are included if they are
+installed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +39,7 @@ LEAST = 5  # minimum number of kept and of lost questions for an AUC
 def auc(score: Floats, kept: Bools) -> float:
     """Return the probability that a kept question has the better score; ties count half; nan if a side is empty.
 
-    Questions without a score (no name in the reference) are left out.
+    Questions without a score (for example, without a name in the reference) are left out.
     """
     defined = ~np.isnan(score)
     score, kept = score[defined], kept[defined]
@@ -103,7 +102,7 @@ def _dataset(dataset: str, systems: Sequence[System], answerable: Bools, metrics
 
 
 def _row(cell: tuple[str, str, str], metric: str, values: Floats, n: int) -> Row:
-    """Return the row of the first value; the other values are its resamples."""
+    """Return the row of the first of `values`; the other values are its resamples."""
     return Row(cell, metric, float(values[0]), *percentiles(values[1:]), n, "AUC")
 
 

@@ -1,4 +1,4 @@
-"""Share of words, by test set and k, that wait-k must write before their source words are read.
+"""Share of words that wait-k must write before their source words are read, by test set and k.
 
 The human translation is linked to its source by the word aligner (sqa/diagnose/alignment.py).  A target word is
 *ahead* at k if wait-k writes it before reading its last linked source word.  At that time wait-k has read g(j) =
@@ -39,7 +39,7 @@ class WordsAheadConfig:
 
 
 def segments(entry: SetConfig) -> list[list[Pair]]:
-    """Return the sentence pairs of each question, or one pair for each sentence."""
+    """Return the sentence pairs of each question, or the single pair of each sentence of news."""
     whole = (q for q in load_set(entry, None)[1] if len(q.sentences) == len(q.reference))
     texts: Iterator[list[Pair]]
     texts = ([(x, y.split()) for x, y in zip(q.sentences, q.reference, strict=True)] for q in whole)

@@ -35,7 +35,7 @@ def shown(commit: str, path: str) -> list[str]:
 
 
 def measure(_: Path, __: Path) -> Iterator[Row]:
-    """Yield the verdicts of the first version, the claims of each later one and their spread."""
+    """Yield the verdicts of the first version, the claims of each later version, and the spread of the differences."""
     commit, date, change = FIRST
     page = shown(commit, "docs/results.md")
     lines = [line.split("|") for line in page if line.startswith(("| xqb", "| pooled")) and "| EW rises" in line]

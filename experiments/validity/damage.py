@@ -1,7 +1,7 @@
 """Damage of a known kind in the human translation of questions, sentence by sentence.
 
-A name is a word with a capital that no reference of the set writes in lower case; a number has a digit or is an English
-number word of the list below.  Neither uses the rules of the metric `facts`, so the groups do not presuppose it.
+A name is a word with a capital that no reference of the set writes in lower case.  A number has a digit or is one of
+the English words in NUMBERS.  Neither uses the rules of the metric `facts`, so the groups do not presuppose it.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ Change = Callable[[Sentence, random.Random, Words], Sentence]
 
 
 def bare(word: str) -> str:
-    """Return a word without its genitive and the marks around it."""
+    """Return a word without its genitive and the punctuation around it."""
     return _CORE.match(word).group(2)
 
 
 def with_core(word: str, core: str) -> str:
-    """Return a word with another core between the same marks."""
+    """Return a word with another core and the same punctuation."""
     before, _, after = _CORE.match(word).groups()
     return f"{before}{core}{after}"
 
@@ -139,7 +139,7 @@ def laid(words: Sentence, lengths: Sequence[int]) -> list[Sentence]:
 
 
 def texts(questions: Sequence[Question]) -> dict[str, list[list[Sentence]]]:
-    """Return the text of every changed group: question -> source sentence -> words."""
+    """Return group -> texts, for the intact and every changed group; a text has the words for each source sentence."""
     intact = [sentences(question) for question in questions]
     every = [bare(word) for text in intact for sentence in text for word in sentence]
     lower = frozenset(word for word in every if word and word[0].islower())

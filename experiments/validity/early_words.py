@@ -4,7 +4,7 @@ shown    at target word j, ceil(j |S| / |T|) whole source words were read, as un
          linked source word comes later
 placed   the word's place j / |T| is before that of its last linked source word, i / |S|: no rounding
 
-Names are linked words with a capital inside the sentence.  The share of names is among names.
+Names are linked words with a capital inside the sentence.  The share for names is among all names.
 """
 
 from __future__ import annotations

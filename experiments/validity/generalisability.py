@@ -10,7 +10,7 @@ variance; negative estimates become 0.
     tau            Kendall's tau between the rankings of the two samples, 2 / pi * arcsin(reliability) for normal scores
     questions      the n at which tau is TAU, for m guessers
 
-Intervals: percentiles over resampled questions.  They do not cover the choice of systems and guessers, which are few.
+Intervals are percentiles over resampled questions.  They do not cover the choice of the few systems and guessers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sqa.results import markdown
 
 EFFECTS = ("s", "g", "q", "sg", "sq", "gq", "sgq")
 NAMES = ("system", "guesser", "question", "system x guesser", "system x question", "guesser x question", "rest")
-TAU, MOST = 0.9, (1, 2, 3, 6)  # guessers
+TAU, MOST = 0.9, (1, 2, 3, 6)  # MOST: numbers of guessers
 RESAMPLES, SPLITS = 1000, 500
 
 

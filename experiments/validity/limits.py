@@ -35,7 +35,7 @@ DATASETS = ("xqb-es", "xqb-pl")
 ANSWERERS = ("rerank", "bm25", "gru", "bert")
 KINDS = ("all", "answerable")
 UNREAD = "unknown, with training texts"
-FULL_INPUT = ("reference", "wait-k")  # bundled, without the language model
+FULL_INPUT = ("reference", "wait-k")  # bundled translators, without the language model
 POWER = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(0.8)
 ARM = NormalDist().inv_cdf(0.975)
 TOSSUPS = {  # model -> (tossups, all text), in thousands of English words per epoch, or pairs for language models
@@ -80,7 +80,7 @@ def with_texts(dataset: str, known: np.ndarray) -> int:
 
 
 def detectable(dataset: str) -> Iterator[Row]:
-    """Yield the smallest difference in EW that can be found, by the interval of wait-2's text alone."""
+    """Yield the smallest detectable difference in EW, from the interval of wait-2's text alone."""
     row = ledger_of("delay-or-text").one("ew", dataset=dataset, translator="language model", k="2", part="text alone")
     assert row is not None and row.low is not None and row.high is not None
     error = (row.high - row.low) / (2 * ARM)

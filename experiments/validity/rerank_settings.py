@@ -1,15 +1,16 @@
 """Settings of the guesser `rerank`, chosen on development tossups.
 
-Needs, once, what `sqa train guesser configs/train_guessers.yaml:rerank` needs (300 translated tossups are enough).  The
-weights are learnt from the first LEARNT tossups of the first half of the fold `buzzer`, and from the translated ones of
-that half.  The texts below were used neither there nor in the counts, and none is a question of XQB:
+The item needs the same files as `sqa train guesser configs/train_guessers.yaml:rerank` (300 translated tossups are
+enough).  The weights are learnt from the first LEARNT tossups of the first half of the fold `buzzer`, and from the
+translated tossups of that half.  The texts below were used neither there nor in the counts, and none is a question of
+XQB:
 
     dev          the first TOSSUPS tossups of the fold `dev`, unchanged
     corrupted    the same tossups with words corrupted
     translated   tossups of the second half of the fold `buzzer`, translated back and forth
 
-Criterion, fixed before the first training: the least mean of the three cross entropies.  If settings other than the
-shipped ones are best, the weights of both answer XQB once.
+The criterion, fixed before the first training run, is the smallest mean of the three cross entropies.  If settings
+other than the shipped ones are best, both answer XQB once.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def scores(cell: tuple[str, str], scorer: Scorer, lessons: Sequence[Lesson]) -> 
 
 
 def score(scorer: Scorer, lesson: Lesson) -> Floats:
-    """Return the mean cross entropy and accuracy over the steps of a lesson; without the answer none is right."""
+    """Return the mean cross entropy and accuracy over the steps of a lesson; a step without the answer is wrong."""
     steps = len(lesson.target)
     chances, step = scorer.chances(lesson.rows, lesson.step[:-steps]), lesson.step[:-steps]
     none = 1 - np.bincount(step, chances, steps)

@@ -1,12 +1,12 @@
-"""How much expected wins depend on the translator's training seed, the buzzer and the curve, beside the questions.
+"""How much EW depends on the translator's training seed, the buzzer and the curve, compared with the questions.
 
-training   standard deviation of EW between trainings of one system on the same questions, pooled over k from the
-           ledgers `seeds`, `sweep-xqb` and `scratch`, where a k with EW 0 in all trainings is left out.  The interval
+training   standard deviation of EW between training runs of one system on the same questions, pooled over k from the
+           ledgers `seeds`, `sweep-xqb` and `scratch`.  A k whose standard deviation is 0 is left out.  The interval
            assumes normal values.
 buzzer     variance components of EW over the kinds of bundled buzzers, two guessers and questions, as in
            generalisability.py, and the standard deviation of one guesser's EW between kinds of buzzers: the square
-           root of the components "buzzer" and "buzzer x guesser".  The text is wait-3's of the small Transformer.
-           Intervals: percentiles over resampled questions.
+           root of the sum of the components "buzzer" and "buzzer x guesser".  The text is that of the small
+           Transformer at k = 3.  Intervals are percentiles over resampled questions.
 curve      standard deviation of EW between the two published curves, for the same text, BM25 and the MLP buzzer.
 """
 
@@ -35,13 +35,13 @@ DATASETS, GUESSERS, K = ("xqb-es", "xqb-pl"), ("bm25", "gru"), 3
 TRAININGS = ("seeds", "sweep-xqb", "scratch")  # ledgers
 CURVES = ("ew", "ew@xqb-interface")
 LANGUAGE_MODEL = "language model"
-FOR_EACH_K = ("a model for each k", SEPARATE)  # systems with other trainings at every k
+FOR_EACH_K = ("a model for each k", SEPARATE)  # systems with separate training runs for every k
 LIMITS = {"xqb-es": None, "xqb-pl": 147}  # as in the item `generalisability`
 COMPONENTS = tuple(name.replace("system", "buzzer") for name in NAMES)
 
 
 def measure(_: Path, runs: Path) -> Iterator[Row]:
-    """Yield the deviations over trainings and over buzzers; missing runs of the buzzers are computed."""
+    """Yield the rows of training runs, buzzers and curves; missing runs of the buzzers are computed."""
     for dataset in DATASETS:
         groups: dict[tuple[str, str], list[Row]] = {}
         for item in TRAININGS:
@@ -57,9 +57,9 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 
 
 def pooled(cell: tuple[str, str, str], over_k: Sequence[Row], shared: bool) -> Row:
-    """Return the root mean square of deviations over trainings at each k, with its chi-square interval.
+    """Return the root mean square over k of the standard deviations between training runs, with a chi-square interval.
 
-    n is the number of trainings; `shared`: the same trainings serve every k.
+    The row's n is the number of training runs.  shared: whether the same training runs serve every k.
     """
     groups = 1 if shared else len(over_k)
     trainings = over_k[0].n * groups
@@ -70,7 +70,7 @@ def pooled(cell: tuple[str, str, str], over_k: Sequence[Row], shared: bool) -> R
 
 
 def between_curves(dataset: str, x: Floats) -> Row:
-    """Return the deviation of EW between curves, of a table x (curves, questions)."""
+    """Return the standard deviation of EW between curves, from a table x (curves, questions)."""
     n, rng = x.shape[1], np.random.default_rng(0)
     drawn = [float(x[:, rng.integers(n, size=n)].mean(axis=1).std(ddof=1)) for _ in range(RESAMPLES)]
     cell = (dataset, "curve", "small Transformer, k = 3, bm25")
@@ -101,7 +101,7 @@ def played(dataset: str, runs: Path) -> Floats:
 
 
 def rows(dataset: str, x: Floats) -> Iterator[Row]:
-    """Yield EW, components and deviation between buzzers of a table x (buzzers, guessers, questions)."""
+    """Yield EW, components and standard deviation between buzzers, from a table x (buzzers, guessers, questions)."""
     n, rng = x.shape[2], np.random.default_rng(0)
     draws = [rng.integers(n, size=n) for _ in range(RESAMPLES)]
     for i, kind in enumerate(BUZZERS):
@@ -116,7 +116,7 @@ def rows(dataset: str, x: Floats) -> Iterator[Row]:
 
 
 def block(ledger: Ledger) -> list[str]:
-    """Return the deviations of EW, beside the standard error over questions of EW of the same or a similar system."""
+    """Return standard deviations of EW, beside the standard error over questions of the same or a similar system."""
     lines = []
     for row in (row for row in ledger.rows if row.metric == "sd"):
         dataset, varies, system = row.cell

@@ -5,8 +5,9 @@ Expected wins falls with delay for any text, so two k are compared at one pace. 
     own text          EW of wait-k's text at its own pace
     full-input text   EW of the full-input text at wait-k's pace
     human text        EW of the human translation at wait-k's pace: the reference line
-    pace              full-input text, at wait-k's pace minus at full input's: what waiting costs
-    text              wait-k's text minus the full-input text, both at wait-k's pace: below 0 = what waiting buys
+    pace              EW of the full-input text at wait-k's pace minus at full input's pace: the cost of waiting
+    text              EW of wait-k's text minus the full-input text, both at wait-k's pace: the benefit of waiting, if
+                      negative
 
 The test of a translator is two-sided; its statistic is the largest |text| over k.  Under the null hypothesis the texts
 of a question are exchangeable, so they are permuted at random within each question, at all paces together.  Holm
@@ -68,7 +69,7 @@ class Texts(NamedTuple):
 
 
 def at_pace(traces: Sequence[QuestionTrace], k: K, metric: Metric = EW) -> Floats:
-    """Return a metric's statistics (n, d) of the same words at wait-k's pace, or at that of full input."""
+    """Return a metric's statistics (n, d) for the same words at wait-k's pace; "full" waits for the whole sentence."""
     return np.stack([metric.stats(rescheduled(trace, 10_000 if k == FULL else int(k))) for trace in traces])
 
 
@@ -133,7 +134,7 @@ def values(config_path: Path, runs: Path) -> dict[tuple[str, ...], Floats]:
 
 
 def gap(paces: int, sums: Floats) -> Floats:
-    """Return (b, R), the largest |text| over k, of sums (b, texts, paces * 2 * R)."""
+    """Return (b, R): the largest |text| over k, from sums (b, texts, paces * 2 * R)."""
     b, m, _ = sums.shape
     values = EW.score_many(np.moveaxis(sums.reshape(b, m, paces, 2, -1), 3, -1).reshape(-1, 2))
     scores = values.reshape(b, m, paces, -1)
@@ -143,7 +144,7 @@ def gap(paces: int, sums: Floats) -> Floats:
 
 
 def observed(table: Floats) -> Floats:
-    """Return (R,), the statistic of each table, of (n, texts, paces, 2, ...)."""
+    """Return (R,): the statistic of each of R tables, from (n, texts, paces, 2, R)."""
     n, m, paces = table.shape[:3]
     return gap(paces, table.reshape(n, m, -1).sum(axis=0)[None])[0]
 

@@ -4,8 +4,8 @@ XQB's references follow the order of the source, so beyond a few words waiting c
 News and FLORES leave several times as much to guess.  Prediction: from k = 3 on, full input gains more facts there
 than on XQB.  Facts are read from the final text, so the pace has no effect.
 
-    gain         facts of the full-input text minus facts of the text at k, of the same sentences
-    beyond XQB   gain on a set minus gain on XQB: above 0 = the prediction holds
+    gain         facts of the full-input text minus facts of the text at k, on the same sentences
+    beyond XQB   gain on a set minus gain on XQB, positive if the prediction holds
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ METRICS = ("facts", "bleu")
 SETS = {"es-en": ("xqb-es", "newstest2013", "flores-dev"), "pl-en": ("xqb-pl", "newstest2020", "flores-dev")}
 FEW = ("3", "6")
 KS: tuple[K, ...] = (3, 6, FULL)
-QUESTIONS, SENTENCES = 147, 500  # of XQB, of the other sets
+QUESTIONS, SENTENCES = 147, 500  # sizes of XQB and of the other sets
 Tables = Mapping[str, Floats]  # k -> statistics
 
 

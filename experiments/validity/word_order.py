@@ -11,7 +11,7 @@ A fourth reader, `own titles`, writes the title itself after the whole text, wit
 reader, and the confidence at which it answers, are fitted on guessdev.  Nothing is chosen on XQB.
 
     nats     ln of the right title's share among the titles, for questions whose right title is listed for both texts
-    a page   whether the title that the model writes is a page of the retrieval at all
+    a page   whether the title that the model writes is one of the pages of the retrieval
     change   metric of the group minus that of the intact text, paired, with its interval over questions
     effect   mean change divided by the standard deviation of the changes (Cohen's d of paired values)
     excess   change of a reader minus that of retrieval on the same questions
@@ -56,8 +56,8 @@ DEVELOPMENT, DEVELOPMENT_SIZE = "guessdev", 50
 GROUPS = (INTACT, HARMLESS, SHUFFLED, "roles swapped", "negated")
 EACH_SENTENCE = (INTACT, SHUFFLED)  # read after each sentence, for EW; the other groups are read once
 WRITTEN = (INTACT, HARMLESS, SHUFFLED)  # answered by own titles
-PROMPTS = {"solved questions": None, "no solved question": "Question: {text}\nAnswer:"}  # None: the guesser's own
-PROMPT = "solved questions"  # the better one on guessdev
+PROMPTS = {"solved questions": None, "no solved question": "Question: {text}\nAnswer:"}  # None: the guesser's prompt
+PROMPT = "solved questions"  # the better prompt on guessdev
 WHOLE = 10_000  # words of a portion, large enough to read a whole text at once
 RETRIEVAL, MODEL, OWN, TEXT = "retrieval", "language model", "own titles", "-"
 PER_WORD, LISTED = "nats per word", "a page"
@@ -87,7 +87,7 @@ class Asked(NamedTuple):
     replies: tuple[str, ...]
 
     def steps(self, question: int, used: Sequence[int]) -> Iterator[Step]:
-        """Yield the steps that `fitted` reads, with the unused numbers 0."""
+        """Yield the steps that `fitted` reads; numbers that are not in `used` are 0."""
         for reply in self.replies:
             candidates = [Candidate(**candidate) for candidate in parse_json(reply)["candidates"]]
             if candidates:
@@ -174,7 +174,7 @@ def nats(guesses: Sequence[Guess], page: str) -> float:
 
 
 def fit(texts: Sequence[Asked], used: Sequence[int]) -> Reader:
-    """Return a reader's weights of maximum likelihood, and the threshold of most expected wins."""
+    """Return the reader with the most likely weights and with the threshold that maximises expected wins."""
     found = fitted([step for number, each in enumerate(texts) for step in each.steps(number, used)])
     weights = Weights(*(np.array(astuple(found)) * (*used, 1)).tolist())
     histories, scores = zip(*(history(each, weights) for each in texts), strict=True)

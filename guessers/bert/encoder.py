@@ -35,12 +35,12 @@ LEAST, MOST = 12, 64  # words of a passage, which ends at a sentence end after L
 
 
 def spans(words: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the begin and end of each passage."""
+    """Return begin and end of each passage."""
     return text.spans(words, LEAST, MOST)
 
 
 def find_encoder(model: str, revision: str | None = None, download: bool = False) -> Path:
-    """Return the folder of an encoder: of the package, of a local model, or of a hub model's files.
+    """Return the folder of an encoder: the package's folder, a local folder, or the files of a hub model.
 
     `download` permits fetching the files of a hub name.
     """
@@ -80,7 +80,7 @@ class Encoder:
         where: Place = CPU,
         tokens: int = 2048,
     ) -> None:
-        """Store a model; `weights` (V,) are the pieces' weights, 0..1; `tokens` limits a batch, including padding."""
+        """Store a model; `weights` (V,) are the pieces' weights, 0..1; `tokens` limits a batch with its padding."""
         self.tokenizer, self.where, self.tokens, self.device = tokenizer, where, tokens, where.device
         self.width = int(model.config.hidden_size)
         if weights.shape != (model.config.vocab_size,):
@@ -158,7 +158,7 @@ def rarity(rows: Iterable[Sequence[int]], pieces: int, special: Sequence[int]) -
 
 
 def _ctranslate(model: Any, tokenizer: Any) -> Any:
-    """Return the network as an int8 engine; CTranslate2 scales each row separately, so no row depends on its batch."""
+    """Return the network as an int8 engine; CTranslate2 scales each row alone, so no row depends on its batch."""
     need("ctranslate2", "dtype: int8")
     import ctranslate2
     from ctranslate2.converters import TransformersConverter

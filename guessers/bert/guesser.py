@@ -126,7 +126,7 @@ class BertGuesser:
 
     @property
     def pages(self) -> frozenset[str]:
-        """Return all pages that the guesser can name."""
+        """All pages that the guesser can name."""
         return frozenset(self._parts.titles)
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:

@@ -23,11 +23,11 @@ from sqa.core.errors import ConfigError
 
 VERSION = 2  # version of the files of stored sums
 SHARD = 500  # passages read between two writes
-MIN_COUNT = 2  # minimum number of occurrences in the training texts of a known stem
+MIN_COUNT = 2  # minimum number of occurrences of a known stem in the training texts
 
 
 class Lesson(text.Profile, Protocol):
-    """A text with its page and a name."""
+    """A text with its page and id."""
 
     @property
     def id(self) -> str: ...
@@ -98,7 +98,7 @@ class Sums:
 
 
 def read(readings: Sequence[Reading], encoder: Encoder, folder: Path, identity: str) -> Sums:
-    """Return the sums of all passages, stored in `folder`; raises ConfigError if it has other texts or encoders."""
+    """Return the sums of all passages, stored in `folder`; raises ConfigError if its texts or encoder differ."""
     texts, starts = [], [0]
     for reading in readings:
         texts += [*reading.whole, *([reading.broken[1]] if reading.broken else [])]

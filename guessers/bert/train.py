@@ -28,7 +28,7 @@ from sqa.files.devices import Device, Dtype, place
 from sqa.training.checkpoints import Checkpoints
 from sqa.training.trainer import Trainer
 
-ANY = ("device", "stop_after", "download")  # keys that may change during a training
+ANY = ("device", "stop_after", "download")  # keys that may change when a training run is resumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def start_from_means(head: Head, sums: Sums, readings: Sequence[Reading]) -> Non
 
 
 def _draw(reading: Reading, start: int, rng: np.random.Generator) -> list[int]:
-    """Return the rows of a random run of passages; the truncated passage replaces its whole one at the end."""
+    """Return the rows of a random run of passages; a last passage that has a truncated form is replaced by it."""
     last = int(rng.integers(len(reading.whole)))
     first = int(rng.integers(last + 1)) if rng.random() < 0.5 else 0
     rows = list(range(start + first, start + last + 1))

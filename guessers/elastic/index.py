@@ -31,7 +31,7 @@ from sqa.pipeline import config as configs
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
 
-VERSION = 1  # version of the index' layout; raise it when an index must be rebuilt
+VERSION = 1  # version of the index's layout; raise it when an index must be rebuilt
 URL = "http://127.0.0.1:9200"  # the address in docker-compose.yml
 BUSY = (429, 502, 503, 504)  # status codes that are retried
 CHUNK, RETRIES = 200, 5  # documents per request; retries of a chunk
@@ -51,7 +51,7 @@ class Identity:
         return {"sqa": VERSION, **asdict(self)}
 
     def properties(self) -> dict[str, Any]:
-        """Return the mapping of its two fields."""
+        """Return the mapping of the index's two fields."""
         text = {"type": "text", "analyzer": self.analyzer, "similarity": "bm25", "index_options": "freqs"}
         return {"page": {"type": "keyword"}, "text": text}
 
@@ -152,7 +152,7 @@ def check_server(client: Elasticsearch) -> str:
 
 
 def check_index(client: Elasticsearch, index: str, expected: Identity) -> None:
-    """Raise DataError with the differences if the index has another origin or other fields."""
+    """Raise DataError if the index is incomplete, or with the differences if its origin or fields are wrong."""
     mappings = _mappings(client, index)
     meta, fields = mappings.get("_meta", {}), mappings.get("properties", {})
     if "sqa" not in meta:

@@ -57,7 +57,7 @@ class Codec:
         self._page_ids = {page: id for id, page in enumerate(self.pages)}
 
     def example(self, tossup: Tossup, sentences: Iterable[Sequence[str]] | None = None) -> Example:
-        """Return a tossup as ids, with page -1 if unknown, or other sentences (lists of words) instead of its own."""
+        """Return a tossup, or the given sentences (lists of words) in place of its text, as ids; page -1 = unknown."""
         ids: list[int] = []
         ends: list[int] = []
         for sentence in split(tossup.text, "en") if sentences is None else sentences:
@@ -167,7 +167,7 @@ class Reading(NamedTuple):
 
 
 def draw(example: Example, noisy: Example | None, config: GruTraining, epoch: int) -> list[Reading]:
-    """Return the examples of a tossup in one epoch, or of its noisy text if there is one."""
+    """Return the examples of a tossup, or sometimes of its noisy text (`noisy_share`), in one epoch."""
     rng = noise.rng_for(config.seed, example.id, epoch)
     if noisy is not None and rng.random() < config.noisy_share:
         example = noisy
@@ -191,7 +191,7 @@ def batches(material: Material, config: GruTraining, epoch: int) -> Iterator[tup
     """Yield batches of similar length: ids (B, L), and rows (N,), columns (N,) and pages (N,) of the queried points.
 
     B is at least `config.batch` and less than twice that (or the whole data).  No batch has a single row, because batch
-    normalisation could not learn from it.
+    normalisation cannot learn from it.
     """
     readings = [
         reading

@@ -87,7 +87,7 @@ class GruGuesser:
 
     @property
     def pages(self) -> frozenset[str]:
-        """Return all pages that the guesser can name."""
+        """All pages that the guesser can name."""
         return frozenset(self._titles)
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:

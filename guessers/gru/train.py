@@ -26,7 +26,7 @@ from sqa.training.trainer import Trainer, denormals_flushed
 
 
 def train(config: GruTraining, material: Material) -> GruGuesser:
-    """Train to the end, resuming from `config.work`/checkpoint.pt if it exists; return the best guesser."""
+    """Train to the end, resuming from the checkpoint in `config.work` if there is one; return the best guesser."""
     torch.manual_seed(config.seed)
     with denormals_flushed():
         return _train(config, material)
@@ -85,7 +85,7 @@ def _epoch(config: GruTraining, trainer: Trainer, network: Network, material: Ma
 
 @torch.inference_mode()
 def dev_accuracy(network: Network, examples: Sequence[Example], batch: int) -> dict[float, float]:
-    """Return the share of correct top pages, over the prefixes of 25, 50, 75 and 100 % of the tokens."""
+    """Return the share of correct top pages after 25, 50, 75 and 100 % of the tokens, by fraction."""
     network.eval()
     right = {0.25: 0, 0.5: 0, 0.75: 0, 1.0: 0}
     ordered = sorted((e for e in examples if len(e.ids)), key=lambda example: len(example.ids))

@@ -6,8 +6,8 @@ The prompt holds a few solved questions, so that the model only has to continue 
                  the retrieval score and the title's likelihood without a text
     free         the model writes a title itself, the likeliest piece each time, up to the line break
 
-The network is smt/lm's.  Keys and values of a prompt are cached, and the part that the next prompt shares is reused. A
-question that grows by five words therefore costs only those words and its candidates.  The text is always read in the
+The network is smt/lm's.  Keys and values of a prompt are cached, and the part that the next prompt shares is reused.
+A question that grows by five words therefore costs only those words and its candidates.  The text is always read in the
 same portions (`every` words), whatever was read before it, so a reply never depends on the order of questions.
 """
 
@@ -44,9 +44,9 @@ VERSION = 1  # raise it when the same model and prompt give another reply
 class Weights:
     """Weights of a candidate's logit, fitted by `python -m guessers.llm.fit`."""
 
-    retrieval: Annotated[float, "weight of a unit of the BM25 score"]
-    likelihood: Annotated[float, "weight of a nat of the title after the text"]
-    prior: Annotated[float, "weight of a nat of the title without a text"]
+    retrieval: Annotated[float, "weight per unit of the BM25 score"]
+    likelihood: Annotated[float, "weight per nat of the title's log probability after the text"]
+    prior: Annotated[float, "weight per nat of the title's log probability without a text"]
     none: Annotated[float, "logit of the case that no candidate is right"]
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class Weights:
             raise ConfigError(f"weights: expected four numbers, got {list(astuple(self))}")
 
 
-WEIGHTS = Weights(retrieval=0.0754, likelihood=0.1995, prior=-0.1949, none=6.0562)  # --questions 40
+WEIGHTS = Weights(retrieval=0.0754, likelihood=0.1995, prior=-0.1949, none=6.0562)  # fitted with --questions 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class BaseChat:
 
     @cached_property
     def identity(self) -> str:
-        """Return a hash of everything but the prompt that determines a reply: files, arithmetic, retrieval.
+        """Return a hash of everything except the prompt that a reply depends on: files, arithmetic, retrieval.
 
         The weights are excluded, because they apply to stored replies.
         """
@@ -144,7 +144,7 @@ class BaseChat:
         retrieved = self._retrieval.guess_prefixes(text.split(), self.config.candidates)[-1] if text.split() else []
         pages = [guess.page for guess in retrieved]
         for page in pages:
-            if page not in self._priors:  # each alone, because other rows change the last digits of a sum
+            if page not in self._priors:  # one at a time, because other rows change the last digits of a sum
                 [self._priors[page]] = self._likelihoods("", [page])
         likelihoods = self._likelihoods(text, pages)
         return [

@@ -27,7 +27,7 @@ from sqa.files.records import parse_json
 
 PARTS = (0.25, 0.5, 0.75, 1.0)  # shares of a question
 FOLDS = 5
-BEST_OF = 4_000  # maximum number of steps of the optimiser
+BEST_OF = 4_000  # maximum number of optimiser steps
 
 
 class Step(NamedTuple):
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--questions", type=int, default=100, help="number of questions, evenly spaced over guessdev (default: 100)"
     )
     parser.add_argument("--every", type=int, default=10, help="words of a portion (default: %(default)s)")
-    parser.add_argument("--cache", type=Path, help="file of kept replies")
+    parser.add_argument("--cache", type=Path, help="file of stored replies")
     options = parser.parse_args(arguments)
     every, most = options.every, len(PARTS) * max(options.questions, 1)
     config = LlmConfig(base=BaseConfig(base=options.base), every=every, max_requests=most, cache=options.cache)

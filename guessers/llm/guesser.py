@@ -35,9 +35,9 @@ from sqa.net.endpoint import CHAT, PLAIN, Endpoint, EndpointConfig
 from sqa.net.reply_cache import Cache, CachedChat
 
 VERSION = 1  # version of the code from texts to prompts and from replies to guesses; raise it when guesses change
-TITLE_VERSION = 2  # the same for `reply: title` alone
+TITLE_VERSION = 2  # version of that code for `reply: title` alone
 MAX_TEXT = 20_000  # maximum number of characters of a text that are sent
-FIRST_WARNINGS = (1, 10, 100, 1000, 10_000)  # print a message when the number of unusable replies reaches one of these
+FIRST_WARNINGS = (1, 10, 100, 1000, 10_000)  # numbers of unusable replies at which a message is printed
 PROMPT = """\
 You play Quizbowl. A question describes one thing, from obscure clues to easy ones; its answer is the title of an \
 English Wikipedia page. Below is the beginning of a question, cut off anywhere. It was translated into English by a \
@@ -80,10 +80,10 @@ class LlmConfig:
     ] = "chat"
     reply: Annotated[Literal["json", "title"], "reply of endpoint and local: JSON, or a line with one title"] = "json"
     every: Annotated[Count, "number of words between two requests; 1 = a request after each word"] = 5
-    guesses: Annotated[int, Meta(ge=1, le=50), "pages asked for in a request"] = 10
+    guesses: Annotated[int, Meta(ge=1, le=50), "number of pages requested"] = 10
     pages: Annotated[File | None, "permitted pages: a .txt file, one title per line, or a bundled BM25 model"] = None
     prompt: Annotated[str | None, "prompt with {text} and {guesses}; null = PROMPT, or SOLVED for titles"] = None
-    max_requests: Annotated[Count, "maximum per run, including retries; a run that needs more does not start"] = 1000
+    max_requests: Annotated[Count, "maximum requests of a run, with retries; runs that need more do not start"] = 1000
     cache: Annotated[Path | None, "file of replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)"] = None
     cache_mb: Annotated[Count, "size in MB at which the oldest replies are dropped"] = 1024
     prices: Annotated[
@@ -115,17 +115,17 @@ class LlmConfig:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Estimated cost of guessing some texts; None = unknown, as no reply of this model has reported its tokens."""
+    """Estimated cost of guessing some texts; None = unknown, because no reply of this model reported tokens."""
 
     steps: int  # texts
     prompts: int  # distinct prompts for the texts
     kept: int  # prompts with a reply in the cache
-    requests: int  # prompts without one
+    requests: int  # prompts without a reply in the cache
     max_requests: int  # limit of the config
     prompt_characters: int  # in those requests
     reply_tokens_at_most: int  # requests * max_tokens
     prompt_tokens: int | None  # estimated from the tokens per character of the cached replies
-    reply_tokens: int | None  # estimated from their mean
+    reply_tokens: int | None  # estimated from the mean of the cached replies
     cost: float | None  # of prompt and reply tokens, in the currency of `prices`
 
 
@@ -136,12 +136,12 @@ class LlmGuesser:
         """Store the parts; the guesser may name only pages in `titles`, or any page if it is None."""
         self.config, self._titles = config, titles
         self.chat = CachedChat(chat, Cache.at(config.cache, config.cache_mb))
-        self.unusable = 0  # replies that were not the requested JSON
-        self.left_out = 0  # guesses in other replies that were malformed or not in the list
+        self.unusable = 0  # replies in another form than requested
+        self.left_out = 0  # guesses in usable replies that were malformed or not in the list
 
     @property
     def pages(self) -> frozenset[str] | None:
-        """Return all pages that the guesser can name, None without a list."""
+        """All pages that the guesser can name, None without a list."""
         return self._titles.pages if self._titles else None
 
     def fingerprint(self) -> str:
@@ -156,7 +156,7 @@ class LlmGuesser:
         """Return at most `n` pages for each text, by its first words up to a multiple of `every`; scores are in 0..1.
 
         A text of fewer than `every` words has no guesses.  Raises EndpointError, ConfigError or DataError if the model
-        cannot be reached; replies received by then stay stored.
+        cannot be reached; replies received before are kept.
         """
         if n < 1:
             return [[] for _ in texts]
@@ -212,7 +212,7 @@ class LlmGuesser:
         return Estimate(steps, len(distinct), kept, len(missing), limit, characters, at_most, read, written, cost)
 
     def check_texts(self, texts: Iterable[Sequence[str]]) -> None:
-        """Raise ConfigError with the number of requests that these texts need, if it is above `max_requests`."""
+        """Raise ConfigError with the number of requests that these texts need if `max_requests` does not allow it."""
         needed = self.estimate(texts)
         left = self.config.max_requests - self.chat.chat.budget.spent
         if needed.requests > left:

@@ -32,7 +32,7 @@ class LocalConfig:
     folder: Annotated[Path, "config.json, *.safetensors and the tokenizer, as `save_pretrained` writes them"]
     max_tokens: Annotated[Count, "maximum number of pieces per reply; ten guesses take about 300"] = 600
     device: Annotated[Device, "auto = a GPU if there is one"] = "auto"
-    dtype: Annotated[Dtype, "of the weights; auto = bfloat16 if the device has its arithmetic"] = "float32"
+    dtype: Annotated[Dtype, "element type of the weights; auto = bfloat16 if the device has it"] = "float32"
     ARITHMETIC: ClassVar = Arithmetic(FLOATS, ("bfloat16", "float32"))
 
 
@@ -71,7 +71,8 @@ class LocalChat:
         tokenizer, model = load_pretrained(
             self.folder, "AutoModelForCausalLM", "a causal language model", self._where.dtype
         )
-        model.generation_config = self._generation(model)  # `generate` ignores a config passed to it if defaults
+        # set on the model, because `generate` overrides default values of a config passed to it by the model's own
+        model.generation_config = self._generation(model)
         return tokenizer, model.to(self._where.device)
 
     def complete(self, prompt: str) -> Reply:

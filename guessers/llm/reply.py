@@ -71,7 +71,7 @@ class Titles:
         return digest(sorted(self.pages))
 
     def find(self, page: str) -> str | None:
-        """Return the listed title of the same answer (`sqa.core.answers`), else the only accent variant."""
+        """Return the listed title of the same answer (`sqa.core.answers`), else the only one equal without accents."""
         return self._by_key.get(key(page)) or self._by_fold.get(fold(canonical(page)))
 
 

@@ -1,9 +1,9 @@
-"""A listener: answers a question about the source from the translation so far, word by word.
+"""A listener, which answers a question about the source from the translation so far, word by word.
 
     guesser: {name: listener}        # Gemma 3 270M of the extra lm reads (guessers/open_qa/lm_reader.py)
     guesser: {name: listener, endpoint: {base_url: "http://localhost:8000/v1", model: m}}
 
-The reader gets the translation so far as its only passage.  An empty reply of the reader gives no guess.
+The reader gets the translation so far as its only passage.  An empty reply gives no guess.
 """
 
 from collections.abc import Sequence

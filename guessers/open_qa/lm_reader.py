@@ -31,7 +31,7 @@ from sqa.net.reply_cache import Cache, CachedChat
 
 VERSION = 1  # increase when answers change
 LONGEST = 60  # maximum number of words shown of a sentence
-CACHE_MB = 1024  # size at which the file of replies drops its oldest
+CACHE_MB = 1024  # size of the file of replies at which the oldest replies are dropped
 SOLVED = """\
 Each question is answered in a few words.
 
@@ -130,7 +130,7 @@ def prompt(question: str, passages: Sequence[Passage]) -> str:
 
 
 def evidence(question: str, passages: Sequence[Passage]) -> list[str]:
-    """Return title and sentence of each passage: the first sentence with most stems of the question.
+    """Return title and sentence of each passage: the first sentence that shares the most stems with the question.
 
     Sentences are cut off after LONGEST words.
     """

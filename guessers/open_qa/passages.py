@@ -5,8 +5,8 @@
     index.search("who founded functionalism", 10)      # [Passage(...), ...]
 
 A file of passages has JSON lines {"id", "title", "text"}, optionally compressed as .zst.  Without a file the passages
-are Quizbowl tossups and bonus parts from the mirror, with their answer as the title.  They describe things without
-naming them, and few of them give a date or a number.  They replace Wikipedia but contain far less information.
+are Quizbowl tossups and bonus parts from the mirror, with their answer as the title.  These texts describe things
+without naming them, and few give a date or a number.  They stand in for Wikipedia with far less information.
 """
 
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ def quiz_passages() -> list[Passage]:
 
 
 def fingerprint(path: Path | None) -> str:
-    """Return the sha256 of the file, or for None of the files that `quiz_passages` reads."""
+    """Return the sha256 of a file; None: of the files that `quiz_passages` reads."""
     if path is None:
         return " ".join(download.entry(name).sha256 for name in QUIZ_FILES)
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""A pretrained extractive reader: it selects the span of the retrieved passages that answers a question.
+"""A pretrained extractive reader, which selects the span of the retrieved passages that answers a question.
 
 It accepts any `transformers` model with a fast tokenizer and a question-answering head (BERT, RoBERTa, ELECTRA or XLM-R
 fine-tuned on SQuAD or similar data).  Question and passage, "title. text", are read together in windows of `max_length`
@@ -79,7 +79,7 @@ class Reader:
         if not question.strip():
             return ""
         spans = self._spans(question, [f"{passage.title}. {passage.text}" for passage in passages])
-        return max(spans, key=lambda span: span[0], default=(0.0, ""))[1]  # the first one among equal scores
+        return max(spans, key=lambda span: span[0], default=(0.0, ""))[1]  # the first of equal scores
 
     def _spans(self, question: str, texts: Sequence[str]) -> Iterator[tuple[float, str]]:
         """Yield score (logits, > 0 if above "not here") and text of each window's best span, in the order of texts."""

@@ -8,9 +8,9 @@
         a question that begins with is, did, ...  "yes", which is twice as frequent as "no" in XOR-TyDi
         anything else                             the title of the best passage
 
-The rule selects the best passage with an item of that kind, then its sentence that shares most stems with the question,
-then the first item in it.  A title that occurs in the question is not an answer, so the next passage's title is used.
-If nothing is found, the answer is the title; without a passage it is "".
+The rule selects the best passage with an item of that kind, then, of its sentences with such an item, the one that
+shares the most stems with the question, then the first item there.  A title that occurs in the question is not an
+answer, so the next passage's title is used.  If nothing is found, the answer is the title; without a passage it is "".
 
 The rules are for English questions only.
 """
@@ -52,7 +52,7 @@ def kind_of(question: str) -> Kind:
         return "yes"
     if first == "how" and second in _MEASURES:
         return "number"
-    asked = words[: words.index("the")] if "the" in words else words[:5]  # only "in what year did ...", not the rest
+    asked = words[: words.index("the")] if "the" in words else words[:5]  # only the beginning: "in what year did ..."
     if "when" in words[:2] or ({"what", "which"} & set(asked) and _TIMES & set(asked[:4])):
         return "date"
     return "thing"
@@ -90,5 +90,5 @@ def sentences_of(text: str) -> list[str]:
 
 
 def closest_sentence(sentences: Sequence[str], question_stems: frozenset[str]) -> str:
-    """Return the sentence with most of the stems `question_stems`, the first among equals; "" without sentences."""
+    """Return the first sentence with the most of the stems `question_stems`; "" without sentences."""
     return max(sentences, key=lambda sentence: len(line_stems(sentence) & question_stems), default="")

@@ -24,7 +24,7 @@ EVIDENCE = (
     "last 25",
     "last 50",
     "untold kinds",  # log ratio of the probability that the unnamed kinds do not apply, relative to an average page
-    "title",  # share of the title's words, by idf, that was read; a question does not name its answer
+    "title",  # share of the title's words, by idf, that was read, because a question does not name its answer
     "title word",  # highest idf of a title word that was read
     "whole title",  # 1 if all title words were read
     "bracket",  # 1 if a word in the title's parentheses was read
@@ -32,9 +32,9 @@ EVIDENCE = (
     "pronouns",  # as `kinds`, for pronouns
     "last kinds",  # as `kinds`, for the last three kinds including pronouns
     "last kind",  # as `kinds`, for the last kind
-    "kind",  # largest share of its lessons that use one of the question's kinds
+    "kind",  # largest share of the page's lessons that use one of the question's kinds
     "length",  # ln(1 + words counted for the page)
-    "lessons",  # ln(1 + number of its training texts)
+    "lessons",  # ln(1 + number of the page's training texts)
 )
 WINDOWS = (12, 25, 50)
 LAST_KINDS = 3

@@ -1,4 +1,4 @@
-"""Fitting of the weights of guessers/rerank/scorer.py: the probability of each candidate of a step, or of none."""
+"""Fitting of the weights of guessers/rerank/scorer.py, which give the probability of each candidate, or of none."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ class Lesson(NamedTuple):
 
 
 def drawn_ends(words: int, points: int, seed: int, number: int) -> list[int]:
-    """Return numbers of words to read: all `words`, and `points` - 1 others, random by `seed` and `number`."""
+    """Return numbers of words to read: `words`, and `points` - 1 drawn at random from 1 to `words`."""
     rng = np.random.default_rng([seed, number])
     return sorted({words, *map(int, rng.integers(1, words + 1, points - 1))})
 

@@ -2,10 +2,10 @@
 
 Retrieval nearly always has an indexed right page among its ten best for a complete question, but often ranks another
 page first: the author instead of the novel, or a page that the question names.  Every page among the best 50 of either
-method is described by its evidence (guessers/rerank/evidence.py).  The evidence consists of its scores (also for the
-last words alone), the kinds that its training texts use or avoid for it (kinds.py), and the share of its title that was
-read.  Further numbers compare it with the other candidates (numbers.py).  One layer of rectified units maps the numbers
-to a logit, and a softmax over the pages of the step and "none of them" gives probabilities.
+method is described by its evidence (guessers/rerank/evidence.py).  A page's evidence consists of its scores (also for
+the last words alone), the kinds that its training texts use or avoid for it (kinds.py), and the share of its title that
+was read.  Further numbers compare the page with the other candidates (numbers.py).  One layer of rectified units maps
+the numbers to a logit, and a softmax over the pages of the step and "none of them" gives probabilities.
 
 A text is read once; each further word adds its postings.
 
@@ -82,7 +82,7 @@ class RerankGuesser:
 
     @property
     def pages(self) -> frozenset[str]:
-        """Return all pages that the guesser can name."""
+        """All pages that the guesser can name."""
         return frozenset(self._knowledge.titles)
 
     def fingerprint(self) -> str:

@@ -32,7 +32,7 @@ class KindReader:
     """Reader that finds the kinds in a text, word by word."""
 
     def __init__(self) -> None:
-        self._left = 0  # words that may still name a kind
+        self._left = 0  # number of words that may still name a kind
 
     def read(self, word: str) -> list[str]:
         """Return the kinds that the next word names, independent of later words."""

@@ -1,7 +1,7 @@
 """Numbers that describe a candidate: its evidence, alone and compared with the other candidates of its step.
 
 There are T steps, M candidates over all steps, and D = len(NUMBERS) numbers for each.  The candidates are followed by
-"none of them" of every step, which has the step's numbers, and zeros for the others.  The weights see one candidate at
+"none of them" of every step, which has the step's numbers and zeros elsewhere.  The weights see one candidate at
 a time, so the comparison with the other candidates of the step must be part of the numbers.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from guessers.rerank.evidence import EVIDENCE, WINDOWS
 
 COMPARED = ("score", "bm25", "words", "pairs")  # each as its share of the maximum, ln of the share, and 6 / (5 + rank)
-SPREAD = ("score", "bm25")  # in deviations from the step's mean
+SPREAD = ("score", "bm25")  # in standard deviations from the step's mean
 UNCHANGED = EVIDENCE[EVIDENCE.index("title") :]
 STEP = ("words read", "top score", "lead")  # ln(1 + words), ln of the best TF-IDF score, ln of best over second
 _FITS = ("kinds", "pronouns", "last kinds", "kind", "title", "title word", "length", "lessons")
@@ -20,15 +20,15 @@ _KINDS = ("untold kinds", "last kind")
 RELATIVE = {  # comparison -> evidence that is compared with the other candidates of the step
     "behind": _FITS,  # minus the step's maximum
     "off": _FITS,  # minus the mean of the likely candidates
-    "of the first": ("kinds", "title", "kind"),  # value of the best-scored candidate, minus the candidate's own value
-    "ahead": (  # minus the maximum of the others
+    "of the first": ("kinds", "title", "kind"),  # value of the best-scored candidate minus that of this candidate
+    "ahead": (  # minus the maximum of the other candidates
         *(f"{what}: share" for what in COMPARED),
         *(f"last {window}" for window in WINDOWS),
         *("word hits", "pair hits", "most", "kinds", "last kinds", "kind", *_KINDS),
     ),
     "place": ("kinds", "last kinds", *_KINDS),  # 6 / (5 + rank)
 }
-LIKELY = 10.0  # weights of likely candidates in their mean: exp(LIKELY (share of the best score - 1))
+LIKELY = 10.0  # weight of a candidate in the mean of the likely ones: exp(LIKELY (share of the best score - 1))
 NUMBERS = (
     *(f"{what}: {how}" for what in COMPARED for how in ("share", "ln share", "place")),
     *(f"{what}: spread" for what in SPREAD),
@@ -47,7 +47,7 @@ Columns = dict[str, np.ndarray]  # name -> (M,)
 def numbers(evidence: np.ndarray, step: np.ndarray, words: Sequence[int]) -> np.ndarray:
     """Return the numbers (M + T, D) of evidence (M, R).
 
-    `step` (M,) int64 contains every step 0 ..  T - 1, ascending; `words` (T,) are the numbers of words read.
+    `step` (M,) int64 contains every step 0 .. T - 1, ascending; `words` (T,) are the numbers of words read.
     """
     of = {name: evidence[:, column] for column, name in enumerate(EVIDENCE)}
     of["score"] = of["words"] + of["pairs"]
@@ -102,7 +102,7 @@ def _relative(of: Columns, step: np.ndarray, firsts: np.ndarray) -> list[np.ndar
 
 
 def _others(values: np.ndarray, step: np.ndarray, firsts: np.ndarray) -> np.ndarray:
-    """Return the largest (M, C) of values (M, C) among the others of the step, or a single candidate's own value."""
+    """Return the largest of the other values of the step, for values (M, C); for a single candidate its own."""
     top = values == np.maximum.reduceat(values, firsts)[step]
     second = np.maximum.reduceat(np.where(top, -np.inf, values), firsts)[step]
     alone = top & (np.add.reduceat(top.astype(np.int64), firsts) == 1)[step] & np.isfinite(second)

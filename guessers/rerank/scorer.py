@@ -9,7 +9,7 @@ import numpy as np
 
 from sqa.core.types import Guess
 
-CLIP = 8.0  # limit of standardised numbers, in deviations
+CLIP = 8.0  # limit of standardised numbers, in standard deviations
 
 Tensors = Mapping[str, np.ndarray]
 
@@ -53,7 +53,7 @@ def best(scores: np.ndarray, pages: Sequence[str], step: np.ndarray, steps: int,
     listed = []
     for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
         near = scores[start:end]
-        if 0 < n < end - start:  # also all that tie with the last selected one, so that titles decide
+        if 0 < n < end - start:  # keep all that tie with the last selected one, so that titles decide
             indices = start + np.flatnonzero(near >= np.partition(near, end - start - n)[end - start - n])
         else:
             indices = np.arange(start, end)

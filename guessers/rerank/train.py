@@ -1,10 +1,10 @@
-"""Command `sqa train guesser configs/train_guessers.yaml:rerank`: learns the order of retrieved pages.
+"""Command `sqa train guesser configs/train_guessers.yaml:rerank`: learn the order of retrieved pages.
 
 The texts are tossups of the fold `buzzer`: unchanged, with words corrupted (sqa/data/texts.py), and translated back and
 forth.  The unchanged tossups are used a second time at their last word alone.  In training, retrieval and the kinds of
-its pages use only the fold `guesser`.  The finished model combines the weights of the whole fold with the published
-counts.  A buzzer learns from guesses for tossups that no part of its guesser saw.  Therefore `work` gets weights from
-the fold's first half alone, and buzzers use the second half.
+pages are counted on the fold `guesser` alone.  The finished model combines weights from the whole fold `buzzer` with
+the published counts.  A buzzer learns from guesses for tossups that no part of its guesser saw.  Therefore `work` gets
+weights from the first half of that fold, and buzzers use the second half.
 """
 
 import numpy as np

@@ -77,7 +77,7 @@ def analyzer_of(name: str) -> Analyzer:
 
 @dataclass(frozen=True)
 class Index:
-    """Term counts by page.  Terms 0..W-1 are words, the others pairs (key: first word * W + second word)."""
+    """Term counts by page.  Terms 0..W-1 are words; all later ones are pairs (key: first word * W + second word)."""
 
     titles: tuple[str, ...]  # sorted
     words: tuple[str, ...]  # sorted
@@ -229,7 +229,7 @@ class Bm25Guesser:
         return frozenset(self._titles)
 
     def fingerprint(self) -> str:
-        """Return the sha256 of the index' files, the code version and the config's numbers."""
+        """Return the sha256 of the index's files, the code version and the config's numbers."""
         numbers = (self._config.k1, self._config.b, self._config.pair_boost, self._config.similarity)
         return hashlib.sha256(f"bm25 {VERSION} {self._digest} {numbers!r}".encode()).hexdigest()
 
@@ -258,7 +258,7 @@ class Bm25Guesser:
         return [guesses[bounds[end - 1] : bounds[end]] for end in ends]
 
     def _guesses(self, pages: np.ndarray, scores: np.ndarray) -> list[Guess]:
-        """Return the guesses of pages (R,) int64 and scores (R,); equal guesses are one object, with few exceptions."""
+        """Return the guesses of pages (R,) int64 and scores (R,); equal guesses share an object, with exceptions."""
         order = scores.argsort()
         pages, scores = pages[order], scores[order]
         new = np.append(True, (pages[1:] != pages[:-1]) | (scores[1:] != scores[:-1]))[: len(order)]

@@ -2,7 +2,7 @@
 
 Analyzers: `standard` (Elasticsearch's default: words split by Unicode's rules, in lower case) and `english`
 (possessives and 33 stop words dropped, Porter stems).  Both take one word, delimited by white space, because no
-splitting rule looks across white space.  Differences that do not occur in English text: an emoji of several
+splitting rule looks across white space.  Two differences do not matter for English text: an emoji of several
 characters is several tokens, and letters follow this Python's Unicode version instead of Lucene's (which is older).
 
 The similarity is `BM25Similarity` of Lucene 8 to 10, in its own single precision:

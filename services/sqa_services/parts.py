@@ -9,7 +9,7 @@ BUZZERS.register("person", "sqa_services.play.people:build_buzzer")
 QUALITY.register("external", "sqa_services.protocols.external:build")
 ITEMS.register("bench", "sqa_services.bench.items:items")
 
-COMMANDS.register("bench", "sqa_services.cli.protocols:app")  # order in the help
+COMMANDS.register("bench", "sqa_services.cli.protocols:app")  # in the order of the help
 COMMANDS.register("scorer", "sqa_services.cli.protocols:app")
 COMMANDS.register("board", "sqa_services.cli.board:board_app")
 COMMANDS.register("play", "sqa_services.cli.play:play_app")

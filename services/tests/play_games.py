@@ -39,7 +39,7 @@ def config(folder: Path, name: str = "echo", n: int = 6, **parts: object) -> Pat
 
 
 def make(folder: Path, name: str = "echo", n: int = 6, **parts: object) -> PlayedRun:
-    """Return that run after it finished."""
+    """Run the config that `config` writes and return the finished run."""
     result = run(load_run(config(folder, name, n, **parts)), Store(folder / "runs"), progress=False)
     return PlayedRun(name, runs.read(saving.save(result, folder / "runs")))
 

@@ -1,9 +1,9 @@
-"""Any command-line translator (one line in, one line out) as a simultaneous system, by a policy of `smt.policies`.
+"""Any command-line translator (one line in, one line out), made simultaneous by a policy of `smt.policies`.
 
     translator: {name: command, command: [apertium, -u, spa-eng], k: 6}
     translator: {name: command, command: [apertium, -u, spa-eng], policy: local-agreement, n: 2}
 
-After every source word the prefix read so far is retranslated; the policy decides which words are written.
+After every source word, the command retranslates the prefix read so far.  The policy decides which words are written.
 """
 
 import os
@@ -25,8 +25,8 @@ from sqa.data.languages import Pair, certain_pair
 from sqa.files.atomic import file_digest
 from sqa.files.store import digest
 
-VERSION = 2  # increase when the words of a program change
-MAX_PROGRAM = 1 << 20  # maximum bytes of a program, given by its path, that are hashed for the fingerprint
+VERSION = 2  # increase when the same command gives other words
+MAX_PROGRAM = 1 << 20  # bytes; only a smaller program, given by its path, is hashed for the fingerprint
 _INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|deno|java|php|lua|Rscript|julia|bash|dash|zsh|sh|env)[\d.]*$")
 TIMEOUT = 600  # seconds for one call of the command
 
@@ -38,7 +38,7 @@ class CommandConfig:
 
     command: Annotated[tuple[File, ...], "program and arguments; must write one line to stdout per line of stdin"]
     k: PolicyK = "full"
-    blank_lines: Annotated[Whole, "separator of sentences, which the program must return"] = 1
+    blank_lines: Annotated[Whole, "number of blank lines between sentences, which the program must return"] = 1
     separator: Annotated[str, "dummy line between sentences that resets the program; empty: none"] = ""
     policy: Annotated[PolicyConfig, "policy, see smt/policies/prefixes.py"] = "wait-k"
     n: PolicyN = None
@@ -55,7 +55,7 @@ class CommandConfig:
 
 
 class Engine:
-    """The program as a full-input system."""
+    """The command as a full-input system."""
 
     def __init__(self, config: CommandConfig) -> None:
         self.command, self.gap, self.separator = config.command, config.blank_lines + 1, config.separator
@@ -93,7 +93,7 @@ class Engine:
         if missing > 0 and all(not text.strip() for text in texts[len(lines) :]):
             lines.extend([""] * missing)
         if len(lines) != len(texts):
-            raise DataError(f"command {' '.join(self.command)}: {len(lines)} lines were returned for {len(texts)}")
+            raise DataError(f"command {' '.join(self.command)}: expected {len(texts)} lines, got {len(lines)}")
         return lines
 
 

@@ -26,8 +26,8 @@ from sqa.files.records import json_document
 from sqa.files.store import digest
 
 VERSION = 1  # increase when the output changes
-LANGUAGES = "languages.json"  # {"pair": "es-en"}, for our models that state it
-MAX_PIECES = 1024  # limit on source pieces if the tokenizer states none
+LANGUAGES = "languages.json"  # {"pair": "es-en"}, for those of our models that state their pair
+MAX_PIECES = 1024  # limit on source pieces, unless the tokenizer states a lower one
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
-"""Export of models as CTranslate2 folders: this project's, and those of `transformers`.
+"""Export of this project's models, and of models of `transformers`, as CTranslate2 folders.
 
     sqa convert ctranslate2 MODEL FOLDER [--storage int8] [--download --revision REVISION]
 
 Our network maps onto CTranslate2's Transformer: pre-norm, ReLU, one embedding scaled by sqrt(width), sinusoidal
 positions from 0, the end of the source appended, and a decoder that begins with <s>.  There are two exceptions:
 
-* The alignment head and the lexicon have no counterpart, so a model with either is refused.
+* The alignment head and the lexicon have no counterpart, so a model with them is refused.
 * CTranslate2 has no causal encoder.  The export expresses it as T5's relative attention bias: 0 for positions up to the
   query and -10,000 for later ones.  CTranslate2 omits the position vectors if the FIRST layer has such a bias, so an
   identity layer is inserted before the others.
@@ -64,7 +64,7 @@ def export(
 ) -> Path:
     """Write one of this project's models, with its language pair if given.
 
-    Raises DataError for a model with a lexicon, or converted from fairseq.
+    Raises DataError for a model that has a lexicon or was converted from fairseq.
     """
     if not isinstance(vocabulary, Vocabulary):
         raise DataError(f"{folder} not written: a model converted from fairseq cannot be expressed")
@@ -97,7 +97,7 @@ def _convert_hub(source: Path, folder: Path, storage: Storage) -> Path:
     with torch.no_grad():
         spec = kinds[model_type]()(model, tokenizer)
     if type(tokenizer).__name__.startswith("MBart50Tokenizer"):
-        spec.config.decoder_start_token = tokenizer.eos_token  # otherwise only if config.json names the tokenizer
+        spec.config.decoder_start_token = tokenizer.eos_token  # the loader may leave it out
     if spec.config.bos_token is None:
         spec.config.bos_token = tokenizer.eos_token  # must name a piece, but is never used
     with atomic_folder(folder) as partial:
@@ -146,7 +146,7 @@ def _spec(model: Transformer) -> Any:
 
 
 def _attention(target: Any, norm: nn.LayerNorm, attention: Attention, fused: bool) -> None:
-    """Set an attention; self-attention has one map for query, key and value (`fused`), cross-attention two."""
+    """Set the weights; self-attention has one map for query, key and value (`fused`), and cross-attention has two."""
     _norm(target.layer_norm, norm)
     query, key_value, output = attention.query, attention.key_value, attention.output
     maps: list[list[nn.Linear]] = [[query, key_value], [output]] if fused else [[query], [key_value], [output]]
@@ -166,7 +166,7 @@ def _norm(target: Any, norm: nn.LayerNorm) -> None:
 
 
 def _backward_attention(heads: int) -> Any:
-    """Return self-attention with a bias per distance and head, (BUCKETS, H); half of the buckets are for later keys."""
+    """Return self-attention whose bias (BUCKETS, H) hides later keys, which have half of the buckets of distances."""
     from ctranslate2.specs import attention_spec
 
     attention = attention_spec.MultiHeadAttentionSpec(self_attention=True, relative_attention_bias=True)

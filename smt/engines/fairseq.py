@@ -1,14 +1,14 @@
 """Conversion of translation models trained with fairseq to this program's own Transformer.
 
-It supports the text-to-text Transformers: fairseq's `transformer*`, the models of its simultaneous_translation example
+Text-to-text Transformers are supported: fairseq's `transformer*`, the models of its simultaneous_translation example
 (`transformer_unidirectional*`, and `transformer_monotonic*` with wait-k attention) and the `waitk_transformer*` of
 attn2d (Elbayad et al. 2020).  The converted model's logits equal fairseq's up to rounding.
 
-The differences are options of `smt.models.transformer.ModelConfig`: normalisation after the residual, separate source,
-target and output embeddings, sines and cosines in halves, positions numbered from 2, and decoding that begins with
-</s>.  fairseq numbers <s> <pad> </s> <unk> 0 to 3; the rows of the embeddings are put in our order.
+Options of `smt.models.transformer.ModelConfig` cover the differences: normalisation after the residual, separate
+source, target and output embeddings, sines and cosines in halves, positions numbered from 2, and decoding that begins
+with </s>.  fairseq numbers <s> <pad> </s> <unk> 0 to 3; the rows of the embeddings are put in our order.
 
-fairseq's k counts pieces: target piece j sees k + j - 1 source pieces, the end of the source being one of them.
+fairseq's k counts pieces: target piece j sees k + j - 1 source pieces, and the end of the source counts as a piece.
 """
 
 import re
@@ -28,7 +28,7 @@ from sqa.data.languages import certain
 from sqa.files import records
 from sqa.files.atomic import file_digest
 
-ORDER = tuple(("<s>", "<pad>", "</s>", "<unk>").index(symbol) for symbol in SPECIAL)  # fairseq's ids of our specials
+ORDER = tuple(("<s>", "<pad>", "</s>", "<unk>").index(symbol) for symbol in SPECIAL)  # fairseq's ids of these
 FIRST_POSITION = 2  # fairseq's padding index + 1
 OVERWRITE = "#fairseq:overwrite"  # flag of a dictionary line that may repeat a symbol
 
@@ -58,7 +58,7 @@ class Converted:
     folder: Path
     architecture: str
     parameters: int
-    k: int | str  # source PIECES read before the first target piece in training, or "full"
+    k: int | str  # source PIECES read before the first target piece in training; or "full" or "multi", see `trained_k`
 
 
 def convert(
@@ -231,7 +231,7 @@ class _Weights:
         self.unused = set(loaded.weights)
 
     def take(self, *names: str) -> Tensor | None:
-        """Return the first of these weights that the checkpoint has, as float32."""
+        """Return the first unused weight of these names as float32, or None; mark all of them as used."""
         matches = [name for name in names if name in self.unused]
         self.unused -= set(matches)
         return self.loaded.weights[matches[0]].float() if matches else None
@@ -240,11 +240,11 @@ class _Weights:
         """Return the same as `take`; raises DataError instead of returning None."""
         weight = self.take(*names)
         if weight is None:
-            raise DataError(f"{self.loaded.path}: {self.loaded.architecture} without {names[0]}")
+            raise DataError(f"{self.loaded.path}: {self.loaded.architecture} has no weight {names[0]}")
         return weight
 
     def table(self, *names: str) -> Tensor | None:
-        """Return an embedding with its rows in our order."""
+        """Return an embedding with its rows in our order, or None."""
         rows = self.take(*names)
         return None if rows is None else torch.cat([rows[list(ORDER)], rows[len(ORDER) :]])
 
@@ -256,7 +256,7 @@ class _Weights:
         return rows[FIRST_POSITION : FIRST_POSITION + config.max_pieces]
 
     def linear(self, source: str, target: str) -> dict[str, Tensor]:
-        """Return weight and bias."""
+        """Return the weight and bias of a linear map or a norm."""
         return {f"{target}.{part}": self.need(f"{source}.{part}") for part in ("weight", "bias")}
 
     def attention(self, source: str, target: str) -> dict[str, Tensor]:
@@ -272,7 +272,7 @@ class _Weights:
         return out
 
     def layer(self, side: str, i: int) -> dict[str, Tensor]:
-        """Return one layer of the encoder or the decoder."""
+        """Return the weights of one layer of the encoder or the decoder."""
         source, target = f"{side}.layers.{i}", f"{side}.{i}"
         out = self.attention(f"{source}.self_attn", f"{target}.attention")
         if side == "decoder":

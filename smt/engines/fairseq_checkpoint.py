@@ -1,9 +1,9 @@
 """Reading a checkpoint that fairseq wrote, without fairseq and without running code named in the file.
 
-A checkpoint is a pickle.  `torch.load(weights_only=True)` makes tensors and plain containers; the only other class that
-a fairseq checkpoint needs is argparse.Namespace (its arguments), which is allowed.  Some checkpoints hold their
-configuration as omegaconf objects, or numpy numbers among their statistics.  These names are bound to an inert record
-of this module, so that neither package is imported.  A file with any other name is refused.
+A checkpoint is a pickle.  `torch.load(weights_only=True)` creates tensors and plain containers.  The only other class
+that a fairseq checkpoint needs is argparse.Namespace (its arguments), which is allowed.  Some checkpoints hold their
+configuration as omegaconf objects, or numpy numbers among their statistics.  The names of these classes are bound to an
+inert record of this module, so that neither package is imported.  A file with any other name is refused.
 """
 
 from argparse import Namespace
@@ -56,7 +56,7 @@ class Checkpoint:
 
 
 def read(path: Path) -> Checkpoint:
-    """Read a checkpoint.  Raises DataError for any other file, and for a file with objects of other kinds."""
+    """Read a checkpoint.  Raises DataError for any other file, and for a class that no checkpoint needs."""
     content = _load(path)
     weights = content.get("model") if isinstance(content, dict) else None
     if not isinstance(weights, dict) or not all(isinstance(value, Tensor) for value in weights.values()):

@@ -4,9 +4,9 @@
     translator: {name: fixed, text: google.txt, unit: sentence}
     translator: {name: fixed, text: source, reveal: diagonal}    # copies each source word when it is read
 
-`reveal` sets when its words appear.  "full": all words of a source sentence appear when that sentence has been read (k
-= infinity).  "diagonal": target word j of |T| appears after ceil(j |S| / |T|) source words, whatever their order. With
-a translation, this is an alignment oracle and not a system: some words appear before their source word was read
+`reveal` sets when the words appear.  "full": the translation of a sentence appears when the sentence has been read (k =
+infinity).  "diagonal": target word j of |T| appears after ceil(j |S| / |T|) source words, whatever their order.  With a
+translation, this is an alignment oracle and not a system: some words appear before their source word is read
 (docs/limits.md).
 """
 
@@ -29,7 +29,7 @@ GIVEN = ("reference", "source")  # texts that every question has
 
 @dataclass(frozen=True, slots=True)
 class FixedConfig:
-    """The source of the text and the time of its appearance."""
+    """The text and the time at which its words appear."""
 
     text: Annotated[File, '"reference" (human translation), "source", or a UTF-8 file'] = "reference"
     reveal: Annotated[
@@ -49,7 +49,7 @@ class FixedTranslator:
         self._lines = _read_lines(self._file) if self._file else None
 
     def check(self, questions: Sequence[Question]) -> None:
-        """Compare the file's line count with the whole data set; raises DataError naming the first missing line."""
+        """Compare the file's line count with the whole data set; raises DataError if they differ."""
         if self._lines is None:
             return
         units = [1 if self.config.unit == "question" else len(question.sentences) for question in questions]
@@ -93,7 +93,7 @@ def _diagonal(sentence: int, size: int, words: Sequence[str]) -> list[Emission]:
 
 def _read_lines(path: Path) -> list[str]:
     if not path.exists():
-        raise DataError(f"{path}: no such file, nor 'reference' or 'source'; {SOUGHT}")
+        raise DataError(f"{path}: must be 'reference', 'source' or a file that exists; {SOUGHT}")
     return list(records.lines(path))
 
 

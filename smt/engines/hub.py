@@ -27,7 +27,7 @@ def check_model(folder: Path) -> str:
     """Return the model_type of a folder that can be loaded safely; else raise DataError or ConfigError."""
     model_type = check_folder(folder)
     if model_type not in MODEL_TYPES:
-        raise ConfigError(f"model: {folder} is a {model_type!r} model; translators are {', '.join(MODEL_TYPES)}")
+        raise ConfigError(f"model: {folder} is a {model_type!r} model, but must be one of {', '.join(MODEL_TYPES)}")
     check_tokenizer(folder)
     return model_type
 
@@ -61,7 +61,7 @@ def files_fingerprint(folder: Path) -> str:
 
 
 class TextCodec:
-    """Texts to source pieces and target pieces to words, with the tokenizer's language marks.
+    """Converter from texts to source pieces, and from target pieces to words, with the tokenizer's language marks.
 
     `target_token` is the piece that names the target language; None if the model has none, or reads it in the source.
     If `starts_decoder` is true, the piece replaces the decoder's start token (mBART of 25 languages), else it comes
@@ -76,7 +76,7 @@ class TextCodec:
         self._last = max(tokenizer.get_vocab().values())  # models may have more pieces, which pad their matrices
         self._mark = ""  # prefix of every source text
         self.languages: Pair | None = None  # if the config or the tokenizer names them
-        self._silent: frozenset[int] = frozenset()  # language pieces; some tokenizers would otherwise segment them
+        self._silent: frozenset[int] = frozenset()  # language pieces, which some tokenizers would otherwise decode
         if self.kind == "MarianTokenizer":
             self._bilingual(source_language, target_language)
         elif self.kind in MULTILINGUAL:
@@ -91,7 +91,7 @@ class TextCodec:
             raise ConfigError(f"model: its tokenizer is a {self.kind}; supported are {supported}")
 
     def _languages(self) -> dict[str, str]:
-        """Return language code -> piece."""
+        """Return the piece of each language code."""
         if self.kind == "M2M100Tokenizer":
             return dict(self.tokenizer.lang_code_to_token)
         return {t: t for t in self.tokenizer.all_special_tokens if LANGUAGE_TOKEN.fullmatch(t)}

@@ -6,8 +6,7 @@
 `policy: continuation`, the default, is wait-k over prompts.  From the k-th source word on, the model continues the
 committed target after every source word, and its next word is committed.  At the end of the sentence all remaining
 words are committed.  Every other policy retranslates each prefix (smt/policies/prefixes.py).  A prompt contains only
-words that were read.
-smt/engines/llm_replies.py turns replies into words.
+words that have been read.  smt/engines/llm_replies.py turns replies into words.
 """
 
 import math
@@ -95,7 +94,7 @@ class LocalConfig:
 
     base: Annotated[File, "a model of the extra lm, a model's folder, or a .gguf file"] = "gemma3-270m"
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "auto = bfloat16 if the device has its arithmetic, else float32"] = "auto"
+    dtype: Annotated[Dtype, "auto = bfloat16 if the device supports it, else float32"] = "auto"
     ARITHMETIC: ClassVar = Arithmetic(FLOATS, ("bfloat16", "float32"))
 
 
@@ -121,7 +120,7 @@ class LlmConfig:
     max_requests: Annotated[Count, "maximum per run, including retries"] = 20_000
     cache: Annotated[Path | None, "file of replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)"] = None
     cache_mb: Annotated[Count, "size in MB at which the oldest replies are dropped"] = 1024
-    prices: Annotated[tuple[float, float] | None, "money per million tokens read, written: for run.json"] = None
+    prices: Annotated[tuple[float, float] | None, "costs per million prompt and reply tokens, for run.json"] = None
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
@@ -131,7 +130,7 @@ class LlmConfig:
         if self.local is not None and self.api != "completions":
             wrong.append("api: local continues a text, so it must be completions")
         if self.endpoint is not None and self.endpoint.json_mode:
-            wrong.append("endpoint.json_mode: a translation is no JSON; leave it out")
+            wrong.append("endpoint.json_mode: a translation is not JSON; omit this key")
         if "{source}" not in self.template:
             wrong.append("prompt: must contain {source}, the place of the words read so far")
         if self.api == "completions" and self.prompt is None and not self.shown:
@@ -141,7 +140,7 @@ class LlmConfig:
             wrong.append(f"prices: must be >= 0, got {list(self.prices)}")
         if self.policy != CONTINUATION:
             policy_of(self)
-            wrong += ["previous: for policy continuation"] if self.previous else []
+            wrong += [f"previous: only for policy continuation, got {self.policy!r}"] if self.previous else []
         elif self.n is not None:
             wrong.append(f"n: continuation takes k only, got n = {self.n!r}")
         parse_k(self.k)
@@ -302,7 +301,7 @@ class Continuation:
         self.languages, self.usage = system.languages, system.usage
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
-        """Yield the words of one sentence, without the preceding ones, while reading `source`."""
+        """Yield the words of one sentence while reading `source`; its prompts contain no preceding sentences."""
         target: Words = ()
         for read, ended in moments(source, self.k):
             [words] = self.system.continued([Step(read, ended, target)])
@@ -311,7 +310,10 @@ class Continuation:
             target += words
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
-        """Return the emissions of whole questions, prompts batched; with `previous`, sentences wait for each other."""
+        """Return the emissions of whole questions from batches of prompts.
+
+        With `previous`, each sentence waits for the preceding one.
+        """
         written: list[list[list[Emission]]] = [[[] for _ in question.sentences] for question in questions]
         lanes = []
         for question, emissions in zip(questions, written, strict=True):
@@ -320,7 +322,7 @@ class Continuation:
                 lanes.append(self._lane(question, lane, emissions))
         waiting = [(lane, step) for lane in lanes if (step := next(lane, None)) is not None]
         while waiting:
-            # Ends of sentences, whose replies are long, wait until they are all that is left: large batches.
+            # The long replies at ends of sentences wait until nothing else is left, so that they form large batches.
             now = [pair for pair in waiting if not pair[1].ended] or waiting
             later = [pair for pair in waiting if pair[1].ended] if len(now) < len(waiting) else []
             answered = zip(now, self.system.continued([step for _, step in now]), strict=True)
@@ -331,7 +333,7 @@ class Continuation:
     def _lane(
         self, question: Question, numbers: Iterable[int], written: Sequence[list[Emission]]
     ) -> Generator[Step, Words, None]:
-        """Request the sentences of these indices, one after another, and write their emissions."""
+        """Yield the steps of these sentences in order, and append the words sent back for each step to `written`."""
         before: list[tuple[Words, Words]] = []
         for number in numbers:
             target: Words = ()
@@ -349,7 +351,7 @@ class Continuation:
 
 
 def _sent(lane: Generator[Step, Words, None], words: Words) -> Step | None:
-    """Return a lane's next step after a reply, None at its end."""
+    """Send a reply to a lane and return the lane's next step, or None at its end."""
     try:
         return lane.send(words)
     except StopIteration:

@@ -19,7 +19,7 @@ from smt.policies.shown import Words
 from sqa.core.languages import language_of
 
 VERSION = 1  # increase when the same reply gives other words
-PHRASE = 8  # phrases of up to this many words may not repeat in a row; in pieces: smt/models/next_piece.py
+PHRASE = 8  # longest phrase, in words, that may not be written twice in a row; for pieces: smt/models/next_piece.py
 ECHO = 6  # consecutive words of the instruction that make an echo
 VOID = ("refusal", "explanation", "echo", "language")
 CLOSING = ".!?…"
@@ -116,7 +116,7 @@ def unlooped(before: Words, words: Words) -> Words:
 
 
 def unclosed(words: Words, source: str) -> Words:
-    """Return the words without a final full stop if the source has not ended."""
+    """Return the words without a final full stop or other mark in CLOSING if the source has not ended."""
     if not words or not source or source.rstrip(_QUOTES)[-1:] in (*CLOSING, ""):
         return words
     last = words[-1].rstrip(_QUOTES)

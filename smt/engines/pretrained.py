@@ -71,7 +71,7 @@ class Pretrained:
         self.languages = self.codec.languages
         self.limit = int(self.model.config.max_position_embeddings)  # maximum number of pieces of source and target
         if config.max_new_tokens >= self.limit:
-            raise ConfigError(f"max_new_tokens: the model writes fewer than {self.limit}, got {config.max_new_tokens}")
+            raise ConfigError(f"max_new_tokens: must be less than {self.limit}, got {config.max_new_tokens}")
         check_vocabulary(self.folder, self.model, self.codec.tokenizer)
         self.model.generation_config = self._generation()  # `generate` ignores default values passed to it
         self._files = files_fingerprint(self.folder)

@@ -3,9 +3,9 @@
     translator: {name: recorded, file: output/instances.log}
     translator: {name: recorded, file: output.tsv, unit: question}
 
-`sqa.files.logs` detects which program wrote a log.  Logs of systems that translate speech:
-`smt.engines.recorded_speech`. If the tokens of a log are pieces of words, `pieces` or the log's `prediction_spm` states
-it (`sqa.files.pieces`).
+`sqa.files.logs` detects which program wrote a log.  `smt.engines.recorded_speech` reads logs of systems that translate
+speech.  If the tokens of a log are pieces of words, `pieces` or the log's `prediction_spm` must state it
+(`sqa.files.pieces`).
 
 `file` has one *unit* for every sentence of the data set (`unit: sentence`) or for every question (`unit: question`), in
 the order of the data set.  A delay is the number of source words of the unit that were read before the token was
@@ -16,9 +16,9 @@ SimulEval's `instances.log` of a text-to-text evaluation in words, one JSON obje
     Release 1.1: delays 0..|x|; a system recognises the last word as the last.
     Release 1.0 (its lines have "metric"): delays 0..|x|+1, since the end of the sentence is read like a word.
     In both releases, a final "</s>" and its delay are dropped, since it is not a word.
-    With `--start-index` the first index is not 0; then every line has its `source`, so that a wrong part is detected.
+    With `--start-index` the first index is not 0.  Every line must then have `source`, which shows a wrong part.
 
-Tables with one line per token: `smt.engines.recorded_table`.
+`smt.engines.recorded_table` reads tables with one line per token.
 
 Every error is a DataError "FILE:LINE: PROBLEM".
 """
@@ -67,7 +67,7 @@ KEYS = Row.__struct_fields__
 
 @dataclass(frozen=True, slots=True)
 class RecordedConfig:
-    """The file and its reading options."""
+    """The file and how to read it."""
 
     file: Annotated[File, "the log or table; for SimulStreaming also a folder of NAME.jsonl"]
     unit: Annotated[Unit, "unit of a line of the log, or of a name in the table"] = "sentence"
@@ -182,7 +182,7 @@ def _key(example: Key, index: int, unit: DataUnit) -> Key:
 
 
 def _start(records: Sequence[Record]) -> int:
-    """Return the first index of a log, which --start-index sets; the sources show which part of the data set it has."""
+    """Return the first index of a log, which --start-index sets, if every line has a source to check it; else 0."""
     key = records[0].key[0] if records else 0
     return key if isinstance(key, int) and all(record.source is not None for record in records) else 0
 
@@ -221,7 +221,7 @@ def _of_unit(unit: DataUnit, record: Record) -> Iterator[Emission]:
 
 
 def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
-    """Yield the lines of an instances.log."""
+    """Yield the records of an instances.log."""
     for number, line in numbered_lines(path):
         where = f"{path}:{number}"
         if wrong := misspelt(line, KEYS):

@@ -1,8 +1,8 @@
 """Logs of speech translation systems (`smt.engines.speech_logs`) as translators of questions with word times.
 
 g(j) is the number of source words spoken when target word j was written.  A source word counts if its entry in the
-question's `word_times` is at most a microsecond later.  The inverse of equation 1 gives the sentence of a word
-(`sqa.core.trace.by_sentence`), as for logs of whole questions.
+question's `word_times` is at most a microsecond after that time.  The inverse of equation 1 gives the sentence of a
+word (`sqa.core.trace.by_sentence`), as for logs of whole questions.
 """
 
 from bisect import bisect_right
@@ -18,7 +18,7 @@ from sqa.files.store import digest
 
 VERSION = 1  # increase when the emissions change
 MICROSECOND = 1e-6  # s: sums of chunk lengths have rounding errors
-TOLERANCE = 0.1  # s: different programs measure the ends of the last word and of the recording
+TOLERANCE = 0.1  # s: the ends of the last word and of the recording are measured by different programs
 PAGE = "docs/simulstream.md"
 
 

@@ -1,11 +1,11 @@
 """Tables of delays as translators: one line per target token.
 
 A table is tab-separated and has a header and one line per token.  The header defines how units are named:
-    index     token  delay               index = 0-based number of the unit in the data set
+    index     token  delay               the 0-based number of the unit in the data set
     question  sentence  token  delay     the question's id and the 0-based sentence in it (unit: sentence)
     question  token  delay               the question's id (unit: question)
 Delays are 0..|x|+1, where |x|+1 means after the end of the source.  A unit without words is one line with empty
-token and delay, so that truncated files are detected.  For the same reason, the last line must have a line end.
+token and delay, so that truncated files are detected.  For the same reason, the last line must end with a line break.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -87,7 +87,7 @@ def _whole(states: Sequence[Shown]) -> list[Sequence[str]]:
     words, grows = [state.words for state in states], False
     for i in range(len(states) - 2, -1, -1):
         current, following = states[i].words, states[i + 1]
-        goes_on = following.words[len(current) - 1 : len(current)] != current[-1:]  # a slice, since it may be shorter
+        goes_on = following.words[len(current) - 1 : len(current)] != current[-1:]  # slices: `following` may be short
         grows = goes_on or (grows and len(following.words) == len(current))
         grows = grows and bool(current) and not following.revised
         if grows:

@@ -41,7 +41,7 @@ _PREFIX = "base_model.model.model.layers"
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """A trained direction of a language model."""
+    """An adapter that makes a language model translate in one direction."""
 
     folder: Path
     weights: dict[str, Tensor]  # under peft's names
@@ -66,7 +66,7 @@ class Adapter:
 
     @torch.no_grad()
     def copy_into(self, network: CausalLM) -> None:
-        """Copy these factors into the network's adapter of equal rank."""
+        """Copy the factors into an adapter of equal rank that the network already has."""
         for name, value in tensors(network).items():
             value.copy_(self.weights[name])
 

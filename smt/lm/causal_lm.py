@@ -71,7 +71,7 @@ class CausalLmConfig:
         lexicons.check(self.lexicon, self.lexicon_bonus, self.beam)
         Schedule(FULL, self.emission_rate)
         if self.emission_rate != 1.0 and self.policy != "wait-k":
-            raise ConfigError(f"emission_rate: for wait-k, got policy {self.policy!r}")
+            raise ConfigError(f"emission_rate: only for policy wait-k, got {self.policy!r}")
         whole = [key for key, value in (("beam", self.beam > 1), ("bidirectional", self.bidirectional)) if value]
         if whole and self.policy == "wait-k" and parse_k(self.k) != FULL:
             raise ConfigError(f"{whole[0]}: needs the whole sentence first, so k must be full, got {self.k}")

@@ -44,7 +44,7 @@ class Pairs:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[str, str]], tokens: Tokens, layout: Layout, longest: int) -> Pairs:
-        """Segment pairs of (source, target) text, without pairs that have more than `longest` pieces on a side."""
+        """Segment pairs of (source, target) text; omit those without target or with over `longest` pieces on a side."""
         columns: tuple[list[int], ...] = ([], [], [], [])
         starts: tuple[list[int], list[int]] = ([0], [0])
         for source_text, target_text in pairs:
@@ -108,8 +108,8 @@ class Batches:
     def make(self, chosen: np.ndarray, rng: np.random.Generator) -> Batch:
         """Return the tensors of these pairs.
 
-        For half of the targets, the end is chosen after the whole source was read.  For the others, the end follows the
-        schedule like a separate word; chosen before the end of the source, it means READ.
+        For half of the targets, the end is predicted after the whole source has been read.  For the other half, the end
+        follows the schedule like a separate word; if predicted before the source has ended, it means READ.
         """
         p, layout = self.pairs, self.layout
         source, needs = (parts(flat, p.source_start, chosen) for flat in (p.source, p.needs))
@@ -165,7 +165,7 @@ def _spellings(pieces: np.ndarray, words: np.ndarray, tokens: Tokens) -> Iterato
 
 
 def frequent(pairs: Pairs, tokens: Tokens, layout: Layout, size: int) -> Tensor:
-    """Return the pieces (V,) among which an output layer learns to choose, ascending.
+    """Return the pieces (V,) among which an output layer learns to choose, in ascending order.
 
     They are the `size` most frequent target pieces, the letters and bytes that can spell all other words, and the line
     break.
@@ -177,9 +177,9 @@ def frequent(pairs: Pairs, tokens: Tokens, layout: Layout, size: int) -> Tensor:
 
 
 def writable(learnt: Tensor, tokens: Tokens) -> Tensor:
-    """Return the pieces (V,) of translations, ascending: the learnt pieces and all other pieces of Latin script.
+    """Return the pieces (V,) of translations in ascending order: the learnt pieces and all others of Latin script.
 
-    The base model knows words that occur in no training target.  Without their pieces the model cannot spell one
-    content word in five of a Quizbowl question correctly, most of them names.
+    The base model knows words that occur in no training target.  Without the pieces of such words, the model cannot
+    spell one in five content words of a Quizbowl question, most of them names.
     """
     return torch.from_numpy(np.union1d(learnt.numpy(), np.flatnonzero(tokens.latin)))

@@ -108,7 +108,7 @@ class LmTraining:
         return k, ahead.to(self.model.device)
 
     def loss(self, batch: Batch, k: Tensor, ahead: Tensor | None = None) -> tuple[Tensor, int]:
-        """Return the mean cross-entropy of the target (nats per piece), and its number of pieces."""
+        """Return the mean cross-entropy (nats per piece, weighted by `copy_weight`) and the number of target pieces."""
         s = batch.source_needs.shape[1]
         states, _ = self.model(batch.pieces, batch.positions, batch.mask(k, self.model.dtype, ahead))
         pieces = batch.labels.clamp_min(0)
@@ -128,7 +128,7 @@ class LmTraining:
         return c.learning_rate * min(1.0, (step + 1) / max(c.warmup, 1), (c.steps - step) / max(c.cooldown, 1))
 
     def step(self, number: int) -> tuple[float, int]:
-        """Make one optimiser step; return the mean cross-entropy (nats per piece) and the target pieces."""
+        """Make one optimiser step; return the mean cross-entropy (nats per piece) and the number of target pieces."""
         batch = self.batches.at(number).to(self.model.device)
         k, ahead = self.draw(len(batch.pieces), np.random.default_rng((self.settings.seed, 1, number)))
         loss, pieces = self.loss(batch, k, ahead)
@@ -178,7 +178,7 @@ def glosses_of(config: LmConfig) -> Glosses | None:
 
 
 def weights(config: LmConfig) -> Callable[[Pair], float]:
-    """Return a function that weighs a pair: its corpus' weight, reduced for a short pair outside the lexicons."""
+    """Return a function that weighs a pair: the corpus's weight, reduced for a short pair outside the lexicons."""
     corpora = config.corpus.weights | dict.fromkeys(LEXICONS, config.corpus.lexicon_weight)
 
     def weight_of(pair: Pair) -> float:
@@ -189,7 +189,7 @@ def weights(config: LmConfig) -> Callable[[Pair], float]:
 
 
 def identity(config: LmConfig, base: Base) -> dict[str, Any]:
-    """Return the values that determine the checkpoints of a fine-tuning run, as JSON, except the number of steps."""
+    """Return, as JSON, the values that must not change when a fine-tuning run is resumed, and its device."""
     free = (
         "steps",
         "cooldown",
@@ -208,12 +208,13 @@ def identity(config: LmConfig, base: Base) -> dict[str, Any]:
 
 
 def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Path | None:
-    """Fine-tune (resuming) in `folder` and write the adapter.
+    """Fine-tune in `folder` and write the adapter.
 
     Returns the adapter's folder, or None if a stop file ended the training early.
 
     Args:
         data: Folder for the segmented pairs; several training runs may share it.
+        fresh: Start again instead of resuming.
     """
     with claimed(folder):
         if fresh:
@@ -255,7 +256,7 @@ def development_bleu(writer: LmWriter, config: LmConfig) -> float:
 def main(config_path: Path, runs: Path, fresh: bool = False, seeds: int | None = None) -> None:
     """Run `sqa train smt CONFIG` with `base:`: fine-tune (resuming unless `fresh`) and print the adapter's folder.
 
-    seeds: number of training runs, from the config's seed on, in folders `seed<N>` of the config's name.
+    With `seeds`, make that many training runs, from the config's seed on, in folders `seed<N>`.
     """
     config = load(config_path, LmConfig)
     folder = runs / "smt" / config.name

@@ -27,7 +27,7 @@ class LmTrainConfig:
     copy_weight: Annotated[Positive, "weight of names and numbers that also occur in the source; other words: 1"] = 1.0
     label_smoothing: BelowOne = 0.0
     clip: Annotated[Positive, "maximum norm of the gradient"] = 1.0
-    checkpoint_every: Annotated[Count, "steps"] = 25
+    checkpoint_every: Annotated[Count, "steps between checkpoints"] = 25
     evaluate_every: Annotated[Whole, "steps between BLEU measurements on the development set; 0 = never"] = 200
     evaluate_sentences: Count = 60
     compile: Annotated[bool, "compile the layers; a fifth faster, needs a C++ compiler"] = True

@@ -46,7 +46,7 @@ _LAYER = {
 
 
 def unpacked(path: Path) -> Path:
-    """Return the folder of a GGUF file's content, cached for the user by the file's sha256.
+    """Unpack a GGUF file into the user's cache and return the folder, which is named by the file's sha256.
 
     Raises DataError for a file in another format, a truncated file, or an unsupported model.
     """

@@ -26,7 +26,10 @@ BREAK = "\n"  # ends a line
 
 
 def model_identity(config: Any) -> str:
-    """Return a hash of the files of a config's `base`, the arithmetic and the device; ConfigError without the model."""
+    """Return a hash of the files of a config's `base`, the arithmetic and the device.
+
+    Raises ConfigError if the model is missing.
+    """
     where = place(config)
     return digest([load_fingerprint(base_folder(config.base)), f"torch.{where.dtype}", *where.key])
 
@@ -41,8 +44,8 @@ class Line(NamedTuple):
     """A line after a prompt; one that begins a new word begins with a blank."""
 
     text: str
-    read: int  # pieces of the prompt, the beginning included
-    written: int  # pieces of the line; it is cut off if these are the most allowed
+    read: int  # number of pieces of the prompt, including the beginning
+    written: int  # number of pieces of the line, which is cut off if this is the maximum
 
 
 class LineWriter:
@@ -61,7 +64,7 @@ class LineWriter:
         _, self._beginning = base.network(read, torch.arange(n, device=self._device)[None], causal)
 
     def write(self, prompts: Sequence[str], most: int) -> list[Line]:
-        """Return the greedy line after each prompt, of at most `most` pieces; prompts must have pieces."""
+        """Return the greedy line after each prompt, of at most `most` pieces; prompts must not be empty."""
         pieces = [self._tokens.text(prompt) for prompt in prompts]
         written: dict[int, Line] = {}
         order = sorted(range(len(prompts)), key=lambda i: len(pieces[i]))
@@ -106,7 +109,7 @@ class LineWriter:
 
 
 class TextScorer:
-    """A model that scores whole texts, among the pieces that occur in any of them."""
+    """A model that scores whole texts; probabilities are normalised over the pieces that occur in any of them."""
 
     def __init__(self, base: Base, texts: Iterable[str]) -> None:
         """Load the output rows of the pieces of `texts`."""

@@ -73,7 +73,7 @@ class LmWriter:
 
     @property
     def row_bytes(self) -> int:
-        """Return the bytes of a hypothesis: keys and values of source and target, and some copies of its scores."""
+        """Return the memory in bytes of a hypothesis: keys and values of source and target, and copies of scores."""
         s = self.model.shape
         return 4 * (4 * SIZE * s.layers * s.key_heads * s.head_size + 8 * len(self.numbers))
 
@@ -126,7 +126,7 @@ class LmStepper:
     def __init__(
         self, writer: LmWriter, schedule: Schedule, length: Tensor, source: Iterator[str] | None = None
     ) -> None:
-        """Start on sources of `length` (B,) words; `source` yields those of a streamed sentence, None if complete."""
+        """Start on sources of `length` (B,) words; `source` yields a streamed sentence, None for complete ones."""
         self.writer, self.schedule, self.source = writer, schedule, source
         s, rows = writer.model.shape, len(length)
         self.tensor, self.arange = (partial(make, device=writer.device) for make in (torch.tensor, torch.arange))
@@ -134,7 +134,7 @@ class LmStepper:
         self.state = State.begin(length.new_zeros(rows, 0), length, writer.rules.nothing)
         self.read_cache: list[KeyValue] = []  # per layer (A, G, S, C), A = B, or 1 for a streamed source
         self.written_cache = [KeyValue(empty, empty) for _ in range(s.layers)]  # (B, G, T, C)
-        self.pieces = list(writer.layout.opening)  # positions of the streamed source
+        self.pieces = list(writer.layout.opening)  # pieces of the streamed source read so far
         self.asked = False  # whether the network has read the pieces before the first target word, except the last
         self.first = torch.full_like(length, OFFSET if writer.offset is None else writer.offset)  # (B,) of piece 0
         self.scored = 0  # number of choices so far, an upper bound on the pieces written
@@ -165,7 +165,8 @@ class LmStepper:
             self.pieces += pieces
             if not whole:
                 self.encode(self.tensor([pieces]))
-        if whole and len(self.pieces) > length:  # new words would change earlier states, or a beam reads in batch order
+        # All words read are encoded again if new words change earlier states, or for a beam, which reads like a batch.
+        if whole and len(self.pieces) > length:
             self.read_cache = []
             self.encode(self.tensor([self.pieces]))
 
@@ -184,9 +185,9 @@ class LmStepper:
         return w.scores(states), s.full(s.visible().sum(1))
 
     def _run(self, pieces: Tensor, at: Tensor, most: int) -> Tensor:
-        """Run target pieces (B, n) from position `at` (B,), at most `most`, of their segment on.
+        """Run target pieces (B, n) and store their keys and values.
 
-        Stores their keys and values.
+        Their positions in the target segment begin at `at` (B,), which is at most `most`.
         """
         b, n = pieces.shape
         longest, dtype = at_most(at, most), self.writer.model.dtype

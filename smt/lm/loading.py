@@ -109,7 +109,7 @@ def _problem(shape: Shape) -> str:
 def _size(config: Mapping[str, Any], key: str, default: int | None = None) -> int:
     value = config[key] if default is None else config.get(key) or default
     if not isinstance(value, int) or not 1 <= value <= LARGEST:
-        raise TypeError(f"{key} {value!r}: a number from 1 to {LARGEST}")
+        raise TypeError(f"{key} must be a whole number from 1 to {LARGEST}, got {value!r}")
     return value
 
 

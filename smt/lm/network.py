@@ -166,8 +166,9 @@ class Layer(nn.Module):
         return x + (self.norm_fed(fed) if s.output_norms else fed), new
 
     def attend(self, q: Tensor, seen: Sequence[tuple[KeyValue, Tensor]]) -> Tensor:
-        """Attend from q (B, N, H, C); return (B, N, H C).   The scores of all parts share one softmax, and keys and
-        values are not copied.
+        """Attend from q (B, N, H, C); return (B, N, H C).
+
+        The scores of all parts share one softmax, and keys and values are not copied.
         """
         b, n, h, c = q.shape
         g = self.shape.key_heads

@@ -1,4 +1,4 @@
-"""Words to pieces and back, with the tokenizer of a language model.
+"""Conversion of words to pieces and back, with the tokenizer of a language model.
 
 A model's folder holds tokenizer.json.  For a GGUF file, this module builds the tokenizer from the file's pieces and
 scores.  SentencePiece BPE repeatedly joins the adjacent pair whose joined piece has the highest score.  Blanks are "▁",
@@ -49,7 +49,7 @@ def from_scores(pieces: Sequence[str], scores: Sequence[float], types: Sequence[
 
 
 class Tokens:
-    """A tokenizer, word by word."""
+    """A tokenizer applied word by word."""
 
     def __init__(self, tokenizer: Tokenizer, bos: int | None) -> None:
         self.tokenizer, self.bos = tokenizer, bos
@@ -63,7 +63,7 @@ class Tokens:
         self.has_letter = np.array([any(map(str.isalpha, text)) for text in texts])  # (V,)
         self.has_capital = np.array([any(map(str.isupper, text)) for text in texts])  # (V,)
         self.unprintable = np.array([_unprintable(text, mark) for text in texts])  # (V,) pieces that occur in no word
-        self.spelling = np.array([_spells(text) for text in texts])  # (V,) single letters of Latin script, bytes
+        self.spelling = np.array([_spells(text) for text in texts])  # (V,) single Latin characters, and bytes
 
     @classmethod
     def load(cls, folder: Path, bos: int | None) -> Tokens:

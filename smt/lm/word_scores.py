@@ -37,7 +37,7 @@ class LmScorer:
     group = "lm"
 
     def __init__(self, load: Callable[[], LmWriter], fingerprint: str) -> None:
-        self._load, self._fingerprint = load, fingerprint  # functions, since stored scores need no model
+        self._load, self._fingerprint = load, fingerprint  # `load` is a function, since stored scores need no model
 
     @property
     def writer(self) -> LmWriter:

@@ -15,7 +15,7 @@ hypothesis has ended.
 4.  With `unit: piece` READ also happens between words: the search for a word starts when enough pieces for its first
     piece have been read.
 
-With n = 1 and look_ahead = 1, counted in words, the words and g equal those of the greedy smt.models.decode.
+With n = 1, look_ahead = 1 and `unit: word`, the words and g equal those of the greedy search of smt/models/decode.py.
 
 Letters in the shape comments: A sentences, n hypotheses of each, R = A n of them, V vocabulary, T target pieces.
 """
@@ -73,8 +73,9 @@ class _Hypotheses:
             setattr(self, field.name, getattr(self, field.name)[rows])
 
 
-_MARKED = {"mark": "written", "mark_last": "last", "mark_last_pieces": "last_pieces", "mark_runs": "runs"}  # of `State`
-_MOVED = ("last", "written", "word_open", "last_pieces", "runs")  # field of State, per hypothesis
+# field of `_Hypotheses` -> field of `State` whose value it keeps
+_MARKED = {"mark": "written", "mark_last": "last", "mark_last_pieces": "last_pieces", "mark_runs": "runs"}
+_MOVED = ("last", "written", "word_open", "last_pieces", "runs")  # fields of `State` that differ between hypotheses
 
 
 class BeamSearch:

@@ -149,7 +149,7 @@ def folder_fingerprint(folder: Path) -> str:
 
 
 def model_folder(model: str, key: str = "translator.model") -> Path:
-    """Return the folder of a bundled model's name or of a path.
+    """Return the folder of a model, given a bundled model's name or a path.
 
     Raises ConfigError, naming `key` of the config, if neither exists.
     """

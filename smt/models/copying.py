@@ -5,8 +5,8 @@ pieces that spell the name corrects this without training.  It is contextual bia
 Interspeech 2019) with the source read so far as the context.
 
 A name is a capitalised word of at least SHORTEST letters, without digits, that does not begin its sentence.  It counts
-after it was read, so streaming and batched decoding favour the same pieces.  The bonus is in nats: the model writes
-another spelling ("Aristotle" for "Aristóteles") only if it prefers it by more than the bonus.
+once it has been read, so streaming and batched decoding favour the same pieces.  The bonus is in nats: the model writes
+another spelling ("Aristotle" for "Aristóteles") only if it prefers that spelling by more than the bonus.
 
 A name may be spelt as it was read or without its accents ("Perú", Peru).  In languages that inflect names it may also
 lose its ending ("Napoleona", Napoleon; "Warszawy", Warszawa).  All of these spellings get the bonus, and the model
@@ -55,7 +55,7 @@ def spellings(name: str, language: str = "") -> frozenset[str]:
 
 
 def is_name(word: str) -> bool:
-    """Return whether a word may be a name: capitalised, at least SHORTEST letters, no digit, no edge punctuation."""
+    """Return whether a word without edge punctuation may be a name: capital, at least SHORTEST letters, no digit."""
     return len(word) >= SHORTEST and word[0].isupper() and not any(map(str.isdigit, word))
 
 
@@ -65,7 +65,7 @@ class Names:
     def __init__(self, words: Iterable[str] = (), language: str = "") -> None:
         """Read the first `words`; `language` is the source's ISO 639-1 code, for its endings ("" = any language)."""
         self.language = language
-        self._known: list[tuple[int, str]] = []  # every spelling
+        self._known: list[tuple[int, str]] = []  # (words to read, spelling) for every spelling of every name
         self.words = 0  # words read so far
         for word in words:
             self.hear(word)
@@ -128,7 +128,7 @@ class Copier:
 
     @classmethod
     def of(cls, vocabulary: Vocabulary, bonus: float, language: str = "") -> Copier:
-        """Return the bonus over all pieces of this project's vocabulary; ConfigError for a model trained elsewhere."""
+        """Return the bonus over all pieces of a vocabulary; raises ConfigError for a model trained elsewhere."""
         if not isinstance(vocabulary, Vocabulary):
             raise ConfigError("copy_bonus: only for models trained with this program; this one has another vocabulary")
         return cls(vocabulary.texts, vocabulary.starts_word, bonus, language)

@@ -35,7 +35,7 @@ from smt.models.copying import Begun, Names, reading
 from smt.models.stepper import Stepper, Writer, Written, by_length
 from smt.policies.waitk import Schedule
 
-ALIVE = 0.75  # finished sentences are dropped below this share of live ones; copying for each would cost more
+ALIVE = 0.75  # finished sentences are dropped when fewer than this share are live; dropping each at once costs more
 CHOICES = 16
 ROWS = 4096  # maximum hypotheses decoded together on a GPU; more are not faster
 

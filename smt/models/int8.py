@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 TOP = 127  # the largest integer used
-TINY = 1e-8  # scale of a row of zeros
+TINY = 1e-8  # minimum of a row's largest magnitude, which prevents division by 0 in a row of zeros
 
 
 class Matrix8(NamedTuple):

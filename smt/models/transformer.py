@@ -2,8 +2,8 @@
 
 Letters in the shape comments: B sentences, T target pieces, S source pieces, D width, H heads, V vocabulary.
 
-Pre-norm layers (Xiong et al. 2020), sinusoidal positions, one embedding for source, target and output.  Two parts
-make small models usable:
+The network has pre-norm layers (Xiong et al. 2020), sinusoidal positions, and one embedding for source, target and
+output.  Two parts make small models usable:
 
 * an alignment head: an attention over the source that is trained towards statistical word alignments (guided
   alignment, Chen et al. 2016) and aligns each target piece to its source;
@@ -62,7 +62,9 @@ class ModelConfig:
     encoder_final_norm: Annotated[bool, "whether to normalise once more after the last layer"] = True
     decoder_final_norm: bool = True
     activation: Literal["relu", "gelu"] = "relu"
-    positions: Annotated[Literal["interleaved", "halves", "learned"], "order of sines and cosines"] = "interleaved"
+    positions: Annotated[
+        Literal["interleaved", "halves", "learned"], "order of sines and cosines, or learned vectors"
+    ] = "interleaved"
     position_offset: Annotated[int, "index of the first position, for sines and cosines"] = 0
     max_pieces: Annotated[int, "maximum number of positions"] = 1024
     decoder_start: Annotated[Literal["bos", "eos"], "special symbol that precedes the first target piece"] = "bos"
@@ -149,7 +151,7 @@ class Attention(nn.Module):
         return KeyValue(self._split(key), self._split(value))
 
     def forward(self, x: Tensor, memory: KeyValue, mask: Tensor | None = None, causal: bool = False) -> Tensor:
-        """Attend from x (B, T, D) to memory; mask (B, 1, T, S) is True where attention is allowed (or is added)."""
+        """Attend from x (B, T, D) to memory; mask (B, 1, T, S): additive, or bool (True = attention is allowed)."""
         query, dropout = self._split(self.query(x)), self.dropout if self.training else 0.0
         attended = F.scaled_dot_product_attention(query, *memory, mask, dropout, causal)  # (B, H, T, D/H)
         return self.output(attended.transpose(1, 2).flatten(2))

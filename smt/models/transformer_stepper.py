@@ -27,7 +27,7 @@ from smt.models.vocab import BOS, EOS, PAD, UNK, Vocabulary
 from smt.policies.waitk import HIDDEN_WORD, Schedule, pad
 from sqa.core.errors import DataError
 
-ENCODED_ROWS = 32  # sentences encoded together: little padding, and the activations stay in the cache
+ENCODED_ROWS = 32  # sentences encoded together: little padding, and the activations stay in the processor's cache
 
 
 class Lexicon(NamedTuple):
@@ -56,7 +56,7 @@ class TransformerWriter:
 
     @property
     def row_bytes(self) -> int:
-        """Return the bytes of a hypothesis: keys and values of source and target, and some copies of its scores."""
+        """Return the memory in bytes of a hypothesis: keys and values of source and target, and copies of scores."""
         c = self.model.config
         return 4 * (4 * SIZE * c.decoder_layers * c.width + 8 * c.vocabulary)
 
@@ -119,7 +119,7 @@ class TransformerStepper:
     def __init__(
         self, writer: TransformerWriter, schedule: Schedule, state: State, source: Iterator[str] | None = None
     ) -> None:
-        """Start from a state; `source` yields the remaining words of one sentence, None if sources are complete."""
+        """Start from a state; `source` yields the words of one streamed sentence, or is None for complete sources."""
         self.writer, self.model, self.schedule, self.state, self.source = writer, writer.model, schedule, state, source
         c = self.model.config
         size, b = c.width // c.heads, len(state.read)

@@ -54,7 +54,7 @@ class Cutting:
         if self.bpe not in get_args(Bpe):
             raise ConfigError(f"bpe: must be one of {', '.join(get_args(Bpe))}, got {self.bpe!r}")
         if (self.bpe == "none") == bool(self.codes):
-            raise ConfigError(f"codes: {'a file is needed for' if not self.codes else 'no file fits'} bpe {self.bpe!r}")
+            raise ConfigError(f"codes: must be {'omitted' if self.codes else 'a file'} for bpe {self.bpe!r}")
 
     def cutter(self) -> Callable[[str], list[str]]:
         """Return a function from a word to its pieces; raises ConfigError naming a missing package."""
@@ -138,7 +138,7 @@ class BpeVocabulary:
 
     @property
     def model(self) -> bytes:
-        """Return the file's content."""
+        """Return the content of the vocabulary's file."""
         content = {
             "format": FORMAT,
             "bpe": self.cutting.bpe,

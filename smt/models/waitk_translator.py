@@ -6,7 +6,7 @@
 `waitk`: a model trained only on complete sentences uses test-time wait-k (Ma et al. 2019); a bidirectional encoder then
 re-encodes the words read after every READ.
 
-`prefix`: a policy of `smt.policies.prefixes` makes it simultaneous.  The model translates every prefix from the start,
+`prefix`: a policy of `smt.policies.prefixes` makes the model simultaneous.  It translates every prefix from the start,
 and `policy: wait-k` appends word j of the newest translation to the words written before, even if that translation
 begins with other words.
 """
@@ -103,7 +103,7 @@ class PrefixConfig:
 
 @lru_cache(maxsize=2)
 def system(folder: Path, files: str, beam: int, where: Place = CPU) -> Remembered:
-    """Return the system of a model and a beam, shared by runs with other policies; `files` is the model's digest."""
+    """Return the full-input system that runs with different policies share; `files` is the digest of the model."""
     model, vocabulary, about = loaded(folder, where)
     writer = TransformerWriter(model, vocabulary)
     other = [] if where.dtype == "float32" else [where.dtype]

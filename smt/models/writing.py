@@ -1,7 +1,7 @@
-"""Translators built on a `Writer`, of the Transformer or of a language model.
+"""Translators built on a `Writer` of the Transformer or of a language model.
 
-A translator is either wait-k that continues its own words, or a system for whole texts, which the policies of
-`smt.policies.prefixes` make simultaneous.
+A translator is either a wait-k translator, which continues its own words, or a system for whole texts, which the
+policies of `smt.policies.prefixes` make simultaneous.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -55,7 +55,7 @@ class WaitKTranslator:
 
 
 class WholeTexts:
-    """The same model applied to whole texts."""
+    """A model that translates whole texts."""
 
     def __init__(self, load: Callable[[], Writer], beam: Beam | None, fingerprint: str, languages: Pair | None) -> None:
         self._load, self.beam, self._fingerprint, self.languages = load, beam, fingerprint, languages

@@ -36,7 +36,7 @@ class Counted(Protocol):
 
 
 def simultaneous(load: Callable[[Any], FullInput], config: Any) -> PolicyTranslator:
-    """Return the policy of `config`, which has `policy`, `k` and `n`, around the system that `load` creates from it."""
+    """Return the system that `load` creates, made simultaneous by the `policy`, `k` and `n` of `config`."""
     return PolicyTranslator(remembered(load, replace(config, policy="wait-k", k="full", n=None)), policy_of(config))
 
 
@@ -59,7 +59,7 @@ def policy_of(config: Any) -> Policy:
             raise ConfigError(f"n: wait-k takes only k, got n = {n!r}")
         return WaitK(parse_k(k))
     if policy not in POLICIES.entries:
-        raise ConfigError(f"policy: must be {', '.join(POLICIES.entries)}, got {policy!r}")
+        raise ConfigError(f"policy: must be one of {', '.join(POLICIES.entries)}, got {policy!r}")
     factory = cast(Counted, POLICIES.resolve(policy))
     if parse_k(k) != FULL:
         raise ConfigError(f"k: {policy} takes n ({factory.counts}), not k, got k = {k!r}")

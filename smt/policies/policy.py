@@ -11,7 +11,7 @@ from sqa.core.registry import POLICIES
 
 @runtime_checkable
 class Policy(Protocol):
-    """A policy, which chooses the text shown to the reader at each moment.
+    """A rule that chooses the text shown to the reader at each moment.
 
     Examples:
         >>> class Behind:  # hides the last word, which often changes

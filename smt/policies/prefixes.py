@@ -13,7 +13,7 @@
 
 After every source word, the prefix read so far is translated again, as an independent text.  A policy is one pure
 function, `show`, which maps the text shown so far and the translations so far to the text shown next.  The difference
-between both texts is written.  At the end of the sentence, all held-back words are written.
+between the two texts is written.  At the end of the sentence, all held-back words are written.
 
 The first three policies only append.  The system cannot be forced to continue the committed words, so a later
 translation may have other words in their place.  The committed words stay, and the translation continues at the same
@@ -51,7 +51,10 @@ def written(
 def _moments(
     policy: Policy, source: Iterable[str], translation: Callable[[str], Words]
 ) -> Iterator[tuple[list[Words], int, bool]]:
-    """Yield the translations so far, after every word from the policy's first on, and at the end of the sentence."""
+    """Yield (translations so far, number of words read, whether the source has ended).
+
+    Yields after every word from number `policy.start` on, and at the end of the sentence.
+    """
     read: list[str] = []
     translations: list[Words] = []
     for word in source:
@@ -70,7 +73,7 @@ class PolicyTranslator:
     def __init__(self, system: FullInput, policy: Policy) -> None:
         self.system, self.policy = system, policy
         self.languages = getattr(system, "languages", None)
-        if hasattr(system, "usage"):  # costs of a batch, for language models
+        if hasattr(system, "usage"):  # a language model's counts of replies and tokens
             self.usage = system.usage
 
     def translate(self, source: Iterator[str]) -> Iterator[str | Write]:
@@ -128,7 +131,7 @@ class Remembered:
 
 
 def words_of(system: FullInput, texts: Sequence[str]) -> dict[str, Words]:
-    """Return text -> target words, with each distinct text translated once.
+    """Return the target words of each text; each distinct text is translated once.
 
     Raises DataError if the system returns another number of translations.
     """

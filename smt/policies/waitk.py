@@ -1,14 +1,14 @@
 """Wait-k (Ma et al. 2019): the schedule of decoding and of the training mask, and the policy around any system.
 
-k counts WORDS, in training and in the configuration.  Target word j (1-based) is written after g(j) source words were
-read:
+k counts WORDS, in training and in the configuration.  Target word j (1-based) is written after g(j) source words have
+been read:
 
     g(j) = min(k + j - 1, |S|)
 
 Every piece of that word sees exactly the pieces of those source words.  The end of the source is one more read: its
 piece is visible from the word with k + j - 1 > |S| on.
 
-In decoding, k may count PIECES instead, as in fairseq: smt/models/decode.py.
+In decoding, k may count PIECES instead, as in fairseq (smt/models/decode.py).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Glosses: translations after the rare words of a source, "zarazą[plague]", for a language model trained with them.
+"""Glosses: translations after rare source words, as in "zarazą[plague]", for a language model trained with them.
 
 The phrase table contains rare words that a small language model has hardly seen.  A gloss is attached to its word and
-read together with it, so wait-k sees no word too early.  In training, some glosses are omitted or wrong,
-so that the model does not trust them blindly.  Dinu et al. (ACL 2019) annotate terms in the same way.
+read together with it, so wait-k sees no word too early.  In training, some glosses are omitted or wrong, so that the
+model does not trust them blindly.  Dinu et al. (ACL 2019) annotate terms in the same way.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from smt.statistical.packed import PHRASES, read_phrases
 from sqa.data.priors import form, strip_edges
 
 VERSION = 1  # increase when the glosses change
-COMMON = 300  # number of occurrences in the table from which a word needs no gloss
+COMMON = 300  # a word with more occurrences in the table needs no gloss
 LEAST = 0.2  # minimum p(e|f) of a gloss
 # shares in training: texts without glosses, words without gloss, less likely glosses
 PLAIN_TEXTS, PLAIN_WORDS, OTHER = 0.15, 0.3, 0.12
@@ -45,7 +45,7 @@ class Glosses:
         return word.replace(core, f"{core}[{rows[min(other, len(rows) - 1)][0]}]", 1)
 
     def training_text(self, text: str, rng: np.random.Generator) -> str:
-        """Return a source text with most of its glosses."""
+        """Return a source text for training, with most of its glosses or, sometimes, with none."""
         if rng.random() < PLAIN_TEXTS:
             return text
         words = text.split()

@@ -4,7 +4,7 @@ A small language model writes fluent English but forgets content of the source. 
 give translations of each source word.  These translations get a bonus if their source word is read and not yet covered.
 The method is a soft form of lexically constrained search without training (Arthur et al., EMNLP 2016: discrete lexicons
 in neural translation).  A name that is not in the table is its own translation, with or without its ending
-(smt/models/copying.py).  A source word counts after it was read, so streaming and batched decoding favour the same
+(smt/models/copying.py).  A source word counts once it has been read, so streaming and batched decoding favour the same
 pieces.
 
 The bonus, `lexicon_bonus` nats, is weighted by sqrt p(e|f) and by the model's uncertainty: the entropy of its next
@@ -57,7 +57,7 @@ class Translation(NamedTuple):
 
 
 def model_folder(name: str, languages: tuple[str, str]) -> Path:
-    """Return the folder of the packed model of a `lexicon`.
+    """Return the folder of the packed model that a config's `lexicon` names.
 
     Raises ConfigError if there is none, or if it translates between other languages.
     """
@@ -115,7 +115,7 @@ def table_of(phrases: Iterable[Phrase], language: str) -> Table:
 
 
 def _bound(rows: Sequence[Phrase]) -> bool:
-    """Return whether the target word of these rows often translates their source word."""
+    """Return whether p(f|e) of these rows, which share a source and a target word, is at least LEAST_BACK."""
     both, total = sum(row.both for row in rows), max(row.total for row in rows)
     return both / max(total, both) >= LEAST_BACK
 
@@ -160,7 +160,7 @@ class Lexicon:
         self.translations = lru_cache(maxsize=1 << 16)(self._translations)
 
     def names(self, words: Iterable[str] = ()) -> Uncovered:
-        """Return the state of a sentence of which `words` have been read."""
+        """Return the state of a sentence whose first `words` have been read."""
         uncovered = Uncovered(self)
         for word in words:
             uncovered.hear(word)

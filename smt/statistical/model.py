@@ -46,7 +46,8 @@ def read_model(folder: Path) -> dict[str, Any]:
     try:
         config = parse_json(path.read_bytes())
         if config["format"] != FORMAT or len(config["weights"]) != WEIGHTS:
-            raise DataError(f"{path}: format {config['format']} with {len(config['weights'])} weights, not {FORMAT}")
+            got = f"format {config['format']} with {len(config['weights'])}"
+            raise DataError(f"{path}: expected format {FORMAT} with {WEIGHTS} weights, got {got}")
         Decoding(**config["decoding"])
         files, _ = dict(config["files"]), dict(config["forms"])
     except FileNotFoundError as error:

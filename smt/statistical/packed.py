@@ -1,7 +1,7 @@
 """Packed phrase-based models of a few MB: config.json, phrases.tsv.zst and language.tsv.zst.
 
 `sqa train smt configs/pbmt_es_en.yaml` writes one in addition to the whole model; `translator: {name: pbmt, model:
-pbmt-es-en}` reads a bundled one.  Three measures make it small:
+pbmt-es-en}` reads a bundled one.  Three measures make a packed model small:
 
 - Redundant phrases are dropped: rare ones, improbable ones, and those composed of two shorter ones
   (relative and compositional pruning, in the spirit of Johnson et al., EMNLP 2007).
@@ -91,7 +91,7 @@ def _likely(rows: Sequence[Phrase], config: PackingConfig) -> list[Phrase]:
 
 
 def _composed(best: Mapping[str, Phrase], source: str) -> bool:
-    """Return whether the best targets of two parts of `source` form its own best target."""
+    """Return whether the best targets of two parts of `source` together form the best target of `source`."""
     words = source.split(" ")
     for cut in range(1, len(words)):
         first, second = best.get(" ".join(words[:cut])), best.get(" ".join(words[cut:]))

@@ -58,9 +58,8 @@ class Engine:
         self.model.non_monotonicity = decoding.reorder
         longest = min(decoding.options, longest_source(folder / f"{TABLE}.ttable"))  # the table's longest phrase
         self.model.w, self.model.a, self.model.e = 0.4, longest, 2
-        # Future-cost heuristic (6: best phrases, language model, distance).  Without reordering it is the same for all
-        # compared
-        # hypotheses, so it is not computed.
+        # Future-cost heuristic (6: best phrases, language model, distance).  Without reordering, it would be the same
+        # for all compared hypotheses, so it is not computed.
         self.model.heuristic = 6 if decoding.reorder else 0
         self.model.weights = list(weights)
         self.decoder = SmtDecoder(self.model)

@@ -101,7 +101,7 @@ def longest_source(table: Path) -> int:
 
 
 def only_phrases_of(table: Path, sentences: Iterable[Sequence[str]], longest: int, out: Path) -> None:
-    """Copy the rows whose source occurs in `sentences`; the result translates them equally and loads faster."""
+    """Copy the rows whose source occurs in `sentences`; their translations stay the same, and loading is faster."""
     sources = {
         " ".join(tokens[i : i + n]) for tokens in sentences for n in range(1, longest + 1) for i in range(len(tokens))
     }
@@ -171,7 +171,7 @@ def prune_lexicon(path: Path, least: float) -> None:
 
 
 def write_language_weights(prefix: Path, order: int, weights: Sequence[float]) -> None:
-    """Write Thot's file of interpolation weights: 3 per order, by 10 counts of the history."""
+    """Write Thot's file of interpolation weights: for each order, 3 buckets of the history's count, each 10 wide."""
     write_text(prefix.with_name(f"{prefix.name}.weights"), f"{order} 3 10 {' '.join(f'{w:.6f}' for w in weights)}\n")
 
 

@@ -55,16 +55,16 @@ _BATCH = 2000  # sentence pairs aligned per call
 
 
 def suits(pair: Pair) -> tuple[int, str]:
-    """Return a sort key of a pair's suitability for Quizbowl.
+    """Return a sort key that puts the pairs most suitable for Quizbowl first.
 
-    Each of at most 30 words counts one point, and a name (capital after the first word) counts two more.
+    Each of the first 30 words counts one point, and a name (capital after the first word) counts two more.
     """
     words = pair[1].split()
     return -(min(len(words), 30) + 2 * sum(word[:1].isupper() for word in words[1:])), pair[1]
 
 
 def choose(pairs: Sequence[Pair], sizes: dict[str, int], max_words: int) -> list[Pair]:
-    """Return the most suitable pairs, with `sizes` pairs per corpus and at most `max_words` words per side."""
+    """Return the most suitable pairs: at most `sizes[corpus]` per corpus, of at most `max_words` words per side."""
     chosen: list[Pair] = []
     for corpus, n in sizes.items():
         short = [p for p in pairs if p[2] == corpus and max(len(p[0].split()), len(p[1].split())) <= max_words]
@@ -108,7 +108,7 @@ def write_corpus(
 
 
 def make_language(config: PbmtConfig, folder: Path) -> None:
-    """Write the n-gram counts, with equal weights for now."""
+    """Write the n-gram counts, with equal weights until the tuning."""
     c = config.language
     write_ngrams(read_tokens(folder / "language.txt"), c.order, c.once, folder / "model" / LANGUAGE)
     (folder / "model" / f"{LANGUAGE}.wp").write_text("")
@@ -202,7 +202,7 @@ def _run_stages(config: PbmtConfig, folder: Path) -> None:
         if note.exists() and json_document(note)["key"] == key:
             continue
         note.unlink(missing_ok=True)
-        wall, cpu = time.monotonic(), sum(os.times()[:4])  # times of this process and its finished programs
+        wall, cpu = time.monotonic(), sum(os.times()[:4])  # time of this process and its ended children
         stage(config, folder)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10  # MiB; Linux counts in KiB
         row = {"seconds": round(time.monotonic() - wall, 1), "cpu": round(sum(os.times()[:4]) - cpu, 1), "mib": peak}

@@ -51,7 +51,7 @@ class PhraseConfig:
 class LanguageConfig:
     """The n-gram model (interpolated, Jelinek-Mercer) of all English sides of the corpora in `corpus.pairs`."""
 
-    order: Annotated[Count, "words"] = 3
+    order: Annotated[Count, "maximum number of words of an n-gram"] = 3
     once: Annotated[Whole, "maximum number of words of an n-gram that was seen once"] = 2
 
 

@@ -4,7 +4,7 @@ Minimum error rate training (Och 2003) searches for weights that rank translatio
 lists.
 
 BLEU changes only if another candidate becomes the best, so it has no gradient.  The search moves one weight at a time
-by shrinking steps, from several starts.  Statistics are sacrebleu's, summed over sentences.
+in steps of decreasing size, from several starts.  Statistics are sacrebleu's, summed over sentences.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def bleu(stats: np.ndarray) -> float:
 def search(candidates: Candidates, start: Sequence[float], free: Sequence[int], seed: int) -> tuple[list[float], float]:
     """Return the best weights found and their BLEU (0 to 1).
 
-    Only the weights with an index in `free` move.  The result is scaled so that their absolute values have mean 1.
+    Only the weights with an index in `free` move.  The result is scaled so that the absolute values of these weights
+    have mean 1.
     """
     rng = np.random.default_rng(seed)
     index = list(free)

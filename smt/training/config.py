@@ -37,7 +37,7 @@ class CorpusConfig:
     ] = "none"
     back_translation_every: Annotated[Count, "every n-th tossup sentence is back-translated"] = 1
     made: Annotated[tuple[MadeConfig, ...], "corpora in which a translator made one side"] = ()
-    lexicon_weight: Annotated[NotNegative, "bilingual lexicons and CLDR names"] = 1.0
+    lexicon_weight: Annotated[NotNegative, "weight of bilingual lexicons and CLDR names"] = 1.0
     vocabulary_size: Annotated[
         int, Meta(ge=300, le=65535), "number of pieces of both languages, including 256 bytes"
     ] = 8000
@@ -55,7 +55,7 @@ class CorpusConfig:
             pairs = " or ".join(map(repr, PAIRS))
             wrong.append(f"corpus.pair: expected {pairs}, or your own pairs (`train: pairs.tsv`), got {self.pair!r}")
         if not re.fullmatch(r"[a-z]{2,3}-[a-z]{2,3}", self.pair):
-            wrong.append(f"corpus.pair: expected two languages, as 'fr-en', got {self.pair!r}")
+            wrong.append(f"corpus.pair: expected two languages, such as 'fr-en', got {self.pair!r}")
         if self.train is None and self.development is not None:
             wrong.append("corpus.development: belongs to your own pairs; also name them: `train: pairs.tsv`")
         if self.train is not None and self.back_translation != "none":
@@ -86,7 +86,7 @@ class TrainConfig:
     alignment_weight: Annotated[NotNegative, "weight of the guided-alignment loss"] = 0.3
     clip: Annotated[Positive, "maximum norm of the gradient"] = 1.0
     weight_decay: NotNegative = 0.0
-    checkpoint_every: Annotated[Count, "steps"] = 250
+    checkpoint_every: Annotated[Count, "steps between checkpoints"] = 250
     keep: Annotated[Count, "number of checkpoints that are kept and averaged into the final model"] = 4
     evaluate_every: Annotated[Whole, "steps between BLEU measurements on the development set; 0 = never"] = 500
     evaluate_sentences: Count = 200

@@ -2,9 +2,9 @@
 
 Each English sentence gets Polish words from a bilingual lexicon, inflected by Morfeusz 2 (Wolinski 2014) in the case
 that its preposition requires.  Adjectives agree with the following noun, articles and subject pronouns are dropped, and
-names keep their stem and take a Polish ending.  The result is not grammatical Polish.  Parallel text from software
-lacks three things that a translator learns from it: the English of the questions, the inflected forms of many thousand
-words, and the copying of names.
+names keep their stem and take a Polish ending.  The result is not grammatical Polish, but a translator learns three
+things from it that parallel text from software lacks: the English of the questions, the inflected forms of many
+thousand words, and the copying of names.
 """
 
 import re
@@ -18,7 +18,8 @@ from sqa.core.languages.pl import ADJECTIVAL, FEMININE_ENDINGS, FIXED, NAME_ENDI
 _TOKEN = re.compile(r"[\w'’-]+|[^\w\s]+")
 
 _CASES = ("nom", "gen", "acc", "inst", "loc")
-_ENDINGS = {"ies": ("y",), "es": ("", "e"), "s": ("",), "ied": ("y",), "ed": ("", "e"), "ing": ("", "e")}  # restored
+# English ending -> endings of the dictionary form
+_ENDINGS = {"ies": ("y",), "es": ("", "e"), "s": ("",), "ied": ("y",), "ed": ("", "e"), "ing": ("", "e")}
 _CASE_CHANCE = (0.45, 0.15, 0.25, 0.08, 0.07)
 
 
@@ -126,7 +127,7 @@ class _Writer:
 
 
 def _join(tokens: Sequence[str]) -> str:
-    """Join words with blanks: closing punctuation joins the preceding word, quotes alternate in pairs."""
+    """Join words with blanks; closing punctuation joins the preceding word, and quotes join the text between them."""
     text = re.sub(r"\s+", " ", " ".join(token for token in tokens if token)).strip()
     text = re.sub(r" ([.,;:!?)\]]+)", r"\1", text)
     text = re.sub(r"([(\[]) ", r"\1", text)

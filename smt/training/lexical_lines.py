@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
     program, description = "python -m smt.training.lexical_lines", (__doc__ or "").splitlines()[0]
     parser = argparse.ArgumentParser(prog=program, description=description)
-    parser.add_argument("pair", choices=("pl-en",), help="whose lexicon")
+    parser.add_argument("pair", choices=("pl-en",), help="languages of the lexicon")
     pair = parser.parse_args(arguments).pair
     entries = [*lexicon_pairs(pair), *names("pl")]
     lines = [line.rstrip("\n") for line in sys.stdin]

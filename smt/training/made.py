@@ -8,8 +8,8 @@
           translator: {name: causal-lm, model: lm-en-es}                          (Kim and Rush, EMNLP 2016)
           every: 4                          # every n-th text
 
-Any translator of that direction can be used.  Its output is cached in blocks, keyed by the translator's fingerprint and
-the texts.  Other training runs reuse the cache, and a killed run resumes from it.
+Any translator of the required direction can be used.  Its output is cached in blocks, keyed by the translator's
+fingerprint and the texts.  Other training runs reuse the cache, and a killed run resumes from it.
 """
 
 import json
@@ -49,7 +49,7 @@ class MadeConfig:
     of: Annotated[tuple[str, ...], "for parallel and made: corpora whose sources are used; empty = all"] = ()
     every: Annotated[Count, "every n-th text"] = 1
     longest: Annotated[Count, "maximum number of words of a text; longer texts are omitted"] = 60
-    shortest: Annotated[Count, "words"] = field(default=4)
+    shortest: Annotated[Count, "minimum number of words of a text; shorter texts are omitted"] = field(default=4)
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""

@@ -70,7 +70,10 @@ def _pairs(own: str | None, pair: str, part: str) -> Iterator[Pair]:
 
 
 def held_out(config: CorpusConfig) -> Iterator[str]:
-    """Yield both sides of all development and test sentences, including XQB and the user's development pairs."""
+    """Yield both sides of the project's development and test sentences and of XQB.
+
+    For a user's own pairs, yield only their development pairs.
+    """
     pair = config.pair
     if config.train is not None:
         if config.development is not None:
@@ -95,7 +98,7 @@ def tossup_sentences() -> list[str]:
 
 
 def back_translate(config: CorpusConfig, folder: Path) -> Iterator[Pair]:
-    """Yield English tossup sentences with a source side by Apertium or a lexicon; store them in `folder`."""
+    """Yield English tossup sentences with a source side by Apertium or a lexicon, which is stored in `folder`."""
     english = tossup_sentences()[:: config.back_translation_every]
     file = folder / f"back_translation.{config.back_translation}.txt"
     if not file.exists():
@@ -213,9 +216,9 @@ def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = 
 
 
 def _aligned(mixed: list[Pair], vocabulary: Vocabulary, config: CorpusConfig) -> tuple[Packed, np.ndarray, np.ndarray]:
-    """Pack the shuffled pairs `mixed`; link the words of the first `aligned_sentences` pairs and return their lexicon.
+    """Return the shuffled pairs `mixed` in packed form, and the lexicon's ids and probabilities.
 
-    Without a lexicon (`lexicon_width` 0) nothing is aligned.
+    The pieces of the first `aligned_sentences` pairs are aligned; without a lexicon (`lexicon_width` 0), none are.
     """
     if not config.lexicon_width:
         nothing = np.zeros((vocabulary.size, 0), dtype=np.int32)

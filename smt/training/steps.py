@@ -15,8 +15,8 @@ from sqa.files.atomic import write_text
 from sqa.training.trainer import Trainer
 
 WINDOW = 100  # steps in the displayed mean loss
-LOG = "steps.tsv"  # one line per optimiser step; a resumed training continues the file
-HEADER = "step\tloss\tpieces\tlearning_rate\tseconds\n"  # step from 1; loss in nats per piece; target pieces
+LOG = "steps.tsv"  # one line per optimiser step; a resumed training run continues the file
+HEADER = "step\tloss\tpieces\tlearning_rate\tseconds\n"  # steps count from 1; loss: nats per target piece
 
 
 class Training(Protocol):

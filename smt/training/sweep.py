@@ -7,7 +7,7 @@
 A training run with a done.json is never repeated, and a killed one resumes from its last checkpoint.  Several
 processes may share a sweep: each takes training runs that no other process holds, and each prints the whole table.  A
 folder from another config, other data or another start model is refused.  k = "multi" is the config's multi-path
-training, the control for single-k training.  Inside `scheduled(...)` each training is a task for the workers of a
+training, the control for single-k training.  Inside `scheduled(...)` each training run is a task for the workers of a
 scheduler, which share the same runs/.
 """
 
@@ -89,14 +89,14 @@ def expand(config: SmtConfig, ks: Sequence[int | str], seeds: int, folder: Path)
 
 
 def check(runs: Sequence[Run], data: Path) -> None:
-    """Raise one ConfigError for all folders with training runs of another config, data set or start model."""
+    """Raise one ConfigError for all folders whose checkpoints belong to another config, data set or start model."""
     wrong = [problem for run in runs for problem in identity.problems(run.folder, identity.identity(run.config, data))]
     if wrong:
         raise ConfigError(wrong)
 
 
 def finish(run: Run, data: Path) -> bool:
-    """Train and score an unfinished run while holding its folder; return False if a stop file ended it."""
+    """Train and score an unfinished run, whose folder the caller holds; return False if a stop file ended it."""
     if (run.folder / "done.json").exists():
         return True
     stop = run.folder.parent / "stop"
@@ -152,9 +152,8 @@ def sweep(config: SmtConfig, ks: Sequence[int | str], seeds: int, runs: Path, fr
         data = prepared_data(config, runs)
         check(todo, data)
     for wait in (False, True):
-        if False in list(
-            _trained(todo, data, wait)
-        ):  # exhaust the iterator, since workers are still writing their checkpoints
+        # `list` exhausts the iterator before the break, since workers are still writing their checkpoints.
+        if False in list(_trained(todo, data, wait)):
             print(f"sqa: stopped by {folder / 'stop'}: delete it and run again to continue", file=sys.stderr)
             break
     labels = {(run.k, run.seed) for run in todo}
@@ -170,7 +169,7 @@ def _trained(todo: Sequence[Run], data: Path, wait: bool) -> Iterator[bool | Non
     remaining = [run for run in todo if not (run.folder / "done.json").exists()]
     if not remaining:
         return
-    with progress.bar("trainings", len(todo), len(todo) - len(remaining), unit="training") as bar:
+    with progress.bar("training runs", len(todo), len(todo) - len(remaining), unit="run") as bar:
         # A worker may run in another working directory.
         arguments = [(replace(run, folder=run.folder.absolute()), data.absolute(), wait) for run in remaining]
         for _, ended in each(scheduler, train_one, arguments, usable()):
@@ -197,9 +196,9 @@ def clear(runs: Sequence[Run]) -> None:
 
 
 def main(config_path: Path, runs: Path, ks: str | None = None, seeds: int = 1, fresh: bool = False) -> None:
-    """Run `sqa train smt CONFIG --sweep k=... --seeds N`: train all and print the table.
+    """Run `sqa train smt CONFIG --sweep k=... --seeds N`: train all runs and print the table.
 
-    The default of k is the config's.
+    Without `ks`, the values of k come from the config.
     """
     config = load(config_path, SmtConfig)
     rows = table(sweep(config, parse_sweep(ks) if ks else config.train.k, seeds, runs, fresh))

@@ -51,13 +51,13 @@ def summed_entropy(
 def losses(
     model: Transformer, batch: Batch, schedule: Schedule, smoothing: float, entropy_of: Entropy = summed_entropy
 ) -> tuple[Tensor, Tensor | None, int]:
-    """Return summed label-smoothed cross-entropy, mean guided-alignment loss (None without links) and target pieces."""
+    """Return summed label-smoothed cross-entropy, mean guided-alignment loss (None without links), number of pieces."""
     seen = schedule.visible(batch.source_word, batch.target_word)  # (B, T, S)
     states, alignment, memory = model(batch.source, batch.target_input, seen)
     places = (batch.target != PAD).flatten().nonzero()[:, 0]  # (N,)
 
     def real(x: Tensor) -> Tensor:
-        """Return the rows of pieces that are no padding, (B, T, ...) -> (N, ...)."""
+        """Return the rows of pieces that are not padding, (B, T, ...) -> (N, ...)."""
         return x.flatten(0, 1).index_select(0, places)
 
     lexical = None
@@ -123,7 +123,7 @@ class SmtTraining:
         self.entropy_of = torch.compile(summed_entropy, dynamic=True) if t.compile else summed_entropy
 
     def step(self, number: int) -> tuple[float, int]:
-        """Make one optimiser step; return the mean smoothed cross-entropy (nats per piece) and the target pieces."""
+        """Make one optimiser step; return the mean smoothed cross-entropy (nats) and the number of target pieces."""
         t = self.config.train
         torch.manual_seed(t.seed * 1_000_003 + number)
         rng = np.random.default_rng((t.seed, 1, number))

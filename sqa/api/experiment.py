@@ -96,7 +96,7 @@ class Cell:
 
     @property
     def translator(self) -> str:
-        """The translator's label, with the seed if there are several."""
+        """The translator's label, with the seed of its training if there is one."""
         return with_seed(self.family, self.seed)
 
     @property
@@ -111,7 +111,7 @@ def source_language(dataset: str) -> str:
 
 
 def with_seed(family: str, seed: int | None) -> str:
-    """Return the name of one training of a translator in the results."""
+    """Return the name of a translator in the results, with the seed of its training if there is one."""
     return family if seed is None else f"{family}, seed {seed}"
 
 
@@ -121,9 +121,9 @@ class Experiment:
 
     Args:
         translators: Translators, each a name, the values of a config, or an `Entry`.
-        guessers: Guessers, each a name or the values of a config; or a label -> (guesser, buzzer).
+        guessers: Guessers, each a name or the values of a config; or a mapping of label to (guesser, buzzer).
         k: Values for every translator with a k: source words, at least 1, or "full".  Empty: each translator's own.
-        buzzer: Buzzer of all guessers without label; by default the bundled buzzer of each.  None: no buzzer.
+        buzzer: Buzzer of all guessers without a label; default: the bundled buzzer of each.  None: no buzzer.
         dataset: Name of a question set, or a file of questions; one or several.
         limit: Maximum number of questions, at least 1; None: all.
         metrics: Names of metrics; empty: the default set.
@@ -167,7 +167,7 @@ class Experiment:
             The results in the order of data set, translator, k, guesser.
 
         Raises:
-            ConfigError: If a combination has problems, or there is none.  All problems are reported before the first
+            ConfigError: If there is no combination, or one has problems.  All problems are reported before the first
                 run.
             DataError: If a file that a run reads is missing or malformed.
         """
@@ -184,7 +184,7 @@ class Experiment:
             The cells in the order of data set, translator, k, guesser.
 
         Raises:
-            ConfigError: If a combination has problems, or there is none; the message lists all problems.
+            ConfigError: If there is no combination, or one has problems; the message lists all problems.
         """
         cells, problems = [], list[str]()
         for dataset, entry, (contestant, guesser, buzzer) in self._combinations():
@@ -326,7 +326,7 @@ class Result:
 
 
 class Results(tuple[Result, ...]):
-    """All results, in the order data set, translator, k, guesser; printed as a table of a few metrics.
+    """All results, in the order of data set, translator, k, guesser; printed as a table of a few metrics.
 
     Examples:
         >>> experiment = sqa.Experiment([{"name": "waitk", "model": "es-en"}], ["bm25"], k=[3, 9], limit=3)

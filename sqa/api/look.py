@@ -84,7 +84,7 @@ def plot_question(trace: QuestionTrace, curve: str, ax: Axes | None) -> Axes:
 
 
 def over_source(traces: Sequence[QuestionTrace], points: int) -> dict[str, np.ndarray]:
-    """Return the means over questions at `points` shares of the source, (points,) each."""
+    """Return log rank and EW, as means over questions, at `points` shares of the source, (points,) each."""
     logs = [log_ranks_at(trace, points) for trace in traces]
     wins = [wins_at(trace, points) for trace in traces]
     shares = np.arange(1, points + 1) / points

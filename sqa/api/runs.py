@@ -219,9 +219,8 @@ class Run:
         from sqa.diagnose.findings import findings_of, table
 
         frame = table(findings_of(self.opened)).to_frame()
-        return frame.astype(
-            dict.fromkeys(("rank_before", "rank_after"), "Int64")
-        )  # columns stay integer even if some values are missing
+        # "Int64" keeps whole numbers even if some values are missing
+        return frame.astype(dict.fromkeys(("rank_before", "rank_after"), "Int64"))
 
     def compare(self, other: Run) -> pandas.DataFrame:
         """Compare this run with another over the same questions.

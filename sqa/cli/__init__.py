@@ -118,7 +118,7 @@ def main() -> None:
 
 
 def _in_a_line(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-    """Print file, line and text of an exception in a user's part; with -v, or in our code, print the traceback."""
+    """Print file, line and text of an exception in a user's part; print the traceback with -v or for our own code."""
     ours = (
         *(ROOT / package for package in (*PACKAGES, "services")),
         PACKAGE,

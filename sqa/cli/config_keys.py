@@ -71,7 +71,8 @@ def json_schema() -> Schema:
     parts = {kind: _part(kind) for kind in ("translator", *OPTIONAL)}
     run = _mapping(RunConfig, _parts_of_a_run({}))
     run["required"].remove("name")  # default: the config file's name
-    started: Schema = {"type": "object", "not": {"required": ["name"]}}  # only some keys, in an entry like another
+    # an entry that inherits another one may give only some keys of a part, without its name
+    started: Schema = {"type": "object", "not": {"required": ["name"]}}
     entry = _mapping(RunConfig, _parts_of_a_run(started))
     entry["properties"][LIKE] = {"type": "string", "description": "another entry, whose keys this entry inherits"}
     entries = {"type": "object", "additionalProperties": {**entry, "required": []}}

@@ -95,7 +95,7 @@ def listing(runs: Runs = DEFAULT_RUNS) -> None:
 @store_app.command()
 def prune(
     runs: Runs = DEFAULT_RUNS,
-    yes: Annotated[bool, option("--yes", "Remove them.  By default they are only listed.")] = False,
+    yes: Annotated[bool, option("--yes", "Remove the stages.  By default they are only listed.")] = False,
 ) -> None:
     """Remove the stages that no finished run of the folder uses.
 

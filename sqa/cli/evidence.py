@@ -14,6 +14,7 @@ from sqa.cli.options import (
     SETTINGS,
     Config,
     Json,
+    Levels,
     Metrics,
     Overrides,
     Resamples,
@@ -155,7 +156,7 @@ def _reproduce(item: str, config: Path | None, runs: Path) -> None:
 
 
 def _make(item: str, config: Path | None, runs: Path) -> None:
-    """Call an item's `main(config, runs)`; a user's file is searched in its config's folder, then here."""
+    """Call an item's `main(config, runs)`; a user's file is searched in the config's folder, then here."""
     registry = Registry("figure or table", {name: target for name, (target, _) in ITEMS.items()})
     registry.target(item)  # refuses an unknown name before a missing config
     if config is None:
@@ -197,12 +198,14 @@ def report(
     runs: Annotated[list[Path], argument("RUN...", "Folders of finished runs.  The first is the baseline.")],
     output: Annotated[Path | None, option("--output DIR", "Output folder; default: report/ in the first RUN.")] = None,
     html: Annotated[bool, option("--html/--no-html", "Also write the HTML page.")] = True,
+    over: Levels = "questions",
 ) -> None:
     """Write a report of finished runs as Markdown and one HTML page.
 
-    The report has scores, tests, figures and origins, and says what is missing and why.
+    The report has scores, tests, figures and origins, and says what is missing and why.  With further levels, the
+    intervals of differences are those of `sqa compare --over`.
     """
-    call("sqa.report.report:main", runs, output, html)
+    call("sqa.report.report:main", runs, output, html, over)
 
 
 @evidence_app.command()

@@ -14,6 +14,7 @@ from sqa.cli.options import (
     DEFAULT_RUNS,
     SETTINGS,
     Config,
+    Levels,
     Limit,
     Metrics,
     Resamples,
@@ -85,7 +86,7 @@ def sweep(
 
 
 def _shard(text: str) -> tuple[int, int]:
-    """Return (number from 0, shards) of the text "I/N"; raise ConfigError unless 1 <= I <= N."""
+    """Return (index from 0, number of shards) of the text "I/N"; raise ConfigError unless 1 <= I <= N."""
     number, _, shards = text.partition("/")
     if not (number.isdecimal() and shards.isdecimal() and 1 <= int(number) <= int(shards)):
         raise ConfigError(f"--shard: expected I/N with 1 <= I <= N, got {text!r}")
@@ -117,9 +118,7 @@ def compare(
     metrics: Metrics = None,
     resamples: Resamples = 1000,
     output: Annotated[Path | None, option("--output DIR", "Also write the table, pictures and LaTeX there.")] = None,
-    over: Annotated[
-        str, option("--over LEVELS", "What intervals cover: questions[,guesser][,training].")
-    ] = "questions",
+    over: Levels = "questions",
 ) -> None:
     """Compare runs by paired differences over the same questions.
 

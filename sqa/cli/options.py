@@ -63,6 +63,9 @@ Json = Annotated[bool, option("--json", "Print JSON instead of TSV.")]
 RunFolder = Annotated[Path, argument("RUN", "The folder of a finished run.")]
 Metrics = Annotated[list[str] | None, option("--metric NAME", "Metric to compare; may be repeated.  Default: all.")]
 Resamples = Annotated[int, option("--resamples N", "Number of resamples of the questions.")]
+Levels = Annotated[
+    str, option("--over LEVELS", "Sources of variation in the intervals: questions[,guesser][,training].")
+]
 SchedulerOption = Annotated[
     str | None, option("--scheduler WHERE", "local[:N], tcp://HOST:PORT or slurm:FILE.yaml; see docs/cluster.md.")
 ]
@@ -81,7 +84,7 @@ def say(*lines: object) -> None:
 
 
 def call(target: str, *arguments: Any) -> None:
-    """Call "module:function"; an int it returns is the exit code."""
+    """Call "module:function"; an int that the function returns is the exit code."""
     module, _, function = target.partition(":")
     code = getattr(import_module(module), function)(*arguments)
     if isinstance(code, int) and code:
@@ -91,7 +94,7 @@ def call(target: str, *arguments: Any) -> None:
 # ------------------------------------------------------------------------------------------ options of all commands
 
 PROTOCOLS = {"serve", "client", "scorer"}  # commands whose stdout is read by other programs, so they print no tables
-OWN_TEXT = {
+OWN_TEXT = {  # commands that print text in a format of its own instead of tables
     *((name,) for name in ("export", "questions")),
     *(("board", name) for name in ("export", "register-dataset", "register-model", "register-session")),
     ("config", "schema"),

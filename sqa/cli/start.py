@@ -117,7 +117,7 @@ def init(
         text = source.read_text(encoding="utf-8")
         write_text(folder / source.name, text.replace("docs/example/", "") if source.suffix == ".yaml" else text)
         commands += COMMAND.findall(text)
-    # printed after all files exist, since the reader may have ended
+    # printed after all files exist, since the program that reads the output may have ended
     show_lines(*(folder / source.name for source in sources))
     print(f"sqa: now cd {folder}, where each of these runs:", *commands, sep="\n    ", file=sys.stderr)
 
@@ -189,7 +189,7 @@ def _packages() -> Iterator[Row]:
         if extra == "all" or EXTRAS.get(extra, "").startswith("tests"):
             continue
         absent = [f"lacks {name}" for name, of in wanted if of == extra and name and not _installed(name)]
-        purpose = f"for {EXTRAS.get(extra, 'what it says')}; " if extra else ""
+        purpose = f"for {EXTRAS.get(extra, 'other purposes')}; " if extra else ""
         yield (
             f"[{extra}]" if extra else "packages",
             "no" if absent else "yes",
@@ -219,7 +219,7 @@ def _installed(name: str) -> str:
 def _locked() -> Iterator[Row]:
     """Compare the packages that compute numbers with the lock files, which have the versions of published numbers."""
     locks = "".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("requirements*.lock")))
-    # numpy's first line is for Python 3.11
+    # numpy is listed twice; the first line is that of the published numbers
     pins = dict(reversed(re.findall(r"^([\w.-]+)==([\w.]+)", locks, re.MULTILINE)))
     others = {name: here for name in NUMBERS if (here := _installed(name)) and here != pins[name]}
     yield (

@@ -1,13 +1,13 @@
 """The default rule for right answers.
 
-An answer is a Wikipedia page title.  Two titles are the same answer if they are equal after Unicode NFC,
-underscores replaced by blanks, white space collapsed, and letter case ignored.  All other differences count: "Paris
+An answer is a Wikipedia page title.  Two titles are the same answer if they are equal in Unicode NFC, with
+underscores replaced by blanks, white space collapsed and letter case ignored.  All other differences count: "Paris
 (mythology)" is not "Paris", "Exoplanets" is not "Exoplanet", and an empty title answers nothing.
 
 (The code published with QANTA compares the strings unchanged.  Later code of the same authors also drops blanks,
 underscores and hyphens and accepts substrings, so that "a" answers "Alaska".  This rule does neither.)
 
-A config may additionally request a second, more generous rule: a Quizbowl moderator's, sqa/core/quizbowl.py.  A
+A config may additionally request a second, more generous rule, that of Quizbowl (sqa/core/quizbowl.py).  A
 listener's own question (`asked` of a Question) is judged only by that rule.
 """
 
@@ -26,13 +26,13 @@ LINE_ENDS = "\u2028\u2029"  # like control characters, they would break the line
 
 
 def unwritable(text: str, also: str = "") -> str:
-    """Return the first control character of a title or an id, or character of `also`, escaped; "" if there is none."""
+    """Return the first character of a text that is a control character or in `also`, escaped; "" if there is none."""
     return next((ascii(c)[1:-1] for c in text if unicodedata.category(c) == "Cc" or c in also), "")
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def key(page: str) -> str:
-    """Return `canonical` without letter case, which is equal for two titles of the same answer.  Idempotent."""
+    """Return the canonical title without letter case, equal for all titles of the same answer.  Idempotent."""
     return unicodedata.normalize("NFC", canonical(page).casefold())
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # read when numpy and torch are loaded
-OURS = "SQA_SET_THREADS"  # the number set here, to distinguish it from the user's
+OURS = "SQA_SET_THREADS"  # the number set by this module, to distinguish it from the user's
 # Parts with a large or unknown model; all other registered parts are fastest on one thread.
 LARGE = frozenset("causal-lm llm e5 pretrained ctranslate2 bert comet bleurt bertscore".split())
 UNKNOWN = frozenset(("command", "simuleval"))
@@ -30,7 +30,7 @@ def usable(quota: Path = QUOTA) -> int:
 
 
 def part_names(config: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of a run's parts, including those inside a fusion, from the plain values of its config."""
+    """Yield the names of the parts in a run's plain config, including policies, fused guessers and quality metrics."""
     waiting = [config.get(key) for key in ("translator", "guesser", "buzzer")]
     while waiting:
         part = waiting.pop()
@@ -47,7 +47,10 @@ def part_names(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def set_for(parts: Iterable[str], environment: MutableMapping[str, str] = os.environ) -> int | None:
-    """Set and return the number of threads for parts of these names; "mine.py:build" is a user-defined part."""
+    """Set and return the number of threads for parts of these names: all processors, or 1 if no part is large.
+
+    A user-defined part ("mine.py:build") counts as large.  Returns None if the user has set the number.
+    """
     large = any(part in LARGE | UNKNOWN or ":" in part for part in parts)
     return set_threads(usable() if large else 1, environment)
 
@@ -70,7 +73,7 @@ def set_threads(number: int, environment: MutableMapping[str, str] = os.environ)
 
 
 def buckets(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Yield groups of rows of similar length, longest first: at most `tokens` including padding, or one row."""
+    """Yield groups of row indices, longest rows first; a group has at most `tokens` with padding, or one row."""
     group: list[int] = []
     for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
         if group and (len(group) + 1) * lengths[group[0]] > tokens:

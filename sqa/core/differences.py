@@ -6,7 +6,7 @@
     approximate randomisation p = (1 + #{|d*_b| >= |d|}) / (B + 1), where resample b exchanges the two systems'
                               statistics on a random half of the questions; two-sided
                               (Noreen 1989; Riezler and Maxwell 2005)
-    permutation               p = (1 + #{permuted >= observed}) / (B + 1), one-sided, of n questions under m conditions
+    permutation               p = (1 + #{permuted >= observed}) / (B + 1), one-sided, for n questions under m conditions
                               (values of k).  If the condition does not matter, the m rows of a question are
                               exchangeable.  The statistic may be a maximum over conditions
                               (Pitman 1937; Westfall and Young 1993)
@@ -90,9 +90,9 @@ def compare(a: Floats, b: Floats, metric: Resampled, n_resamples: int = 1000, se
 
 
 def compare_pooled(pairs: Sequence[tuple[Floats, Floats]], metric: Resampled, n_resamples: int = 1000) -> Interval:
-    """Return the mean over data sets of a minus b, with equal weights, and its percentile interval.
+    """Return the difference of two systems, averaged over data sets with equal weights, with its percentile interval.
 
-    pairs: a and b (n_i, d) of each data set.  Questions are resampled within each data set.
+    pairs: statistics of both systems, a and b (n_i, d), on each data set.  Questions are resampled within data sets.
     """
     rng, value, samples = np.random.default_rng(0), 0.0, np.zeros(n_resamples)
     for a, b in pairs:
@@ -108,8 +108,8 @@ def compare_trainings(
     """Return one system's mean score over training runs minus another system's, with its percentile interval.
 
     a, b: statistics (n, d) of each training run; row i of all of them is the same question.  Questions and training
-    runs are resampled.  same: table i of both comes from the same training run (one model at two k), so both are
-    drawn together.
+    runs are resampled.  same: table i of both comes from the same training run (one model at two values of k), so
+    both are drawn together.
     """
     if not a or not b or len({table.shape for table in (*a, *b)}) != 1:
         shapes = ", ".join(str(table.shape) for table in (*a, *b))
@@ -165,7 +165,7 @@ def _over_levels(
 
 
 def p_value(observed: Floats, null: Floats) -> Floats:
-    """Return (R,): one-sided probability under the null of a value at least as large; observed (R,), null (B, R)."""
+    """Return one-sided p-values (R,) of observed (R,) under the null distribution (B, R); 1 if observed is nan."""
     result: Floats = (1 + (~_smaller(null, observed)).sum(axis=0)) / (len(null) + 1)
     return np.where(np.isnan(observed), 1.0, result)
 
@@ -192,7 +192,7 @@ def permuted_sums(table: Floats, permutations: int, seed: int) -> Iterator[Float
 
 
 def null_of(table: Floats, statistic: Callable[[Floats], Floats], permutations: int, seed: int) -> Floats:
-    """Return a statistic of every permutation of a table (n, m, c), (B, R); it maps sums (b, m, c) to (b, R)."""
+    """Return the statistic (B, R) of each permutation of a table (n, m, c); it maps sums (b, m, c) to (b, R)."""
     return np.concatenate([statistic(sums) for sums in permuted_sums(table, permutations, seed)])
 
 
@@ -231,7 +231,7 @@ def _swap_weights(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
 
 
 def _multinomial(rng: np.random.Generator, n: int, n_resamples: int) -> Floats:
-    """Return all weights (n_resamples, n) at once, for the levels above the question."""
+    """Return all question weights (n_resamples, n) at once, for comparisons with levels above the question."""
     return rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(np.float64)
 
 

@@ -28,7 +28,7 @@ _UNSEEN = {c: repr(chr(c))[1:-1] for c in (*range(9), *range(11, 32), 127, *rang
 
 
 def on_a_screen(text: str) -> str:
-    """Shorten a message to a screen and escape its control characters."""
+    """Shorten a message to fit on a screen, and escape its control characters."""
     lines = text.translate(_UNSEEN).split("\n")
     if len(lines) > MOST:
         lines[MOST - 1 :] = [f"and {len(lines) - MOST + 1} more lines"]

@@ -36,7 +36,7 @@ def latex_escaped(text: str) -> str:
 
 
 def booktabs(rows: Cells, columns: str) -> str:
-    """Return a tabular with the rules of booktabs from LaTeX cells, with a header in the first row."""
+    """Return a LaTeX tabular with booktabs rules; the cells are LaTeX, and the first row is the header."""
     head, *body = [" & ".join(row) + r" \\" for row in rows]
     lines = [
         rf"\begin{{tabular}}{{{columns}}}",

@@ -34,7 +34,7 @@ INSTALLED_BY = {
     "pandas": "sqa[notebooks]",
     "pyarrow": "sqa[parquet]",
     "mweralign": "mweralign",  # mweralign and simulstream are in no extra, since simulstream needs its own torch
-    **dict.fromkeys(("mosestokenizer", "omnisteval"), "OmniSTEval==0.1.10"),  # in no extra: `sqa latency --segments`
+    **dict.fromkeys(("mosestokenizer", "omnisteval"), "OmniSTEval==0.1.10"),  # for `sqa latency --segments`
     "simuleval": "sqa[simul]",
     "simulstream": "simulstream",
     "thot": "sqa[statistical]",
@@ -42,7 +42,7 @@ INSTALLED_BY = {
     "s3fs": "s3fs",  # not in an extra; a store or board on s3:// needs it
 }
 
-# package that its extra omits from a Python version on (markers of pyproject.toml) -> that version
+# package -> first Python version for which its extra omits the package (markers of pyproject.toml)
 BELOW = {"comet": (3, 13)}
 
 SERVICES = Path(__file__).resolve().parents[2] / "services"  # in a checkout
@@ -70,7 +70,7 @@ def install_command(wanted: str) -> str:
 
 
 def _folder_of_wheels() -> Path | None:
-    """Return the folder of the installed wheel of sqa; None if sqa came from an index or a checkout."""
+    """Return the folder of the wheel from which sqa was installed; None if sqa came from an index."""
     try:
         url = json.loads(distribution("sqa").read_text("direct_url.json") or "{}").get("url", "")
     except PackageNotFoundError:
@@ -101,13 +101,16 @@ def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> 
 
 
 def need(package: str, what: str = "this", extra: str = "") -> None:
-    """Raise the error of `lacking` if a package cannot be imported; nothing is imported."""
+    """Raise the error of `lacking` if a package is not installed, without importing it."""
     if find_spec(package) is None:
         raise lacking(package, what, extra)
 
 
 def not_imported(what: str, target: str, error: Exception) -> Exception:
-    """Return the error that the module of a part cannot be imported; an error of this project is returned unchanged."""
+    """Return the error to raise for a part whose module cannot be imported.
+
+    If a registered part lacks a module of this project, the original error is returned, since that is a bug.
+    """
     home, _ = split(target)
     if isinstance(error, ConfigError):  # about the user's file
         return ConfigError([f"{what}: {problem.removeprefix(f'{what}: ')}" for problem in error.problems])

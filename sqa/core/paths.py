@@ -28,7 +28,7 @@ def beside(name: str, folder: Path | None) -> str:
 
 
 def config_file(path: Path) -> Path:
-    """Return a config file, or the bundled one of that name (`xqb_es_wait6_bm25`, `configs/xqb.yaml:NAME`).
+    """Return the path of a config file, or of the bundled one (`xqb_es_wait6_bm25`, `configs/xqb.yaml:NAME`).
 
     Raises ConfigError for a name without a suffix that is neither a file nor bundled.  The caller handles a missing
     file.

@@ -50,8 +50,9 @@ class Accepted:
                    guess's page accept the question's page, if that is a name without a page of its own (`forms`)
         bare       both have the same `bare` form, and no two pages share it (`shared`)
 
-    "Paris (mythology)" is "Paris" if one page has that bare form; if both "Spin" and "Spins" are pages, they
-    differ. sqa/data/answer_aliases.py makes the tables; all keys and values are spellings, `shared` are bare forms.
+    "Paris (mythology)" is accepted for "Paris" if only one page has that bare form.  "Spins" is not accepted for "Spin"
+    if both are pages.  sqa/data/answer_aliases.py makes the tables.  Their keys and values are spellings, except that
+    `shared` holds bare forms.
     """
 
     titles: Mapping[str, Collection[str]]  # page -> other pages accepted for it; one-way

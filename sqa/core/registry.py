@@ -11,7 +11,7 @@ the plugin's components:
     [project.entry-points.sqa]
     mine = "my_package.parts"          # calls GUESSERS.register("mine", "my_package.guesser:build") and the like
 
-Plugins are imported once: when no registry has a requested name, or when all names are listed.
+Plugins are imported once: when a registry lacks a requested name, or when all names are listed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class NoKeys:
 class Registry:
     """Names of one kind of component; no component is imported before `resolve`."""
 
-    kind: str  # "translator", "guesser", "buzzer"
+    kind: str  # "translator", "guesser", "buzzer", ...
     entries: dict[str, str]  # name -> "module:attribute"
 
     def register(self, name: str, target: str) -> None:
@@ -56,9 +56,10 @@ class Registry:
         return tuple(sorted(self.entries))
 
     def target(self, name: str) -> str:
-        """Return the "module:attribute" of a name; a name with a colon is its own target.
+        """Return the "module:attribute" of a name.
 
-        Raises ConfigError if unknown.
+        A name with a colon is its own target, with the absolute path of a file.  Raises ConfigError for an unknown
+        name.
         """
         if name not in self.entries and not own.in_file(name):
             load_plugins()
@@ -86,7 +87,7 @@ class Registry:
     def resolve(self, name: str) -> Callable[..., Any]:
         """Import and return the build function of a name.
 
-        Raises ConfigError, without the object's value, if it is missing or not callable.
+        Raises ConfigError if it is missing or not callable.  The message does not quote the object's value.
         """
         target = self.target(name)
         home, attribute = own.split(target)
@@ -125,8 +126,8 @@ class Registry:
     def build(self, name: str, config: object) -> Any:
         """Return the component of a name, built from an instance of its config class.
 
-        An object that was given to `sqa.run` is returned unchanged.  Raises ConfigError if the user's own file was
-        edited after the config was read.
+        A user-defined part is wrapped (sqa/core/own/parts.py), as is an object that was given to `sqa.run`.  Raises
+        ConfigError if the user's own file was edited after the config was read.
         """
         if name in own.GIVEN:
             return self._checked(name, name, own.GIVEN[name], config)
@@ -157,7 +158,7 @@ def _code(target: str) -> Code:
 
 
 def _made(build: Callable[..., Any], config: object) -> Any:
-    """Call a build function; `config` may also be the part itself."""
+    """Return the part; if the build function is a class, `config` may already be its instance."""
     if isinstance(config, NoKeys):
         return build()
     return config if isinstance(build, type) and isinstance(config, build) else build(config)
@@ -260,7 +261,7 @@ QUALITY = Registry(  # metrics of texts: sqa/metrics/quality/text_metric.py
 SCORERS = Registry(  # models that score words of a translation: sqa/diagnose/scores.py
     "scorer", {"transformer": "smt.models.scoring:build", "language-model": "smt.lm.word_scores:build"}
 )
-COMMANDS = Registry(  # an entry is a typer.Typer with the command of this name, or for the group of that name
+COMMANDS = Registry(  # an entry is a typer.Typer that contains the command, or is the group, of this name
     "command",
     {
         **dict.fromkeys(("init", "doctor"), "sqa.cli.start:start_app"),

@@ -25,7 +25,7 @@ from msgspec import Meta
 from sqa.core.errors import ConfigError
 
 T = TypeVar("T")
-SOUGHT = "a relative path is searched in the config's folder, then in the current folder"
+SOUGHT = "a relative path is looked up in the config's folder, then in the current folder"
 File = Annotated[str, SOUGHT]  # key of a config that may name a file or folder to read
 FilePath = Annotated[Path, SOUGHT]  # key of a config that names a file or folder to read
 

@@ -23,7 +23,7 @@ from sqa.core.types import Floats
 
 LEVEL = 0.95  # confidence level of intervals and bands
 CELLS = 4_000_000  # weights or sums in memory at a time: 32 MB
-TIE = 1e-9  # differences whose relative distance is below this are equal
+TIE = 1e-9  # values whose relative difference is below this count as equal
 _BOOTSTRAP = 1  # random stream; sqa/core/differences.py has the others
 _NORMAL = NormalDist()
 
@@ -112,7 +112,7 @@ def bootstrap_many(
 ) -> list[Interval]:
     """Return one interval per (stats (n, d_i), metric), all from the same resamples; n is common to all.
 
-    Raises NotComputable if a metric has no value on all questions.
+    Raises NotComputable if a metric is undefined for the questions as a whole.
     """
     n = common_size(stats, metrics, n_resamples)
     values = [total(s, metric) for s, metric in zip(stats, metrics, strict=True)]
@@ -171,7 +171,7 @@ def bca(value: float, samples: Floats, without: Floats, level: float = LEVEL) ->
 
 
 def percentiles(samples: Floats) -> tuple[float, float]:
-    """Return the lower and upper percentile of samples (B,), ignoring nan; nan if all are nan."""
+    """Return the ends of the percentile interval of samples (B,), ignoring nan; nan if all are nan."""
     defined = samples[~np.isnan(samples)]
     if not len(defined):
         return np.nan, np.nan
@@ -212,7 +212,7 @@ def score_sums(
 
 
 def common_size(stats: Sequence[Floats], metrics: Sequence[object], n_resamples: int) -> int:
-    """Return the common number of questions."""
+    """Return the number of questions, which all tables share; raises ConfigError or DataError for invalid arguments."""
     if n_resamples < 1:
         raise ConfigError(f"significance.n_resamples: must be >= 1, got {n_resamples}")
     if not stats or len(stats) != len(metrics):

@@ -1,9 +1,9 @@
 """The trace of one question: emissions, guesses and buzzes, and their columns on disk.
 
 A *step* is one emission.  Its text is every target word of the question so far, joined by single blanks.  Its
-source position is equation 1 of Han, Carpuat and Boyd-Graber (2022): the lengths of the finished source sentences
-plus the words read of the current one.  Expected wins use the position in CHARACTERS, as a fraction of the source
-text.
+source position is that of equation 1 of Han, Carpuat and Boyd-Graber (2022): the lengths of the finished source
+sentences plus the words read of the current one.  Expected wins use the position in CHARACTERS, as a fraction of the
+source text.
 
 A translator that revises retracts the last words of its sentence and replaces them by others.  Its steps are still
 one word each: the first step of a revision shows the text without the retracted words and with one new word.
@@ -42,7 +42,7 @@ _STEP = {"question_id": "text", "step": "i4"}
 EMISSIONS = {**_STEP, "sentence": "i2", "token": "text", "g": "i4", "ended": "?", "erase": "i2"}
 GUESSES = {**_STEP, "page": "[text]", "score": "[f8]"}
 BUZZES = {**_STEP, "score": "f8", "buzz": "?"}
-SCORES = {"question_id": "text", "metric": "text", "stats": "[f8]", "refusal": "text"}  # refusal: None with stats
+SCORES = {"question_id": "text", "metric": "text", "stats": "[f8]", "refusal": "text"}  # refusal: None if stats exist
 
 Emissions = tuple[Emission, ...]
 Guesses = Sequence[tuple[Guess, ...]]

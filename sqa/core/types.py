@@ -3,9 +3,9 @@
 Contracts are the methods and attributes of parts.  No base class is required; a part needs only the methods.
 
     part         must have                  may have
-    translator   translate                  translate_batch (then translate may lack), languages, check, fingerprint
+    translator   translate                  translate_batch (then translate is optional), languages, check, fingerprint
     guesser      guess                      guess_prefixes, check_texts, pages, fingerprint
-    buzzer       decide                     oracle with decide_with_answer (then decide may lack), fingerprint
+    buzzer       decide                     oracle with decide_with_answer (then decide is optional), fingerprint
     metric       name, unit, digits, label, score_many
                  kind, higher_is_better,
                  signature, stats, score
@@ -149,7 +149,7 @@ class Write(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """A page and its score by the guesser.
+    """A page and the guesser's score for it.
 
     Attributes:
         page: Title of the page.
@@ -245,7 +245,7 @@ class Translator(Protocol):
         """Translate one sentence.
 
         Args:
-            source: Words of the sentence.  It raises StopIteration at the end of the sentence.
+            source: Iterator over the words of the sentence; `next` raises StopIteration after the last word.
 
         Yields:
             Target words without blanks; a `Write` instead of a word retracts words of the sentence.
@@ -449,7 +449,7 @@ class ChecksTexts(Protocol):
             texts: The texts of each question, from the shortest to the longest.
 
         Raises:
-            SqaError: If the guesser must not guess them.
+            SqaError: If the guesser refuses them.
         """
 
 
@@ -533,7 +533,7 @@ class OracleBuzzer(Protocol):
 class Metric(Protocol):
     """Additive statistics per question plus a score of their sum, so that resampling works for every metric.
 
-    Reports, figures and tables use its name, unit, digits and label.
+    Reports, figures and tables use the metric's name, unit, digits and label.
 
     Examples:
         >>> from sqa.metrics import build
@@ -544,11 +544,11 @@ class Metric(Protocol):
 
     @property
     def name(self) -> str:
-        """Name that it was built from: "ew", "ew@xqb-interface"; any name for a user-defined metric."""
+        """Name from which the metric was built: "ew", "ew@xqb-interface"; any name for a user-defined metric."""
 
     @property
     def unit(self) -> str:
-        """Unit of its score: "0-1", "0-100", "words", "per word", ..."""
+        """Unit of the score: "0-1", "0-100", "words", "per word", ..."""
 
     @property
     def digits(self) -> int:
@@ -560,7 +560,7 @@ class Metric(Protocol):
 
     @property
     def kind(self) -> str:
-        """Property that it measures: "quality", "lag" or "answers"."""
+        """Property that the metric measures: "quality", "lag" or "answers"."""
 
     @property
     def higher_is_better(self) -> bool:
@@ -601,7 +601,7 @@ class Metric(Protocol):
 
 
 class BuiltMetric(Metric, Protocol):
-    """A metric built by `sqa.metrics.build`; a user-defined metric without `score_many` gets a plain one.
+    """A metric built by `sqa.metrics.build`; a user-defined metric without `score_many` gets one that calls `score`.
 
     Examples:
         >>> from sqa.metrics import build
@@ -651,7 +651,7 @@ class TextMetric(BuiltMetric, Protocol):
         """
 
 
-# kind of registry -> base class or contract of its components
+# kind of registry -> contracts; a component fulfils at least one of them
 CONTRACTS: dict[str, tuple[type, ...]] = {
     "translator": (Translator, BatchTranslator),
     "guesser": (Guesser,),

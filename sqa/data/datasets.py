@@ -98,7 +98,7 @@ def _present(need: str | Path) -> bool:
 
 
 def _path_of(name: str) -> Path:
-    """Return the path of a manifest file; the bundled questions need none."""
+    """Return the path of a file of the manifest, downloaded if necessary."""
     from sqa.data import download
 
     return download.path_of(name)
@@ -159,7 +159,7 @@ def _hub_questions(address: str) -> Iterator[Question]:
 def _question(
     where: str, id: str, dataset: str, language: object, source: object, reference: object, page: object
 ) -> Question:
-    """Return a validated question; `where` names file and record in errors.  Parameters are in field order."""
+    """Return a validated question; `where` names file and record in errors."""
     problem, hint, given = "", "", language
     if isinstance(given, str) and not (len(given) == 2 and given.islower()):
         from sqa.data.languages import code_of

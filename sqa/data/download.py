@@ -31,7 +31,7 @@ ATTEMPTS = 4  # attempts per download; each resumes the previous one
 WAIT = 1.0  # seconds before the second attempt; doubles with each attempt
 CONNECT, QUIET = 10.0, 60.0  # seconds to connect, maximum seconds without data
 REDIRECTS = 3  # redirects to follow; the manifest's sha256 guards the content
-_CHUNK = 1 << 14  # bytes; maximum loss by a broken connection
+_CHUNK = 1 << 14  # bytes; a broken connection loses at most this many
 
 
 class Entry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,7 +105,7 @@ def _cached(item: Entry) -> Path:
 
 
 def where(name: str) -> Path | None:
-    """Return the path of a local copy, or None.  Verifies and downloads nothing."""
+    """Return the path of a local copy, unverified, or None if there is none."""
     item = entry(name)
     folder = mirror()
     if folder is not None and (folder / item.path).is_file():
@@ -126,7 +126,7 @@ def path_of(name: str) -> Path:
 
 
 def fetch(name: str) -> Path:
-    """Return the path of a verified copy like `path_of`, but replace a wrong copy in the cache."""
+    """Return the path of a verified copy as `path_of` does, but replace a wrong copy in the cache."""
     item = entry(name)
     copy, target = where(name), _cached(item)
     if copy is not None:
@@ -149,7 +149,7 @@ def fetch(name: str) -> Path:
 
 
 def verify(names: list[str] | None = None) -> list[Status]:
-    """Read every copy in full and compare it with the manifest; None means all files."""
+    """Read the copies of the named files (None: all files) in full and compare them with the manifest."""
     items = entries() if names is None else tuple(entry(name) for name in names)
     return [_status(item) for item in items]
 

@@ -39,7 +39,7 @@ Numbered = Sequence[tuple[int, dict[str, Any]]]  # line, record
 
 
 class Row(Struct):
-    """The columns of a record in use."""
+    """The columns of a record that are used."""
 
     qid: Annotated[str, Meta(pattern=r"\S")] | int
     correct: bool | Literal["prompt"]
@@ -64,7 +64,7 @@ class Buzzes:
     words: np.ndarray | None  # int64, n_words
     game: np.ndarray | None  # int64, equal for buzzes of the same game; None if the file has no games
     player: np.ndarray | None  # str; None if the file has no players
-    beyond_end: int = 0  # records with a position above 1
+    beyond_end: int = 0  # number of records with a position above 1
 
     def __len__(self) -> int:
         return len(self.position)
@@ -77,10 +77,10 @@ class Buzzes:
 
 
 def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
-    """Return the buzzes in a file or of a manifest name.
+    """Return the buzzes of a file, or of a name in the manifest.
 
-    `beyond_end` decides on positions above 1 (a buzz after the last word of a longer version of the text).  Raises
-    DataError, with file and line, for an empty file, a missing column or an invalid value.
+    A position above 1 (a buzz on a longer version of the text) is an error, or becomes 1 if `beyond_end` is "clip".
+    Raises DataError, with file and line, for an empty file, a missing column or an invalid value.
     """
     path = _path_of(source)
     numbered = list(records.numbered_lines(path))
@@ -127,7 +127,7 @@ def first_of_game(buzzes: Buzzes) -> Buzzes:
 
 
 def regular_players(buzzes: Buzzes, questions: int = 20) -> Buzzes:
-    """Apply QANTA's filter: the first record per player and question, of players with enough `questions`.
+    """Apply QANTA's filter: the first record per player and question, of players with at least `questions` questions.
 
     Buzzes without players are returned unchanged.
     """
@@ -171,15 +171,15 @@ def _refuse_repeated(path: Path, numbered: Numbered) -> None:
         first = seen.setdefault(tuple(sorted(map(repr, record.items()))), line)
         if first != line:
             raise DataError(
-                f"{path}:{line}: the same row as line {first}; a buzz counts once. If they are of different people, "
-                "give them a column `player`"
+                f"{path}:{line}: the same row as line {first}; a buzz counts once. If different people buzzed, add "
+                "a column `player`"
             )
 
 
 def _columns(path: Path, numbered: Numbered) -> list[str]:
     """Return the columns of `Row` in the first record.
 
-    Raises DataError for a misspelt column, or for a column that lacks a value later.
+    Raises DataError for a misspelt column, or for a column without a value in a later record.
     """
     first, names = numbered[0][1], Row.__struct_fields__
     if wrong := misspelt(first, names):

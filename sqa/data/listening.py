@@ -1,6 +1,6 @@
 """Convert question sets of other projects for `sqa data listen` (keys: sqa/data/own_questions.py).
 
-The target language of these sets becomes the source language here; answers are searched in English:
+The target language of these sets becomes the source language here, and questions are answered in English:
 
     askqe   {id, en, questions, answers}, both lists as a language model wrote them, and {id, en, LANGUAGE}:
             QA/*/en-*.jsonl and data/processed/*.jsonl of github.com/dayeonki/askqe at 7e4c226
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 LONGEST_LIST = 100_000  # characters of a list of texts that a language model wrote
 LARGEST_XML = 1 << 26  # bytes
 PROMPT = "Answer the following question concisely given the English content: "  # MCIF's prefix of each question
-HEARD_TYPES = ("A", "AV")  # MCIF's question types, answered from A: audio, V: video, NA: neither
+HEARD_TYPES = ("A", "AV")  # MCIF's types of questions that can be answered from the audio
 
 
 class Item(NamedTuple):
@@ -48,7 +48,7 @@ class Item(NamedTuple):
 
 
 def listen(form: str, files: Sequence[Path], language: str) -> None:
-    """Run `sqa data listen`: print records, and on stderr the number of questions left out for lack of words."""
+    """Run `sqa data listen`: print records, and on stderr the number of questions left out."""
     if form not in _FORMS:
         raise ConfigError(f"{form}: unknown form; known: {', '.join(_FORMS)}")
     read, names = _FORMS[form]
@@ -96,7 +96,7 @@ def _texts(written: str) -> list[Any]:
 
 def _treqa(asked: Path, source: Path, reference: Path, language: str) -> Iterator[Item]:
     if not language:
-        raise ConfigError("--language: needed for treqa, whose texts do not say theirs")
+        raise ConfigError("--language: needed for treqa, whose files do not name the language")
     rows = [list(records.lines(path)) for path in (asked, source, reference)]
     if len({len(lines) for lines in rows}) != 1:
         raise DataError(f"{asked}: expected as many lines as in {source} and {reference}, got {[*map(len, rows)]}")
@@ -160,7 +160,7 @@ def _talks(path: Path, language: str) -> tuple[str, list[Element]]:
     try:
         text = path.read_bytes()[: LARGEST_XML + 1]
         if len(text) > LARGEST_XML or b"<!DOCTYPE" in text:
-            raise DataError(f"{path}: has a DOCTYPE or is larger than {LARGEST_XML >> 20} MiB; no file of MCIF is")
+            raise DataError(f"{path}: has a DOCTYPE or is larger than {LARGEST_XML >> 20} MiB, unlike MCIF's files")
         tasks = [task for task in ElementTree.fromstring(text).iter("task") if task.get("track") == "long"]
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error

@@ -13,7 +13,7 @@ that begin with an underscore; any other key is an error.  Optional keys for lis
 
 data/listening/schema.json is the JSON Schema of a record.
 
-With `word_times` a text is not split into sentences.  `question` and `answers` replace the page.
+With `word_times` or `recording` a text is not split into sentences.  `answers` replace the page.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -74,7 +74,7 @@ def _check_keys(where: str, record: Mapping[str, Any]) -> None:
 
 
 def heard(where: str, question: Question, record: Mapping[str, Any]) -> Question:
-    """Return the question with the listening keys of its record.  Raises DataError for invalid values."""
+    """Return the question with its record's keys for listening and speech.  Raises DataError for invalid values."""
     if {"word_times", "recording"} & record.keys():
         question = _spoken(where, question, record)
     asked = {"question", "answers", "earliest_answerable"} & record.keys()

@@ -178,7 +178,7 @@ def _cased(word: str, like: str) -> str:
 
 
 def typos(question: Question, rng: random.Random) -> Question:
-    """Swap two letters, or drop, double or replace a letter by a keyboard neighbour."""
+    """In a tenth of the words, swap two letters, drop or double a letter, or replace it by a keyboard neighbour."""
     return _each_word(question, lambda word: _typo(word, rng) if rng.random() < TYPO_SHARE else word)
 
 
@@ -227,7 +227,7 @@ def _bare(text: str) -> str:
 
 
 def asr(question: Question, rng: random.Random) -> Question:
-    """Lower the case and remove punctuation; respell a tenth of the words by sound, drop a fiftieth."""
+    """Lower the case and remove punctuation; respell a tenth of the words by sound and drop a fiftieth."""
     sounds = language_of(question.language).sounds
 
     def change(word: str) -> str:
@@ -248,7 +248,7 @@ def _misheard(word: str, sounds: Sequence[tuple[str, str]], rng: random.Random) 
 
 
 def disfluencies(question: Question, rng: random.Random) -> Question:
-    """Insert a filler before some words, or repeat them."""
+    """Insert fillers before some words and repeat other words."""
     fillers = language_of(question.language).fillers
 
     def change(word: str) -> str:

@@ -1,6 +1,7 @@
 """Word forms and priors of the word aligner: link counts of stemmed word pairs in parallel text.
 
-Word aligners link function words by chance, so an unaligned "the" or an untranslated "que" is not worth reporting.
+Word aligners link function words by chance, so an unaligned "the" or an untranslated "que" is not worth reporting
+(`is_content`).
 
 `python -m smt.training.alignment_priors CONFIG DATA FOLDER` makes the priors of another pair.
 """
@@ -91,7 +92,7 @@ def folded(word: str) -> str:
 
 
 def similar(source: str, target: str) -> bool:
-    """Return True if two words have nearly the same spelling, like names and loan words: "Napoleona", "Napoleon's".
+    """Return True if two words have nearly the same spelling, as names and loan words do: "Napoleona", "Napoleon's".
 
     They are equal except for case, diacritics and punctuation at their edges, or they share a prefix.  The prefix has
     at least SHORT letters and at least the share SHARED of the longer word.
@@ -131,7 +132,7 @@ class Priors:
 
     @classmethod
     def load(cls, folder: Path) -> Priors:
-        """Read a folder of `save`.  Raises DataError if it is damaged."""
+        """Read a folder that `save` wrote.  Raises DataError if it is damaged."""
         tensors, config = read_tensors(folder, KIND, VERSION)
         try:
             words = {side: unpack_strings(tensors[f"{side}_words"]) for side in ("source", "target")}

@@ -63,7 +63,7 @@ def _units(text: str) -> list[str]:
 
 
 def spaced(text: str, language: str) -> str:
-    """Return a text with blanks between its words; in BY_CHARACTER languages blanks are added if there are none.
+    """Return a text with blanks between its words; in BY_CHARACTER languages blanks are added if they are missing.
 
     U+200B between words of Thai, Khmer and similar scripts counts as a blank.
     """

@@ -57,7 +57,7 @@ def load_tossups() -> list[Tossup]:
 
 
 def load_guessdev() -> list[Tossup]:
-    """Return the QANTA 2018 guessdev fold, pages in the tossups' spelling; page None for 21 questions."""
+    """Return the QANTA 2018 guessdev fold, with pages spelled as in the tossups; 21 questions have no page."""
     return _tossups(download.path_of("guessdev"), page="page_canon", answer="answer_raw", tournament="tournament")
 
 
@@ -152,7 +152,7 @@ def load_translated(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def translations(files: Iterable[Path], tossups: Sequence[Tossup]) -> list[Tossup]:
-    """Return the tossups with the translated text of each file, file by file in file order.
+    """Return the tossups with the translated text of each file, in the order of the files, then of `tossups`.
 
     Translations without words, and translations of tossups that are not in `tossups`, are left out.
     """

@@ -30,7 +30,7 @@ _Text = Annotated[str, Meta(pattern=r"\S")]
 
 
 class _Question(Struct):
-    """The keys of a question record in use."""
+    """The keys of a question record that are used."""
 
     id: _Text
     question: _Text
@@ -38,7 +38,7 @@ class _Question(Struct):
 
 
 class _Translation(Struct):
-    """The keys of a translation record in use."""
+    """The keys of a translation record that are used."""
 
     source: _Text
     reference: _Text
@@ -93,7 +93,7 @@ def load_xor_tydi(split: str, language: str, limit: int | None = None) -> list[O
 
 
 def load_translations(language: str) -> dict[str, str]:
-    """Return question (single blanks) -> human English translation of a language; the first of several wins."""
+    """Return question (single blanks) -> human English translation, for one language; the first of several counts."""
     path = download.path_of("xor-translations")
     translations: dict[str, str] = {}
     for number, record in enumerate(records.json_lines(path)):

@@ -8,7 +8,7 @@ A test set is too small to learn word translations from, so the aligner (sqa/dia
 of stemmed words in a large parallel corpus.  The priors of es-en and pl-en are included.  `python -m
 smt.training.alignment_priors CONFIG DATA FOLDER` computes priors of other pairs.
 
-The aligner runs with several seeds.  A word's trust is the mean over seeds, and its spread is their standard deviation.
+The aligner runs with several seeds.  A word's trust is a mean over seeds, and its spread is the standard deviation.
 The same texts give the same numbers, and `load_aligner(..., cache=FILE)` stores them.
 """
 
@@ -69,7 +69,7 @@ class Aligner(Protocol):
 def load_aligner(
     pair: str, folder: str | Path | None = None, cache: Path | None = None, seeds: Sequence[int] = SEEDS
 ) -> Aligner:
-    """Return the default aligner of a pair, with the bundled priors or those of a folder; `cache` is a file to write.
+    """Return the default aligner of a pair, with the bundled priors or those of a folder; `cache` stores results.
 
     A pair without bundled priors is aligned from the texts alone, with a warning on stderr.  With one seed, the trust
     comes from a single alignment.
@@ -106,7 +106,7 @@ class HmmAligner:
 
 
 def _judged(draws: Sequence[Links]) -> Alignment:
-    """Combine the links of all seeds; a link has a probability above .5 in either direction."""
+    """Combine the draws of all seeds; two words are linked if some direction links them with a probability above .5."""
     forward, reverse = (np.stack([getattr(links, side) for links in draws]) for side in ("forward", "reverse"))
     either = (1 - (1 - forward) * (1 - reverse)).mean(0)  # (J, I)
     joint = forward * reverse

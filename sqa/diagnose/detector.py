@@ -4,7 +4,7 @@
     detector = load_detector("es", build("es-en"))      # also uses a model's scores of the words
     [probabilities] = detector.words([(source, target)], aligner.align([(source, target)]))
 
-`python -m experiments.planted.learn` computes the weights.  data/models/errors-es-en/README.md reports their accuracy.
+`python -m experiments.planted.learn` computes the weights.  data/models/errors-es-en/README.md reports the accuracy.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Network:
     """
 
     mean: Floats  # (F,)
-    deviation: Floats  # (F,)
+    deviation: Floats  # (F,) > 0, standard deviation
     inner: Floats  # (M, F, H)
     inner_bias: Floats  # (M, H)
     outer: Floats  # (M, H)
@@ -95,7 +95,7 @@ class WordJudge(Protocol):
 
 
 class Detector:
-    """Detector that computes the probabilities of words with a network over their signals."""
+    """A detector that computes probabilities with a network over the signals of each word."""
 
     def __init__(self, language: str, network: Network, scorer: WordScorer | None = None) -> None:
         self.language, self.network, self.scorer = language, network, scorer

@@ -23,7 +23,7 @@ NONE = "-"  # text of a cell without a value
 LINKS = "links.json"  # file in the run's folder: word links, so that a second diagnosis has the same findings
 SCORES = "scores.{}.json"  # file in the run's folder: a model's cached scores of the words
 STRONGEST = "language-model"  # best detector in SCORERS
-AUTO, UNSCORED = "auto", "words"  # further detectors: the best installed one; without a model
+AUTO, UNSCORED = "auto", "words"  # other detectors: STRONGEST if it is installed, else UNSCORED; no model
 
 
 def main(
@@ -61,9 +61,10 @@ def findings_of(
     priors: Path | None = None,
     detector: str = UNSCORED,
 ) -> list[Finding]:
-    """Return the findings of a run, worst first.  All its questions are aligned, since links depend on all texts.
+    """Return the findings of a run, worst first.
 
-    `detector`: `detector` is "words", a model in SCORERS that also scores every word, or "auto".
+    The whole run is aligned even if `questions` names a few, since links depend on all texts.  `detector` is "words",
+    a model of SCORERS that also scores every word, or "auto".
     """
     if not run.guessed:
         raise ConfigError(

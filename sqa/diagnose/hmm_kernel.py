@@ -22,7 +22,7 @@ class Side(NamedTuple):
     columns: np.ndarray
     given: np.ndarray  # per entry of the table: index of the picked form
     mass: np.ndarray  # per picked form: occurrences in the priors
-    empty: np.ndarray  # per picking word: its share of its language
+    empty: np.ndarray  # per picking word: its share of the words of its language
     empty_starts: np.ndarray
 
 
@@ -145,7 +145,8 @@ def _all_posteriors(
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function with numba if the extra `fast` is installed; the results are the same.
 
-    Machine code is cached beside its file or in the user's cache folder.  The import of numba takes half a second.
+    The machine code is cached beside the source file or in the user's cache folder.  The import of numba takes half a
+    second.
     """
     try:
         import numba

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def kept(path: Path | None, what: str, key: str, kind: type[T], compute: Callable[[], T]) -> T:
-    """Return the values `what` of a file if it has this key; otherwise compute them, and write them if `path` is given.
+    """Return the values `what` of a file if it has this key; else compute them and, if there is a `path`, write them.
 
     If the file cannot be written, as in a read-only folder, a warning goes to stderr.  Raises DataError if the file is
     damaged.

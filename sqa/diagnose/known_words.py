@@ -1,4 +1,4 @@
-"""The vocabulary of English: words of the bundled BM25 guesser's questions, with the number of pages that have them."""
+"""English vocabulary: words of the bundled BM25 guesser's questions, and the number of pages on which each occurs."""
 
 import re
 from functools import cache, lru_cache
@@ -40,8 +40,9 @@ def _priors(language: str) -> Priors | None:
 def foreign(word: str, language: str) -> bool:
     """Return whether a word belongs to the source language and not to English.
 
-    Such a word is a function word or known to the priors, is not among the English forms of the priors, and is rare in
-    questions.
+    A word that no question contains is foreign.  If there are priors and they lack its English form, a word that is
+    rare in questions is also foreign if it is a function word of the source language or the priors have its source
+    form.
     """
     bare, priors = strip_edges(word).lower(), _priors(language)
     if bare in language_of("en").function_words or pages(bare) >= SHARED_PAGES:

@@ -6,9 +6,9 @@
 An item is a sentence, a document is a question, and one user has all of them.  A span has `start_i` and `end_i`, its
 first and last character, counted in UTF-16 units as browsers do.  A span of lost source words is the position after the
 text, where Pearmut shows "[missing]".  Words at which only the rank of the answer fell have no span.  Spans do not
-overlap: of several findings at a place, only the worst has one.  `severity` is "major" where the log reciprocal rank of
-the answer fell by `DiagnoseConfig.drop`, else "minor".  No `category` is named, because findings are not MQM
-categories.
+overlap: of several findings at a place, only the worst has one.  `severity` is "major" if the log reciprocal rank of
+the answer fell by at least `DiagnoseConfig.drop` at a hallucination, else "minor".  `category` is null, because kinds
+of findings are not MQM categories.
 """
 
 import json
@@ -23,12 +23,12 @@ from sqa.diagnose.step_errors import DiagnoseConfig, Finding
 from sqa.metrics.measure import sentence_references
 from sqa.pipeline.folder import FinishedRun
 
-KINDS = ("hallucination", "omission")  # a drop is at a word that may be right
+KINDS = ("hallucination", "omission")  # a drop has no span, because its word may be right
 INFO = {"assignment": "task-based", "protocol": "ESA"}
 
 
 def campaign(run: FinishedRun, detector: str = AUTO) -> str:
-    """Return the campaign of a run as JSON; raises ConfigError if no guesser ran or no aligner knows the language."""
+    """Return the campaign of a run as JSON; raises ConfigError if no guesser ran or the language has no stemmer."""
     findings = defaultdict(list)
     for finding in findings_of(run, kinds=KINDS, detector=detector):  # worst first
         findings[finding.question, finding.sentence].append(finding)
@@ -39,7 +39,7 @@ def campaign(run: FinishedRun, detector: str = AUTO) -> str:
 def items(
     trace: QuestionTrace, name: str, findings: Mapping[tuple[str, int], Sequence[Finding]]
 ) -> list[dict[str, Any]]:
-    """Return an item for each sentence of a question; `findings` are those of (question id, sentence), worst first."""
+    """Return an item for each sentence; `findings` maps (question id, sentence) to findings, worst first."""
     question, drop = trace.question, DiagnoseConfig().drop
     lines = zip(question.sentences, sentence_references(question), trace.hypotheses, strict=True)
     return [
@@ -70,7 +70,7 @@ def places(trace: QuestionTrace, sentence: int) -> dict[int, tuple[int, int]]:
 def spans(
     text: str, at: Mapping[int, tuple[int, int]], findings: Iterable[Finding], drop: float
 ) -> list[dict[str, Any]]:
-    """Return the spans of the findings whose words are in the final text, in its order, without overlaps."""
+    """Return the spans of omissions and of findings whose words are in the final text, sorted, without overlaps."""
     kept: dict[tuple[int, int], bool] = {}
     for finding in findings:
         shown = [at[step] for step in range(finding.first, finding.last + 1) if step in at]

@@ -15,7 +15,7 @@ class WordScores(NamedTuple):
 
     given: tuple[float, ...]  # ln p(word | source, words before)
     alone: tuple[float, ...]  # ln p(word | words before), without the source
-    short: tuple[float, ...]  # >= 0, distance of its pieces from the likeliest ones in their places
+    short: tuple[float, ...]  # >= 0, ln p of the likeliest pieces in the word's place minus ln p of its own pieces
 
 
 class WordScorer(Protocol):

@@ -19,18 +19,18 @@ from sqa.diagnose.known_words import foreign, pages
 from sqa.diagnose.scores import Words, WordScores
 
 TARGET = "en"  # all translations are English
-NEAR = 4  # maximum distance, in words, between a word's source and its approximate position
+NEAR = 4  # words; lost source words up to this distance from a target word's approximate position are near it
 ALIGNED = tuple(("untrusted spread picks unpicked rival lift before after sentence uncovered beside").split())
 SPELT = tuple(
     ("unknown rare name number copied alike garbled foreign new_name new_number again_source pair_again long").split()
 )
 SCORED = ("given", "gain", "short", "given_after", "short_after", "given_sentence")
 # Each of these signals indicates one kind of error and has its own weight, even if it is rare.  The number is the
-# weight before training, in ln odds.
+# weight before training, in log odds.
 DIRECT = {"unknown": 3.0, "garbled": 1.0, "foreign": 5.0, "new_number": 2.0, "again_source": 0.5, "pair_again": 4.0}
-# Sign that training may give the other signals: for an error (1), against one (-1), either (0).  A signal in neither
-# SIGNS nor DIRECT describes the kind of word, not whether the word is wrong.  A network with such signals would learn
-# the kinds of words that were planted, and fail on other kinds.
+# Sign of the weight that training may give to each other signal: it speaks for an error (1), against one (-1), or both
+# are possible (0).  A signal in neither SIGNS nor DIRECT describes the kind of word, not whether the word is wrong.  A
+# network with such signals would learn the kinds of words that were planted, and fail on other kinds.
 SIGNS = {
     "untrusted": 1, "picks": -1, "unpicked": 1, "rival": 1, "lift": -1, "before": 0, "after": 0, "sentence": 0,
     "uncovered": 1, "beside": -1, "rare": 1, "copied": -1, "alike": -1, "new_name": 1,
@@ -99,7 +99,7 @@ def _bare(alignment: Alignment) -> Evidence:
 
 
 def _position(alignment: Alignment, j: int, sources: int, targets: int) -> int:
-    """Return the approximate source position of a target word, next to the positions of the nearest linked words."""
+    """Return the approximate source position of a target word, beside the source of the nearest linked word if any."""
     linked = [(abs(t - j), s + (j > t) - (j < t)) for s, t in alignment.links if t != j]
     return min(linked)[1] if linked else round(j * sources / max(targets, 1))
 

@@ -58,12 +58,12 @@ SIZE_WEIGHT = 0.1  # nats added to a finding's severity per invented or lost con
 class DiagnoseConfig:
     """Thresholds of findings."""
 
-    probability: Annotated[Chance, "0..1: probability of being wrong from which a content word is hallucinated"] = 0.5
+    probability: Annotated[Chance, "minimum probability, 0..1, that a hallucinated content word is wrong"] = 0.5
     trust: Annotated[Chance, "minimum trust of a link, 0..1 (sqa/diagnose/alignment.py)"] = 0.5
     drop: Annotated[Positive, "nats: minimum decrease of log MRR at a drop; ln 2 = rank 1 to 2"] = HALVED
     omission_words: Annotated[Count, "minimum lost content words of an omission; names count twice"] = 3
     top: Annotated[int, "number of guesses searched for the answer"] = 50
-    floor: Annotated[float, "log reciprocal rank of an answer that is not among them"] = -4.0
+    floor: Annotated[float, "log reciprocal rank of an answer outside the first `top` guesses"] = -4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Finding:
     rank_after: int | None  # rank after `last`
     loss: float  # decrease of log MRR in nats; negative if it increased, 0 if no guesser ran
     size: int = 0  # number of wrong or lost content words, names counted twice; 0 for a drop
-    probability: float | None = None  # highest probability of a wrong word, 0 to 1; None without a detector
+    probability: float | None = None  # highest probability that a word is wrong, 0 to 1; None without a detector
 
     @property
     def severity(self) -> float:
@@ -108,12 +108,12 @@ class StepErrors:
     """The errors of one question; `log_mrr`, `unaligned` and `hallucinated` have one entry per step (emission)."""
 
     question: str
-    log_mrr: tuple[float, ...] | None  # floor to 0; None if no guesser ran
-    unaligned: tuple[bool, ...]  # whether the step's word is unaligned (the red curve)
+    log_mrr: tuple[float, ...] | None  # from `floor` to 0; None if no guesser ran
+    unaligned: tuple[bool, ...]  # whether the step's word is unaligned
     hallucinated: tuple[bool, ...]  # whether a content word is probably wrong, or unaligned without a detector
     links: tuple[tuple[int, ...], ...]  # aligned source words (0-based in the question) of the step's word
     findings: tuple[Finding, ...]  # findings in the order of their first step
-    probability: tuple[float, ...] | None = None  # probability of a wrong content word, else 0; None: no detector
+    probability: tuple[float, ...] | None = None  # probability that a content word is wrong, else 0; None: no detector
 
 
 # ------------------------------------------------------------------------------------------------------ entry points

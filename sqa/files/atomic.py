@@ -22,7 +22,7 @@ HOLDER = ".holder"  # file with the name of the process that holds a folder by `
 def atomic(path: Path) -> Iterator[Path]:
     """Yield a temporary file beside `path`; rename it to `path` after the block, or remove it on an error.
 
-    Each writer has its own file, so the last writer to finish wins.  The next writer removes the file of a killed one.
+    Each writer has its own file, so the last writer to finish wins.  The next writer removes files of killed ones.
     """
     with _partial(path) as partial:
         with _written(path, partial):
@@ -53,7 +53,8 @@ def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write several files of a folder; the last file exists only while all others have the given contents.
 
     All files are first written under temporary names, so a full disk changes nothing.  Then the last file is removed,
-    the others are renamed, and the last one is renamed.  Files that already have these bytes stay untouched.
+    the others are renamed, and the last one is renamed.  Other files that already have the given bytes stay untouched.
+    If all files have them, nothing is written.
     """
     changed = [folder / name for name, data in files.items() if not _has(folder / name, data)]
     if not changed:
@@ -84,7 +85,7 @@ def write_text(path: Path, text: str) -> None:
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder beside `path`; rename it to `path` after the block, or remove it on an error.
 
-    Raises ConfigError, and keeps `path`, if it exists by then and is not empty.
+    Raises ConfigError, and keeps `path`, if `path` is a file or a folder with contents after the block.
     """
     with _partial(path, folder=True) as partial:
         yield partial

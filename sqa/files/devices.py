@@ -125,7 +125,7 @@ def is_fast(dtype: str, device: str = "cpu") -> bool:
 
 
 def embedding(rows: int, width: int, *deviations: float) -> Embedding:
-    """Return an embedding with normal weights, drawn with deviation 1 and again with each of `deviations`.
+    """Return an embedding with normal weights, drawn with standard deviation 1 and again with each of the given ones.
 
     On the meta device it has only a shape.  A draw there would make torch import its compiler, which takes a second.
     """

@@ -23,7 +23,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def find_model(model: str, revision: str | None, download: bool, wanted: Sequence[str], key: str = "revision") -> Path:
-    """Return the folder of a model: `model` itself, or the `wanted` files (patterns) of a hub name.
+    """Return the folder of a model: the folder `model`, or a copy of the hub model with the `wanted` files (patterns).
 
     Raises ConfigError beginning "model X not found" if it is missing, and DataError if a download fails.  A download
     needs a revision, the config's `key`, because the hub's newest version changes.
@@ -56,7 +56,7 @@ def find_model(model: str, revision: str | None, download: bool, wanted: Sequenc
 
 
 def unpinned(model: str, revision: str | None, download: bool, key: str = "revision") -> str:
-    """Return the problem of a hub model to be downloaded without a revision; "" if there is none."""
+    """Return the problem if a hub model would be downloaded without a revision, else ""."""
     if not download or revision or Path(model).expanduser().is_dir():
         return ""
     return (
@@ -120,7 +120,7 @@ def questions_file(address: str) -> Path:
         reason = str(error).strip().partition("\n")[0]
         raise DataError(f"{address}: the Hugging Face hub did not provide it: {reason}") from error
     found = "an unknown number of" if size is None else size
-    raise DataError(f"{address}: has {found} bytes; a question file may have {MAX_QUESTIONS}")
+    raise DataError(f"{address}: has {found} bytes; a question file may have at most {MAX_QUESTIONS}")
 
 
 def check_shards(folder: Path) -> None:

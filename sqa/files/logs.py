@@ -6,8 +6,8 @@ fields determine the kind, never the spelling of a number or a word:
     simulstream      "model_loading_time", or "id" with "metadata" or "total_audio_processed"    speech, seconds
     SimulStreaming   "emission_time"                                                             speech, seconds
     OmniSTEval       "emission_cu", or "docid" with "segid"                                      speech, milliseconds
-    SimulEval        "prediction", "delays" or "source": an audio file as `source` is speech in milliseconds, a text as
-                     long as `source_length` is text in words; without a `source` the kind is unknown
+    SimulEval        "prediction", "delays" or "source": an audio file as `source` is speech in milliseconds, a text of
+                     `source_length` words is text in words; without a `source` the kind is unknown
 """
 
 import re
@@ -68,7 +68,7 @@ def _source(where: str, row: Mapping[str, Any], declared: bool | None) -> tuple[
     if names_audio(source):
         return True, "`source` is an audio file"
     if isinstance(source, list):
-        raise DataError(f'{where}: `source` is a list without an audio file; expected a text, or a list as ["a.wav"]')
+        raise DataError(f'{where}: `source` is a list without an audio file; expected a text or a list like ["a.wav"]')
     words = len(source.split()) if isinstance(source, str) else 0
     if not words or not isinstance(length, int | float):
         return (False if words else None), f"`source` is a text of {words} words"

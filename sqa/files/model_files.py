@@ -48,7 +48,7 @@ def files_digest(folder: Path) -> str:
 
 
 def model_files(folder: Path) -> list[Path]:
-    """Return the files of a model except its card, sorted, by their unpacked names."""
+    """Return the files of a model except its card, sorted; packed files have their unpacked names."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.name != "README.md")
     return sorted(path.with_suffix("") if path.name.endswith(PACKED_ENDS) else path for path in files)
 
@@ -69,7 +69,7 @@ def content(path: Path) -> bytes:
 
 
 def write_tensors(folder: Path, tensors: Mapping[str, NDArray[Any]], config: Mapping[str, Any]) -> None:
-    """Write both files atomically, the config last."""
+    """Write model.safetensors and config.json atomically, in this order."""
     arrays = {name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}
     with held(folder):  # two training runs must not mix their files
         write_bytes(folder / WEIGHTS, save(arrays))
@@ -97,7 +97,7 @@ def read_tensors(folder: Path, kind: str, version: int) -> tuple[dict[str, NDArr
 
 
 def folder_digest(folder: Path) -> str:
-    """Return the sha256 over the two files."""
+    """Return the sha256 (hex) over config.json and model.safetensors of a folder."""
     return joined_digest((folder / name for name in (CONFIG, WEIGHTS)), content)
 
 

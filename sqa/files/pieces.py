@@ -20,7 +20,7 @@ _BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")
 
 
 def check_words(where: str, tokens: Iterable[str], pieces: Pieces | None) -> None:
-    """Refuse tokens that do not fit their kind, or that look like pieces if the user names no kind."""
+    """Raise DataError for tokens that do not fit their kind, or that look like pieces if the user names no kind."""
     if pieces == "bytes" and (wrong := [token for token in tokens if not set(token) <= _BYTE_OF.keys()]):
         raise DataError(f"{where}: the token {wrong[0][:40]!r} has letters that represent no byte (`pieces: bytes`)")
     if pieces is not None:

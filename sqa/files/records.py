@@ -41,7 +41,8 @@ def parse_json(text: str | bytes, whole: bool = False) -> Any:
     """Return the value of a JSON text; bytes are UTF-8 with or without a byte order mark.
 
     Args:
-        whole: Convert a number such as 6.0 to an int, since many programs write whole numbers so.
+        text: The JSON text.
+        whole: Convert a number such as 6.0 to an int, since many programs write whole numbers in this form.
 
     Raises:
         ValueError: One line with problem and place.  "not JSON: ..." for invalid syntax (including NaN and numbers
@@ -129,7 +130,7 @@ def suffix(path: Path) -> str:
 
 
 def chunks(path: Path) -> Iterator[bytes]:
-    """Yield the file's bytes in pieces, unpacked if its name ends in .zst or .gz; DataError if unreadable."""
+    """Yield the file's bytes in pieces, unpacked if its name ends in .zst or .gz; raises DataError if unreadable."""
     try:
         with path.open("rb") as file:
             raw = iter(lambda: file.read(_CHUNK), b"")
@@ -175,7 +176,7 @@ def _zstd(path: Path) -> Packing:
 
 
 def lines(path: Path) -> Iterator[str]:
-    """Yield the file's lines without their line ends, see `lines_of`."""
+    """Yield the file's lines without their line ends, as `lines_of` does."""
     return lines_of(chunks(path), str(path))
 
 

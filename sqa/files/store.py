@@ -1,7 +1,7 @@
 """Store of stage results in files, keyed by everything that can change the results.
 
-    <root>/store/<stage>/<key>/manifest.json        the inputs of the key
-    <root>/store/<stage>/<key>/parts.json       the same inputs in parts, for `sqa store explain`
+    <root>/store/<stage>/<key>/manifest.json    the inputs of the key
+    <root>/store/<stage>/<key>/parts.json       the inputs in parts, for `sqa store explain`
     <root>/store/<stage>/<key>/block-0003.npz   the rows of the fourth block of questions
     <root>/store/questions/<fingerprint>/questions.jsonl   the questions of runs, so that no data set is needed
 
@@ -37,7 +37,7 @@ from sqa.files.atomic import held, write_bytes
 from sqa.files.records import GREATEST_RATIO, MAX_UNPACKED, parse_json
 
 PARTS = "parts.json"  # file in the folder of a stage's blocks
-_DIGEST = 64  # number of hex digits of the sha256 of all preceding bytes, the comment of the archive
+_DIGEST = 64  # hex digits of the sha256 over all preceding bytes, which is the archive's comment
 
 
 def digest(value: Any) -> str:
@@ -67,7 +67,7 @@ class Stage:
 
     @property
     def key(self) -> str:
-        """Return 64 hex digits."""
+        """Return the sha256 (hex) of the inputs."""
         return digest(self.inputs())
 
     def inputs(self) -> dict[str, Any]:
@@ -143,7 +143,7 @@ class Store:
         self.backend.write(self.block(stage, index), table_bytes(table, metadata))
 
     def read(self, stage: Stage, index: int, schema: Schema) -> Table:
-        """Read one block; raises DataError naming the file if it is truncated, damaged or foreign."""
+        """Read one block; raises DataError naming the file if it is truncated, damaged or of another stage."""
         wanted = {"key": stage.key, "block": str(index)}
         return read_table(self.block(stage, index), schema, wanted, self.backend.read)
 
@@ -198,13 +198,13 @@ class Store:
 
     @contextmanager
     def working_on(self, stage: Stage) -> Iterator[None]:
-        """Hold the stage's folder, so that a second run of the same stage waits until the blocks are computed."""
+        """Lock the stage's folder, so that another run of the same stage waits until the blocks are computed."""
         with self.backend.hold(self.folder(stage)):
             self.describe(stage)
             yield
 
     def describe(self, stage: Stage, parts: Callable[[], Mapping[str, str]] | None = None) -> None:
-        """Write the inputs of the stage's key, and its `parts`, unless the files exist."""
+        """Write the inputs of the stage's key, and the `parts` if given, unless the files exist."""
         for name, values in (("manifest.json", stage.inputs), (PARTS, parts)):
             path = self.folder(stage) / name
             if values is not None and not self.backend.exists(path):
@@ -283,7 +283,7 @@ def read_rows(store: Store, stage: Stage, index: int, block: Sequence[Question])
 
 
 def write_table(path: Path, table: Table, metadata: Mapping[str, str]) -> None:
-    """Write the file of `table_bytes` atomically."""
+    """Write the bytes of `table_bytes` to a file atomically."""
     write_bytes(path, table_bytes(table, metadata))
 
 
@@ -376,8 +376,9 @@ def _unpacked(data: bytes) -> tuple[Table, dict[str, Any]]:
     with ZipFile(BytesIO(data)) as archive:
         if sum(info.file_size for info in archive.infolist()) > max(MAX_UNPACKED, GREATEST_RATIO * len(data)):
             raise ValueError("larger than any table when unpacked")
+        # A member may unpack to more bytes than its header states, so the size is passed to `read`.
         arrays: dict[str, Any] = {
-            info.filename.removesuffix(".npy"): _array(archive.open(info).read(info.file_size))  # no further bytes
+            info.filename.removesuffix(".npy"): _array(archive.open(info).read(info.file_size))
             for info in archive.infolist()
         }
     about = parse_json(arrays["about"].tobytes())

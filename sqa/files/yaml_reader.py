@@ -38,12 +38,12 @@ def parse_yaml(text: str) -> Any:
     try:
         return yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        # PyYAML's constructors raise all these errors, except the first, for a value that does not fit its tag.
+        # PyYAML's constructors raise other errors than YAMLError for a value that does not fit its tag.
         raise ValueError(f"not valid YAML: {_told(error)}") from error
 
 
 def _told(error: Exception) -> str:
-    """Return an error in one line: its position, the problem, and the start of the unread part."""
+    """Return an error in one line: its position, the problem, and the line where the enclosing construct begins."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return " ".join(str(error).split())
     place, start = error.problem_mark, error.context_mark
@@ -155,7 +155,7 @@ def split_entry(path: Path) -> tuple[Path, str | None]:
 
 
 def is_config(text: str) -> bool:
-    """Return whether this names a YAML file, or an entry of one."""
+    """Return whether a text names a YAML file, or an entry of one."""
     return split_entry(Path(text))[0].suffix in _SUFFIXES
 
 

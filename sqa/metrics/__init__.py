@@ -1,9 +1,9 @@
 """Metrics by name: `build(["ew", "bleu"])`.  Importing this package does not import sacrebleu.
 
-A metric turns one question's trace into additive statistics and the sum of statistics into a score.  So resampling
-(`sqa.core.significance`) works for every metric.  A metric's name parses to a value (sqa/metrics/measure.py):
-`parse("ew@xqb-interface")` has a unit, a direction and requirements, and prints as its name.  Its `signature()`
-holds everything that makes two numbers comparable.
+A metric turns one question's trace into additive statistics and the sum of statistics into a score, so that
+resampling (`sqa.core.significance`) works for every metric.  A metric's name parses to a value
+(sqa/metrics/measure.py): `parse("ew@xqb-interface")` has a unit, a direction and requirements, and prints as its name.
+A metric's `signature()` holds everything that makes two numbers comparable.
 
 `ew`, `oracle-ew` and `stable-ew` accept the file of a curve: `ew@curves/mine.json` (written by `sqa curve fit`).
 Every metric of answers can match answers as Quizbowl does: `ew@aliases`.  A user-defined metric is "module:build" or
@@ -209,7 +209,7 @@ def aliased(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def collect(traces: Sequence[QuestionTrace], metric: Metric) -> Floats:
-    """Return the statistics of every question, (n, d), one row per trace.  Raises NotComputable for no question."""
+    """Return the statistics of every question, (n, d), one row per trace.  Raises NotComputable without traces."""
     if not traces:
         raise NotComputable(f"{metric.name}: there is no question to score")
     return np.stack([metric.stats(trace) for trace in traces])  # (n, d)

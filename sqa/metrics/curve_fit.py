@@ -43,7 +43,7 @@ class FitConfig:
     """Options of a fit."""
 
     method: Method = "cubic"
-    beyond_end: Annotated[BeyondEnd, "positions above 1"] = "refuse"
+    beyond_end: Annotated[BeyondEnd, "treatment of positions above 1"] = "refuse"
     resamples: Annotated[Count, "resamples of the band's bootstrap over questions"] = 1000
     seed: Whole = 0
 
@@ -54,7 +54,7 @@ class Fitted:
 
     curve: AnyCurve
     document: dict[str, Any]  # content of the curve's file
-    x: Floats  # (m,) t of the points, in thousandths
+    x: Floats  # (m,) t of the points, truncated to thousandths
     y: Floats  # (m,)
     low: Floats  # (101,) band at GRID
     high: Floats  # (101,)
@@ -103,7 +103,7 @@ def fit(source: str, config: FitConfig) -> Fitted:
 
 
 def points(position: Floats, correct: Bools, weight: Floats | None = None) -> tuple[Floats, Floats]:
-    """Return the points of the published fit: (m,) thousandths with a buzz, (m,) share of buzzes not yet right.
+    """Return the points of the published fit: (m,) thousandths with a buzz, (m,) 1 - share of earlier right buzzes.
 
     `position` (n,) ascending, `correct` (n,) bool, `weight` (n,) multiplicity of each buzz (1 if None).
     """

@@ -39,7 +39,7 @@ def pack(
 ) -> Delays:
     """Return the delays of S sentences with |x| and, optionally, |y*| and the ends of recordings.
 
-    Raises DataError for unequal numbers, non-finite values and, unless `signed`, negative delays.
+    Raises DataError for unequal numbers of sentences, non-finite values and, unless `signed`, negative delays.
     """
     if len(delays) != len(source_lengths) or (reference_lengths is not None and len(reference_lengths) != len(delays)):
         given = "none" if reference_lengths is None else len(reference_lengths)
@@ -74,7 +74,7 @@ def divide(numerator: Floats, denominator: Floats) -> Floats:
 
 
 def running_maximum(values: Floats, index: Ints) -> Floats:
-    """Return the running maximum within sentences, (N,) -> (N,), by doubling: log2 of the longest sentence passes."""
+    """Return the running maximum within sentences, (N,) -> (N,), in log2(words of the longest sentence) passes."""
     running = values.copy()
     shift = 1
     longest = int(index.max(initial=0))

@@ -93,7 +93,7 @@ def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
     for n, (row, reference, source) in enumerate(zip(rows, references, sources, strict=True)):
         where = log.where(n)
         if not reference or not reference.strip():
-            raise DataError(f"{where}: no reference with facts; give --references FILE")
+            raise DataError(f"{where}: no reference, which --facts needs; give --references FILE")
         if row.prediction is None:
             raise DataError(f"{where}: no prediction")
         words = tuple(row.prediction.removesuffix(EOS).split())
@@ -126,7 +126,7 @@ def _heard(words: Sequence[str], seconds: float) -> tuple[float, ...]:
 def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[Any, ...]]:
     """Yield name, value, interval over lines, facts counted, facts left out, unit.
 
-    Without source texts only `facts` has a value, since source words of facts and invented facts are unknown.
+    Without source texts only `facts` has a value, because lags and invented facts are unknown.
     """
     arrived = sum(located.target is not None for line in lines for located in line.judged.expected)
     without_source = not any(line.positions for line in lines)

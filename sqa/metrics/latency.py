@@ -12,9 +12,9 @@
     start offset d_1,  end offset d_last - |x|,  RTF d_last / |x|,  chunks: number of words           (SimulEval 1.1)
 
 d_i is the number of source units read before target word i was written.  All but AP, RTF and chunks are in source
-units.  AL is negative when the output runs ahead of the diagonal.  AP is a share of the source, above 1 only when |y|
-is a shorter reference.  The public scorers define |x|, |y| and d_i differently; a `Convention` holds these rules.  All
-sums are float64.  Scorers before SimulEval 1.1 used float32 and differ from these values in the seventh digit.
+units.  AL is negative when the output runs ahead of the diagonal.  AP is a share of the source; it can exceed 1 if
+|y| is a shorter reference.  The public scorers define |x|, |y| and d_i differently; a `Convention` holds these rules.
+All sums are float64.  Scorers before SimulEval 1.1 used float32 and differ from these values in the seventh digit.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sqa import __version__
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Bools, Floats, Ints
 from sqa.metrics.delays import Delays, divide, pack, running_maximum
 from sqa.metrics.measure import Family, MeanMetric, Parameter, sentence_references
+
+VERSION = 1  # raise it when a metric of this module gives another value
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Formula:
 class Convention:
     """A public scorer's rules for delays and lengths; the defaults are SimulEval 1.1's.
 
-    `eos`, `clip` and `late` affect the input, the others the formulas.
+    `eos`, `clip` and `late` affect the input, the next three fields the formulas.
     """
 
     name: str
@@ -60,7 +61,7 @@ class Convention:
     eos: bool = False  # the end is a source unit and a target token: |x|+1, d = g + ended, one more d = |x|+1
     clip: bool = False  # a delay above |x| counts as |x|
     late: int = 0  # added to every delay below |x| (1 reproduces the first release's off-by-one error)
-    al_reference: str = "length"  # |y| of AL, given a reference; "capped": the ideal stops at |y|-1 words; "ignored"
+    al_reference: str = "length"  # |y| of AL, given a reference; "capped": the diagonal stops at |y|-1 words; "ignored"
     ap_reference: bool = True  # AP divides by the reference length when one is given
     cut: str = "first"  # AL omits words after the "first" with d >= |x|, or words whose "previous" word has d >= |x|
     formulas: tuple[str, ...] = ("al", "ap", "dal")  # keys of FORMULAS that the scorer supports
@@ -114,7 +115,7 @@ def _read(delays: Delays, convention: Convention) -> tuple[Floats, Floats]:
 
 def _counted(delays: Delays, read: Floats, source: Floats, cut: str) -> Bools:
     """Return the words that AL sums over (N,): up to and including the first after the whole source was read."""
-    before: Bools = np.concatenate(([False], (read >= source)[:-1])) & (delays.index > 0)  # (N,) also the previous word
+    before: Bools = np.concatenate(([False], (read >= source)[:-1])) & (delays.index > 0)  # (N,) d_{i-1} >= |x|
     return ~before if cut == "previous" else _before_first(before, delays.index)
 
 
@@ -175,7 +176,7 @@ def yet_another_average_lagging(
 
 
 def average_proportion(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> Floats:
-    """Return AP of each sentence (S,), a share; above 1 when |y*| is shorter than the hypothesis."""
+    """Return AP of each sentence (S,), a share; it can exceed 1 if |y*| is shorter than the hypothesis."""
     read, _ = _read(delays, convention)
     target = delays.hypothesis
     if convention.ap_reference:
@@ -253,7 +254,7 @@ def takes_reference(formula: Formula, convention: Convention) -> bool:
 
 
 def listing(formula: str) -> list[Convention]:
-    """Return the conventions whose scorers support a formula; a user's formula works with any, and gives none."""
+    """Return the conventions whose scorers support a formula; none for a user's formula, which works with any."""
     return [convention for convention in CONVENTIONS.values() if formula in convention.formulas]
 
 
@@ -263,13 +264,13 @@ def usual_convention(formula: str) -> str:
 
 
 def scored_by(convention: Convention) -> tuple[str, ...]:
-    """Return the formulas in the table of a log: the convention's, and user's formulas with this usual convention."""
+    """Return the formulas in the table of a log: the convention's, and users' formulas that use it by default."""
     new = (name for name in FORMULAS if not listing(name) and usual_convention(name) == convention.name)
     return (*convention.formulas, *new)
 
 
 def family_of(formula: Formula) -> Family:
-    """Return the metrics of runs by a formula, with all variants of convention, unit, stream and length."""
+    """Return the family of a formula's metrics of runs, with all variants of convention, unit, stream and length."""
     usual = usual_convention(formula.name)
     lengths = [Parameter("lengths", {"reference": "sentence"})]
     variants = {convention.name: convention.name for convention in listing(formula.name) if convention.name != usual}
@@ -373,7 +374,7 @@ class Latency(MeanMetric):
     def signature(self) -> str:
         return (
             f"{self._formula.name}|conv:{self._convention.name}|unit:{self.per}|mean:{self.stream}|resample:question"
-            f"|ref:{self._formula.reference}|v:{__version__}"
+            f"|ref:{self._formula.reference}|version:{VERSION}"
         )
 
     def stats(self, trace: QuestionTrace) -> Floats:

@@ -4,7 +4,7 @@ Each line is a JSON object with these keys (SimulEval's `instances.log` has all 
 
     delays             source units read before each target word, >= 0; [] if nothing was written
     source_length      |x| > 0 in the same unit
-    source             optional: an audio file, alone or first in a list, or the text; `sqa.files.logs`
+    source             optional: an audio file, alone or first in a list, or the text; see `sqa.files.logs`
     reference_length   |y*|, optional; or `reference`, whose words (or characters) are counted
     index              optional, consecutive from 0 or from SimulEval's --start-index
     elapsed            optional, >= 0: delays including computing time in milliseconds, for --computation-aware
@@ -25,7 +25,7 @@ and give the end a delay.  If the log lacks that delay it is added, as in their 
 the log unchanged.
 
 Kind of source.  ATD, the end of a sentence, and computing time (for speech only) depend on it.  A log without `source`
-counts as text in words unless `source="speech"` is given; fractional delays require `source="speech"`.
+counts as text in words unless `source="speech"` is given; if its delays are fractions, `source` must be given.
 """
 
 import json
@@ -68,7 +68,7 @@ class LogOptions:
     use_reference: bool = True  # False: |y| is the number of delays
     computation_aware: bool = False  # include computing time; speech only
     strict: bool = False  # make odd lines errors
-    segmenter: Literal["", "soft"] = ""  # of the recordings, before the log was read (sqa/metrics/segmented.py)
+    segmenter: Literal["", "soft"] = ""  # method that resegmented the log (sqa/metrics/segmented.py)
     computing: Literal["accumulated", "increment"] = "accumulated"  # definition of `elapsed`
 
 
@@ -142,7 +142,7 @@ def score(path: str, options: LogOptions) -> Scored:
 def _signature(convention: Convention, options: LogOptions, log: Log) -> str:
     """Return the convention, and the segmenter and the definition of computing time where they are used.
 
-    OmniSTEval's resegmented logs do not tell the definition ("logged").
+    OmniSTEval's resegmented logs do not state the definition, so theirs is "logged".
     """
     converted = bool(options.segmenter) or not isinstance(log.rows[0], Segment)
     computing = options.computing if converted else "logged"

@@ -28,7 +28,7 @@ Length = Annotated[int, Meta(ge=1, le=1 << 53)] | Annotated[float, Meta(ge=1e-10
 
 
 class Line(Struct, gc=False, kw_only=True):
-    """The keys of a line in use; skipping all others halves the time."""
+    """The keys of a line that are used; the decoder skips all other keys, which halves the reading time."""
 
     delays: list[Delay]
     source_length: Length
@@ -65,7 +65,7 @@ class Log:
         return f"{self.path}:{self.numbers[row]}"
 
     def packed(self, convention_counts_end: bool, references: Sequence[float | None]) -> Delays:
-        """Return delays, lengths and |y*|, including the delay of each sentence's end if the convention counts it."""
+        """Return delays, lengths and |y*|, which include the ends of sentences if the convention counts them."""
         delays = [row.delays for row in self.rows]
         lengths = [row.source_length for row in self.rows]
         given = [reference for reference in references if reference is not None]
@@ -221,7 +221,7 @@ def _decoder(where: str, first: object) -> "Decoder[Line]":
         raise DataError(f"{where}: a file of questions, not a log; docs/latency.md describes logs")
     program = kind_of(where, first).program if not first.keys() >= {"delays", "source_length"} else "SimulEval"
     if program == "simulstream":
-        raise DataError(f"{where}: a log of simulstream; `sqa simulstream-score` has its latencies")
+        raise DataError(f"{where}: a log of simulstream; `sqa simulstream-score` computes its latencies")
     if program == "SimulStreaming":
         use = "`sqa run` scores it, as `translator: {name: recorded, file: LOG}`"
         raise DataError(f"{where}: a log of SimulStreaming; {use}")

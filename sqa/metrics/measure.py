@@ -250,10 +250,10 @@ class ByAliases(MeanMetric):
 
 
 def lines(trace: QuestionTrace) -> tuple[str, str]:
-    """Return (hypothesis, reference) of one question, one line each; NotComputable without a human translation."""
+    """Return (hypothesis, reference) of one question, one line each; raises NotComputable without the latter."""
     reference = trace.question.reference_text
     if not reference.strip():
-        raise NotComputable(f"bleu, chrf, ter: {trace.question.id} has no human translation")
+        raise NotComputable(f"{trace.question.id} has no human translation")
     return " ".join(sentence for sentence in trace.hypotheses if sentence), reference
 
 

@@ -21,7 +21,6 @@ from typing import Annotated, Any, ClassVar, Protocol
 import numpy as np
 from msgspec import Meta, Struct, structs
 
-from sqa import __version__
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.registry import did_you_mean
 from sqa.core.significance import ratio
@@ -30,6 +29,8 @@ from sqa.core.types import Bools, Floats, Ints
 from sqa.files.records import converted, json_document
 from sqa.metrics import FAMILIES
 from sqa.metrics.measure import Family, MeanMetric
+
+VERSION = 1  # raise it when a metric of this module gives another value
 
 # ------------------------------------------------------------------------------------------------------------- curves
 
@@ -167,7 +168,7 @@ def identified(curve: AnyCurve, source: str) -> AnyCurve:
 
 
 def expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, buzz: Bools) -> float:
-    """Return EW at the first buzz if its top guess is right, else 0; without a buzz 0.
+    """Return EW at the first buzz; 0 if the top guess is wrong there, or if there is no buzz.
 
     `fraction` (n,) float, `correct` (n,) bool, `buzz` (n,) bool: one entry per step.
     """
@@ -184,13 +185,13 @@ def oracle_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, neve
 
 
 def stable_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, never: float) -> float:
-    """Return EW at the first step from which the top guess stays right; `never` if the last one is wrong."""
+    """Return EW at the first step from which the top guess stays right; `never` if the last guess is wrong."""
     step = stable_from(correct)
     return never if step is None else float(curve(fraction[step]))
 
 
 def stable_from(correct: Bools) -> int | None:
-    """Return the first step from which the top guess stays right to the end; None if the last one is wrong."""
+    """Return the first step from which the top guess stays right to the end; None if the last guess is wrong."""
     if not len(correct) or not correct[-1]:
         return None
     wrong = np.flatnonzero(~correct)
@@ -242,7 +243,7 @@ class ExpectedWins(CurveMetric):
     _curve: AnyCurve = field(init=False, repr=False, compare=False)
 
     def signature(self) -> str:
-        return f"ew|curve:{self._curve.name}|pos:source-char|every:word|never:0|end:{self.end}|v:{__version__}"
+        return f"ew|curve:{self._curve.name}|pos:source-char|every:word|never:0|end:{self.end}|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """Return (2,): [EW, 1]."""
@@ -267,7 +268,7 @@ class OracleExpectedWins(CurveMetric):
     _curve: AnyCurve = field(init=False, repr=False, compare=False)
 
     def signature(self) -> str:
-        return f"oracle-ew|curve:{self._curve.name}|pos:source-char|every:word|never:{self.never}|v:{__version__}"
+        return f"oracle-ew|curve:{self._curve.name}|pos:source-char|every:word|never:{self.never}|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """Return (2,): [EW, 1]."""
@@ -293,10 +294,8 @@ class StableExpectedWins(CurveMetric):
     _curve: AnyCurve = field(init=False, repr=False, compare=False)
 
     def signature(self) -> str:
-        never = "0" if self.at == "first-right" else "last-step"
-        return (
-            f"stable-ew|curve:{self._curve.name}|pos:source-char|every:word|at:{self.at}|never:{never}|v:{__version__}"
-        )
+        at = f"at:{self.at}|never:{'0' if self.at == 'first-right' else 'last-step'}"
+        return f"stable-ew|curve:{self._curve.name}|pos:source-char|every:word|{at}|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """Return (2,): [EW, 1]."""
@@ -319,7 +318,7 @@ class Accuracy(MeanMetric):
     at: int = 1
 
     def signature(self) -> str:
-        return f"accuracy|at:{self.at}|input:full|v:{__version__}"
+        return f"accuracy|at:{self.at}|input:full|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """Return (2,): [1 if the answer's rank is at most `at`, 1]."""
@@ -339,7 +338,7 @@ class ReciprocalRank(MeanMetric):
     top: int = 50
 
     def signature(self) -> str:
-        return f"mrr|top:{self.top}|input:full|v:{__version__}"
+        return f"mrr|top:{self.top}|input:full|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """Return (2,): [1/rank or 0, 1]."""
@@ -361,7 +360,7 @@ class AnswerLag(MeanMetric):
     family: ClassVar[Family] = FAMILIES["answer-lag"]
 
     def signature(self) -> str:
-        return f"answer-lag|unit:source-word|at:stable|of:right|v:{__version__}"
+        return f"answer-lag|unit:source-word|at:stable|of:right|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """Return (2,): [lag, 1], or [0, 0] if the last guess is wrong."""

@@ -1,8 +1,8 @@
 """Resegmentation of a log of whole recordings with OmniSTEval's SoftSegmenter, for `sqa latency LOG --segments FILE`.
 
 SoftSegmenter aligns the words of each recording with those of the reference, and gives each word to the segment of its
-reference word (Polak et al. 2025).  The package `OmniSTEval` does the work.  `computing` names the definition of the
-delays with computing time; the log's `elapsed` are accumulated:
+reference word (Polak et al. 2025).  The package `OmniSTEval` does the work.  The log's `elapsed` values are
+accumulated.  `LogOptions.computing` names the definition of delays with computing time:
 
     accumulated   source heard plus all computing until the word, as SimulEval writes it; waiting never overlaps with it
     increment     source heard before the word plus the computing since the previous word, as `omnisteval longform
@@ -28,7 +28,7 @@ class Segments:
 
     file: Path  # YAML or JSON: a list of {"wav", "offset" (s), "duration" (s)}
     references: Path | None  # one line per segment
-    language: str | None = None  # of Moses' tokenizer, ISO 639-1; None: words are aligned as they are written
+    language: str | None = None  # language of Moses' tokenizer, ISO 639-1; None: words are aligned as written
     by_character: bool = False
     increment: bool = True  # computing time since the previous word, else all of it
 

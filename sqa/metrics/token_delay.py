@@ -12,8 +12,9 @@ end(t) = max(d_t, end(t - 1)) + length of a target word.
     speech    a source token takes 300 ms, the last of a chunk the rest; a target word of text takes no time
 
 If delays decrease, SimulEval continues as follows.  Source chunks are the steps between the distinct delays, in order
-of first occurrence; a backward step has a negative size.  The k-th chunk of the output is paired with the k-th source
-chunk, or with all of them if there are fewer.  `_of_falling` computes such sentences one by one.
+of first occurrence; a backward step has a negative size.  For the k-th chunk of the output, X and X' count the
+tokens of the first k - 1 and k source chunks, or of all source chunks if there are fewer.  `_of_falling` computes such
+sentences one by one.
 
 With computing time the chunks are still those of the delays.  A target word additionally takes its computing time, the
 growth of  elapsed - delay  since the previous word.  Elapsed times that are all 0 were not measured and count as

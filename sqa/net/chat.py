@@ -54,7 +54,7 @@ class Budget:
         self._lock = threading.Lock()
 
     def spend(self) -> None:
-        """Count one request.  Raises ConfigError if none is left, and Halted if no other may be sent."""
+        """Count one request.  Raises ConfigError if none is left, and Halted if no more requests may be sent."""
         with self._lock:
             if self.halted.is_set():
                 raise Halted("not sent")

@@ -1,8 +1,8 @@
 """HTTP client for external services, with limits of time and size.
 
     Http        requests within limits, from any number of threads; errors are `Failed`
-    Service     a JSON service; errors are RemoteProtocolErrors that quote its answer
     Http.stream a long answer piece by piece, for downloads
+    Service     a JSON service; errors are RemoteProtocolErrors that quote its answer
 
 Redirects are followed only on request, and never from https to http.
 """
@@ -96,7 +96,7 @@ class Http:
     token: str = field(default="", repr=False)
     proxies: bool = False  # use the proxies of the environment
     quiet: float = 0.0  # seconds without a byte in `stream`; 0: the timeout
-    netrc: bool = False  # use the passwords of ~/.netrc if there are proxies but no token
+    netrc: bool = False  # use the passwords of ~/.netrc if `proxies` is set and there is no token
     _local: threading.local = field(default_factory=threading.local)
 
     @property
@@ -109,7 +109,7 @@ class Http:
         return self._local.session
 
     def _authorised(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        """Add the token, or the credentials in the address; set last, so that ~/.netrc does not replace them."""
+        """Add the token, or the credentials in the address; as the session's `auth`, it replaces ~/.netrc."""
         if self.token:
             request.headers["Authorization"] = f"Bearer {self.token}"
         elif any(named := get_auth_from_url(request.url or "")):
@@ -183,7 +183,7 @@ class Service:
     def __init__(self, url: str, timeout: float, retries: int = 0, token: str = "") -> None:
         """Create the client; `retries` is the number of further attempts after a broken connection or a 5xx status.
 
-        Only requests that are safe to repeat are retried.
+        Requests of any kind are retried, so each must be safe to repeat if `retries` is not 0.
         """
         self.url = url.rstrip("/")
         self._retries = retries
@@ -195,7 +195,7 @@ class Service:
         try:
             return parse_json(text)
         except ValueError as error:
-            raise self.problem(method, path, f"JSON was expected, it said {text[:SHOWN]!r}") from error
+            raise self.problem(method, path, f"expected JSON, got {text[:SHOWN]!r}") from error
 
     def text(self, method: str, path: str, body: object = None) -> str:
         """Return the text of a reply with status 200."""

@@ -200,7 +200,7 @@ class Endpoint:
             mend = f"is the key in ${variable} right?" if variable else "name the variable of its key in api_key_env"
             return ConfigError(f"endpoint: {self.url}: {failure}; {mend}")
         if status == 404:
-            question = f"does it have the model {self.config.model!r}, and base_url right (most end in /v1)?"
+            question = f"does it have the model {self.config.model!r}, and is base_url right (most end in /v1)?"
             return ConfigError(f"endpoint: {self.url}: {failure}; {question}")
         if 300 <= status < 400:
             return ConfigError(f"endpoint: {self.url}: HTTP {status}, it has moved; give the new address as base_url")

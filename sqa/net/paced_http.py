@@ -20,7 +20,7 @@ HALF = "half of an answer"
 
 
 class Refused(openai.OpenAIError):
-    """Pass our own error through the SDK, which retries after any other exception."""
+    """Wrapper that passes an error of this project through the SDK, which retries after other exceptions."""
 
     def __init__(self, error: SqaError) -> None:
         super().__init__(str(error))
@@ -31,7 +31,7 @@ class PacedHttp(httpx.Client):
     """HTTP client that starts requests `60 / per_minute` seconds apart over all threads and counts them in `budget`."""
 
     def __init__(self, budget: Budget, per_minute: float, timeout: float, backoff: float, key: str) -> None:
-        """Make a client.
+        """Create the client.
 
         Args:
             budget: Counts every request, including retries.

@@ -84,7 +84,7 @@ class Cache:
             return Reply(*file.execute(_REPLY, [key]).fetchone())
 
     def usage(self, source: str) -> Usage:
-        """Return the cost of a source's replies by the source's own counts."""
+        """Return the cost of a source's replies, as counted by the source."""
         if not self.path.is_file():
             return Usage(0, 0, 0, 0)
         with self._open() as file:

@@ -2,11 +2,11 @@
 
     workshop = workshop_of(store)
     planned = workshop.plan(config)                       # stages and number of blocks
-    workshop.make(config, planned.stages[0], index=3)     # False: the block was in the store
+    workshop.make(config, planned.stages[0], index=3)     # returns False if the block was stored
 
 `sqa.pipeline.engine.run` then finds the blocks in the store, because their keys do not depend on the process.
 
-Questions outside data sets (sentences of a news test, the examples of a board) are stored too:
+Questions of no data set (sentences of a news test, examples of a board) are put into the store first:
 
     given = store.keep(questions)                         # a fingerprint, small enough to send with every task
     planned = workshop.plan(config, given=given)
@@ -107,10 +107,10 @@ class Workshop:
     def make(
         self, config: RunConfig, wanted: Stage, index: int, given: str | None = None, until: str = "score"
     ) -> bool:
-        """Compute a block of a stage, after earlier stages' blocks of the same index; return False if it was stored.
+        """Compute a block of a stage; return False if it was stored already.
 
-        `given` and `until` as in the plan.  Raises DataError if models, code or questions differ from those of the
-        process that planned the stage.
+        The store must have the same block of every earlier stage.  `given` and `until` are as in `plan`.
+        Raises DataError if models, code or questions differ from those of the process that planned the stage.
         """
         if self.store.has(wanted, index):
             return False

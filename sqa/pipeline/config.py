@@ -86,9 +86,9 @@ class QualityConfig:
 
 @dataclass(frozen=True, slots=True)
 class AnswersConfig:
-    """The rule that decides whether an answer is right."""
+    """Rule that decides whether an answer is right."""
 
-    matching: Annotated[Literal["strict", "aliases"], "aliases: also match as Quizbowl does (ew@aliases)"] = "strict"
+    matching: Annotated[Literal["strict", "aliases"], "aliases: other names also count (ew@aliases)"] = "strict"
 
 
 def _default_metrics() -> tuple[str, ...]:
@@ -184,7 +184,7 @@ def _named_run(mapping: dict[str, Any], name: str, source: str, folder: Path | N
 def load(path: Path, cls: type[C], values: Mapping[str, Any] | None = None) -> C:
     """Read a YAML file into the (possibly nested) frozen dataclass `cls`.  Raises ConfigError with all problems.
 
-    A `name` becomes a folder of results, see `folder_name`.  `values` replace values of the file.
+    A `name` becomes a folder of results, see `folder_name`.  If `values` are given, the file is not read.
     """
     mapping = read_yaml(path) if values is None else values
     name = mapping.get("name")
@@ -200,7 +200,7 @@ def load(path: Path, cls: type[C], values: Mapping[str, Any] | None = None) -> C
 def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> RunConfig:
     """Return a RunConfig from plain values, the inverse of `to_mapping`.  Raises ConfigError with all problems.
 
-    Files are searched in `folder`, then in the current folder (`sqa.core.paths.File`).
+    Files are searched in `folder`, then in the current folder (`sqa.core.paths.beside`).
     """
     from sqa.metrics import located
 
@@ -216,7 +216,7 @@ def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> 
 
 
 def of_parts(**parts: Any) -> RunConfig:
-    """Check parts like those of a run, for configs that name parts but no run."""
+    """Return a run's config with these parts and placeholders for the others, to check parts without a run."""
     stand_ins = {"name": "parts", "dataset": {"name": "mini-es"}, "translator": {"name": "fixed"}, "metrics": ("bleu",)}
     return run_from_mapping({**stand_ins, **parts})
 

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from sqa import __version__
 from sqa import metrics as metric_names
 from sqa.core import trace as tr
 from sqa.core.answers import key as answer_key
@@ -64,7 +63,7 @@ if TYPE_CHECKING:
     from sqa.core.own.code import Code
 
 BLOCK_SIZE = 64  # questions per block
-FEW = 100  # total number of questions of all runs; fewer do not justify worker processes
+FEW = 100  # questions of all runs together; workers are used only for more
 N_GUESSES = metric_names.KEPT  # guesses stored per step
 STAGES = ("translate", "guess", "buzz", "score")
 COMPONENTS: Mapping[str, tuple[str, Registry]] = {  # stage -> key of a run's config, registry
@@ -147,7 +146,7 @@ def run(
     """Run the stages of `config` up to `until` (one of STAGES), computing only blocks missing from the store.
 
     Runs with the same `parts` share models and questions.  `questions` replace those of `config.dataset`.  Progress is
-    printed on stderr.  `ahead` computes missing blocks with more than FEW questions on other processes.
+    printed on stderr.  For more than FEW questions, `ahead` first computes missing blocks in other processes.
     """
     parts, given = parts or Parts(), questions is not None
     whole = parts.whole(config.dataset) if questions is None else None
@@ -180,8 +179,9 @@ def _check_trained_for(config: RunConfig, guesser: object) -> None:
         trained = f"its model {model!r} was trained on guesses of {short(guesser)}, not of {current}"
         buzzer = f"buzzer {short(config.buzzer.name)!r}"
         bundled = (DATA / "models" / f"buzzer-{short(config.buzzer.name)}-{current}").is_dir()
-        mend = f"buzzer.model={current} is the one for it" if bundled else "`sqa train buzzer` makes one"
-        print(f"sqa: {buzzer}: {trained}; its confidence is not calibrated for this guesser ({mend})", file=sys.stderr)
+        remedy = f"use buzzer.model={current}" if bundled else "train a buzzer for it with `sqa train buzzer`"
+        problem = f"{trained}; its confidence is not calibrated for this guesser ({remedy})"
+        print(f"sqa: {buzzer}: {problem}", file=sys.stderr)
 
 
 def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | None]:
@@ -255,7 +255,7 @@ class Work:
 
     def key_parts(self, name: str) -> dict[str, str]:
         """Return the parts of a stage's key, for `sqa store explain`."""
-        shared = {"version of sqa": __version__, "VERSION of sqa.pipeline.engine": str(VERSION)}
+        shared = {"VERSION of sqa.pipeline.engine": str(VERSION)}
         shared |= flat(self.config.dataset, "dataset") | code_parts(self.codes[name])
         if name == "score":
             return shared | {f"metric {metric.name}": metric.signature() for metric in self.of_traces}
@@ -275,7 +275,7 @@ class Work:
             guesser.check_texts(trace.prefixes.texts for index in missing for trace in translated.block(index))
 
     def make(self, name: str, index: int, tick: Tick) -> None:
-        """Compute one block of a stage, after earlier stages' blocks of the same index."""
+        """Compute one block of a stage; the store must have the same block of every earlier stage."""
         block = blocks_of(self.questions, BLOCK_SIZE)[index]
 
         def rows(earlier: str) -> Mapping[str, Any]:
@@ -303,7 +303,7 @@ class Work:
         return counting(self.store, self.stages[name], index, usage)
 
     def table(self, name: str, block: Sequence[Question], rows: RowsOf, traces: TracesOf, tick: Tick) -> Table:
-        """Return the rows of a stage; `rows` gives those of an earlier stage, `traces` those of all stages."""
+        """Return the rows of a stage; `rows` gets those of an earlier stage, `traces` the traces of the block."""
         if name == "translate":
             return translate(self.built[name], block, tick)
         if name == "guess":
@@ -349,7 +349,7 @@ def translate(translator: Translator, questions: Sequence[Question], tick: Tick)
 
 
 def stream(translator: Translator, question: Question) -> list[Emission]:
-    """Run `translator.translate` on a question; the words it pulls ARE its delays."""
+    """Run `translator.translate` on a question; a target word's delay is the number of words pulled before it."""
     emissions: list[Emission] = []
     for i, sentence in enumerate(question.sentences):
         source = CountedSource(sentence)
@@ -360,7 +360,7 @@ def stream(translator: Translator, question: Question) -> list[Emission]:
 
 
 class CountedSource:
-    """An iterator over a sentence's words that counts the words pulled: g(j)."""
+    """Iterator over a sentence's words that counts the words pulled, g(j)."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = iter(words)
@@ -381,7 +381,7 @@ class CountedSource:
 
 
 def guess(guesser: Guesser, questions: Sequence[Question], emissions: Mapping[str, tr.Emissions], tick: Tick) -> Table:
-    """Return the guesses of a block at every step; append-only texts use the guesser's incremental path if any."""
+    """Return the guesses of a block at every step, by the guesser's incremental path if words are only appended."""
     rows: dict[str, Sequence[Sequence[Guess]]] = {}
     for q in questions:
         steps = tr.QuestionTrace(q, emissions[q.id]).prefixes

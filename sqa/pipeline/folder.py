@@ -30,7 +30,7 @@ TRACED = ("translate", "guess", "buzz")  # stages with rows in a trace
 
 
 class _Summary(Struct):
-    """The keys of SUMMARY in use."""
+    """The keys of SUMMARY that are read."""
 
     dataset: str
     signatures: dict[str, str]
@@ -123,14 +123,14 @@ class RunFolder:
 
 
 def read_row(cells: Sequence[str], nothing: str = NOTHING) -> Row:
-    """Return the row of a line of a table whose last columns are MEASURED.  Raises ValueError for anything else."""
+    """Return a row from the cells of a line; the last columns are MEASURED.  Raises ValueError for other cells."""
     *cell, metric, first, second, third, n, unit, signature = cells
     value, low, high = (None if number == nothing else float(number) for number in (first, second, third))
     return Row(tuple(cell), metric, value, low, high, int(n), unit, signature)
 
 
 def _report_row(line: str) -> Row:
-    """Parse a line of a report.  Raises ValueError for anything else."""
+    """Parse a line of a report.  Raises ValueError for any other line."""
     row = read_row(line.split("\t", len(MEASURED) - 1))
     if not all(math.isfinite(number) for number in (row.value, row.low, row.high) if number is not None):
         raise ValueError(f"{row.metric}: no finite number")

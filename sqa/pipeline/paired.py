@@ -63,9 +63,10 @@ def intervals(
 def compare(
     a: RunFolder, b: RunFolder, n_resamples: int = RESAMPLES, wanted: Sequence[str] = ()
 ) -> tuple[list[ComparisonRow], list[str]]:
-    """Return paired differences a - b of common metrics (`wanted` ones, if any), and a note per metric left out.
+    """Return paired differences a - b of common metrics (default: all), and a note for each metric left out.
 
-    The runs must have the same questions (ConfigError otherwise), and a metric the same signature in both.
+    A metric is left out unless both runs have a value for it with the same signature.  Raises ConfigError if the runs
+    have different questions, and NotComputable if no metric is left.
     """
     if a.dataset != b.dataset or a.questions != b.questions:
         raise ConfigError(on_other_questions(a, b))
@@ -97,7 +98,8 @@ def compare(
     return rows, notes
 
 
-LEVELS: Mapping[str, Callable[[dict[str, Any]], Any]] = {  # level -> takes its member out of a run's config
+QUESTIONS = "questions"  # the level of every interval
+LEVELS: Mapping[str, Callable[[dict[str, Any]], Any]] = {  # level -> takes its member from a run's config
     "guesser": lambda config: (config.pop("guesser"), config.pop("buzzer")),
     "training": lambda config: config["translator"].pop("model", None),
 }
@@ -112,8 +114,8 @@ def compare_over(
     two systems, each with a run for every combination of its members, all on the same questions.
     """
     levels = over.split(",")
-    if unknown := set(levels) - {"questions", *LEVELS}:
-        raise ConfigError(f"--over: {min(unknown)!r} is not a level; known: questions, {', '.join(LEVELS)}")
+    if unknown := set(levels) - {QUESTIONS, *LEVELS}:
+        raise ConfigError(f"--over: {min(unknown)!r} is not a level; known: {QUESTIONS}, {', '.join(LEVELS)}")
     systems: dict[str, dict[tuple[str, ...], RunFolder]] = {}
     for run in given:
         if run.questions != given[0].questions or run.dataset != given[0].dataset:

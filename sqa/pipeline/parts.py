@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 DIGITS = 12  # digits of a digest in `key_parts`
-SHOWN = 60  # characters of the longest fingerprint() shown in full, not as a digest
+SHOWN = 60  # maximum number of characters of a fingerprint() shown in full instead of as a digest
 
 
 class Parts:
@@ -109,7 +109,7 @@ def check_questions(
 ) -> None:
     """Raise ConfigError or DataError if the questions do not fit the translator's language or file.
 
-    `whole` gives the full data set, which starts with `questions`; a translator's file may continue after them.
+    `whole` loads the full data set, which starts with `questions`.  A translator's file may cover more of that set.
     """
     if isinstance(translator, KnowsLanguages) and not config.other_languages:
         _check_languages(short(config.name), translator.languages, questions)
@@ -137,7 +137,7 @@ def _check_languages(name: str, pair: Any, questions: Sequence[Question]) -> Non
         expected = "None or a pair of codes such as ('es', 'en')"
         raise ConfigError(f"translator {name!r}: `languages` must be {expected}, got {repr(pair)[:60]}")
     source, target = (None if code is None else code_of(code) for code in pair)
-    advice = f"take another one, or say `{OTHER_LANGUAGES}: true` under `translator:` if this is meant"
+    advice = f"choose another one, or set `{OTHER_LANGUAGES}: true` under `translator:` if this is intended"
     if target not in (None, "en"):
         raise ConfigError(f"translator {name!r} writes {target!r}, and answers must be in English; {advice}")
     for question in questions:

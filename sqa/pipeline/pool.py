@@ -24,8 +24,8 @@ from sqa.core.errors import RemoteProtocolError
 from sqa.files.processes import end_with_parent
 
 DEATHS = 3  # dead workers that a command tolerates
-FIRST = 1 << 31  # bytes per worker before the first measurement
-# No further run is planned while this number of blocks per worker waits.  A higher limit would disturb the order of #
+FIRST = 1 << 31  # bytes per worker assumed before the first measurement
+# No further run is planned while this number of blocks per worker waits.  A higher limit would disturb the order of
 # runs.
 AHEAD = 4
 UNMEASURED = 1.0  # seconds per word assumed for a group whose first block is in progress
@@ -39,10 +39,10 @@ class Call(NamedTuple):
     arguments: tuple[Any, ...]
     result: int | None = None  # index of the value among the results; None: not a result
     then: Callable[[Any], Iterable[Call]] = lambda _: ()  # value -> the calls that follow
-    words: int = 0  # size of a block of questions; 0 = not a block
+    words: int = 0  # source words of a block of questions; 0 = not a block
     group: str = ""  # group of blocks with equal time per word
-    large: bool = False  # whether it needs a large model, which occupies the processors of THREADS workers
-    gpu: bool = False  # whether it must run on the one worker that uses the GPU
+    large: bool = False  # whether the call needs a large model, which occupies the processors of THREADS workers
+    gpu: bool = False  # whether the call must run on the one worker that uses the GPU
 
 
 Calls = Callable[[Collection[int]], list[Call]]  # indices of available results -> remaining calls
@@ -51,9 +51,9 @@ Calls = Callable[[Collection[int]], list[Call]]  # indices of available results 
 class Waiting:
     """The calls that wait for a worker, in priority order.
 
-    Calls that follow a block come first.  Blocks come next, the longest first, by their group's time per word; a group
-    without a measured time comes before the others.  The given calls are started, from the last, while fewer than
-    AHEAD blocks wait per worker.
+    Calls that follow another call and are not blocks come first.  Then the given calls are started, from the last,
+    while fewer than AHEAD blocks wait per worker.  Blocks come last, the longest first, by their group's time per word;
+    a group without a measured time comes before the others.
     """
 
     def __init__(self, calls: list[Call], workers: int) -> None:
@@ -141,7 +141,7 @@ class Pools:
 
 
 def _followed(workers: int, waiting: Waiting) -> Iterator[tuple[int, Any]]:
-    """Yield the results of one attempt; no call waits inside a pool, except for the GPU."""
+    """Yield the results of one attempt; only calls for the GPU wait inside a pool."""
     memory, largest = available(), FIRST
     with ExitStack() as opened:
         pools = Pools(workers, opened)

@@ -3,7 +3,7 @@
     <root>/store/quality/<key>/block-0000.npz   segment str  stats list<f64>
 
 The key is the metric's fingerprint (package, model, settings).  A row's `segment` is the sha256 of source,
-translation and human translation, by sentence if they are paired.  So a model scores a text only once across all
+translation and human translation, by sentence if they are paired.  A model thus scores each text only once across all
 runs.  A refusal or a failure is a `Score` with the reason, never a number.
 """
 

@@ -136,7 +136,7 @@ def hub_models(config: object) -> dict[str, str]:
 
 
 def places(config: object, key: str = "") -> dict[str, str]:
-    """Return key -> device and element type, "cpu float32", of every part of a config that has weights."""
+    """Return key -> device and element type, such as "cpu float32", of every part of a config that has weights."""
     found: dict[str, str] = {}
     if hasattr(config, "ARITHMETIC"):
         from sqa.files.devices import place

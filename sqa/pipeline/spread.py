@@ -65,13 +65,13 @@ Shard = tuple[int, int]  # index from 0, number of shards
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run, and a function called on a worker after its blocks are done; its value must be small."""
+    """A run, and a function with a small value, which is called on a worker after the run's blocks are done."""
 
     config: RunConfig
     finish: Finish
     until: str = "score"
     given: str | None = None  # fingerprint of stored questions (`Store.keep`) that replace those of config.dataset
-    beside: str = ""  # translator whose k share work within a process, such as prefixes translated by a program
+    beside: str = ""  # label of runs that share work in a process at different k, such as translated prefixes
 
     @property
     def large(self) -> bool:
@@ -243,7 +243,7 @@ def each(
 
 
 def _group_call(name: str, jobs: dict[int, Job], store: Store, enough: int, shard: Shard) -> Call:
-    """Return the call that plans a group of runs; computing the shard's blocks and finishing each run follow.
+    """Return the call that plans a group of runs; calls that compute the shard's blocks and finish each run follow it.
 
     enough: number of blocks that keeps all workers busy; fewer blocks are split into parts.
     """
@@ -354,7 +354,8 @@ def _followed(client: Client, waiting: list[Call]) -> Iterator[tuple[int, Any]]:
                 no_gpu = [address for address, worker in workers.items() if GPU not in worker["resources"]]
             while waiting and len(open_calls) < PER_WORKER * threads:
                 call = waiting.pop()
-                key = (f"{call.function.__name__}-{name}", next(number))  # one group: assigned as workers become free
+                # Dask assigns tasks whose keys form one group as workers become free
+                key = (f"{call.function.__name__}-{name}", next(number))
                 where: dict[str, Any] = {"workers": no_gpu, "allow_other_workers": True} if no_gpu else {}
                 where = {"resources": {GPU: 1}} if call.gpu else where
                 future = client.submit(_alone, call.function, call.arguments, key=key, pure=False, **where)

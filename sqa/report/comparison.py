@@ -59,7 +59,7 @@ def _check(runs: Sequence[RunFolder], metrics: Sequence[str], resamples: int) ->
 def compare_all(
     runs: Sequence[RunFolder], metrics: Sequence[str] = (), resamples: int = saving.RESAMPLES
 ) -> tuple[list[Pair], list[str]]:
-    """Compare every two runs by every metric (all if none is given); return also a note for each metric left out.
+    """Compare each pair of runs by each metric (default: all); also return a note for each metric left out.
 
     Raises ConfigError for runs on different questions, duplicate runs, or a metric that no run has.
     """
@@ -115,7 +115,7 @@ def _text(pairs: Sequence[Pair], diff: float) -> str:
 
 
 def _latex(pairs: Sequence[Pair]) -> str:
-    """Return a table (booktabs) of row minus column; bold if it is significant after Holm."""
+    """Return a table (booktabs) of row minus column; bold: significant (Holm)."""
     names, cells = _matrix(pairs)
     metric, n = pairs[0].row.metric, pairs[0].row.n
     rows = [[latex_escaped(metric), *map(latex_escaped, names)]]
@@ -131,7 +131,7 @@ def _latex(pairs: Sequence[Pair]) -> str:
 
 
 def draw(pairs: Sequence[Pair], folder: Path) -> list[Path]:
-    """Draw the matrix of one metric as PDF and PNG: row minus column, coloured if significant after Holm."""
+    """Draw the matrix of one metric as PDF and PNG: row minus column, coloured if significant (Holm)."""
     names, _ = _matrix(pairs)
     side = 0.55 * len(names)
     with style():

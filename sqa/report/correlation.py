@@ -7,8 +7,8 @@ Every metric orders the systems from best to worst; tau-b (Kendall 1945) compare
     tau = (C - D) / sqrt((P - Ta) (P - Tb))
 
 Of P pairs of systems, C have the same order and D the opposite one; Ta and Tb are the ties of the first and of the
-second metric.  1 = the same order, -1 = the reverse, 0 = no relation.  Orders are by GOODNESS: if less is better
-(lag, TER) the sign is reversed, so a positive tau with DAL means "the system that answers better also lags less".
+second metric.  1 = the same order, -1 = the reverse, 0 = no relation.  If less is better (lag, TER), the sign is
+reversed, so a positive tau with DAL means "the system that answers better also lags less".
 
 Soft pairwise accuracy (Thompson et al. 2024) also measures how certain the two metrics are:
 
@@ -55,7 +55,7 @@ class Correlation:
 
     a: str
     b: str
-    tau: float | None  # -1 to 1, by goodness
+    tau: float | None  # -1 to 1; positive if the better systems are the same
     low: float | None  # percentile interval over questions
     high: float | None
     systems: int
@@ -208,7 +208,8 @@ class _Agreement:
         indices = {metric.name: index for index, metric in enumerate(metrics)}
         self._pairs = [(indices[a], indices[b]) for a, b in pairs]
         self.undefined = np.zeros(len(pairs), dtype=np.int64)
-        self._better = self._last = np.zeros((len(metrics), systems * (systems - 1) // 2))  # resamples; a tie is half
+        # number of resamples in which the first system of a pair is better, and whether it was in the last one
+        self._better = self._last = np.zeros((len(metrics), systems * (systems - 1) // 2))  # a tie counts as half
 
     def score_many(self, stats: np.ndarray) -> np.ndarray:
         """Return (B, pairs) from (B, all columns); nan if a metric is undefined or ties all systems."""

@@ -77,8 +77,8 @@ class Reported:
 def read_runs(folders: Sequence[Path]) -> list[Reported]:
     """Return the runs in these folders.
 
-    Raises ConfigError for an empty or duplicate list, and ConfigError or DataError with the run's name if a run is
-    unfinished, damaged, or from another schema.
+    Raises ConfigError for an empty list or a folder named twice, and ConfigError or DataError with the run's name if a
+    run is unfinished, damaged, or from another schema.
     """
     check_distinct(folders)
     return [_read(folder, label) for folder, label in zip(folders, run_names(folders), strict=True)]
@@ -161,7 +161,7 @@ def _reason(row: Row) -> str:
 def _components(saved: RunFolder, label: str) -> tuple[tuple[Component, ...], list[Gap]]:
     """Return the component of each stage, from the store beside the run."""
     store, components, gaps = Store(saved.folder.resolve().parent), [], []
-    for name in (name for name in saved.stages if name != "score"):  # metrics, whose signatures are listed
+    for name in (name for name in saved.stages if name != "score"):  # the report lists the metrics' signatures instead
         try:
             stage = store.stage(name, saved.stages[name])
             components.append(Component(name, stage.implementation, stage.fingerprint))
@@ -190,7 +190,7 @@ def data_files(run: Reported) -> tuple[list[tuple[str, str, str]], list[Gap]]:
     elif Path(name).is_file():
         beside.insert(0, Path(name))
     else:
-        gaps.append(Gap(f"sha256 of {Path(name).name}", (run.label,), "the file of its questions is missing here"))
+        gaps.append(Gap(f"sha256 of {Path(name).name}", (run.label,), "the file of the questions is missing here"))
     return [*files, *((path.name, file_digest(path), "the current file") for path in beside)], gaps
 
 
@@ -203,7 +203,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def changes(first: RunConfig, other: RunConfig) -> list[tuple[str, str]]:
-    """Return (key, value) of the keys in which `other` differs, except its name.
+    """Return (key, value) of the keys in which `other` differs from `first`, except the name.
 
     A part of another kind is returned whole.
     """

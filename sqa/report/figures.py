@@ -149,13 +149,14 @@ def _legend(name: str) -> str:
 def wins_at(trace: QuestionTrace, bins: int = BINS) -> np.ndarray:
     """Return (bins,): EW of answering with the top guess after 1/bins, 2/bins, ... 1 of the source's characters."""
     ends = np.arange(1, bins + 1) / bins
+    # `fraction` never decreases; 1e-9 covers its rounding
     newest = np.searchsorted(trace.fraction, ends + 1e-9, side="right") - 1  # -1: nothing was written yet
-    right = {step: _right(trace, step) for step in set(newest.tolist())}  # fraction never decreases; 1e-9: its rounding
+    right = {step: _right(trace, step) for step in set(newest.tolist())}
     return np.where([right[step] for step in newest.tolist()], curve_named(CURVE)(ends), 0.0)
 
 
 def log_ranks_at(trace: QuestionTrace, bins: int = BINS) -> np.ndarray:
-    """Return (bins,): log reciprocal rank of the answer at the newest step there, as `wins_at`; FLOOR before it."""
+    """Return (bins,): log reciprocal rank of the answer at the positions of `wins_at`; FLOOR before the first step."""
     ends = np.arange(1, bins + 1) / bins
     logs = np.concatenate([[FLOOR], log_reciprocal_rank(trace.rank, floor=FLOOR)])  # (steps + 1,)
     values: np.ndarray = logs[np.searchsorted(trace.fraction, ends + 1e-9, side="right")]

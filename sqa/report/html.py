@@ -47,7 +47,7 @@ def _visible(text: object) -> str:
 
 
 def page(markdown: str, title: str, figures: Iterable[Drawn]) -> str:
-    """Return the HTML page of a report in Markdown; an image of a figure's file becomes that figure."""
+    """Return the HTML page of a report in Markdown, with each figure's PNG image replaced by inline SVG."""
     from markdown_it import MarkdownIt
 
     images = {path.name: figure for figure in figures for path in figure.files if path.suffix == ".png"}
@@ -74,7 +74,7 @@ def page_file(folder: str, name: str) -> str:
 
 
 def filled(template: str, slots: Mapping[str, str]) -> str:
-    """Return the template with every {{name}} replaced, once."""
+    """Return the template with every {{name}} replaced; replacements are not searched for further names."""
     return _SLOT.sub(lambda slot: slots[slot[1]], template)
 
 
@@ -90,7 +90,7 @@ def _image(renderer: Any, tokens: Sequence[Token], at: int, options: Any, env: M
 
 
 def _mark_numbers(tokens: Sequence[Token]) -> None:
-    """Give cells that hold a number the class for right alignment."""
+    """Give cells that contain a number the class for right alignment."""
     for opening, content in pairwise(tokens):
         if opening.type == "td_open" and _NUMBER.fullmatch(content.content):
             opening.attrSet("class", "number")

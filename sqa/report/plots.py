@@ -308,7 +308,7 @@ class Drawn(NamedTuple):
 
 
 def finish(draw: Callable[[], Figure], folder: Path, stem: str, title: str, caption: str, table: Table) -> Drawn:
-    """Draw a figure and write its files; letters are shapes in the SVG."""
+    """Draw a figure and write its files; the SVG has text as outlines."""
     numbers, svg = folder / f"{stem}.csv", io.StringIO()
     write_text(numbers, table.to_csv())
     with warnings.catch_warnings(), style({"text.parse_math": False}):  # a dollar sign in a run's name is no formula

@@ -24,8 +24,9 @@ from sqa.core.registry import QUALITY
 from sqa.files.atomic import write_text
 from sqa.files.yaml_reader import dump_yaml
 from sqa.metrics import FAMILIES
+from sqa.pipeline import paired
 from sqa.pipeline.config import to_mapping
-from sqa.pipeline.paired import ComparisonRow
+from sqa.pipeline.paired import QUESTIONS, ComparisonRow
 from sqa.pipeline.saving import COUNTED, RESAMPLES
 from sqa.report.data import Component, Gap, Reported, changes, compared, data_files, described, groups_of, read_runs
 from sqa.report.figures import draw_all
@@ -43,11 +44,15 @@ PACKAGES = (
 _USUAL_DIGITS = 3  # decimal places of a metric that cannot be built
 
 
-def main(runs: Sequence[Path], output: Path | None = None, html: bool = True) -> None:
-    """Write the report of finished runs and print the files' paths; all runs are compared with the first one."""
+def main(runs: Sequence[Path], output: Path | None = None, html: bool = True, over: str = QUESTIONS) -> None:
+    """Write the report of finished runs and print the files' paths.
+
+    All runs are compared with the first one.  With further levels in `over`, the two systems to which the runs belong
+    are compared (`paired.compare_over`).
+    """
     reported = read_runs([Path(run) for run in runs])
     folder = Path(output) if output is not None else reported[0].saved.folder / DEFAULT_OUTPUT
-    text, figures, gaps = compose(reported, folder)
+    text, figures, gaps = compose(reported, folder, over)
     write_text(folder / MARKDOWN, text)
     paths = [folder / MARKDOWN]
     if html:
@@ -63,25 +68,22 @@ def title(reported: Sequence[Reported]) -> str:
     return f"Report: {reported[0].label}" if len(reported) == 1 else f"Report: {len(reported)} runs"
 
 
-def compose(reported: Sequence[Reported], folder: Path) -> tuple[str, list[Drawn], list[Gap]]:
+def compose(reported: Sequence[Reported], folder: Path, over: str) -> tuple[str, list[Drawn], list[Gap]]:
     """Return the Markdown text, its figures (written to `folder`), and the missing values."""
     groups = groups_of(reported)
     gaps = [gap for run in reported for gap in _gaps(run)]
     figures: list[Drawn] = []
     parts = [f"# {plain(title(reported))}", "", *_introduction(reported, groups), "", *_runs_table(reported)]
     for i, group in enumerate(groups):
-        rows = {}
-        for run in group[1:]:
-            rows[run.label], missing = compared(group[0], run)
-            gaps += missing
+        differences, missing = _differences(group) if over == QUESTIONS else (_differences_over(group, over), [])
+        gaps += missing
         drawn, missing = draw_all(group, folder, f"_{i + 1}" if len(groups) > 1 else "")
         gaps += missing
         figures += drawn
         parts += ["", f"## {_questions(group[0])}", "", *_scores(group)]
         for figure in drawn:
             parts += ["", *_figure(figure)]
-        if len(group) > 1:
-            parts += ["", *_differences(group[0], rows)]
+        parts += ["", *differences] if differences else []
     data, missing = _data(groups)
     gaps += missing
     times = _times(reported)
@@ -159,8 +161,14 @@ def _interval(low: float | None, high: float | None, shape: str) -> str:
     return "" if low is None or high is None else f"[{low:{shape}}, {high:{shape}}]"
 
 
-def _differences(first: Reported, compared_rows: dict[str, list[ComparisonRow]]) -> list[str]:
-    """Return one line per metric and run, grouped by metric."""
+def _differences(group: Sequence[Reported]) -> tuple[list[str], list[Gap]]:
+    """Return one line per metric and run but the first, grouped by metric, and what cannot be compared."""
+    first, *others = group
+    if not others:
+        return [], []
+    pairs = {run.label: compared(first, run) for run in others}
+    compared_rows = {label: rows for label, (rows, _) in pairs.items()}
+    gaps = [gap for _, missing in pairs.values() for gap in missing]
     names = list(dict.fromkeys(row.metric for rows in compared_rows.values() for row in rows))
     lines = []
     for name in names:
@@ -168,14 +176,29 @@ def _differences(first: Reported, compared_rows: dict[str, list[ComparisonRow]])
         for label, rows in compared_rows.items():
             lines += [[code(name), code(label), *_difference(row, digits)] for row in rows if row.metric == name]
     if not lines:
-        return [f"### Differences to {code(first.label)}", "", "None could be tested; see *Not computed, and why*."]
+        nothing = "None could be tested; see *Not computed, and why*."
+        return [f"### Differences to {code(first.label)}", "", nothing], gaps
     note = (
         f"Run minus {code(first.label)}, paired over questions; percentile intervals. p: two-sided, by the paired "
         f"bootstrap and by approximate randomisation ({RESAMPLES} resamples each). Bold: both below {SIGNIFICANT:g}. "
         f"{len(lines)} tests, not corrected for their number."
     )
     head = ("metric", "run", "difference", "95% interval", "p, bootstrap", "p, randomisation")
-    return [f"### Differences to {code(first.label)}", "", note, "", *markdown(head, lines)]
+    return [f"### Differences to {code(first.label)}", "", note, "", *markdown(head, lines)], gaps
+
+
+def _differences_over(group: Sequence[Reported], over: str) -> list[str]:
+    """Return one line per metric: the first system minus the second, with intervals over all levels."""
+    lines = []
+    for metric, value, low, high, *_ in paired.compare_over([run.saved for run in group], over).rows:
+        shape = f"+.{_digits(metric, group)}f"
+        lines.append([code(metric), f"{value:{shape}}", _interval(low, high, shape) or "n/a"])
+    note = (
+        f"The system of {code(group[0].label)} minus the other system; percentile intervals ({RESAMPLES} resamples). "
+        "Runs of one system differ only in the levels, whose members are resampled like the questions."
+    )
+    heading = f"### Differences over {plain(over.replace(',', ', '))}"
+    return [heading, "", note, "", *markdown(("metric", "difference", "95% interval"), lines)]
 
 
 def _difference(row: ComparisonRow, digits: int) -> list[str]:

@@ -17,7 +17,6 @@ PARTS = {  # part of a stage's key -> name shown to the user
     "block_size": "questions per block",
     "schema_version": "version of the traces",
 }
-VERSION_OF_SQA = "version of sqa"  # part without its own key, reported if nothing else differs
 DIGITS = 12  # digits of a digest
 Difference = tuple[str, str, str]  # (part, current value, value in the other stage)
 
@@ -38,7 +37,7 @@ class Reason(NamedTuple):
 
     stage: str
     key: str
-    nearest: str  # its key; "" if there is no other stage
+    nearest: str  # the nearest stored key; "" if there is no other
     part: str
     now: str
     then: str
@@ -111,9 +110,10 @@ def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
     changed = [part for part in {**now, **then} if now.get(part) != then.get(part)]
     both = {*now} & {*then}
     of_questions = [part for part in changed if ".dataset" in f".{part}".replace(" ", ".")]
-    of_part = [part for part in changed if part not in (*of_questions, VERSION_OF_SQA)]
-    of_part = [part for part in of_part if part in both or not part.startswith("VERSION ")]  # otherwise of another part
-    shown = (of_part or [part for part in changed if part == VERSION_OF_SQA]) if made else []
+    of_part = [part for part in changed if part not in of_questions]
+    # a VERSION that only one of the stages has belongs to another component
+    of_part = [part for part in of_part if part in both or not part.startswith("VERSION ")]
+    shown = of_part if made else []
     for part in [*shown, *(of_questions if "dataset" in differing else ())]:
         yield part, now.get(part, "not there"), then.get(part, "not there")
     if made and not shown:

@@ -6,7 +6,7 @@
                "traces": [...]}]}
 
 "threshold" is the buzzer score from which the buzzer answers, or null if no single number explains all its
-decisions. A trace has one entry per question, in the same order.  With n steps:
+decisions.  "traces" has one entry per question, in the same order.  With n steps, its keys are:
 
     w  the n words joined by blanks (n = 0: null); a step that only retracts has an empty word
     s  [n] source words read, as differences from the previous step
@@ -15,11 +15,12 @@ decisions. A trace has one entry per question, in the same order.  With n steps:
     r  [n] rank of the answer, 0 = not among the first "top"
     b  [n] buzzer score
     z  first step at which the buzzer answers, null = never
-    u  n characters: 0 aligned, 1 unaligned, 2 unaligned content word
+    u  n characters: 2 probably wrong content word, 1 unaligned function word, 0 any other word
     l  [n][...] source words (0-based in the question) that the word is aligned with
     o  [first, stop] of every stretch of source words that was left out
-    k  the human translation's names, numbers and dates in a sentence (docs/facts.md); missing if there are none
-    f  findings, worst first: {"kind", "first", "last", "words", "source", "before", "after", "severity"}
+    k  a sentence about the names, numbers and dates that arrive (docs/facts.md); missing if there are none
+    f  findings, worst first: {"kind", "first", "last", "words", "source", "before", "after", "severity",
+       "probability"}
 """
 
 from collections import Counter

@@ -1,1 +1,1 @@
-"""Shared parts of gradient training: the loop over rounds, and checkpoints."""
+"""Shared parts of gradient-based training: the loop over rounds, and checkpoints."""

@@ -80,13 +80,13 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 class Moments:
-    """Adam's state by "name.key" of the parameter, saved as a part of a checkpoint."""
+    """Adam's state as tensors named "PARAMETER.KEY", saved as a part of a checkpoint."""
 
     def __init__(self, optimiser: torch.optim.Optimizer, parameters: Iterable[tuple[str, nn.Parameter]]) -> None:
         self.optimiser, self.parameters = optimiser, dict(parameters)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return the tensors of the state."""
+        """Return name -> tensor of the state."""
         kept = {name: self.optimiser.state[parameter] for name, parameter in self.parameters.items()}
         return {f"{name}.{key}": value for name, state in kept.items() for key, value in state.items()}
 

@@ -1,4 +1,4 @@
-"""The loop of gradient training: rounds with checkpoints, from which an interrupted training run resumes.
+"""The loop of gradient-based training: rounds with checkpoints, from which an interrupted training run resumes.
 
     trainer = Trainer("runs/x", optimiser, {"network": network, "optimiser": optimiser}, checkpoints, clip=1.0)
     trainer.resume()
@@ -10,7 +10,7 @@
     trainer.take_best()
 
 A round is an optimiser step or a pass over the texts.  Its random numbers depend only on the seed and its index, so a
-resumed training sees the same batches and ends with the same weights.
+resumed training run sees the same batches and ends with the same weights.
 """
 
 import math
@@ -56,7 +56,7 @@ class Trainer:
         """
         self.where, self.optimiser, self.parts, self.unit = where, optimiser, parts, unit
         self.checkpoints, self.clip = checkpoints, clip
-        self.done, self.stale = 0, 0  # rounds in total, rounds since the best one
+        self.done, self.stale = 0, 0  # number of rounds, and of rounds since the best one
         self.best: dict[str, dict[str, Tensor]] = {}  # weights of the modules at the best round
         self.best_score = -np.inf
         self._before, self._since = 0.0, time.process_time()
@@ -91,7 +91,7 @@ class Trainer:
     def rounds(
         self, total: int, every: int = 1, stopped: Callable[[], bool] = lambda: False, label: str = "training"
     ) -> Iterator[int]:
-        """Yield the remaining rounds until `stopped`; save a checkpoint after `every` rounds and at the end."""
+        """Yield the remaining rounds until `stopped`; save a checkpoint every `every` rounds and at the end."""
         with bar(label, total, self.done, self.unit) as shown:
             self.say = partial(shown.set_postfix, refresh=False)
             while self.done < total and not stopped():
@@ -104,7 +104,7 @@ class Trainer:
             self.save()
 
     def judge(self, score: float, later: bool = False) -> None:
-        """Keep a copy of the modules if this is the best score so far; `later`: also if it equals the best score."""
+        """Keep a copy of the modules if this score is the best so far; `later`: also if it equals the best one."""
         self.stale = 0 if score > self.best_score else self.stale + 1
         if score > self.best_score or (later and score == self.best_score):
             self.best_score = score
@@ -123,7 +123,7 @@ class Trainer:
         return [(name, part) for name, part in self.parts.items() if isinstance(part, nn.Module)]
 
     def save(self) -> None:
-        """Write a checkpoint if checkpoints are enabled; raises an error for NaN in a weight."""
+        """Write a checkpoint if checkpoints are enabled; raises DataError if a weight is not finite."""
         if self.checkpoints is None:
             return
         for _, module in self.modules():

@@ -74,7 +74,9 @@ def on(options: Mapping[str, Any], device: str) -> dict[str, Any]:
 def test_part_computes_on_its_device(kind, name, options, places, monkeypatch):
     as_cuda(monkeypatch)
     options = {**TABLE[kind, name].made, **options}
-    if not hasattr(class_of(kind, name), "ARITHMETIC") and name != "llm":  # numpy
+    if (
+        not hasattr(class_of(kind, name), "ARITHMETIC") and name != "llm"
+    ):  # computes with numpy, so the key is only accepted
         config_of(kind, name, on(options, "auto"), places)
         return
     if kind == "quality metric":

@@ -51,7 +51,7 @@ def guesser(name):
 
 @pytest.fixture(scope="module")
 def texts() -> list[str]:
-    """Return the first words of some questions; every prefix is read from scratch."""
+    """Return the first words of some questions, because every prefix is read from scratch."""
     return [" ".join(q.reference_text.split()[:40]) for q in load_questions("mini-en", limit=4)]
 
 

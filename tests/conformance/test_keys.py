@@ -1,7 +1,7 @@
 """Every field of every registered part's config changes the store key or cannot change an output.
 
-A field or part without an entry in keys.yaml fails. The parts are real ones of toy size
-(tests/stand_ins/keyed_parts.py), which also names their requirements besides files (packages, servers).
+A field or part without an entry in keys.yaml fails. The parts are real ones of toy size, made by
+tests/stand_ins/keyed_parts.py. That module also names their requirements besides files (packages, servers).
 """
 
 import typing
@@ -185,7 +185,7 @@ def test_text_metric_is_named_as_in_its_config(name, places):
     )
 
 
-def test_other_processor_changes_the_key(places, monkeypatch):
+def test_other_device_changes_the_key(places, monkeypatch):
     for kind, name, build in (("guesser", "bert", build_bert), ("translator", "pretrained", Pretrained)):
         built = [build(config_of(kind, name, TABLE[kind, name].made, places)) for _ in range(2)]
         (built[1] if name == "pretrained" else built[1].encoder).device = "cuda"

@@ -121,7 +121,7 @@ def test_name_round_trips(name):
 
 
 @pytest.mark.parametrize("name", ["ew@{}@answer-at-end@aliases", "accuracy@5", "mrr@7@aliases", "al@char@question"])
-def test_any_parameters_are_built(tmp_path: Path, name):
+def test_names_with_parameters_are_built(tmp_path: Path, name):
     curve = tmp_path / "a@b.json"
     curve.write_text(
         json.dumps({"kind": "expected-wins curve", "version": 1, "method": "cubic", "coefficients": [1, 0, 0, 0]})

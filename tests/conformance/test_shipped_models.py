@@ -75,7 +75,7 @@ def test_transformer_words_are_as_recorded(model, sentence, search, words):
     ids=["es", "pl with glosses"],
 )
 def test_language_model_words_are_as_recorded(model, options, sentence, words, given):
-    """Computed in float32; the positions of its pieces affect the second decimal of ln p."""
+    """The model computes in float32; the positions of the pieces affect the second decimal of ln p."""
     translator = lm.build(lm.CausalLmConfig(model, k=2, dtype="float32", **options))
     assert written(translator, sentence) == words
     target = [word.rpartition("/")[0] for word in words.split()]

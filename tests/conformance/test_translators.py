@@ -196,5 +196,5 @@ def test_question_alone_equals_question_in_a_batch(make, batch):
 
 def test_streaming_equals_batched(make, batch):
     if not make.case.streams:
-        pytest.skip("knows whole QUESTIONS only")
+        pytest.skip("needs whole questions, or sees the end one step later")
     assert stream(make(), QUESTIONS[0]) == batch[0]  # a new translator without stored answers

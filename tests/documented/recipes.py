@@ -24,7 +24,7 @@ class Serve:
 
     line: str = ""  # start command; empty: the command as shown
     asks: Sequence[str] = ("GET /",)  # "GET PATH", or commands with {url}
-    host: str = ""  # host name of the requests; empty: its address
+    host: str = ""  # host name of the requests; empty: the server's address
     after: Sequence[str] = ()
 
 
@@ -55,7 +55,7 @@ CORPORA = "needs parallel corpora, downloads, and trains for an hour"
 TOSSUPS = "needs the training tossups, a download"
 SCORER_TEST = "../services/tests/golden/test_simulstream_scorers.py"
 CANNOT = (
-    Cannot(r"python -m pytest .*", "it is the suite itself"),
+    Cannot(r"python -m pytest .*", "runs this test suite"),
     Cannot(r"sqa run configs/xqb\.yaml:es_e5_source", "needs the multilingual vectors of the extra `e5` (91 MB)"),
     Cannot(
         r"sqa translations configs/studies\.yaml:bonuses",

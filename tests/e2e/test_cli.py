@@ -206,7 +206,7 @@ def test_wrong_key_is_refused(sqa, words):
 
 def test_sweep_runs_every_combination(sqa: Shell) -> None:
     axes = ["k=1,3", "metrics=[al],[al, bleu]"]
-    lines = sqa.lines("sweep", sqa.config(), *axes, "limit=6")  # an axis without a column
+    lines = sqa.lines("sweep", sqa.config(), *axes, "limit=6")  # a single value has no column
     assert lines[0][:4] == ["run", "k", "metrics", "al"]
     folders = [sqa.folder / line[0] for line in lines[1:]]
     assert len(set(folders)) == 4 and all((folder / "report.tsv").is_file() for folder in folders)

@@ -27,7 +27,7 @@ QUESTION = RECORDS[0]
 
 @pytest.fixture
 def finished(tmp_path: Path) -> Path:
-    """Return a run that copies the source; its guesser names Spain after reading it, and later ranks France higher."""
+    """Return a run that copies the source; its guesser names Spain once it has read that word, and later France."""
     return make(tmp_path, "r", records=[QUESTION])
 
 
@@ -62,7 +62,7 @@ def test_missing_priors_warn_and_mixed_languages_fail(tmp_path: Path, capsys: py
     refused(ConfigError, "one language can be aligned at a time", main, mixed)
 
 
-def test_store_of_another_schema_or_none_is_refused(finished: Path) -> None:
+def test_unusable_manifest_of_a_store_is_refused(finished: Path) -> None:
     [manifest] = (finished.parent / "store" / "translate").glob("*/manifest.json")
     text = manifest.read_text()
     manifest.write_text(json.dumps({**json.loads(text), "schema_version": 0}))
@@ -93,7 +93,7 @@ def test_finished_run_no_longer_needs_its_dataset(finished: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "rate", "probability"), [("inserted", "0.1", "0.1"), ("dropped", "2", "0.5")])
 def test_planted_errors_are_found(kind: str, rate: str, probability: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """One word in ten is wrong, or two clauses are missing; only alignment and spelling are used to find them."""
+    """One word in ten is wrong, or two stretches are missing; only alignment and spelling are used to find them."""
     planted.main(["es", "--detector", "words", "--plant", kind, rate, "--limit", "40", "--probability", probability])
     [_, line, *_] = (line.split("\t") for line in capsys.readouterr().out.splitlines())
     assert float(line[6]) >= 0.6 and float(line[7]) >= 0.8

@@ -41,7 +41,7 @@ MISTAKES = {
     f"run {ROOT}/configs/train_buzzers.yaml:mlp-bm25": (2, f"{A_RUN} kind, output, data, training, network (for"),
     f"run {LOG}": (2, f"got JSON lines; a config names a log: `translator: {{name: recorded, file: {LOG}}}`"),
     "run one.log": (2, f"sqa: one.log: {A_RUN} index, prediction, delays, elapsed, prediction_length"),
-    f"latency {STREAM}": (3, f"sqa: {STREAM}:1: a log of simulstream; `sqa simulstream-score` has its latencies"),
+    f"latency {STREAM}": (3, f"sqa: {STREAM}:1: a log of simulstream; `sqa simulstream-score` computes its latencies"),
     "latency whisper.jsonl": (3, "sqa: whisper.jsonl:1: a log of SimulStreaming; `sqa run` scores it"),
     f"latency {EXAMPLE / 'heard.jsonl'}": (3, "heard.jsonl:1: a file of questions, not a log"),
     f"latency {LOG} --facts --pair pl-en": (0, f"sqa: {LOG}: its sources look like 'es', not 'pl'; is --pair"),
@@ -51,7 +51,7 @@ MISTAKES = {
     "config keys metric ew": (2, "a metric has no keys: `metrics:` is a list of names, such as ew, ew@xqb-interface"),
     "run mlp.yaml": (0, BUZZER.format("'mlp'", "'bm25'", "bm25")),
     "run tuned.yaml": (0, BUZZER.format("'threshold'", "'gru'", "gru")),
-    "run bundled.yaml": (0, "not calibrated for this guesser (buzzer.model=rerank is the one for it)"),
+    "run bundled.yaml": (0, "not calibrated for this guesser (use buzzer.model=rerank)"),
     "run fits.yaml": (0, ""),
 }
 
@@ -76,7 +76,7 @@ def test_common_mistake_gives_a_one_line_error(line: str, command: Command) -> N
 
 
 @pytest.mark.parametrize(("name", "keys"), [("hold", ["n"]), ("wait-k", ["k"]), ("local-agreement", ["n"])])
-def test_wrong_policy_keys_are_refused(name: str, keys: list[str], command: Command) -> None:
+def test_config_keys_lists_the_keys_of_a_policy(name: str, keys: list[str], command: Command) -> None:
     assert [line.split("\t")[0] for line in command("config", "keys", "policy", name).out.splitlines()[1:]] == keys
 
 

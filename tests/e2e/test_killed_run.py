@@ -68,7 +68,7 @@ def test_killed_run_ends_with_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_names_the_command_that_resumes(tmp_path: Path) -> None:
-    """The interrupt arrives during translation; the program prints only that line."""
+    """The interrupt arrives during translation; the program prints no traceback."""
     prepare(tmp_path / "t")
     command = [*COMMAND, "limit=20", "translator.delay=5"]  # 5 s for each sentence
     # a test run in the background ignores SIGINT

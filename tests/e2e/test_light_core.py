@@ -21,7 +21,7 @@ LOG = f"{{name: recorded, file: {ROOT / 'docs' / 'example' / 'instances.log'}}}"
 
 
 def written(folder: Path, guesser: str, buzzer: str, dataset: str = "mini-es, limit: 2", translator: str = LOG) -> str:
-    """Write a config of these parts."""
+    """Write a config of these parts and return its path."""
     parts = f"translator: {translator}\nguesser: {guesser}\nbuzzer: {{name: mlp, model: {buzzer}}}\n"
     (folder / "mine.yaml").write_text(f"dataset: {{name: {dataset}}}\n{parts}", encoding="utf-8")
     return str(folder / "mine.yaml")

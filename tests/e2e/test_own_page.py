@@ -56,7 +56,7 @@ def test_every_command_of_the_page_runs_in_order(tmp_path, monkeypatch, command)
     monkeypatch.chdir("start")
     for line in dict.fromkeys([*others, *suggested]):
         if "smt" in line:
-            pytest.importorskip("torch", reason="the training of a translator")
+            pytest.importorskip("torch", reason="needs torch to train a translator")
         run(line)
     assert first == "sqa init start" and len(suggested) >= 12
     for part in PARTS:

@@ -34,7 +34,7 @@ class Config:
 
 
 class Parts:
-    """Copies each word; always the same page; buzzes at every step; shows an even number of words."""
+    """Copies each word, guesses one page, buzzes at every step, and shows an even number of words."""
 
     start = 1
 
@@ -81,7 +81,7 @@ def last():
 
 
 def late() -> Convention:
-    """SimulEval's rules, each delay one word more."""
+    """SimulEval's rules with one more word in each delay."""
     return Convention("late", "here", False, False, 1, "length", True, "first", SIMULEVAL_1_1.formulas)
 
 
@@ -94,14 +94,14 @@ def shout() -> Perturbation:
 
 
 def figure(config: Path, runs: Path) -> None:
-    """How many words each question of a run has."""
+    """Print the number of words of each question of a run."""
     from sqa.pipeline.folder import read
 
     print(config.read_text(), *read(runs / "mine").stats["words"][:, 0])
 
 
 def alone() -> None:
-    """No figure: it takes nothing."""
+    """No figure, because it takes no arguments."""
 '''
 CONFIG = """
 dataset: {name: mini-es, limit: 3}
@@ -144,7 +144,6 @@ def test_command_runs_own_parts_from_any_folder(mine: Path) -> None:
 
 
 def test_own_figure_runs_from_another_folder(mine: Path) -> None:
-    """The command runs in a folder other than that of the parts."""
     save(played(mine), mine.parent / "runs")
     (mine / "figure.yaml").write_text("of ours\n", encoding="utf-8")
     words = (str(mine / "figure.yaml"), "--runs", str(mine.parent / "runs"))

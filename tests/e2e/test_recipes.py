@@ -1,4 +1,4 @@
-"""The recipes of ARCHITECTURE.md ("Where a new thing goes") and CONTRIBUTING.md (the walks), followed exactly.
+"""The recipes of ARCHITECTURE.md ("Where a new thing goes") and CONTRIBUTING.md ("Four additions"), followed exactly.
 
 Recipes for the program's own parts share one copy of the repository. Each writes the files it names, adds one line
 where the recipe states, and runs the command that uses the new part.
@@ -23,10 +23,10 @@ COPIED = ("sqa", "smt", "guessers", "buzzers", "experiments", "configs", "docs",
 
 @dataclass(frozen=True)
 class Recipe:
-    """A row of the table, or a walk."""
+    """A row of the table in ARCHITECTURE.md, or an addition of CONTRIBUTING.md."""
 
-    new: str  # the row's first cell, or the walk's title
-    command: str  # command that uses it
+    new: str  # the row's first cell, or the addition's title
+    command: str  # command that uses the new part
     says: str  # regular expression for stdout
     files: dict[str, str] = field(default_factory=dict)
     lines: tuple[tuple[str, str, str], ...] = ()  # (file, preceding line, new line)
@@ -227,7 +227,7 @@ RECIPES = (
         ),
     ),
 )
-ELSEWHERE = {  # rows and walks without a recipe here, and what covers them (a walk: the row with the same steps)
+ELSEWHERE = {  # rows and additions without a recipe of their own -> test (an addition: the row with the same steps)
     "any component of your own": "tests/e2e/test_own_parts.py",
     "components of your own package": "tests/unit/core/test_plugins.py",
     "perturbation": "tests/e2e/test_own_parts.py",
@@ -282,7 +282,7 @@ def test_recipe_works(copy: Path, line: str) -> None:
         assert recipe.command != line or re.search(recipe.says, done.stdout), (recipe.new, done.stdout)
 
 
-def test_every_row_and_walk_has_a_recipe() -> None:
+def test_every_row_and_addition_has_a_recipe() -> None:
     rows = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Where a new thing goes")[2]
     rows = rows.partition("\n## ")[0]
     contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 """The viewer's page and the report's in Chromium, driven by Playwright; skipped if either is missing.
 
 SQA_CHROMIUM names a browser that is not on the path; SQA_SCREENSHOTS names a folder for screenshots; SQA_AXE names
-axe.min.js of the npm package axe-core, which then searches the pages, and those of a site that was built.
+axe.min.js of the npm package axe-core, which then checks these pages and those of a built site.
 """
 
 import os
@@ -222,7 +222,7 @@ def test_errors_links_and_threshold_are_shown(open_page: Any) -> None:
     assert page.locator("#source .lost1").count() == 0
     assert page.locator("#omitted").text_content() == "dashed line below: left out by drops"
     page.keyboard.press("Home")
-    assert lost.count() == 0  # no guess yet
+    assert lost.count() == 0  # nothing has been read yet
     page.keyboard.press("End")
     page.locator("#source span", has_text="France").hover()
     picture(page, "left-out")

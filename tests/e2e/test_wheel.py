@@ -21,7 +21,7 @@ import sqa
 from sqa.core.paths import ROOT
 from tests.small_ablation import WAIT_K
 
-pytest.importorskip("setuptools", reason="builds the wheel")
+pytest.importorskip("setuptools", reason="needs setuptools to build the wheel")
 pytestmark = pytest.mark.slow
 LEFT_OUT = ("tests", "services/tests")  # folders of the repository that the wheels do not need
 

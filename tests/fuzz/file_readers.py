@@ -131,7 +131,8 @@ def attempt(reader: Reader, folder: Path) -> Outcome:
     except Exception:
         trace = traceback.format_exc()
     out.flush()
-    message = err.getvalue() + out.buffer.getvalue().decode() * (reader.name.startswith("vist"))  # as in the original
+    # The VIST evaluator reports problems on stdout, as the original does.
+    message = err.getvalue() + out.buffer.getvalue().decode() * (reader.name.startswith("vist"))
     return Outcome(code, message, time.process_time() - began, trace)
 
 
@@ -146,7 +147,7 @@ TENSORS = (by.tensor_header, by.tensor_header, *by.BYTES)
 TRANSLATE = ("translate", "{}/c.yaml", "--runs", "{}/runs", "-q")
 EMPTY = (2).to_bytes(8, "little") + b"{}"  # a safetensors file without tensors
 SEGMENTS = [Segment(id, "a", "b", "c") for id in ("one", "two")]
-CONFIGS: dict[str, Callable[[Path], object]] = {  # one of each kind: a run, entries, classes of runs and of training
+CONFIGS: dict[str, Callable[[Path], object]] = {  # one bundled config of each kind -> its reader
     "mini_es_wait6_bm25.yaml": load_run,
     "train_buzzers.yaml": lambda path: load_buzzer_training(Path(f"{path}:mlp-bm25")),
     "smt_es_en.yaml": lambda path: load(Path(f"{path}:third"), SmtConfig),
@@ -272,7 +273,7 @@ def _of_results() -> list[Reader]:
     for name, changes in {"run.json": JSON, "config.yaml": YAML, "stats.npz": BLOCK, "times.json": JSON}.items():
         read = ("compare", "{}/run", "{}/run", "--resamples", "10") if name == "stats.npz" else export
         read = (lambda f: read_folder(f / "run").times) if name == "times.json" else read
-        # messages for a corrupted name
+        # words in messages about a corrupted name
         named = ("dataset.name", "file of questions", "File name too long") if name == "config.yaml" else ()
         entries.append(Reader(f"run {name}", {}, f"run/{name}", changes, read, finished_run, (*whole, *named)))
     entries.append(

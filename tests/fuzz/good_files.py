@@ -14,7 +14,7 @@ RECORDS = [json.loads(line) for line in QUESTIONS.splitlines()]
 
 
 def config(**parts: object) -> bytes:
-    """Return a run's config; {} is the folder."""
+    """Return a run's config; {} stands for the folder."""
     return yaml.safe_dump({"dataset": {"name": "{}/questions.jsonl"}, **parts}, sort_keys=False).encode()
 
 
@@ -36,7 +36,7 @@ def log(speech: bool = False) -> bytes:
 
 
 def tsv() -> bytes:
-    """Return delays as a table."""
+    """Return a table of target words with their delays."""
     rows = ["question\tsentence\ttoken\tdelay"]
     for record in RECORDS:
         for sentence, source in enumerate(record["source"]):

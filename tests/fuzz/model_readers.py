@@ -1,4 +1,4 @@
-"""Every reader of models: a small model, the corruption of its numbers, and a guess, a buzz or a text."""
+"""Every reader of models: a small model, the corruption of its numbers, and a guess, buzz or text that it computes."""
 
 import atexit
 import functools

@@ -23,7 +23,7 @@ FLOATS = (0.0, -1.0, 1e-30, 65504.0, -65504.0, 1e30, float("nan"), float("inf"))
 
 @functools.cache
 def bomb() -> Array:
-    """Return 128 MiB of zeros in 128 KiB."""
+    """Return 128 MiB of zeros, compressed to 128 KiB."""
     return pack_bytes(bytes(1 << 27))
 
 

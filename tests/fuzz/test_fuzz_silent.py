@@ -30,7 +30,7 @@ SUBMISSION = [{"question": r["id"], "step": 0, "token": "x", "g": 1, "guess": "P
 PAGES = [{"text": f"Word {i} of it.", "page": f"Page {i}", "id": f"t{i}"} for i in range(5)]
 LOG, HEARD = ([json.loads(line) for line in log(speech).splitlines()] for speech in (False, True))
 BUZZES = [json.loads(line) for line in buzzes().splitlines()]
-CONTROL = [chr(i) for i in (*range(9), *range(14, 28), *range(127, 133), *range(134, 160))]  # none is a blank
+CONTROL = [chr(i) for i in (*range(9), *range(14, 28), *range(127, 133), *range(134, 160))]  # none is white space
 BREAKS = [*"\t\n\r\v\f\x1c\x1d\x1e\x85", "\u2028", "\u2029", *CONTROL]
 
 
@@ -71,7 +71,7 @@ KEYS = {
 
 
 def misspelt(rng: random.Random, key: str) -> str:
-    """Return the key with a letter omitted, doubled, swapped with the next or in the other case."""
+    """Return the key with a letter omitted, doubled, swapped with the next or in upper case, or with one added."""
     i = rng.randrange(len(key) - 1)
     start, letter, end = key[:i], key[i], key[i + 1 :]
     swapped = start + end[0] + letter + end[1:]

@@ -64,7 +64,7 @@ def twin(folder: Path, analyzer: str) -> Path:
 
 
 def used(url: str, folder: Path, analyzer: str, k1: float, b: float) -> list[list[tuple[str, float]]]:
-    """Create the index and answer the recorded queries."""
+    """Create the index and return the hits of the recorded queries."""
     options = ["--url", url, "--index", INDEX, "--k1", str(k1), "--b", str(b)]
     if elastic_index.main([str(twin(folder, analyzer)), *options]):
         sys.exit(1)

@@ -25,7 +25,7 @@ from types import SimpleNamespace
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example" / "questions.jsonl"
 OUT = Path(sys.argv[1]).resolve()
-CHUNK = 1.0  # s
+CHUNK = 1.0  # seconds
 RATE = 16000
 
 
@@ -86,7 +86,7 @@ def record_simulstream(folder: Path, rows: list[dict], guesses: bool, name: str)
         def _build_incremental_outputs(self, generated_tokens):
             if guesses:
                 return super()._build_incremental_outputs(generated_tokens)
-            before = self.text_history or []  # one piece per second, so that words are complete one second later
+            before = self.text_history or []  # three pieces per chunk, so that some words are completed in the next
             self.text_history = generated_tokens[: len(before) + 3]
             new = self.text_history[len(before) :]
             return IncrementalOutput(new, self.tokens_to_string(new), [], "")

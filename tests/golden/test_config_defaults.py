@@ -1,4 +1,4 @@
-"""Recorded config defaults, which are part of every number of a config without the key. `SQA_RECORD=1` records them."""
+"""Defaults of configs equal their records, because they change numbers of users. `SQA_RECORD=1` records them again."""
 
 from pathlib import Path
 

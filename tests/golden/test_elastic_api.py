@@ -115,7 +115,8 @@ class Api:
         self._left_out = NOT_IN_SERVERLESS if "serverless" in path.name else ()
         self._separator = ":" if "_types:ErrorResponseBase" in self._components["schemas"] else "."
         schemas = self._components["schemas"]
-        closed = {name: close(schema, name.endswith("SortOptions")) for name, schema in schemas.items()}  # keys: fields
+        # SortOptions may have any field as a key.
+        closed = {name: close(schema, name.endswith("SortOptions")) for name, schema in schemas.items()}
         opened = {name + "+": close(schema, opened=True) for name, schema in schemas.items()}
         self._definitions = {"components": {"schemas": closed | opened}}
 

@@ -26,7 +26,7 @@ def test_curve_ends_above_zero():
 
 @pytest.mark.skipif(
     not Path(os.environ.get("SQA_MIRROR", "/nonexistent"), "human", "ew_curves.json").is_file(),
-    reason="the published coefficients are not at hand: set SQA_MIRROR",
+    reason="needs the published coefficients: set SQA_MIRROR",
 )
 @pytest.mark.parametrize("name,key", [("qanta2018", "qanta_codalab"), ("xqb-interface", "xqb_interface")])
 def test_coefficients_are_the_published_ones(name, key):

@@ -1,7 +1,7 @@
 """Latencies equal those of the public scorers, run unmodified on the same delays.
 
-Each vector names its scorer and commit (vectors/latency.json, "provenance"). SimulEval 1.1 uses float64; the older
-three use torch float32, which has seven digits.
+Each vector names its scorer and commit (vectors/latency.json, "provenance"). SimulEval 1.1 and OmniSTEval use float64.
+SimulEval 1.0.2 and both scorers of IWSLT 2020 use torch float32, which has seven digits.
 """
 
 import json
@@ -26,7 +26,7 @@ DIGITS = {
 
 
 def packed(runs):
-    """Return all runs of one convention, either with or all without a reference length."""
+    """Pack runs of one convention, all with or all without a reference length."""
     references = [run["reference_length"] for run in runs]
     return pack(
         [run["delays"] for run in runs],
@@ -63,7 +63,7 @@ def test_batched_latencies_equal_single_ones(name, referenced):
 def mustc():
     folder = Path(os.environ.get("SQA_MIRROR", ""), "simul", "mustc-en-de")
     if "SQA_MIRROR" not in os.environ or not folder.is_dir():
-        pytest.skip("the MuST-C log is not at hand: set SQA_MIRROR")
+        pytest.skip("needs the MuST-C log: set SQA_MIRROR")
     log = [json.loads(line) for line in (folder / "instances.log").read_text().splitlines()]
     return log, (folder / "references.txt").read_text().splitlines()
 

@@ -67,7 +67,7 @@ def test_documents_exceed_exact_byte_lengths():
     assert (lucene.byte_lengths(lengths) != lengths).sum() > 20
 
 
-def test_byte_encoded_lengths_are_lucenes():
+def test_byte_encoded_lengths_equal_known_values():
     """SmallFloat.byte4ToInt(intToByte4(n)): exact to 40, then rounded down to four significant bits above 24."""
     lengths = np.array([0, 1, 23, 24, 39, 40, 41, 42, 55, 56, 57, 60, 100, 1000, 10**6])
     assert lucene.byte_lengths(lengths).tolist() == [0, 1, 23, 24, 39, 40, 40, 42, 54, 56, 56, 60, 96, 984, 983064]

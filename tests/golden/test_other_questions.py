@@ -33,7 +33,12 @@ FILES = {
                     '["When did it begin?", "Who?"]',
                     '["12 March", "her"]',
                 ),
-                ("A_1:3", "drink lots of water", "['What should you drink?']", "['lots of\\nwater']"),  # as Python
+                (
+                    "A_1:3",
+                    "drink lots of water",
+                    "['What should you drink?']",
+                    "['lots of\\nwater']",
+                ),  # a Python list, not JSON
                 ("A_1:4", "is it over?", '["Is it over?", "Why?"]', '["Yes"]'),  # one answer is missing
                 ("A_1:5", "is it over?", '["How many patients aged', '["ten"]'),  # cut off
                 ("A_1:6", "it hurts here", '["Where?", "What?"]', '["", null]'),

@@ -34,7 +34,7 @@ def gap(either: float, share: float) -> Draw:
 
 
 @pytest.mark.parametrize(
-    ("what", "truth", "draw", "used"),  # the mean, and the kind of interval of such a number
+    ("what", "truth", "draw", "used"),  # truth: the mean; used: the kind of interval that the program computes
     [
         ("EW, 5% of the questions win", 0.05 * 0.35, wins(0.05), "bca"),
         ("EW, 60% of the questions win", 0.6 * 0.35, wins(0.6), "bca"),

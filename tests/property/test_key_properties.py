@@ -12,7 +12,7 @@ from smt.engines import ctranslate, pretrained
 from smt.engines.fixed import FixedConfig, FixedTranslator
 from sqa.files.devices import CPU
 
-# texts that resemble each other's separators, values and keywords
+# texts that resemble separators, values and keywords
 TRICKY = st.sampled_from(["", " ", "a", "b", "a b", "b a", "None", "1", "reference", "source", "a\tb", "a\nb", "['a']"])
 CODE = st.none() | TRICKY
 
@@ -32,7 +32,7 @@ def _of_fixed(folder: str, drawn: tuple) -> str:
 
 
 @given(FIXED, FIXED)
-def test_fixed_texts_differ_in_their_fingerprints(one: tuple, other: tuple) -> None:
+def test_fingerprints_differ_between_fixed_texts(one: tuple, other: tuple) -> None:
     with tempfile.TemporaryDirectory() as folder:
         assert (_of_fixed(folder, one) == _of_fixed(folder, other)) == (one == other)
 

@@ -55,7 +55,7 @@ def test_statistics_are_finite_additive_and_order_free(sample):
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(traces(), min_size=1, max_size=4))
-def test_bounds_and_orderings(sample):
+def test_scores_keep_their_bounds_and_orderings(sample):
     metrics = {metric.name: metric for metric in BUILT}
 
     def score(name):

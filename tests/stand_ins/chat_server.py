@@ -115,7 +115,7 @@ def failing(times: int, failure: Answer, then: Behaviour = normal) -> Behaviour:
 
 
 def dying(after: int, then: Answer | None = None) -> Behaviour:
-    """Return a behaviour that is normal for the first `after` requests."""
+    """Return a behaviour that is normal for the first `after` requests and then fails, or replies with `then`."""
     return lambda prompt, number: normal(prompt, number) if number <= after else then or error(500)
 
 

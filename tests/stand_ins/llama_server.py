@@ -30,7 +30,7 @@ OPTIONS = (
     "1",
     "-a",
     "gemma",
-)  # one request at a time: replies do not depend on their neighbours
+)  # one request at a time, so that no reply depends on a concurrent request
 Exchange = dict[str, Any]  # path, request, status, reply
 
 
@@ -83,7 +83,7 @@ class Recorder(ChatServer):
         except HTTPError as error:
             status, body = error.code, error.read()
         reply = json.loads(body)
-        reply.pop("timings", None)  # of the machine
+        reply.pop("timings", None)  # they differ between machines
         self.exchanges.append({"path": path, "request": request, "status": status, "reply": reply})
         return Answer(body, status)
 

@@ -25,7 +25,7 @@ FAMILIES = {
 
 
 def tokenizer():
-    """Return a tokenizer of whole words, letters and bytes that prefers the longer piece."""
+    """Return a tokenizer of whole words, letters and bytes that prefers longer pieces, and its pieces."""
     letters = [chr(c) for c in range(33, 127)] + list("áéíóúñąćęłńóśźż\n")
     pieces = ["<pad>", "<eos>", "<bos>", "<unk>", *[f"<0x{b:02X}>" for b in range(256)], *dict.fromkeys(letters), "▁"]
     for word in WORDS:

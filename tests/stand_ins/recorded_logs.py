@@ -1,4 +1,4 @@
-"""Logs of other systems: writing, replaying, and the errors of invalid ones."""
+"""Logs of other systems: writing, replaying, and the errors of invalid logs."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ def emissions(config: Any, questions: Sequence[Question], build: Callable[[Any],
 
 
 def problem(config: RecordedConfig, questions: Sequence[Question]) -> str:
-    """Return the error for a log, after its name."""
+    """Return the error message for a log, without its file name."""
     message = refused(DataError, "", emissions, config, questions)
     assert message.startswith(config.file)
     return message.removeprefix(config.file)

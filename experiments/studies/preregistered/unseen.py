@@ -48,7 +48,7 @@ POOL, TRAINING = "human-buzzes", ("tossups",)
 MODES = ("eng-cat", "cat-spa")  # Apertium pairs, one after the other; no translator here learnt from their output
 PACKAGES = "apertium-eng-cat and apertium-spa-cat"
 QUESTIONS = 464  # `needed` of the XQB differences known when this was written
-SMALLEST, POWER = 0.02, 0.8  # difference in EW to be found, with this probability
+SMALLEST, POWER = 0.02, 0.8  # difference in EW that the test finds with probability POWER
 KS: tuple[int, ...] = (2, 3)
 TEXTS: tuple[K, ...] = (*KS, FULL)
 GUESSER = {"name": "rerank"}
@@ -60,7 +60,7 @@ OWN, FULL_TEXT, DIFFERENCE = "own text", "full-input text", "difference"
 
 
 def needed() -> int:
-    """Return the number of questions that finds SMALLEST, by the spread of XQB's differences at k = 2.
+    """Return the number of questions needed to find SMALLEST with POWER, from the spread of XQB's differences at k = 2.
 
     The level is that of Holm's first step over KS, one-sided.
     """
@@ -72,7 +72,10 @@ def needed() -> int:
 
 
 def chosen(pool: Sequence[Question], n: int) -> list[Question]:
-    """Return the first n questions by the hash of their id that no training text repeats and the guesser can answer."""
+    """Return the first n usable questions, in the order of the hashes of their ids.
+
+    A question is usable if no training text repeats it and the guesser can name its answer.
+    """
     config = of_parts(guesser=GUESSER).guesser
     assert config is not None
     known = {key(page) for page in Parts().component(GUESSERS, config).pages}
@@ -84,7 +87,7 @@ def chosen(pool: Sequence[Question], n: int) -> list[Question]:
 
 
 def in_spanish(sentences: Sequence[str]) -> list[str]:
-    """Return English sentences in Spanish; raises DataError if a sentence is lost or Apertium is not installed."""
+    """Translate English sentences into Spanish; raises DataError if a sentence is lost or Apertium is not installed."""
     text = "\n".join(sentences) + "\n"
     for mode in MODES:
         try:
@@ -136,7 +139,7 @@ def played(path: Path, runs: Path) -> dict[str, RunFolder]:
 
 
 def p_of(full: Floats, own: Floats) -> float:
-    """Return the one-sided p of "the full-input text wins more", of statistics (n, 2) of EW."""
+    """Return the one-sided p-value of "the full-input text wins more", from statistics (n, 2) of EW."""
 
     def gap(sums: Floats) -> Floats:  # (b, texts, 2) -> (b, 1)
         scores = EW.score_many(sums.reshape(-1, 2)).reshape(-1, 2)
@@ -147,7 +150,7 @@ def p_of(full: Floats, own: Floats) -> float:
 
 
 def at_paces(of_texts: Mapping[str, RunFolder]) -> dict[tuple[str, str], Floats]:
-    """Return (text, k of the pace) -> statistics (n, 2) of EW: the text at k, full input's and the human one."""
+    """Return (text, k of the pace) -> statistics (n, 2) of EW, for the text at k, the full-input and the human text."""
     traces = {name: list(run.open().traces) for name, run in of_texts.items()}
     return {(name, str(k)): at_pace(traces[name], k) for k in KS for name in (str(k), FULL, HUMAN)}
 
@@ -167,7 +170,7 @@ def rows(tables: Mapping[tuple[str, str], Floats]) -> Iterator[Row]:
 
 
 def prepared(runs: Path) -> Path:
-    """Return the file of the questions, which is written first."""
+    """Write the questions to a file and return its path."""
     path = runs / "unseen.jsonl"
     write_questions(chosen(load_questions(POOL), QUESTIONS), path)
     return path

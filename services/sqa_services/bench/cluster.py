@@ -16,11 +16,11 @@ from tempfile import TemporaryDirectory
 from sqa.core.errors import ConfigError, DataError, returns_exit_code
 from sqa.pipeline.engine import STAGES
 
-QUESTIONS, SYSTEMS = 1_000_000, 100  # questions of the plan
+QUESTIONS, SYSTEMS = 1_000_000, 100  # size of the planned ablation
 
 
 def cost(config: Path) -> None:
-    """Time an ablation with Dask workers and in one process, each from an empty store."""
+    """Time an ablation in local processes and on local workers of Dask, each from an empty store."""
     print("way", "wall_s", "cpu_s", sep="\t")
     found = []
     for way, options in (("in-process", []), ("local workers", ["--scheduler", "local"])):

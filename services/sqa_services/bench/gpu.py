@@ -18,7 +18,7 @@ from sqa.data.datasets import available, load_questions
 from sqa.files.devices import device_of
 from sqa_services.bench.training import pieces_per_second
 
-SENTENCES, COMPARED = 12_000, 200  # decoded on the GPU; questions also decoded on the CPU
+SENTENCES, COMPARED = 12_000, 200  # sentences decoded on the GPU; questions decoded on both devices
 ROWS = {"cpu": (66,), "gpu": (66, 2112)}  # sentences of a training batch
 K = 6
 

@@ -47,7 +47,7 @@ def _pairs(*headings: str) -> Block:
 
 
 def items() -> Sequence[Item]:
-    """Return the items of speed."""
+    """Return the items of speed, of the evaluation server's clients and of the cost of a cluster."""
     return (
         Item(
             "speed",

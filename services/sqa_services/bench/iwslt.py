@@ -3,7 +3,7 @@
 The item `many-clients` measures our server in a separate process on loopback, with the same requests in both designs.
 In the original design, which has one global cursor, clients use the classic routes one after another.  In our design,
 200 clients translate concurrently, each in a session.  Clients answer immediately or after 5 ms per word.  The item
-also measures the server's memory, and both values while expected wins are scored.
+also measures the server's memory, and repeats both measurements while expected wins are scored.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ def memory(process: int) -> float:
 
 @asynccontextmanager
 async def connection(where: str) -> AsyncIterator[Ask]:
-    """Yield a function that sends requests over one connection to "host:port", or raises DataError without a reply."""
+    """Yield a function that sends requests over one connection to "host:port" and raises DataError without a reply."""
     netloc = where.removeprefix("http://")
     host, _, port = netloc.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
@@ -169,7 +169,7 @@ def rate(netloc: str, think: float, corpus: Corpus, alone: bool) -> float:
 
 
 def measured() -> Iterator[tuple[Pair, float, float]]:
-    """Yield (measurement, unit, rate with one cursor, rate with sessions), and the server's initial and peak MiB."""
+    """Yield (measurement, unit, rate with one cursor, rate with sessions), and the server's peak MiB after each."""
     name = "xqb-es" if available("xqb-es") else "mini-es"
     questions = load_questions(name, limit=20)
     corpus = [sentence for question in questions for sentence in question.sentences]

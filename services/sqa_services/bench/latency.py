@@ -1,4 +1,4 @@
-"""Claim: our latencies of a log of 125,000 words take much less time than `simuleval --score-only` on the same log.
+"""Claim: our scoring of the latencies of 125,000 words takes much less time than `simuleval --score-only`.
 
 The benchmark times both as whole commands, including start-up, and the scoring alone inside one process.
 """

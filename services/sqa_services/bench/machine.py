@@ -43,7 +43,7 @@ def features(cpuinfo: Path = CPUINFO) -> str:
 
 
 def scale() -> None:
-    """Time `sqa run` of wait-6 and BM25 on SIZES questions, with 1, 2, 4, ... workers up to the processors."""
+    """Time `sqa run` of wait-6 and BM25 on SIZES questions, with 1, 2, 4, ... workers, up to one per processor."""
     rows = []
     with TemporaryDirectory() as folder:
         for number in SIZES:

@@ -29,12 +29,13 @@ class TooMany(SqaError):
 
 
 def invite(engine: Engine, uses: int = 1, days: float = 30.0) -> dict[str, Any]:
-    """Create an invitation for one person: `uses` accounts, valid for `days`.
+    """Create an invitation with which one person can sign up for `uses` accounts within `days` days.
 
     Returns {"invitation", "uses", "until"}.
     """
     if not 1 <= uses <= MOST_USES or not 0 < days <= 3660:
-        raise ConfigError(f"invitation: uses must be 1 to {MOST_USES} and days above 0 and at most 3660")
+        limits = f"uses must be 1 to {MOST_USES}, and days above 0 and at most 3660"
+        raise ConfigError(f"invitation: {limits}; got {uses} and {days:g}")
     code, now = secrets.token_urlsafe(24), time.time()
     row = {"code": _digest(code.encode()), "created": now, "until": now + days * DAY, "uses": uses}
     with engine.begin() as connection:

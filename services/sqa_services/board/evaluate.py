@@ -26,6 +26,7 @@ def evaluate(task: Task, labels: Labels, predictions: Predicted, seed: int = 0) 
 
     Raises:
         DataError: A prediction is missing (Dynabench logs it and returns {}).
+        NotComputable: The task's sorting metric has no value.
     """
     examples = Examples(align(labels, predictions), [label["answer"] for label in labels], {})
     everything = range(len(labels))
@@ -136,7 +137,8 @@ def delta(
 
     Args:
         labels: Labels of the original data; `predictions` belong to them.
-        copies: Labels of perturbed examples with `input_id` (the original's id) and `transform`.
+        copies: Labels of perturbed examples with `input_id` (the original's id) and `transform`; `copied` has the
+            predictions for them.
     """
     original = dict(zip((label["id"] for label in labels), align(labels, predictions), strict=True))
     answers = {label["id"]: label["answer"] for label in labels}

@@ -71,8 +71,8 @@ def fill(connection: Connection) -> int:
 def claim(engine: Engine, lease_seconds: float) -> Claim | None:
     """Lease the next evaluation to the caller; return None if the queue is empty.
 
-    An evaluation on perturbed data waits for the original data.  It fails if the evaluation on the original data
-    failed.  Any evaluation fails after `MAX_ATTEMPTS` dead workers.
+    An evaluation on perturbed data waits for the evaluation on the original data, and fails if that one failed.  Any
+    evaluation fails after `MAX_ATTEMPTS` dead workers.
     """
     now, lease = time.time(), secrets.token_hex(16)
     free = or_(E.state == "queued", and_(E.state == "running", E.lease_until < now))
@@ -165,7 +165,7 @@ def _shown(connection: Connection, claimed: Claim) -> bool:
 
 
 def used_up(engine: Engine, code: str, owner: Caller) -> list[str]:
-    """Return the data sets of a task whose further scores an account cannot see."""
+    """Return the data sets of a task on which an account cannot see further scores."""
     query = select(DATASETS.c.name).join(SHOWN, SHOWN.c.dataset == DATASETS.c.id)
     mine = (DATASETS.c.task == code, SHOWN.c.person == person_of(owner.account), SHOWN.c.number >= DATASETS.c.looks)
     with engine.connect() as connection:

@@ -167,7 +167,7 @@ def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
 
     @app.get("/api/status")
     def status() -> dict[str, Any]:
-        """Return how many evaluations are running and queued, and whether a token is needed to write."""
+        """The numbers of running and queued evaluations, and whether writing requires a token."""
         return {**queue.to_do(board.engine), "guarded": guarded}
 
     @app.get("/api/tasks/{task}/datasets")
@@ -275,7 +275,7 @@ def add_writing(app: FastAPI, board: Board, token: str | None, per_day: int) -> 
             problem = "too many submissions are being checked; try again later"
             raise HTTPException(503, problem, {"Retry-After": "60"})
         held += len(body)
-        try:  # check name and quota before reading the body
+        try:  # check name and quota before parsing the body
             await to_thread.run_sync(board.require_free, task, name)
             await to_thread.run_sync(accounts.spend, board.engine, caller, per_day)
             register = partial(board.register_model, task, name, "submission", body, caller)
@@ -319,7 +319,7 @@ class ServeConfig:
     """Address of the server, and the daily quota."""
 
     address: Address = field(default_factory=Address)
-    per_day: Annotated[Count, "submissions per account and day"] = 20
+    per_day: Annotated[Count, "submissions per person and day, over all accounts of an invitation"] = 20
 
 
 def serve(board: Board, config: ServeConfig, worker: bool = True) -> None:

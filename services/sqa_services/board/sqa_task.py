@@ -88,7 +88,7 @@ class QuestionTask(Task):
         return prediction.page
 
     def check_model(self, kind: str, model: bytes) -> None:
-        """Raise ConfigError for an invalid config, or DataError for a submission that fits no data set."""
+        """Raise ConfigError for an invalid config, or DataError for a submission with invalid rows or without rows."""
         if kind == "config":
             config = config_of(model)
             if config.guesser is None or config.buzzer is None:

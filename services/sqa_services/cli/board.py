@@ -265,7 +265,7 @@ def serve(
     port: Port = 12380,
     token: Token = None,
     max_body: MaxBody = 1 << 24,
-    per_day: Annotated[int, option("N", "Submissions of an account per day.")] = 20,
+    per_day: Annotated[int, option("N", "Submissions of a person per day.")] = 20,
     worker: Annotated[bool, Option("--worker/--no-worker", help="Also start a worker.")] = True,
     names: HostNames = None,
 ) -> None:

@@ -31,7 +31,7 @@ HostNames = Annotated[
         "--name HOST", "Host name of the server; may be repeated.  Default: any name, if the address is not loopback."
     ),
 ]
-MaxBody = Annotated[int, option("BYTES", "Largest size of a request.")]
+MaxBody = Annotated[int, option("BYTES", "Maximum size of a request.")]
 Token = Annotated[  # not the token itself: `ps` shows command lines to every user
     str | None,
     option(

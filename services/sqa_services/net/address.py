@@ -33,7 +33,7 @@ class Address:
     max_body: Annotated[Count, "maximum bytes of a request"] = 1 << 20
 
     def problems(self) -> list[str]:
-        """List the problems, one line each."""
+        """Return the problems, one line each."""
         starred = [name for name in self.names if "*" in name.removeprefix("*.")]
         wrong = [f"--name: a star is allowed only as in *.example.org, got {name!r}" for name in starred]
         if not self.local and not self.token:

@@ -22,7 +22,7 @@ class Database:
     def __init__(self, path: Path, *pragmas: str) -> None:
         """Open or create the file, which only its owner may read.
 
-        Raises ConfigError if the file is unreadable, in use or no SQLite file.
+        Raises ConfigError if the file is unreadable, in use, or not an SQLite file.
         """
         self.path, self._lock = path, threading.Lock()
         try:

@@ -98,12 +98,12 @@ class Guard:
                 await self._refuse(Refused(503, "the server is shutting down"), scope, receive, sending)
 
     def _admit(self, scope: Scope) -> None:
-        """Refuse requests without a token, and cross-site requests of a browser that can reach this server."""
+        """Raise Refused for cross-site requests, a browser's requests to program routes, and a missing token."""
         headers = Headers(scope=scope)
         elsewhere = headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate"
         origin = headers.get("origin")
         if elsewhere or (origin is not None and origin.partition("://")[2] != headers.get("host", "")):
-            raise Refused(403, "a request from a page of another site")
+            raise Refused(403, "pages of other sites may not send requests to this server")
         if _of_a_browser(headers) and self.programs(scope):
             raise Refused(403, "this route is for programs; a browser may only send requests that change nothing")
         if self.address.token and self.needs_token(scope):
@@ -154,7 +154,7 @@ def same(given: bytes, token: str) -> bool:
 
 
 def _once(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` with the whole body as one message, then the server's messages (the client disconnected)."""
+    """Return a `receive` that gives the whole body as one message, then the server's messages (disconnection)."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def next_message() -> Message:

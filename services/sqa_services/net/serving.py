@@ -16,7 +16,7 @@ import uvicorn
 from sqa.core.errors import ConfigError
 from sqa_services.net.address import Address
 
-CONNECTIONS = 700  # maximum number of open connections; further requests get 503.  Systems allow 1,024 open files
+CONNECTIONS = 700  # maximum number of open connections; further requests get 503.  Many systems allow 1,024 files
 IDLE_SECONDS = 75  # maximum seconds between two requests of a connection
 HEAD_BYTES = 1 << 14
 WAITING = 1_024  # connections that the operating system queues until they are accepted

@@ -47,7 +47,7 @@ from sqa_services.play.runs import PlayedRun, drawn, made_for_game, open_runs, o
 from sqa_services.play.table import Event, Seat, Table, Timing
 
 SHOWN = 8
-_WHOLE = str.maketrans({"ł": "l", "đ": "d", "ø": "o", "æ": "ae", "œ": "oe", "ı": "i"})  # not decomposed by Unicode
+_WHOLE = str.maketrans({"ł": "l", "đ": "d", "ø": "o", "æ": "ae", "œ": "oe", "ı": "i"})  # no Unicode decomposition
 
 
 class Titles:

@@ -164,13 +164,13 @@ class External:
         except ValueError:
             stats = [math.nan]
         if not all(map(math.isfinite, stats)):
-            raise self._broken(f"numbers were expected, it said {reply[:SHOWN]!r}")
+            raise self._broken(f"expected numbers, got {reply[:SHOWN]!r}")
         return stats
 
     def _number(self, reply: str) -> float:
         numbers = self._numbers(reply)
         if len(numbers) != 1:
-            raise self._broken(f"one score was expected, it said {reply[:SHOWN]!r}")
+            raise self._broken(f"expected one score, got {reply[:SHOWN]!r}")
         return numbers[0]
 
     def _broken(self, problem: str) -> RemoteProtocolError:
@@ -289,7 +289,7 @@ class ExternalMetric:
         return self._ask(lambda program: program.scores(stats[:, :-1].tolist())[-1])
 
     def _ask(self, question: Callable[[External], T]) -> T:
-        """Put a request to the program, and restart it after a protocol error."""
+        """Call `question` with the program; after a protocol error, the next call starts the program again."""
         try:
             return question(self.program)
         except RemoteProtocolError:

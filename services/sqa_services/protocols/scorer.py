@@ -41,7 +41,7 @@ SACREBLEU: Mapping[str, tuple[str, type[Metric]]] = {
 
 
 class Scorer:
-    """Answer lines, one at a time, without state between them."""
+    """A metric that answers one line at a time and keeps no state between lines."""
 
     def __init__(self, metric: str) -> None:
         """Create the scorer of a metric.  Raises ConfigError if the metric is unknown."""

@@ -95,9 +95,9 @@ class SimulevalTranslator:
         return [] if output.is_empty else output.content.split(), output.finished
 
     def fingerprint(self) -> str:
-        """Hash of SimulEval's version, the agent's code, its arguments and the files that they name.
+        """Return a hash of SimulEval's version, the agent's code, its arguments and the files that they name.
 
-        If an agent depends on more, its method `fingerprint() -> str` is hashed, too.
+        If the agent has a method `fingerprint() -> str`, its value is hashed, too.
         """
         return self._fingerprint
 

@@ -62,7 +62,7 @@ def agent_of(translator: str, agent: str = "", arguments: Sequence[str] = ()) ->
 
 
 def make_app(agent: GenericAgent, address: Address) -> Starlette:
-    """Return the application.  All requests but GET / need the token."""
+    """Return the application.  All requests except GET / need the token."""
     server = Server(agent)
     routes = [
         Route("GET", "/", server.info, public=True),
@@ -77,8 +77,8 @@ class Lease:
     """The client whose sentence is in progress; others are refused (409) until the sentence ends or times out.
 
     The protocol names neither clients nor sentences.  A client is identified by the user in its address and by its
-    machine.  If two clients on one machine have no user, the second is recognised by its requests.  It resets in the
-    middle of a sentence, sends a segment out of order, or requests an output without an input.
+    machine.  If two clients on one machine have no user, the second is recognised by a reset in the middle of a
+    sentence, a segment out of order, or a request for an output without an input.
     """
 
     def __init__(self) -> None:

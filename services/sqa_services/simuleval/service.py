@@ -31,7 +31,7 @@ class SimulevalServiceConfig:
     token_env: Annotated[str | None, "environment variable with a bearer token; null = send no token"] = None
 
     def problems(self) -> list[str]:
-        """List the problems of the address."""
+        """Return the problems of the address."""
         return url_problems(self.url)
 
 
@@ -42,7 +42,7 @@ class SimulevalServiceTranslator:
         self._config, self._service = config, service
 
     def fingerprint(self) -> str:
-        """Hash of the address and the label; only the user knows which program answers at the address."""
+        """Return a hash of the address and the label; only the user knows which program answers at the address."""
         return digest(["simuleval_service", VERSION, self._config.url, self._config.label])
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:

@@ -103,7 +103,7 @@ for _shown, _facts in FACTS.items():
 
 
 def _line(index: int, written: OutputWithDelays, segment: ReferenceSentenceDefinition) -> str:
-    """Return a segment in OmniSTEval's format: times in ms since its start, and at least 0."""
+    """Return a segment as a line in OmniSTEval's format, with times in ms since the segment's start."""
     row = {"index": index, "docid": 0, "segid": 0, "prediction": written.final_text, "reference": segment.content}
     delays = [1000 * (delay - segment.start_time) for delay in written.ideal_delays]
     return json.dumps({**row, "emission_cu": delays, "source_length": 1000 * float(segment.duration)}) + "\n"

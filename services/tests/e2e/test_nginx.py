@@ -89,7 +89,7 @@ def test_proxied_client_has_the_direct_scores(urls: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("sent", [HALF_HEAD, HALF_BODY], ids=["head", "body"])
 def test_stalled_request_is_closed(opened: Callable[[bytes], socket.socket], sent: bytes) -> None:
-    connection = opened(sent)  # its own limit of 20 s is longer than nginx's
+    connection = opened(sent)  # the connection's limit of 20 s is longer than nginx's
     while connection.recv(1000):
         pass
 

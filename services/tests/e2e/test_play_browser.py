@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> PlayedRun:
-    """Return a run on two sentences of each bundled Spanish question, with wait-6, BM25 and its buzzer."""
+    """Return a run of wait-6, BM25 and its buzzer on the first two sentences of 14 bundled Spanish questions."""
     runs = tmp_path_factory.mktemp("runs")
     with (runs / "short.jsonl").open("w", encoding="utf-8") as file:
         for q in load_questions("mini-es", 14):
@@ -96,7 +96,7 @@ PLAN = ((5, "chosen"), (11, "typed"), (17, "wrong"), (None, "none"))  # word to 
 
 
 def answer_by_keys(page: Any, kind: str, answer: str) -> None:
-    """Answer by keyboard: choose a listed title after deleting some letters, type it in full, or type nonsense."""
+    """Answer by keyboard: choose a listed title after correcting a letter, type the title, or type nonsense."""
     page.wait_for_selector("#answer:focus")
     if kind == "chosen":
         page.keyboard.type(f"{answer[:-1]}x")

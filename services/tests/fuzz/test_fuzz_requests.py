@@ -1,4 +1,4 @@
-"""Thousands of corrupted requests to every server except the board raise no exception and break no server.
+"""Corrupted requests to every server except the board raise no exception and break no server.
 
 The tests call the applications in process, as uvicorn does, so an application's exception reaches the test. The
 documentation lists the intended 500 replies of the IWSLT and SimulEval originals.

@@ -22,7 +22,7 @@ TASK = replace(board_task.make(), eval_metrics=("accuracy",))
 
 
 @pytest.mark.parametrize("case", VECTORS["accuracy"], ids=range(len(VECTORS["accuracy"])))
-def test_accuracy(case: dict) -> None:
+def test_accuracy_equals_dynabench(case: dict) -> None:
     if isinstance(case["v"], str):  # the original raises a TypeError
         with pytest.raises(DataError, match="a text or a list of texts"):
             get_accuracy(case["p"], case["t"])
@@ -31,7 +31,7 @@ def test_accuracy(case: dict) -> None:
 
 
 @pytest.mark.parametrize("case", VECTORS["unperturbed_percent"], ids=range(len(VECTORS["unperturbed_percent"])))
-def test_unperturbed_percent(case: dict) -> None:
+def test_unperturbed_percent_equals_dynabench(case: dict) -> None:
     if isinstance(case["v"], str):  # the original divides by zero
         with pytest.raises(NotComputable):
             get_unperturbed_percent(case["p"], case["t"], get_accuracy)
@@ -43,7 +43,7 @@ def converted() -> tuple[list[dict], list[dict]]:
     return NORMAL["labels"], [{"id": p["id"], "pred": p["label"]} for p in NORMAL["preds"]]
 
 
-def test_evaluation_of_three_examples() -> None:
+def test_evaluation_equals_dynabench() -> None:
     assert evaluate(TASK, *converted()) == NORMAL["out"]
 
 

@@ -128,7 +128,7 @@ def test_float32_latencies_are_exact(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("which", "convention"), [("final", IWSLT_2020_FINAL), ("first_commit", IWSLT_2020_FIRST)])
-def test_guide_table(which: str, convention: Any) -> None:
+def test_guide_table_is_reproduced(which: str, convention: Any) -> None:
     row = LATENCIES["guide_table"][which]
     assert spelt(sentence_latency(row["delays"], row["src_len"], convention)) == row["scores"]
 

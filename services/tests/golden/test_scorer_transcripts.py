@@ -20,7 +20,7 @@ PLAIN = r"\d+(\.\d+)?(e[+-]\d+)?"
 
 
 @pytest.mark.parametrize("metric", SACREBLEU)
-def test_cdec_requests(metric: str) -> None:
+def test_cdec_can_read_every_reply(metric: str) -> None:
     assert CDEC["handshake"] == HANDSHAKE
     server = Scorer(metric)
     size = server.size

@@ -28,7 +28,7 @@ from simuleval.utils import entrypoint
 
 @entrypoint
 class Uneven(TextToTextAgent):
-    """Waits k words; then a word for every one it reads, two for long ones, and the rest when the source is over."""
+    """Waits for k words, then writes one word for each word read, two for a long one, and the rest at the end."""
 
     @staticmethod
     def add_args(parser):
@@ -66,7 +66,7 @@ def our_scores(questions, batch, references=None):
 
 
 def test_agent_run_equals_simuleval_log_both_ways(tmp_path):
-    """An agent in our pipeline has the log and scores of the command, and our export scores equally there."""
+    """Our pipeline gives an agent the log and scores of the command, and the command scores our export equally."""
     path, out, questions = tmp_path / "uneven.py", tmp_path / "out", load_questions("mini-es", 15)
     path.write_text(AGENT, encoding="utf-8")
     references = list(references_of(questions))

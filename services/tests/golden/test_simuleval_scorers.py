@@ -47,7 +47,7 @@ def expected(log: Path, runs: Path) -> dict[str, float]:
     return {name: round(float(run.metrics[metric]), 3) for name, metric in SCORERS.items()}
 
 
-def test_scores_during_an_agent_evaluation(tmp_path: Path, user_dir: str) -> None:
+def test_scores_of_an_agent_equal_a_run(tmp_path: Path, user_dir: str) -> None:
     questions, out = load_questions("mini-es", 5), tmp_path / "out"
     text = write_lines(tmp_path / "text", [" ".join(words) for question in questions for words in question.sentences])
     agent = ROOT / "services" / "sqa_services" / "simuleval" / "translator_agent.py"
@@ -64,7 +64,7 @@ def test_scores_during_an_agent_evaluation(tmp_path: Path, user_dir: str) -> Non
         assert [row[name] for row in table(out / "metrics.tsv")] == each
 
 
-def test_scores_of_an_old_log(tmp_path: Path, user_dir: str, old: tuple[object, ...]) -> None:
+def test_scores_of_an_old_log_equal_a_run(tmp_path: Path, user_dir: str, old: tuple[object, ...]) -> None:
     scores = printed(simuleval(*old, *scoring(user_dir, SET)))
     assert {name: scores[name] for name in SCORERS} == expected(EXAMPLE, tmp_path / "runs")
 

@@ -24,7 +24,7 @@ QUESTIONS = ROOT / "docs" / "example" / "heard.jsonl"
 REVISED = ROOT / "docs" / "example" / "simulstream.jsonl"
 APPENDED = ROOT / "tests" / "golden" / "vectors" / "speech" / "simulstream.append.jsonl"
 BUZZER = {"name": "threshold", "threshold": 0.17}  # answers within these short questions
-COMMAND = "import sqa_services.parts; from sqa.cli import main; main()"  # for uninstalled packages
+COMMAND = "import sqa_services.parts; from sqa.cli import main; main()"  # works without installing SQA
 
 
 def simulstream(folder: Path, log: Path, scorer: str, *more: str) -> subprocess.CompletedProcess[str]:
@@ -38,7 +38,7 @@ def simulstream(folder: Path, log: Path, scorer: str, *more: str) -> subprocess.
 @needs_simulstream
 @pytest.mark.slow
 @pytest.mark.parametrize("log", [APPENDED, REVISED])
-def test_scores_of_a_log(log: Path, tmp_path: Path) -> None:
+def test_scores_of_a_log_equal_a_run(log: Path, tmp_path: Path) -> None:
     parts = {
         "translator": {"name": "recorded", "file": str(log), "pieces": "sentencepiece"},
         "guesser": "bm25",
@@ -84,7 +84,7 @@ def test_facts_need_only_references(spoken: tuple[str, ...], tmp_path: Path) -> 
     lag = ("SQA_FACTS_LAG", *spoken, "--sqa-pair", "es-en")
     done = simulstream(tmp_path, APPENDED, *lag, "--sqa-sources", str(tmp_path / "sources"))
     [printed] = re.findall(r"ideal_latency=([\d.e-]+)", done.stdout)
-    assert 0 < float(printed) < 10  # s
+    assert 0 < float(printed) < 10  # seconds
     done = simulstream(tmp_path, APPENDED, *lag)
     assert done.returncode and done.stderr.splitlines()[-1].startswith("sqa: facts-lag: needs --sqa-sources")
 

@@ -59,7 +59,7 @@ def check(name: str, code: int, capfd: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused_submissions(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_refusals_equal_recorded_outputs(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     def start() -> External:
         raise AssertionError("METEOR is not needed to refuse a submission")
 
@@ -69,7 +69,9 @@ def test_refused_submissions(name: str, tmp_path: Path, capfd: pytest.CaptureFix
 @needs_meteor
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCORED)
-def test_scored_submissions(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], program: External) -> None:
+def test_scores_equal_recorded_outputs(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], program: External
+) -> None:
     check(name, vist.main(words(name, tmp_path), lambda: nullcontext(program)), capfd)
 
 

@@ -29,7 +29,7 @@ vars(uvicorn.server)["asyncio"] = _Hurried()
 
 
 def anything(answer: Handler) -> Starlette:
-    """Return an application that gives the same reply to all requests."""
+    """Return an application that answers all requests with one handler."""
     return Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "POST", "PUT", "DELETE"])])
 
 

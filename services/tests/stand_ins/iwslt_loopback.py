@@ -45,7 +45,7 @@ ECHO = doubles.EchoTranslator(doubles.EchoConfig(k=2))
 
 
 def translate(service: EvaluationService, end: int | None = None) -> int:
-    """Copy the sentences up to `end` with a lag of two words; return their number."""
+    """Copy the sentences up to and including `end` with a lag of two words; return their number."""
     return evaluate(lambda: TranslatorAgent(ECHO), service, end=end)
 
 

@@ -1,9 +1,9 @@
 """Language-specific data, one file per language: function words, numbers, dates, abbreviations, names, endings.
 
-    language_of("pl").function_words       of pl.py; for a language without a file all fields but `code` are empty
+    language_of("pl").function_words       of pl.py; for an unknown language, all fields but `code` are empty
 
 A file defines `LANGUAGE`, and the data that only one side of a translation needs (en.py, pl.py).  It is registered
-by its name: `codes()` are the files of this folder.  Languages with no more than a stemmer or a name are in `REST`.
+by its name: `codes()` lists the files of this folder.  Languages that need no file of their own are in `REST`.
 """
 
 import pkgutil
@@ -18,7 +18,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language; its texts are as written, except `numbers` to `dates`: lower case, no accents."""
+    """Data of a language, spelled as in texts; the fields from `numbers` to `dates` have lower case and no accents."""
 
     code: str  # ISO 639-1
     name: str = ""  # name in prompts of language models; "": the code
@@ -41,7 +41,7 @@ class Language:
     # perturbations of questions
     given_names: tuple[str, ...] = ()  # groups of names that may replace one another
     genders: Mapping[str, str] = field(default_factory=dict)  # gender word -> its counterpart
-    agreeing: Mapping[str, str] = field(default_factory=dict)  # as `gender`, for words directly before a gender word
+    agreeing: Mapping[str, str] = field(default_factory=dict)  # as `genders`, for words directly before a gender word
     contractions: Mapping[tuple[str, str], str] = field(default_factory=dict)  # two words -> their contraction
     sounds: Pairs = ()  # (as written, as misheard): spellings that sound nearly the same
     fillers: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ def _marks_a_letter(character: str) -> bool:
 
 
 def marks(text: str) -> str:
-    r"""Return the distinct marks and joiners of a text, sorted, for use with `\w` in a regular expression's class.
+    r"""Return the distinct marks and joiners of a text, sorted, for use with `\w` in a character class.
 
     Python's `\w` and `str.isalpha` exclude them, so words of Hindi, Thai, vocalised Arabic or decomposed Vietnamese
     would be split without them.

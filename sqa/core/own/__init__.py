@@ -1,8 +1,8 @@
 """User-defined parts, named by their target: `module:attribute` or `path/to/file.py:attribute`.
 
-A file is searched in the folder of the config that names it, then in the current folder.  It may import files of its
-own folder.  A run without such parts imports only this module.  The rest of the package imports the user's code
-(`code`), checks the values that its methods return (`answers`), and calls them (`parts`).
+A file is looked up in the folder of the config that names it, then in the current folder.  It may import files of
+its own folder.  A run without such parts imports only this module.  The other modules import the user's code (`code`),
+wrap its parts (`parts`) and check the values that these return (`answers`).
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ def is_own(target: str) -> bool:
 
 
 def split(target: str) -> tuple[str, str]:
-    """Return (file or module, attribute)."""
+    """Return the (file or module, attribute) of a target."""
     return target.rpartition(":")[0], target.rpartition(":")[2]
 
 

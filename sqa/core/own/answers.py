@@ -1,6 +1,8 @@
 """Contracts of values returned by user-defined parts: a type for msgspec, and further checks.
 
-mine.py:build: guess() must return a list of (page, score) for each text; Expected `array`, got `str` - at `$[0]`
+A value that breaks its contract raises DataError:
+
+    mine.py:build: guess() must return a list of (page, score) for each text; Expected `array`, got `str` - at `$[0]`
 
 The pipeline checks the content of emissions, guesses and buzzes for all parts (sqa/core/trace.py).
 """
@@ -31,12 +33,12 @@ class Answer:
     finish: Callable[..., Any] = lambda value, *_: value  # (value, arguments of the call) -> value; raises ValueError
 
     def checked(self, where: str, value: Any, *arguments: Any) -> Any:
-        """Return a value in its plain type.
+        """Return a value, converted to the type of the contract.
 
-        Raises DataError if the type is wrong.  Its message is one line that begins with `where`.
+        Raises DataError if the value breaks the contract.  The message is one line that begins with `where`.
         """
         try:
-            plain = to_builtins(value, builtin_types=(bytes,), enc_hook=methodcaller("tolist"))  # numpy has `tolist`
+            plain = to_builtins(value, builtin_types=(bytes,), enc_hook=methodcaller("tolist"))  # numpy's have `tolist`
             return self.finish(convert(plain, self.kind), *arguments)
         except (AttributeError, ValueError, TypeError, OverflowError) as error:  # msgspec's errors are ValueErrors
             raise DataError(f"{where} {self.expected}; {error}") from error
@@ -64,7 +66,7 @@ LINE = Answer("text of one line without blanks around it", Line)
 SCORES = Answer(
     "a number for each row", list[float], lambda *rows: np.array([row for row, _ in zip(*rows, strict=True)])
 )
-# `languages` is checked in the comparison with the questions' languages; the value returned by `check` is ignored.
+# `languages` is checked when it is compared with the questions' languages; the value returned by `check` is ignored.
 ATTRIBUTES: Mapping[str, Answer] = {
     **dict.fromkeys(("name", "unit", "label"), LINE),
     "digits": Answer("a number of digits, 0 to 17", Annotated[int, Meta(ge=0, le=17)]),

@@ -76,7 +76,7 @@ def load(target: str) -> Code:
 
 @contextmanager
 def at_work() -> Iterator[None]:
-    """Check, in a context, the modules that parts import while they run.
+    """Check, at the end of a context, the modules that parts imported in it.
 
     Raises DataError for an edited file; warns about a module imported by a computed name.
     """
@@ -101,7 +101,10 @@ def forget(stale: Collection[Code]) -> None:
 
 
 def _make_way(named: Mapping[str, Path]) -> set[Path]:
-    """Allow modules that no part has imported to be imported again, since they may be outdated; return their files."""
+    """Allow the named modules that no part has imported to be imported again; return the files of all named modules.
+
+    Such a module may be outdated.  Raises ConfigError if another file has been imported under the name of a module.
+    """
     known = {file for code in LOADED.values() for file in code.files}
     for name, file in named.items():
         loaded = getattr(sys.modules.get(name), "__file__", None)
@@ -132,7 +135,7 @@ def _from_file(name: str, file: Path) -> ModuleType:
 
 
 def _reached(root: str, file: Path | None) -> dict[str, Path]:
-    """Return module -> file of the user code reachable by import statements from a module, including its functions."""
+    """Return module -> file of the user code that a module reaches by import statements, also by those in functions."""
     found: dict[str, Path] = {}
     todo = [(root, file)]
     while todo:
@@ -190,7 +193,10 @@ def named(target: str) -> tuple[Code, Any]:
 
 
 def built(target: str) -> tuple[Code, Any]:
-    """Return the code of a target and the result of its function without arguments; raises ConfigError if it fails."""
+    """Return the code of a target and the part that it builds without arguments.
+
+    Raises ConfigError if the target cannot be imported or called without arguments.
+    """
     code, build = named(target)
     try:
         part = build()

@@ -17,7 +17,7 @@ from sqa.core.types import Floats
 
 
 class OwnComponent:
-    """A checked user-defined part with those methods and attributes of its kind that it defines."""
+    """Wrapper of a user-defined part, with the methods and attributes of its kind that the part defines."""
 
     def __init__(self, kind: str, name: str, digest: str, part: Any, config: object) -> None:
         self.own_part, self._kind, self._name, self._digest, self._config = part, kind, name, digest, config
@@ -35,7 +35,7 @@ class OwnComponent:
         return text
 
     def fingerprint(self) -> str | None:
-        """Return the sha256 (hex) of its code, its config and its own fingerprint; None if the latter is None."""
+        """Return the sha256 (hex) of the part's code, config and own fingerprint, or None if the latter is None."""
         if (own := self.own_fingerprint()) is None:
             return None
         return hashlib.sha256(json.dumps([self._digest, repr(self._config), own]).encode()).hexdigest()

@@ -60,7 +60,7 @@ class BertScore:
     @cached_property
     def scorer(self) -> Any:
         bert_score = _package()
-        with refused_with(f"model {self.folder}: not one that BERTScore can use"):
+        with refused_with(f"model {self.folder}: BERTScore cannot use it"):
             scorer = bert_score.BERTScorer(
                 model_type=str(self.folder),
                 num_layers=self.layer,

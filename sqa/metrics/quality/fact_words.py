@@ -118,7 +118,7 @@ def _number(words: Sequence[str], at: int, language: str) -> tuple[frozenset[flo
 
 
 def _add(parts: list[float], value: int, digits: bool) -> bool:
-    """Extend a number by a word, a scale or a value for its zeros; return False if the word begins another number."""
+    """Extend a number by a scale ("thousand") or by a value for its final zeros; return False for any other word."""
     if value >= 100 and value in (100, 1000, 10**6, 10**9, 10**12):
         smaller = 0.0
         while parts and parts[-1] < value:

@@ -1,6 +1,6 @@
 """Rule-based facts of a text (names, numbers and dates), and their occurrence in another text.
 
-A *name* is a run of words with capitals (particles between them), without titles before it.  The first word of a
+A *name* is a run of words with capitals and of particles between them, without preceding titles.  The first word of a
 sentence counts if another one with a capital follows, or if it is neither a function word nor a word of the bundled
 parallel texts.  A *number* is written in digits or in number words from two on, including ordinals and scales; a *date*
 is a month or a weekday.  The rules are for English, where only names have capitals; for German, only numbers are facts.
@@ -36,7 +36,7 @@ _QUOTE = re.compile(r"^[\"“”«„‘'(\[]")
 _BREAK = re.compile(r"[.,;:!?)\]”»\"]['\"”»)\]]*$")
 ACRONYM = 5  # maximum number of letters of an acronym
 _SHORT = 3  # length of uninformative words in headlines, and of acronyms that are also other words
-_STEM = 4  # minimum number of common letters of two words, in addition to half of the longer word
+_STEM = 4  # minimum letters of a common stem, which must also have at least half of the longer word's
 _ADVERBS = ("ly", "ing", "ed")
 _ENDINGS = frozenset({""}).union(*(each.endings for each in every()))
 
@@ -92,7 +92,7 @@ class Text:
         return cls(tuple(words), language, parts, written, at, tuple(sorted(counted, key=lambda v: v[1])), indices)
 
     def index_of(self, word: str, acronym: bool = False) -> int | None:
-        """Return the first part equal to a word up to inflection; `acronym` requires capitals ("us" is not US)."""
+        """Return the index of the first form of a word among the parts; an `acronym` needs capitals (US, not us)."""
         if acronym:
             indices = (index for index, part in enumerate(self.parts) if part == word)
             return next((index for index in indices if self.written[index].isupper()), None)
@@ -241,7 +241,7 @@ class Located:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The facts of one text and of its translation; a repeated fact counts once, at its first occurrence."""
+    """Facts of a translation and of the human translation; a repeated fact counts once, at its first occurrence."""
 
     expected: tuple[Located, ...]  # facts of the human translation
     written: tuple[Fact, ...]  # facts of the translation
@@ -252,9 +252,12 @@ class Judged:
 def judge(
     source: tuple[str, ...], target: tuple[str, ...], reference: tuple[str, ...], language: str, into: str = "en"
 ) -> Judged:
-    """Compare the facts of a translation with those of its human translation.
+    """Compare the facts of a translation with those of the human translation.
 
     Args:
+        source: Words of the source.
+        target: Words of the translation.
+        reference: Words of the human translation.
         language: Language of the source.
         into: Language of both translations.
     """
@@ -283,7 +286,7 @@ def _supported(fact: Fact, reference: Text, source: Text) -> bool:
 
 
 def _read_as(word: str, source: Text) -> int | None:
-    """Return the part of a source text that equals a word of a name or is linked to it."""
+    """Return the index of the part of a source text that equals a word of a name or is linked to it."""
     return linked(word, source) if (same := source.index_of(word)) is None else same
 
 
@@ -341,7 +344,7 @@ def _name_index(fact: Fact, text: Text) -> int | None:
 
 
 def _initials_index(fact: Fact, text: Text) -> int | None:
-    """Return the index of HRW for Human Rights Watch, or vice versa."""
+    """Return the index of the last part that matches a name by initials: HRW for Human Rights Watch, or vice versa."""
     if len(fact.words) > 1:
         return text.index_of("".join(word[0] for word in fact.words), acronym=True)
     if not _acronym(fact):
@@ -354,9 +357,9 @@ def _initials_index(fact: Fact, text: Text) -> int | None:
 
 
 def counterpart(fact: Fact, source: Text) -> int | None:
-    """Return the source word that completes a fact: by spelling, else by the links of the priors.
+    """Return the index of the source word that completes a fact: by spelling, else by the links of the priors.
 
-    At least half of a name's words must be found; the last of them counts.
+    At least half of a name's words must be found; the last word found completes the name.
     """
     index = find(fact, source)
     if index is not None or fact.values:
@@ -369,7 +372,7 @@ def counterpart(fact: Fact, source: Text) -> int | None:
 
 
 def linked(word: str, source: Text) -> int | None:
-    """Return the part of a source text that the priors link to a target word most often."""
+    """Return the index of the source part with the largest share of prior links to a target word, None if small."""
     priors = _priors(f"{source.language}-en")
     if priors is None:
         return None

@@ -58,7 +58,7 @@ def names_in(text: str) -> list[str]:
 
 
 def lost_and_invented(source: str, hypothesis: str, reference: str) -> tuple[Counter[str], Counter[str]]:
-    """Return the reference's names that the output lacks, and the output's names in neither other text."""
+    """Return the reference's names that the output lacks, and the output's names without a match in the other texts."""
     wanted, written_names = Counter(names_in(reference)), Counter(names_in(hypothesis))
     written = Counter(map(spelled, hypothesis.split()))
     supported = {spelled(word) for word in (*source.split(), *reference.split())}

@@ -1,4 +1,4 @@
-"""Quality metrics computed from texts alone: the mean of a score per segment, stored by its texts.
+"""Quality metrics computed from texts alone: the mean of a score per segment, stored by the segment's texts.
 
     quality:
       - comet: {model: Unbabel/wmt22-comet-da}           # or a local folder; download: true needs a revision
@@ -92,7 +92,7 @@ class MeanOfSegments:
         higher_is_better: Whether a higher score is better.
         unit: Unit of the score.
         digits: Decimal places in reports.
-        by_sentence: Whether a segment is a sentence if a question's sentences are paired; else it is the question.
+        by_sentence: Whether each sentence of a question is a segment, if its sentences are paired.
 
     Examples:
         >>> length = MeanOfSegments("chars", "v1", "", lambda segments: [float(len(s.hypothesis)) for s in segments])

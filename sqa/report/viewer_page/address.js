@@ -1,5 +1,5 @@
 "use strict";
-// The address of a moment: written after every move, read when the page opens and when it changes.
+// The address of a moment: written after every move, read when the page opens and when the address changes.
 
 function writeHash() {
   const [w, j] = shown.moments[state.place];
@@ -11,7 +11,7 @@ function writeHash() {
   if (!framed && location.hash !== hash) history.replaceState(null, "", hash);
 }
 
-/** Show what an address names: q question, m moment "w.j" or step (of the first system), a and b systems, x axis, s answer. */
+/** Show the state in an address: q question, m moment "w.j", step of the first system, a and b systems, x axis, s answer. */
 function readHash(hash) {
   const asked = new URLSearchParams(hash.slice(1));
   const problems = [];

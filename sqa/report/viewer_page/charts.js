@@ -3,7 +3,7 @@
 
 const HEIGHT = 165;
 
-/** A colour of the page's style, by name. */
+/** Return a colour of the page's style, by name. */
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 }
@@ -19,13 +19,13 @@ function dots(label, stroke, fill, size, scale = "y") {
   return { label, scale, stroke, paths: () => null, points: { show: true, size, width: 1.5, stroke, fill } };
 }
 
-/** A chart in `box` with a line at the current moment; `pick(x)` is called with the place clicked at. */
+/** Draw a chart in `box` with a line at the current moment; a click calls `pick(x)` with its position. */
 function chart(box, options, data, pick) {
   box.textContent = "";
   let drawn = null;
   const plot = new uPlot({
     width: Math.max(box.clientWidth, 200), height: HEIGHT, legend: { show: false },
-    hooks: { draw: [() => drawn.settle()] }, // places are known when uPlot has drawn, which it does after the script
+    hooks: { draw: [() => drawn.settle()] }, // positions are known only when uPlot has drawn, after this script
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false, click: () => {} } }, ...options,
   }, data, box);
   const here = document.createElement("div");
@@ -35,7 +35,7 @@ function chart(box, options, data, pick) {
   let last = null;
   drawn = {
     plot,
-    placed: [], // what else is to be put at its place
+    placed: [], // functions that position the labels
     move(x) {
       last = x;
       here.hidden = x === null;
@@ -51,7 +51,7 @@ function chart(box, options, data, pick) {
   return drawn;
 }
 
-/** A name beside its line: at x, y of a chart, in the line's colour. */
+/** Add the name of a line at x, y of a chart, in the line's colour. */
 function tag(drawn, text, x, y, colourName, scale = "y") {
   const label = document.createElement("span");
   label.className = "tag";
@@ -64,30 +64,30 @@ function tag(drawn, text, x, y, colourName, scale = "y") {
   drawn.plot.over.append(label);
 }
 
-// Time, as the axis of both charts: what two systems share, the source; or what a system wrote, word by word.
+// The axes of both charts: the source, which two systems share, or the words that a system wrote.
 const AXES = {
   chars: { name: "source characters", label: "share of the source read (characters)" },
   words: { name: "source words", label: "source words read" },
   written: { name: "words written", label: "word of the translation" },
 };
 
-/** Where w source words lie on an axis of the source, and where it ends. */
+/** Return the position of w source words on an axis of the source, and the end of the axis. */
 function onSource(source, axis) {
   return axis === "words" ? { at: (w) => w, end: source.words.length } : { at: (w) => source.fraction[w], end: 1 };
 }
 
-/** The scale of an axis of the source.  uPlot draws the points nearest to the range's ends, so data go beyond these. */
+/** Return the scale of an axis of the source.  uPlot draws the points nearest to the ends, so the data go beyond them. */
 function sourceScale(end) {
   return { time: false, range: [-0.005 * end, 1.005 * end] };
 }
 
-/** Log reciprocal rank of the answer after each word, unaligned words marked on it. */
+/** Draw the log reciprocal rank of the answer after each word, with unaligned words marked. */
 function rankChart(box, system, source, over, page, pick) {
   const { trace } = system, written = over === "written", { at, end } = onSource(source, over);
   const logs = trace.r.map((rank) => logRank(rank, page.floor));
   const marked = (mark) => logs.map((y, step) => (trace.u && trace.u[step] === mark ? y : null));
   const columns = [written ? logs.map((_, step) => step + 1) : system.read.map(at), logs, marked("1"), marked("2")];
-  if (!written) { // nothing is known before the first word; after the last one all stays as it is
+  if (!written) { // there is no rank before the first word, and the last rank holds to the end
     columns[0] = [-0.02 * end, ...columns[0], end, 1.02 * end];
     columns[1] = [null, ...logs, logs.at(-1) ?? null, null];
     for (const i of [2, 3]) columns[i] = [null, ...columns[i], null, null];
@@ -110,7 +110,7 @@ function rankChart(box, system, source, over, page, pick) {
   }, columns, pick);
 }
 
-/** The human expected-wins curve and the buzzer's score over the source, its threshold as a line across. */
+/** Draw the human expected-wins curve and the buzzer's score over the source, with a horizontal line at its threshold. */
 function winsChart(box, system, source, over, page, verdict, pick) {
   const { trace } = system, { at, end } = onSource(source, over);
   const scores = trace.b || [], threshold = system.run.threshold;
@@ -121,11 +121,11 @@ function winsChart(box, system, source, over, page, verdict, pick) {
     const wins = curveAt(page.curve, source.fraction[w]);
     rows.push([at(w), wins, step < scores.length ? scores[step] : null, step === trace.z ? wins : null, null]);
   });
-  rows.push([end, curveAt(page.curve, 1), scores.at(-1) ?? null, null, null]); // it stays as it is after the last word
+  rows.push([end, curveAt(page.curve, 1), scores.at(-1) ?? null, null, null]); // the last score holds to the end
   rows.push([-0.02 * end, null, null, null, threshold], [1.02 * end, null, null, null, threshold]);
   rows.sort((a, b) => a[0] - b[0]); // a stable sort: steps at one place stay in order
   const all = threshold === null ? scores : [...scores, threshold];
-  const own = all.some((score) => score < 0 || score > 1); // scores that are no probabilities have their own axis
+  const own = all.some((score) => score < 0 || score > 1); // scores outside 0..1 have their own axis
   const span = own ? [Math.min(...all), Math.max(...all)] : [0, 1];
   const scale = own ? "score" : "y";
   const whole = over === "words" ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500] } : {};

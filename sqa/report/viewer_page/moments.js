@@ -1,21 +1,21 @@
 "use strict";
-// The clock that two systems share.  A moment is [w, j]: w source words were read, and of the words that a system wrote
-// right then the first j + 1 are there (its last words come all at once when a sentence has ended).
+// The clock that two systems share.  At the moment [w, j], w source words have been read, and the first j + 1 of the words
+// that a system wrote after the w-th are shown.  A system may write several words there, such as the rest of a sentence.
 
-/** Running sums: [1, 2] -> [1, 3]. */
+/** Return running sums: [1, 2] -> [1, 3]. */
 function sums(differences) {
   let total = 0;
   return differences.map((step) => (total += step));
 }
 
-/** What one system did on one question; `length` = source words of the question. */
+/** Return the words and steps of a system on a question of `length` source words. */
 function played(trace, length) {
   const words = trace.w === null ? [] : trace.w.split(" ");
   const read = sums(trace.s);
   const before = new Array(length + 2).fill(0); // before[w] = steps with fewer than w source words read
   for (const w of read) before[w + 1] += 1;
   for (let w = 1; w < before.length; w++) before[w] += before[w - 1];
-  const gone = new Array(words.length).fill(Infinity); // the step that retracts a word
+  const gone = new Array(words.length).fill(Infinity); // step that retracts each word
   const seen = [];
   words.forEach((word, step) => {
     for (let k = (trace.e || {})[step] || 0; k > 0; k--) gone[seen.pop()] = step;
@@ -24,18 +24,18 @@ function played(trace, length) {
   return { trace, words, read, before, gone };
 }
 
-/** Steps a system has made at a moment. */
+/** Return the number of steps of a system up to a moment. */
 function stepsAt(system, [w, j]) {
   return Math.min(system.before[w] + j + 1, system.before[w + 1]);
 }
 
-/** The moment at which a step (0-based) is there. */
+/** Return the moment at which a step (0-based) is shown first. */
 function momentOf(system, step) {
   const w = system.read[step];
   return [w, step - system.before[w]];
 }
 
-/** All moments, in order: as many for w source words as the system that writes most words there needs. */
+/** Return all moments in order; w source words have as many as the system that writes most words there needs. */
 function allMoments(systems, length) {
   const moments = [];
   for (let w = 0; w <= length; w++) {
@@ -45,7 +45,7 @@ function allMoments(systems, length) {
   return moments;
 }
 
-/** The place in `moments` of the last one that is not after [w, j]. */
+/** Return the index in `moments` of the last moment that is not after [w, j]. */
 function placeOf(moments, [w, j]) {
   let low = 0, high = moments.length - 1;
   while (low < high) {
@@ -57,7 +57,7 @@ function placeOf(moments, [w, j]) {
   return low;
 }
 
-/** The words of a question's sentences, where sentences end, and the share of characters read with w words. */
+/** Return the words of a question, the ends of its sentences, and the share of characters read after w words. */
 function sourceOf(question) {
   const sentences = question.sentences.map((sentence) => sentence.split(" "));
   const words = sentences.flat();
@@ -67,7 +67,7 @@ function sourceOf(question) {
   return { words, ends, fraction: chars.map((n) => n / chars[words.length]) };
 }
 
-/** The class of each source word: "lost0" where the first system left it out, "lost1" where the second did. */
+/** Return the classes of each source word: "lost0" if the first system left it out, "lost1" if the second did. */
 function lostIn(systems, length) {
   const lost = Array.from({ length }, () => []);
   systems.forEach((system, i) => {
@@ -76,12 +76,12 @@ function lostIn(systems, length) {
   return lost.map((names) => names.join(" "));
 }
 
-/** Log of the reciprocal rank; rank 0 = not among the guesses. */
+/** Return the log of the reciprocal rank; rank 0 = not among the guesses. */
 function logRank(rank, floor) {
   return rank ? -Math.log(rank) : floor;
 }
 
-/** The curve's value at t, between its two nearest points. */
+/** Return the curve's value at t, interpolated between the two nearest points. */
 function curveAt(curve, t) {
   const last = curve.t.length - 1;
   const place = Math.min(Math.floor(t * last), last - 1);

@@ -1,12 +1,12 @@
 "use strict";
-// The page: what is shown at a moment, and the controls.  Texts of the data are set as textContent, never as HTML.
+// The page and its controls.  Texts of the data are set as textContent, never as HTML.
 
 const page = JSON.parse(document.getElementById("data").textContent);
 const by = (id) => document.getElementById(id);
 const NONE = "-"; // no second system
 const PACE = 220; // ms per word when playing
 const state = { question: 0, runs: [0, page.runs.length > 1 ? 1 : null], place: 0, axis: "chars", answer: false };
-let shown = null; // of the question: { question, source, words: [span], moments, systems: [{...played, run, box, ...}] }
+let shown = null; // the shown question: { question, source, words: [span], moments, systems: [{...played, run, box, ...}] }
 let playing = null;
 let linking = null;
 
@@ -17,7 +17,7 @@ function element(name, text, className) {
   return made;
 }
 
-/** A span per word, blanks between; the spans are returned. */
+/** Fill a box with a span per word, separated by blanks, and return the spans. */
 function spell(box, words, language) {
   box.textContent = "";
   if (language) box.lang = language;
@@ -28,7 +28,7 @@ function spell(box, words, language) {
   });
 }
 
-/** Many words keep their class from one moment to the next. */
+/** Set a class only if it changes, because most words keep theirs from one moment to the next. */
 function setClass(span, name) {
   if (span.className !== name) span.className = name;
 }
@@ -63,13 +63,13 @@ function open(moment) {
   render();
 }
 
-/** The moment at which the first word of any system is there; the very beginning where none writes. */
+/** Return the moment at which the first word of any system is shown, or the start if no system writes. */
 function firstWritten() {
   const moments = shown.systems.filter((system) => system.words.length).map((system) => momentOf(system, 0));
   return moments.sort((a, b) => a[0] - b[0] || a[1] - b[1])[0] || [0, 0];
 }
 
-/** Says how source words that a system left out are marked. */
+/** Explain how source words that a system left out are marked. */
 function layOutOmitted() {
   const where = ["dashed line below", "dashed line above"];
   const parts = shown.systems.map((system, i) => (system.trace.o || []).length ? `${where[i]}: left out by ${system.run.name}` : "");
@@ -101,7 +101,7 @@ function layOut(system) {
   if (run.aligned && !trace.f.length) one(".findings").replaceWith(element("p", "None found.", "parts"));
 }
 
-/** Rows for the guesses; their bars go from the lowest score (0 if none is below) to the highest of the question. */
+/** Create the rows of the guesses; bars go from the question's lowest score, or 0 if that is lower, to its highest. */
 function layOutGuesses(system, table) {
   system.rows = [];
   if (!system.run.guessed) return table.replaceWith(element("p", "No guesser ran.", "parts"));
@@ -160,7 +160,7 @@ function findingItem(system, finding) {
   return item;
 }
 
-/** When the buzzer answered first, and what that is worth. */
+/** Describe the first buzz, and its expected wins if the answer is shown. */
 function buzzed(system) {
   const { trace, run } = system;
   if (!run.buzzed) return "no buzzer ran";
@@ -237,7 +237,7 @@ function stepBy(count) {
   render();
 }
 
-/** To the end of the next sentence, or of the one before. */
+/** Go to the end of the next sentence, or of the previous one. */
 function sentenceBy(direction) {
   const w = shown.moments[state.place][0], ends = [0, ...shown.source.ends];
   const target = direction > 0 ? ends.find((end) => end > w) : ends.findLast((end) => end < w);
@@ -269,7 +269,7 @@ function isDark() {
   return (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
 }
 
-/** Set the theme (undefined: as the system has it) and draw the charts in its colours. */
+/** Set the theme (undefined: keep it) and draw the charts in its colours. */
 function setTheme(theme) {
   if (theme) document.documentElement.dataset.theme = theme;
   by("theme").setAttribute("aria-pressed", String(isDark()));
@@ -291,7 +291,7 @@ function setAxis(axis) {
   redraw();
 }
 
-/** The answer, in the menu of questions too, is told only when asked for. */
+/** Update the axis menu, the answer button and the question menu, which names answers only while they are shown. */
 function nameAnswers() {
   by("axis").value = state.axis;
   by("ask").setAttribute("aria-pressed", String(state.answer));
@@ -307,7 +307,7 @@ function askAnswer() {
   redraw();
 }
 
-/** Words that stand for each other are outlined while one of them is pointed at. */
+/** Outline aligned words while the pointer is on one of them. */
 function point(event) {
   for (const span of document.querySelectorAll(".pointed")) span.classList.remove("pointed");
   const span = event.target;
@@ -373,7 +373,7 @@ function start() {
   by("axis").addEventListener("change", (event) => setAxis(event.target.value));
   document.querySelector("main").addEventListener("pointerover", point);
   document.addEventListener("keydown", onKey);
-  // the event's address: by now a late writeHash may have put back the old one
+  // the event's address is used, because a late writeHash may have restored the old one
   addEventListener("hashchange", (event) => readHash(new URL(event.newURL).hash));
   addEventListener("resize", () => { for (const system of shown.systems) for (const drawn of system.charts) drawn.resize(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTheme());

@@ -150,7 +150,7 @@ def test_worker_killed_at_startup_gives_one_line_error(folder: Path, tmp_path: P
     (tmp_path / "dies.py").write_text(dies)
     words = ("ablation", "ablation.yaml", "--runs", str(tmp_path / "runs"), "--scheduler", "local:2")
     ended = process(*words, cwd=folder, DASK_DISTRIBUTED__WORKER__PRELOAD=json.dumps([str(tmp_path / "dies.py")]))
-    lines = [line for line in ended.err.splitlines() if not line.startswith("runs: ")]  # its progress
+    lines = [line for line in ended.err.splitlines() if not line.startswith("runs: ")]  # without progress
     assert ended.code == 1 and lines[0].startswith("questions.jsonl: 130 questions") and len(lines) == 2, lines
     assert lines[1].startswith("sqa: --scheduler local:2: a worker died while it started; ")
 

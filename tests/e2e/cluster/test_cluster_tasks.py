@@ -103,12 +103,9 @@ def test_only_gpu_workers_translate_on_a_gpu(table, monkeypatch):
     assert blocks(Path("runs")) == blocks(Path("alone"))
 
 
-# ------------------------------------------------------------------------------------------------------------ calls
-
-
 # -------------------------------------------------------------------------------------------------------- training
 
-STEPS = 5  # steps of a training; a checkpoint after the third
+STEPS = 5  # steps of a training run, with a checkpoint after the third
 
 
 @pytest.fixture
@@ -132,7 +129,7 @@ def losses(folder: Path) -> list[list[str]]:
     return [line.split("\t")[:4] for line in (folder / "steps.tsv").read_text().splitlines()[1:]]
 
 
-def test_trainings_on_two_workers_give_equal_models(prepared_runs, scheduler, monkeypatch):
+def test_sweep_on_two_workers_gives_equal_models(prepared_runs, scheduler, monkeypatch):
     """A killed worker loses only the steps since the checkpoint; finished training runs are not repeated."""
     alone, spread = prepared_runs
     expected = swept(alone, None)
@@ -141,7 +138,7 @@ def test_trainings_on_two_workers_give_equal_models(prepared_runs, scheduler, mo
 
     def counted(self: SmtTraining, number: int) -> tuple[float, int]:
         steps.append((self.folder.name, number))
-        if len(steps) == STEPS:  # once, after the checkpoint of the first training
+        if len(steps) == STEPS:  # once, after the checkpoint of the first training run
             raise OSError("the worker is gone")
         return kept(self, number)
 
@@ -228,7 +225,7 @@ def test_lost_scheduler_does_not_fail_the_model(boards, scheduler, monkeypatch):
 
 
 def test_model_error_is_returned_as_its_result(boards: Callable[[str], Any], scheduler: str) -> None:
-    """The scheduler's worker passes the board's worker the error of a local run."""
+    """A board's worker gets the same error from a worker of the scheduler as from a local run."""
     from sqlalchemy import update
 
     from sqa_services.board import worker

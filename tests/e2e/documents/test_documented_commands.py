@@ -179,7 +179,7 @@ def _call(words: list[str]) -> int:
                 cli.main()
             else:
                 patch.setattr(sys, "argv", words[2:])
-                for name in words[2:4]:  # another test may have loaded the module, which a fresh process has not
+                for name in words[2:4]:  # another test may have loaded the module
                     patch.delitem(sys.modules, name, raising=False)
                 runpy.run_module(words[2], run_name="__main__", alter_sys=True)
         except SystemExit as stopped:
@@ -220,16 +220,16 @@ SLOWLY = pytest.mark.skipif("SQA_DOCS" not in os.environ, reason="SQA_DOCS is no
 def test_documented_command_runs(shell: Shell, key: str) -> None:
     for name in needs(key):
         if find_spec(name) is None and shutil.which(name) is None:
-            pytest.skip(f"{name} is not here")
+            pytest.skip(f"needs {name}")
     if key not in shell.done:
         shell.execute(key)
 
 
 @pytest.mark.parametrize("key", [key for key, words in COMMANDS.items() if words[0] == "make"])
-def test_make_target_dry_run(key: str) -> None:
+def test_make_target_passes_a_dry_run(key: str) -> None:
     """These targets install packages or take minutes, so only a dry run prints their commands."""
     if shutil.which("make") is None:
-        pytest.skip("make is not here")
+        pytest.skip("needs make")
     dry = subprocess.run(["make", "-n", *COMMANDS[key][1:]], cwd=ROOT, capture_output=True, text=True, check=False)
     assert dry.returncode == 0, dry.stderr
 

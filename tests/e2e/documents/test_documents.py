@@ -13,7 +13,7 @@ from sqa import __version__
 from sqa.core.paths import ROOT
 
 README = PAGES[0].read_text(encoding="utf-8")
-LONGEST = 1_201  # words of a page of docs, including code and tables
+LONGEST = 1_201  # words that a page of docs must stay below, including code and tables
 README_WORDS = 900
 PICTURE = 200_000  # bytes of the screenshot
 SCREEN = 25  # lines of the README on the first screen

@@ -64,7 +64,7 @@ def lacking(documented: Any) -> Iterator[str]:
 
 
 def of_function(function: Any) -> Iterator[str]:
-    """Yield the problems of a function or method."""
+    """Yield the problems of the docstring of a function or method."""
     found = sections(function)
     parameters = [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
     if parameters != found.get("Args", []):
@@ -101,7 +101,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @every_name
 def test_example_of_docstring_runs(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pandas", reason="data frames")
+    pytest.importorskip("pandas", reason="needs pandas for data frames")
     monkeypatch.chdir(folder)
     documented = entry(name)
     names = {**vars(import_module(documented.__module__)), "sqa": sqa}

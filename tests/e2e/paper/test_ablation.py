@@ -10,10 +10,10 @@ from sqa.pipeline import pool, spread
 
 
 def test_second_ablation_gives_the_same_bytes(tmp_path, capsys, monkeypatch):
-    """Use configs/ablation.yaml with four bundled questions, one contestant and one process."""
+    """Use configs/ablation.yaml with four bundled questions, one contestant and one worker process."""
     config = write_small_ablation(tmp_path, [1, 3, 6, "full"], 4)
     changed(config, contestants=read_yaml(ROOT / "configs" / "ablation.yaml")["contestants"][1:2])
-    monkeypatch.setattr(spread, "FEW", 0)  # in worker processes here, in this process elsewhere
+    monkeypatch.setattr(spread, "FEW", 0)  # otherwise so few questions are computed in this process
     main(config, tmp_path)
     printed, folder = capsys.readouterr(), tmp_path / "ablation"
     assert "mini-es: 45 questions" in printed.err
@@ -27,7 +27,6 @@ def test_second_ablation_gives_the_same_bytes(tmp_path, capsys, monkeypatch):
 
 
 def test_contestants_with_one_guesser_differ_by_buzzer(tmp_path):
-    """The records equal those of each contestant alone."""
     quick, never = ({"name": "doubles:build_buzzer", "threshold": threshold} for threshold in (0.5, 1e9))
     contestants = [{"guesser": {"name": "bm25"}, "buzzer": buzzer} for buzzer in (quick, never, {"name": "oracle"})]
     main(changed(write_small_ablation(tmp_path, ["full"], 12), contestants=contestants), tmp_path)

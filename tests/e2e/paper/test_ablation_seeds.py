@@ -29,7 +29,7 @@ def cut(folder: Path, **keys: object) -> Path:
     return path
 
 
-def test_seeds_have_rows_means_and_deviations(tmp_path, capsys):
+def test_seeds_have_rows_means_and_standard_deviations(tmp_path, capsys):
     for seed in (0, 1):
         finish(tmp_path, f"k2-seed{seed}", 2, seed, {"2": 1.0})
         finish(tmp_path, f"kfull-seed{seed}", "full", seed, {"full": 1.0})
@@ -40,7 +40,7 @@ def test_seeds_have_rows_means_and_deviations(tmp_path, capsys):
     assert "sweep-es-en: 5 trained models" in printed and "sweep-pl-en: 0 trained models; train them" in printed
 
 
-def test_any_translator_may_have_several_trainings(tmp_path):
+def test_any_translator_may_have_several_seeds(tmp_path):
     entries = []
     for seed in (4, 7):
         folder = save_model(random_model(seed=seed), vocabulary(), tmp_path / f"seed{seed}", {})

@@ -78,7 +78,7 @@ def test_figure9_draws_the_available_points(folder, capsys):
 
 
 def test_dots_do_not_overlap_and_all_have_names():
-    """A single-k translator is drawn beside the others' full input.  One without the first metric is reported."""
+    """A translator at full input only is drawn beside the end of the lines; one without the first metric has a name."""
 
     def row(family, k, metric, value):
         return Row(("mini-es", family, str(k)), metric, value, value - 0.1, value + 0.1, 9)

@@ -88,7 +88,7 @@ def test_figure10_has_one_language_and_matched_questions(other, runs, monkeypatc
     monkeypatch.setattr(wait_k_runs, "knows", lambda guesser, questions: np.arange(len(questions)) > 0)
     figure7.main(path, runs)
     changed(path, language="pl")
-    refused(ConfigError, "translators: no wait-k for a data set in pl that is here", figure7.main, path, runs)
+    refused(ConfigError, "translators: no wait-k translator for an available data set in pl", figure7.main, path, runs)
 
 
 def test_full_input_is_constant_within_a_sentence():

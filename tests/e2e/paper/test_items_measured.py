@@ -46,7 +46,7 @@ def config(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runs(config):
-    """Return the folder of its runs."""
+    """Return the folder of the config's runs."""
     grid_rows.finished(config, config.parent / "runs")
     return config.parent / "runs"
 

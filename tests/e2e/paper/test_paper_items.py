@@ -92,7 +92,7 @@ def test_errors_are_counted_and_the_worst_is_drawn(folder, runs, subject, capsys
     assert len(list(made.glob("*.png"))) == 2
 
 
-def test_means_behind_differences_equal_the_records(folder, runs, subject):
+def test_costs_cover_all_sentences_and_need_ten_places(folder, runs, subject):
     sentences = sum(len(question.sentences) for question in subject.run.questions)
     kinds = [stepwise.sentence_gap(subject, kind).sum(axis=0) for kind in ("omission", "under-translation")]
     # Over the whole question the deficits sum to the final lead of the human translation.
@@ -112,7 +112,7 @@ def test_examples_need_the_answer_in_the_human_text(log_mrr, answerable):
     assert examples.is_answerable(SimpleNamespace(human=[SimpleNamespace(log_mrr=np.array(log_mrr))]), 0) == answerable
 
 
-def test_unalignable_words_are_omitted(folder, runs, monkeypatch, capsys):
+def test_systems_that_cannot_be_aligned_are_left_out(folder, runs, monkeypatch, capsys):
     def none(pair, cache, seeds=SEEDS):
         raise ConfigError("no aligner here")
 

@@ -194,10 +194,10 @@ def test_config_without_measurements_is_an_error(data):
     ("changes", "problem"),
     [
         ({"sets": ["dev-full"]}, "sets\\[0\\]: expected"),
-        ({"systems": [{"label": "x", "question": "human"}] * 2}, "systems: two labels give files"),
+        ({"systems": [{"label": "x", "question": "human"}] * 2}, "systems: two labels give the same name"),
         ({"systems": [{"label": "x"}]}, "translator: needed"),
         ({"readers": [{"label": "x", "answer": "model"}]}, "model: needed for answer: model"),
-        ({"readers": [{"label": n, "answer": "title"} for n in ("A b", "a-B")]}, "the name 'a-b'"),
+        ({"readers": [{"label": n, "answer": "title"} for n in ("A b", "a-B")]}, "predictions file: 'a-b'"),
     ],
 )
 def test_bad_configs_are_refused(data, changes, problem):
@@ -205,7 +205,7 @@ def test_bad_configs_are_refused(data, changes, problem):
 
 
 def test_table4_trains_on_other_questions_only(data, monkeypatch):
-    """Train on word-for-word Finnish of 150 questions without the requested ones, then translate these."""
+    """Train on word-for-word Finnish of 150 questions that are not requested, then translate the requested ones."""
     pytest.importorskip("thot")
     from experiments.paper import xor_translator
 

@@ -153,6 +153,6 @@ def test_figure8_draws_bleu_over_dal():
     assert drawn == [([2.0, 4.0], [20.0, 25.0]), ([3.0], [15.0])]
 
 
-def test_shares_of_repeated_and_missing_words():
+def test_empty_copied_and_looping_shares_are_counted():
     pairs = [("a b c d", "a b c d"), ("a", "a"), ("x y z w", ""), ("e f g h", "no no no no")]
     assert shares(pairs) == (1 / 4, 1 / 3, 1 / 4)

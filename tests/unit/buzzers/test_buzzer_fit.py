@@ -24,7 +24,7 @@ SCALE = (np.zeros(WIDTH, np.float32), np.ones(WIDTH, np.float32))
 
 
 def made_up(n_questions: int = 24, seed: int = 0) -> list[GuessHistory]:
-    """Return questions whose first feature states, with noise, whether the top guess is correct."""
+    """Return guess histories whose first feature tells, with noise, whether the top guess is correct."""
     rng = np.random.default_rng(seed)
     actual = []
     for _ in range(n_questions):
@@ -39,7 +39,7 @@ def made_up(n_questions: int = 24, seed: int = 0) -> list[GuessHistory]:
 
 
 def won(history: GuessHistory, buzz: np.ndarray) -> float:
-    """Return the value of the metric."""
+    """Return the expected wins of a history for these buzzes, as the metric computes them."""
     return expected_wins(wins.CURVE, history.fraction, history.right, history.guessed & buzz)
 
 
@@ -67,7 +67,7 @@ def test_grid_excludes_non_finite_values():
     assert wins.grid([np.array([-np.inf, 2.0]), np.array([1.0, -np.inf])], 2).tolist() == [1.0, 2.0]
 
 
-def test_soft_wins_average_over_all_answer_times():
+def test_soft_wins_average_over_all_buzz_patterns():
     [one] = made_up(1, seed=3)
     logits = torch.linspace(-1, 1, len(one.right))
     chance = torch.sigmoid(logits).numpy()
@@ -76,7 +76,7 @@ def test_soft_wins_average_over_all_answer_times():
     assert soft_wins(logits[None], batch_of([one], SCALE)).item() == pytest.approx(total, rel=1e-5)
 
 
-def test_remaining_probability_wins_at_the_end():
+def test_remaining_probability_answers_at_the_end():
     for seed in range(6):
         [one] = made_up(1, seed=seed)
         logits = torch.linspace(-2, 0, len(one.right))
@@ -90,7 +90,7 @@ def test_remaining_probability_wins_at_the_end():
         assert wins.wins([one], scores, never, True).item() == pytest.approx(float(wins.CURVE(1.0)) * one.right[-1])
 
 
-def test_padding_changes_no_loss():
+def test_padding_does_not_change_the_loss():
     short, long = sorted(made_up(2, seed=5), key=lambda one: len(one.right))
     network = StepNetwork(WIDTH, 3)
     alone, together = batch_of([short], SCALE), batch_of([short, long], SCALE)
@@ -170,7 +170,7 @@ def test_calibration_inverts_a_distortion():
     ("logits", "right", "at", "chance"),
     [
         ([0.0, 1.0, 4.0], [True, False, True], [0.5, 4.0], [0.5, 0.75]),  # decreasing shares
-        ([0.0, 0.0, 0.0], [True, True, True], [0.0], [3.5 / 4]),  # one logit, labels of one kind
+        ([0.0, 0.0, 0.0], [True, True, True], [0.0], [3.5 / 4]),  # a single logit, and only right answers
     ],
 )
 def test_bins_with_decreasing_shares_are_merged(logits, right, at, chance):
@@ -187,7 +187,7 @@ def test_calibration_errors_equal_hand_computed_values():
 
 @pytest.fixture(scope="module")
 def histories() -> list[GuessHistory]:
-    """Return sixty questions whose first feature is the probability's logit and whose signals are noise."""
+    """Return 60 histories whose first feature is the logit of a right guess and whose signals are noise."""
     rng = np.random.default_rng(0)
     actual = []
     for _ in range(60):
@@ -202,7 +202,7 @@ def histories() -> list[GuessHistory]:
 
 @pytest.fixture
 def models(tmp_path):
-    """Return a logistic buzzer that reads the first feature, and a tuned threshold."""
+    """Return a folder with a logistic buzzer that reads the first feature, and with a threshold buzzer."""
     tensors = {"mean": SCALE[0], "deviation": SCALE[1], "calibration": np.array([[-1, 1], [-1, 1]], np.float32) * 0.99}
     tensors |= {"output.weight": np.eye(1, WIDTH, dtype=np.float32), "output.bias": np.zeros(1, np.float32)}
     LearntBuzzer(LOGISTIC, tensors, Card("made", "all", 0.6, {})).save(tmp_path / "buzzer-logistic-made")
@@ -211,7 +211,7 @@ def models(tmp_path):
 
 
 def numbers(actual, histories):
-    """Map buzzer -> metric -> row."""
+    """Return the rows of the report as {buzzer: {metric: row}}."""
     lines = {}
     for row in report.rows(("made", "made"), actual, histories, resamples=50):
         lines.setdefault(row.cell[2], {})[row.metric] = row

@@ -18,7 +18,7 @@ from buzzers.threshold import ThresholdBuzzer, ThresholdConfig, build, signals
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Buzz, Guess
 
-# {input: steps of [page, score], output: steps of 22 numbers}: the original's vector_converter_0 on made-up guesses
+# QANTA's vector_converter_0 on made-up guesses: {input: steps of [page, score], output: steps of 22 numbers}
 VECTORS = Path(__file__).parents[2] / "golden" / "vectors" / "buzzer_features.json"
 TEN = [Guess("a", 4.0), *(Guess(f"p{i}", 1.0) for i in range(9))]
 
@@ -31,17 +31,17 @@ def test_features_equal_those_of_qanta():
     np.testing.assert_allclose(rows, np.array(vectors["output"], np.float32), rtol=1e-6, atol=1e-8)
 
 
-def test_shape_equals_its_table():
+def test_shape_equals_hand_computed_values():
     history = [[Guess("b", 2.0)], TEN, TEN[:1], [Guess("b", 5.0), Guess("a", 3.0)]]
     rows = shape(history).astype(np.float64)
     np.testing.assert_allclose(rows[:, 0], np.log([1, 2, 3, 4]), rtol=1e-6)
     np.testing.assert_allclose(rows[:, 1], [0.01, 0.02, 0.03, 0.04], rtol=1e-6)
     np.testing.assert_allclose(rows[1, 2:5], np.array([4, 1, 1]) / 13, rtol=1e-5)
-    assert rows[1, 5] == pytest.approx(math.log(13) - 4 / 13 * math.log(4), rel=1e-5)  # entropy of 4, 1, ... 1 of 13
+    assert rows[1, 5] == pytest.approx(math.log(13) - 4 / 13 * math.log(4), rel=1e-5)  # entropy of 4/13, 1/13, ...
     assert rows[1, 7] == pytest.approx(math.log(1 + 9 * math.exp(-1)), rel=1e-5)
     np.testing.assert_allclose(rows[3, [8, 9, 22]], np.log([5.0001, 2.001, 0.999 / 0.001]), rtol=1e-5)
     assert rows[1, 6] == pytest.approx(math.log(1 + 9 * math.exp(-3)), rel=1e-5)
-    assert rows[1, 10] == pytest.approx(0.75, rel=1e-5)  # 3 ahead of the second, of 4
+    assert rows[1, 10] == pytest.approx(0.75, rel=1e-5)  # the lead, 3, over the best score, 4
     np.testing.assert_allclose(np.expm1(rows[:, 11]), [1, 1, 2, 1], rtol=1e-5)  # "a" twice in a row
     np.testing.assert_allclose(np.expm1(rows[:, 12]), [1, 2, 2, 2], rtol=1e-5)
     np.testing.assert_allclose(rows[:, 13], [1, 1 / 2, 2 / 3, 2 / 4], rtol=1e-6)
@@ -50,7 +50,7 @@ def test_shape_equals_its_table():
     np.testing.assert_allclose(rows[:, 21], [0.1, 1.0, 0.1, 0.2], rtol=1e-6)
 
 
-def test_shape_compares_with_5_and_15_steps_earlier():
+def test_shape_has_changes_over_5_and_15_steps():
     rows = shape([[Guess("a", float(t))] for t in range(20)])
     np.testing.assert_array_equal(rows[:, 17], [0, 1, 2, 3, 4, *[5] * 15])
     np.testing.assert_array_equal(rows[[14, 15, 19], 18], [14, 15, 15])
@@ -103,7 +103,7 @@ NETWORKS = {"logistic": LOGISTIC, "mlp": MLP, "gru": RECURRENT, "lstm": RECURREN
 
 
 def make(name: str, features: str = "all", threshold: float = 0.5) -> LearntBuzzer:
-    """Return a buzzer with random tensors and three hidden units, if it has hidden units."""
+    """Return a buzzer with random tensors; a hidden layer has three units."""
     rng, width = np.random.default_rng(0), learnt.WIDTHS[features]
     network = StateNetwork(width, 3, name, 0.0, False) if name in GATES else StepNetwork(width, 3 * (name == "mlp"))
     shapes = {key: tuple(tensor.shape) for key, tensor in network.state_dict().items()}
@@ -125,7 +125,7 @@ def history(steps: int = 40) -> list[list[Guess]]:
 
 @pytest.mark.parametrize("features", learnt.WIDTHS)
 @pytest.mark.parametrize("name", NETWORKS)
-def test_step_does_not_depend_on_later_steps(name, features):
+def test_decision_does_not_depend_on_later_steps(name, features):
     buzzer, steps = make(name, features, threshold=0.0), history()
     whole = buzzer.decide(steps)
     assert len({buzz.score for buzz in whole}) > 20
@@ -137,7 +137,7 @@ def test_step_does_not_depend_on_later_steps(name, features):
 def test_mlp_equals_one_hidden_layer_and_calibration():
     buzzer = make("mlp", "qanta")
     t = {name: array.astype(np.float64) for name, array in buzzer.tensors.items()}
-    row = np.array([1e9, -1e9, *np.linspace(-1, 1, N_FEATURES - 2)])  # within eight deviations
+    row = np.array([1e9, -1e9, *np.linspace(-1, 1, N_FEATURES - 2)])  # clipped at eight standard deviations
     standard = np.clip((row - t["mean"]) / t["deviation"], -8, 8)
     hidden = np.maximum(t["hidden.weight"] @ standard + t["hidden.bias"], 0)
     logit = t["output.weight"][0] @ hidden + t["output.bias"][0]

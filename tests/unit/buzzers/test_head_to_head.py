@@ -26,7 +26,7 @@ def opponents(*heard_right: tuple[int, bool]) -> h2h.Opponents:
 
 
 def as_published(play: h2h.Play, heard: int, right: bool) -> int:
-    """Return the score of one record in Pinafore/qb, qanta/buzzer/eval.py: simulate_game."""
+    """Return the points against one opponent, as in simulate_game of qanta/buzzer/eval.py (Pinafore/qb)."""
     if play.buzz < heard:
         return 10 if play.right else (-15 if right else -5)
     if right:
@@ -34,7 +34,7 @@ def as_published(play: h2h.Play, heard: int, right: bool) -> int:
     return 15 if play.right_at_end else 5
 
 
-def test_points_equal_the_published_ones() -> None:
+def test_points_follow_the_published_rule() -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):
         them = h2h.Opponents(rng.integers(1, 9, 6), rng.random(6) < 0.6)
@@ -47,7 +47,7 @@ def test_measures_equal_hand_computed_values() -> None:
     play = h2h.Play(buzz=4, right=True, right_at_end=True, first_right=3)
     them = opponents((5, True), (9, False), (4, True), (2, False), (3, True))
     actual = {name: total / weight for name, (total, weight) in h2h.measures(play, them).items()}
-    # +10, +10, -10 (tie), +15, -10; the perfect buzzer answers at 3 and loses only the tie there
+    # +10, +10, -10 (tie), +15, -10. A perfect buzzer answers at word 3 and loses only the tie there.
     assert actual["points"] == pytest.approx(15 / 5)
     assert (actual["beaten"], actual["lost-to"], actual["neither"]) == pytest.approx((0.6, 0.4, 0.0))
     assert (actual["buzzes-first"], actual["right-when-first"], actual["beatable"]) == pytest.approx((0.4, 1.0, 0.8))
@@ -115,7 +115,7 @@ def test_repeated_question_is_found(tmp_path: Path) -> None:
 
 
 def config(tmp_path: Path, **changes: Any) -> Path:
-    """Write a config of nine questions of ten or eleven words; q0 is a training question and q1 has no buzz."""
+    """Write a config of nine questions, of which q0 is a training question and q1 has no buzz."""
     questions = write_questions(tmp_path / "questions.jsonl", 9)
     texts = {q.id: q.text for q in datasets.load_questions(str(questions))}
     rows = [(id, word, len(text.split()), word % 2 == 0) for id, text in texts.items() for word in (3, 8) if id != "q1"]
@@ -139,7 +139,7 @@ def test_head_to_head_command_prints_the_points(tmp_path: Path, capsys: pytest.C
     assert "7 of 9 questions, 14 opponents; 1 without a recorded buzz, 1 in the training data" in printed.err
     assert values["beaten"] + values["lost-to"] + values["neither"] == pytest.approx(1, abs=1e-5)
     assert values["points"] == pytest.approx(sum(v * values[f"{v:+d}"] for v in h2h.POINTS), abs=1e-4)
-    # 4 of 7 answers (Spain, France) appear in word 8 of 9, the third never; opponents hear 4 and 9 words
+    # 4 of the 7 answers are Spain or France, which appear at word 8 of 9. The third answer never appears.
     assert values["accuracy"] == pytest.approx(4 / 7, abs=1e-5)
     assert "ew" in values and values["beatable"] >= values["beaten"]
     assert (tmp_path / "runs" / "mine" / "left_out.csv").read_text().splitlines()[1].split(",")[0] == "q0"

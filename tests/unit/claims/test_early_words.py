@@ -14,7 +14,7 @@ class Aligner:
 
 
 def test_rounding_up_hides_words_placed_early(monkeypatch):
-    """Three source words, four target words: places .75, 1.5, 2.25, 3 against source words 1, 2, 3 and none."""
+    """Target words at .75, 1.5, 2.25 and 3 are aligned with source words 1, 2, 3 and none."""
     pair = ("a b c".split(), "He Lima was Rome".split())
     monkeypatch.setattr(early_words, "segments", lambda _: [[pair]] * 2)
     monkeypatch.setattr(early_words, "load_aligner", lambda _: Aligner())
@@ -23,5 +23,5 @@ def test_rounding_up_hides_words_placed_early(monkeypatch):
         "words shown before their source word": (0, 2),
         "names shown before their source word": (0, 2),
         "words placed before their source word": (pytest.approx(3 / 4), 2),
-        "names placed before their source word": (1, 2),  # Lima alone is linked and not first
+        "names placed before their source word": (1, 2),  # only Lima is aligned and is not the first word
     }

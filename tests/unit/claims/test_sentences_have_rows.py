@@ -27,14 +27,15 @@ COMPARES = re.compile(
     r"\b(more|less|fewer|than|worse|better|higher|lower|above|below|similar|unseen|hardly|most|half|third|no difference"
     r"|(grow|rise|fall|peak|raise|miss|win|lose)(s|es)?|as much as|(small|large)(er|est)?)\b"
 )
-NAMES = re.compile(r"`[^`]*`|\]\([^)]*\)|\bF\w+\d\b|\bsmall Transformer\b")  # code, links, names with such words
+# Code, links and names, which may contain a digit or a comparing word without stating a result.
+NAMES = re.compile(r"`[^`]*`|\]\([^)]*\)|\bF\w+\d\b|\bsmall Transformer\b")
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:%|\b)")
 PART = re.compile(r"^(.+?)(?:\.(low|high|n))?$")
 CHECK = re.compile(r"^(.+) ([<>=]) (.+)$")
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a page's prose with a number or a comparison, captions of pictures left out."""
+    """Return the sentences of a page's prose with a number or a comparison, without captions of pictures."""
     prose = CODE.sub("", MADE.sub("", text))
     found = []
     for block in re.split(r"\n\s*\n|\n(?=- )", prose):
@@ -51,7 +52,7 @@ def asserts(sentence: str) -> bool:
 
 
 def value_of(path: str) -> float:
-    """Return the value that `ledger / cell / metric` names; .low, .high or .n name a part of its row."""
+    """Return the value named by `ledger / cell / metric`, or the .low, .high or .n of its row."""
     ledger, *cell, metric = path.split(" / ")
     name, part = PART.match(metric).groups()
     rows = [row for row in ledger_of(ledger).rows if row.cell == tuple(cell) and row.metric == name]

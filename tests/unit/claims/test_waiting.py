@@ -7,7 +7,7 @@ from experiments.validity.waiting_rewarded import beyond
 
 
 def texts(gain, n):
-    """Return k -> statistics of facts (arrived, counted): `gain` more of them at full input."""
+    """Return statistics of facts (arrived, counted) by k; the share that arrives rises by `gain` at full input."""
     early = np.stack([np.full(n, 2.0), np.full(n, 10.0)], axis=1)
     return {"3": early, "full": early + np.array([10 * gain, 0])}
 

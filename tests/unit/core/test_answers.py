@@ -1,4 +1,4 @@
-"""Correct answers by the strict rule and by Quizbowl's rule, which accepts at least as many."""
+"""Correct answers by the strict rule, and by Quizbowl's rule, which also accepts all of them."""
 
 import pytest
 from hypothesis import example, given
@@ -47,7 +47,7 @@ CASES = [(*p, True, True) for p in STRICT] + [(*p, False, True) for p in ACCEPTE
 
 
 @pytest.mark.parametrize(("guess", "page", "strict", "accepted"), CASES + [(*p, False, False) for p in REFUSED])
-def test_both_rules_accept_the_listed_answers(guess, page, strict, accepted):
+def test_rules_decide_the_listed_answers(guess, page, strict, accepted):
     assert is_right(guess, page) == is_right(page, guess) == strict and RULE.is_right(guess, page) == accepted
 
 
@@ -61,8 +61,8 @@ def test_titles_are_normalised():
 
 
 @given(st.text(max_size=12), st.text(max_size=12))
-@example("\u33d7", "\uff3f")  # a compatibility character of capitals, and one of an underscore
-def test_strict_implies_accepted_forms_are_idempotent(guess, page):
+@example("\u33d7", "\uff3f")  # compatibility characters for capitals and for an underscore
+def test_rules_are_nested_and_forms_are_idempotent(guess, page):
     assert is_right(guess, page) == is_right(page, guess) and is_right(guess, guess) == bool(canonical(guess))
     assert RULE.is_right(guess, page) or not is_right(guess, page)
     assert RULE.is_right(guess, guess) == is_right(guess, guess)

@@ -17,7 +17,7 @@ from sqa.core.paths import ROOT
 PACKAGES = ("sqa", "smt", "guessers", "buzzers", "experiments")  # the core
 SERVICES = "sqa_services"  # the distribution in services/
 HEAVY = {"torch", "transformers", "tensorflow", "numba"}
-OF_TRAININGS = {"sqa.training.checkpoints", "sqa.training.trainer"}  # shared by training code, which alone imports them
+OF_TRAININGS = {"sqa.training.checkpoints", "sqa.training.trainer"}  # imported only by training code
 KERNELS = {"sqa.diagnose.hmm_kernel"}  # compiled loops, imported at first use
 LOADERS = {"sqa.files.devices", "sqa.files.pretrained"}  # torch or transformers, imported when a model is loaded
 MODULES_PER_FOLDER = 15
@@ -27,7 +27,7 @@ SKIPPED = 8  # modules with a table that the formatter leaves unchanged
 MODULES_OF_A_RUN, LINES_OF_A_RUN = 47, 5200  # of this project, loaded by README's first example
 
 SERVER = {"sqa_services.net"}
-# allowed dependencies of parts
+# groups of folders in ARROWS
 SQA = {f"sqa.{room}" for room in "core results data files metrics net pipeline diagnose training".split()}
 # folder -> the folders that it may import besides itself; `sqa` alone is the package's __init__ with its version
 ARROWS: dict[str, set[str]] = {
@@ -86,7 +86,7 @@ REGISTRIES = {"sqa.core.registry": {*CORE}, "sqa_services.parts": {*ARROWS}}  # 
 
 @cache
 def modules() -> dict[str, Path]:
-    """Map the dotted module name to its file."""
+    """Return the file of each module, by dotted name."""
     paths = {}
     for package in (*(ROOT / name for name in PACKAGES), ROOT / "services" / SERVICES):
         for path in sorted(package.rglob("*.py")):
@@ -101,8 +101,8 @@ def parsed(path: Path) -> ast.Module:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def trees_are_no_garbage() -> Iterator[None]:
-    """Freeze the millions of nodes, since the garbage collector would scan them repeatedly in later tests."""
+def no_garbage_collection() -> Iterator[None]:
+    """Disable the garbage collector, which would scan the millions of cached nodes repeatedly."""
     gc.disable()
     yield
     parsed.cache_clear()
@@ -122,7 +122,7 @@ def imported(path: Path) -> Iterator[str]:
 
 @cache
 def imports(name: str) -> frozenset[str]:
-    """Return our modules that a module imports; `from package import module` imports only the module."""
+    """Return the project's modules that a module imports; `from package import module` imports only the module."""
     imported_modules = {other for other in imported(modules()[name]) if other in modules()}
     faces = {other for other in imported_modules if modules()[other].name == "__init__.py"}
     for node in ast.walk(parsed(modules()[name])):
@@ -135,7 +135,7 @@ def imports(name: str) -> frozenset[str]:
 
 @cache
 def strings(name: str) -> frozenset[str]:
-    """Return our modules that a module's strings name ("module:attribute", "package.module"), except in docstrings."""
+    """Return the project's modules that strings of a module name ("module:attribute", "package.module")."""
     tree = parsed(modules()[name])
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in prose)
@@ -159,14 +159,13 @@ def test_imports_follow_the_layers() -> None:
     assert not wrong  # ARROWS and NAMED list the allowed imports
 
 
-def test_every_folder_is_documented() -> None:
-    """Every folder is listed in ARROWS and in ARCHITECTURE.md."""
+def test_every_folder_has_import_rules() -> None:
     inner = {name for name, path in modules().items() if "." in name and path.name == "__init__.py"}
     folders = {".".join(name.split(".")[:2]) for name in inner if not name.startswith("experiments")}
     assert not folders - ARROWS.keys()
 
 
-def test_core_names_no_concrete_model() -> None:
+def test_core_imports_no_outer_or_heavy_package() -> None:
     for name in modules():
         if name.startswith("sqa.") or name == "sqa":
             roots = {other.partition(".")[0] for other in imported(modules()[name])}
@@ -176,7 +175,7 @@ def test_core_names_no_concrete_model() -> None:
 
 
 def test_there_is_no_import_cycle() -> None:
-    """Imports inside functions and imports for types also count."""
+    """Count imports inside functions and imports for types, too."""
     done: set[str] = set()
 
     def walk(name: str, way: tuple[str, ...]) -> None:
@@ -193,7 +192,7 @@ def test_there_is_no_import_cycle() -> None:
 def test_no_private_name_is_imported() -> None:
     taken = []
     for name, path in modules().items():
-        ours = set()  # local names of our modules
+        ours = set()  # local names of the project's modules
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in (*PACKAGES, SERVICES):
                 taken += [f"{name}: {node.module}.{a.name}" for a in node.names if private(a.name)]
@@ -225,7 +224,7 @@ def test_folders_functions_and_configs_are_small() -> None:
 
 
 def tracked(pattern: str) -> list[Path]:
-    """Return the files that git tracks, or in an unpacked archive all existing files."""
+    """Return the matching files that git tracks, or outside a checkout all matching files."""
     listed = subprocess.run(["git", "ls-files", "--", pattern], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode == 0:
         return [Path(line) for line in listed.stdout.splitlines() if (ROOT / line).is_file()]
@@ -250,7 +249,7 @@ def test_importing_the_core_loads_nothing_heavy() -> None:
 
 @pytest.mark.parametrize(("module", "packages"), [("sqa", {"sqa"}), ("sqa.cli", {"sqa", "typer"})])
 def test_import_loads_no_other_package(module: str, packages: set[str]) -> None:
-    """Exceptions are the standard library and the dependencies of typer."""
+    """Allow the standard library and the dependencies of typer."""
     code = f"import sys; before = {{*sys.modules}}; import {module}; print(*{{*sys.modules}} - before)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}

@@ -1,4 +1,4 @@
-"""Thread counts and progress bars."""
+"""Thread counts that fit the model, and groups of rows of similar length."""
 
 import subprocess
 import sys

@@ -54,7 +54,7 @@ def test_missing_device_is_refused(monkeypatch):
             place(config_with(device, "float32", Arithmetic()))
 
 
-def test_avx2_has_neither_bfloat16_nor_int8():
+def test_avx2_has_no_fast_16_or_8_bit_type():
     code = (
         "from sqa.files.devices import is_fast; print(*(is_fast(dtype) for dtype in ('bfloat16', 'float16', 'int8')))"
     )
@@ -63,7 +63,7 @@ def test_avx2_has_neither_bfloat16_nor_int8():
     assert done.stdout == "False False False\n", done.stderr
 
 
-def test_no_model_is_loaded_with_the_compiler():
+def test_loading_a_model_does_not_load_the_compiler():
     code = (
         "import sys; from sqa.core.registry import GUESSERS, TRANSLATORS; "
         "GUESSERS.build('gru', GUESSERS.config_class('gru')()); "
@@ -74,7 +74,7 @@ def test_no_model_is_loaded_with_the_compiler():
     assert done.stdout.split() == ["True", "False"]
 
 
-def test_embedding_draws_the_numbers_of_torch():
+def test_embedding_draws_the_same_numbers_as_torch():
     torch.manual_seed(3)
     ours = devices.embedding(5, 4, 0.5)
     torch.manual_seed(3)

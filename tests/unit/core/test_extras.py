@@ -1,4 +1,4 @@
-"""Every extra installs alone and with all others, and every missing extra is reported in the same words."""
+"""Every extra can be installed, and every missing package is reported with the command that installs it."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from sqa.core.packages import BELOW, INSTALLED_BY, install_command, lacking
 ROOT = Path(__file__).resolve().parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-# package versions that an extra names, in three environments
+# versions of the packages that extras name, as installed in three environments
 LABS = json.loads((ROOT / "tests" / "golden" / "lab_environments.json").read_text(encoding="utf-8"))
 SERVICES = tomllib.loads((ROOT / "services" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PACKED = ROOT / "data" / "models" / "pbmt-es-en" / "phrases.tsv.zst"
@@ -188,7 +188,7 @@ def test_missing_package_is_reported_in_one_line(output: list[str], index: int) 
     assert "Traceback" not in output[index]
 
 
-def test_recommended_extra_contains_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_python_version_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     marked = {
         Requirement(text).name for extra in EXTRAS.values() for text in extra if "python_version < '3.13'" in text
     }

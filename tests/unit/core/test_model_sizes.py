@@ -36,7 +36,7 @@ def with_config(folder, part, **changed):
 
 
 def bomb(folder):
-    zeros = pack_bytes(bytes(1 << 29))  # 512 KiB
+    zeros = pack_bytes(bytes(1 << 29))  # 512 MiB, packed to about 512 KiB
     with_tensors(folder, **dict.fromkeys(("page_steps", "counts", "pages_per_term", "pair_seconds"), zeros))
 
 

@@ -119,7 +119,7 @@ OF_LINES = tuple(name for name, (file, _, _) in READERS.items() if file.endswith
 
 
 def written(folder: Path, name: str, data: bytes, oddity: str = "") -> Path:
-    """Write a reader's file with this content."""
+    """Write the input file of the reader `name`."""
     folder.mkdir(exist_ok=True)
     path = folder / (READERS[name][0] + {"gzip": ".gz", "zstd": ".zst"}.get(oddity, ""))
     path.write_bytes(data)

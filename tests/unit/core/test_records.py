@@ -50,7 +50,7 @@ def test_no_other_module_reads_json() -> None:
 
 
 def test_long_message_is_shortened_to_fit_a_screen() -> None:
-    """Long lines are cut in the middle and long lists at the end; control characters are removed for a terminal."""
+    """Cut long lines in the middle and long lists at the end, and escape control characters."""
     error = ConfigError([f"key{i}: {'x' * 5000} end" for i in range(500)])
     lines = str(error).split("\n")
     assert len(lines) == 40 and lines[-1] == "and 461 more lines" and all(len(line) < 1200 for line in lines)
@@ -60,7 +60,7 @@ def test_long_message_is_shortened_to_fit_a_screen() -> None:
     assert on_a_screen("plain\nlines") == "plain\nlines" and on_a_screen(str(error)) == str(error)
 
 
-def test_too_large_file_is_refused_before_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_files_and_lines_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for suffix, pack in ((".zst", zstandard.compress), (".gz", gzip.compress)):
         bomb = tmp_path / f"bomb.jsonl{suffix}"
         bomb.write_bytes(pack(b" " * (80 << 20)))

@@ -28,7 +28,7 @@ def test_unknown_name_suggests_the_nearest_or_package() -> None:
     refused(ConfigError, "translator 'x' needs the Python package package_that_is_not_there,", registry.resolve, "x")
 
 
-def test_own_component_is_its_own_entry() -> None:
+def test_own_component_needs_no_registration() -> None:
     own_class = TRANSLATORS.config_class("doubles:build_translator")
     assert own_class.__qualname__ == "EchoConfig" and own_class is TRANSLATORS.config_class("doubles:build_translator")
     built = TRANSLATORS.build("doubles:build_translator", own_class(k=3))
@@ -58,7 +58,7 @@ def test_file_in_the_config_folder_has_priority(tmp_path, monkeypatch):
         ("class build:\n    translate = 0", ""),
     ],
 )
-def test_missing_attribute_of_an_own_part_is_named(tmp_path, monkeypatch, capsys, source, expected):
+def test_faults_of_an_own_component_are_named(tmp_path, monkeypatch, capsys, source, expected):
     (tmp_path / "mine.py").write_text(f"{source}\n", encoding="utf-8")
     (tmp_path / "words.py").touch()
     monkeypatch.chdir(tmp_path)
@@ -69,7 +69,7 @@ def test_missing_attribute_of_an_own_part_is_named(tmp_path, monkeypatch, capsys
         assert "translator 'mine.py:build' has no fingerprint()" in capsys.readouterr().err
 
 
-def test_store_keys_outlive_a_move_of_the_code() -> None:
+def test_store_keys_survive_a_move_of_the_code() -> None:
     assert GUESSERS.identity("bm25") == "bm25" and GUESSERS.identity("/somewhere/mine.py:Mine") == "mine.py:Mine"
 
 

@@ -13,7 +13,7 @@ from sqa.metrics import build
 [ACCURACY, BLEU, DAL] = build(["accuracy", "bleu", "dal"])
 
 
-def test_joint_metrics_equal_single_metrics():
+def test_metrics_resampled_together_equal_single_ones():
     rng = np.random.default_rng(5)
     first, second = means(rng.random(40)), np.column_stack([rng.random((40, 2)) + 1, np.zeros(40)])
     together = bootstrap_many([first, second], [ACCURACY, DAL])
@@ -29,7 +29,7 @@ def test_undefined_resamples_are_excluded():
 
 
 def test_bca_equals_scipy_on_the_same_resamples():
-    """scipy.stats.bootstrap with method BCa, for a skewed mean and a ratio of sums."""
+    """Compare with scipy.stats.bootstrap (method BCa) for a skewed mean and a ratio of sums."""
     rng = np.random.default_rng(11)
     wins, words = (rng.random(60) < 0.1) * rng.random(60), rng.lognormal(size=60)
 
@@ -91,7 +91,7 @@ def test_intervals_and_p_values_follow_the_seed():
 
 
 def bins(stats):
-    """Return sums, then counts, of two bins; a question may have no step in a bin."""
+    """Return the means of two bins from rows of two sums and two counts, NaN for a bin without a step."""
     return np.divide(stats[:, :2], stats[:, 2:], out=np.full((len(stats), 2), np.nan), where=stats[:, 2:] > 0)
 
 
@@ -116,7 +116,7 @@ def test_training_variance_widens_the_interval() -> None:
     assert wide.low < 0 < narrow.low and wide.high > 0.2
 
 
-def test_crossed_levels_widen_the_interval() -> None:
+def test_disagreement_of_guessers_widens_the_interval() -> None:
     """The guessers disagree about the difference, and the training runs agree about it."""
     questions = np.random.default_rng(0).random(400)
     base = np.array([[means(questions)] * 3] * 2)  # (guessers, training runs, n, 2)
@@ -128,7 +128,7 @@ def test_crossed_levels_widen_the_interval() -> None:
     assert narrow.high - narrow.low < 1e-9 and (wide.low, wide.high) == pytest.approx((0, 0.2))
 
 
-def test_levels_widen_the_interval_of_a_mean() -> None:
+def test_disagreement_widens_the_interval_of_a_mean() -> None:
     questions = np.random.default_rng(0).random(400)
     agreed = np.array([[means(questions)] * 3] * 2)  # (guessers, training runs, n, 2)
     disputed = agreed.copy()
@@ -138,7 +138,7 @@ def test_levels_widen_the_interval_of_a_mean() -> None:
     assert narrow.high - narrow.low < 0.07 and wide.low < narrow.low - 0.15 and wide.high > narrow.high + 0.15
 
 
-def test_training_does_not_differ_from_itself() -> None:
+def test_training_run_does_not_differ_from_itself() -> None:
     values = means([1.0] * 30 + [0.0] * 70)
     same = compare_trainings([values], [values], ACCURACY, n_resamples=200)
     assert (same.value, same.low, same.high) == (0, 0, 0)
@@ -146,7 +146,7 @@ def test_training_does_not_differ_from_itself() -> None:
     refused(DataError, "accuracy: expected training runs of two systems", compare_trainings, [values], [], ACCURACY)
 
 
-def test_one_training_at_two_k_is_resampled_jointly() -> None:
+def test_training_run_at_two_k_is_resampled_jointly() -> None:
     questions = np.random.default_rng(0).random(400)
     below = [means(questions + shift) for shift in (-0.2, 0.0, 0.2)]
     above = [means(questions + shift + 0.1) for shift in (-0.2, 0.0, 0.2)]

@@ -1,4 +1,4 @@
-"""Files are written atomically with reproducible bytes; a damaged file is named with its remedy."""
+"""Files are written atomically with reproducible bytes, and errors name a damaged file with its remedy."""
 
 import errno
 import hashlib
@@ -79,7 +79,7 @@ def test_damaged_or_cut_file_is_never_read(store: Store) -> None:
         refused(DataError, f"{path}: .*delete it and run again", store.read, STAGE, 1, EMISSIONS)
 
 
-def test_other_blocks_rows_and_columns_are_refused(store: Store) -> None:
+def test_wrong_blocks_rows_and_columns_are_refused(store: Store) -> None:
     refused(DataError, r"has rows of 'q'.*; delete it", read_rows, store, STAGE, 1, [replace(Q, id="other")])
     refused(DataError, "has the columns .* expected", store.read, STAGE, 1, BUZZES)
     store.block(STAGE, 1).rename(store.block(STAGE, 0))
@@ -101,7 +101,7 @@ def test_concurrent_writers_and_failed_writes_are_safe(tmp_path: Path) -> None:
         write_text(path, "\ud800")
     with pytest.raises(OSError) as full, atomic(path):
         raise OSError(errno.ENOSPC, "No space left on device")
-    assert full.value.filename == str(path) and path.read_text() == "first"  # the last writer
+    assert full.value.filename == str(path) and path.read_text() == "first"  # the last writer to finish
     assert [p.name for p in tmp_path.iterdir()] == ["x.txt"]
 
 
@@ -144,4 +144,5 @@ def test_four_concurrent_runs_write_equal_files(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.partial"))
     for name in ("config.yaml", "run.json", "stats.npz", "report.tsv"):
         assert len({(folder / name).read_bytes() for folder in folders}) == 1
-    assert all(json.loads((folder / "times.json").read_text())["seconds"] for folder in folders)  # kept times
+    # A run that reuses stages keeps their times.
+    assert all(json.loads((folder / "times.json").read_text())["seconds"] for folder in folders)

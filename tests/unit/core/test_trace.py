@@ -1,4 +1,4 @@
-"""The trace validates itself once; positions counted by hand; its tables round-trip."""
+"""The trace: validation, positions counted by hand, and the round trip of its tables."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ from sqa.core.trace import (
 )
 from sqa.core.types import Buzz, Emission, Guess
 
-Q = question()  # "uno dos" + "tres cuatro cinco": characters end at 3, 7, 12, 19, 25
+Q = question()  # "uno dos" + "tres cuatro cinco": words end at characters 3, 7, 12, 19 and 25
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_guesses_may_have_equal_scores():
 
 
 def test_positions_include_finished_sentences():
-    # The second sentence starts after one word of the first was read: equation 1 counts both.
+    # The second sentence starts when only one of the first's two words has been read. Equation 1 counts both.
     words = [("a", 0, 0, False), ("b", 0, 1, False), ("c", 1, 0, False), ("d", 1, 3, True)]
     steps = prefixes(Q, tuple(Emission(s, token, g, ended) for token, s, g, ended in words))
     assert steps.source_words.tolist() == [0, 1, 2, 5] and steps.source_chars.tolist() == [0, 3, 7, 25]
@@ -186,7 +186,7 @@ def test_stored_guesses_and_ranks_equal_a_loop(rows, answer):
     [("Linear momentum", "Momentum", [0, 1]), ("Momentum", "Linear momentum", [0, 0])],
 )
 def test_rules_receive_the_guess_first(guessed, answer, expected):
-    """The ranks of one rule are not used for another."""
+    """Ranks of one rule are not reused for another rule."""
 
     def right(guess, page):
         return (guess, page) == ("Linear momentum", "Momentum")

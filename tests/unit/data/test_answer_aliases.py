@@ -67,7 +67,7 @@ def test_alias_files_load(tmp_path: Path) -> None:
         ("Symphony No. 6 (Mahler)", "Symphony No. 6 (Beethoven)", False),
     ],
 )
-def test_bundled_tables(guess: str, page: str, right: bool) -> None:
+def test_bundled_tables_decide_the_listed_answers(guess: str, page: str, right: bool) -> None:
     assert aliases.bundled().is_right(guess, page) is right
 
 

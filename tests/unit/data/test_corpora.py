@@ -1,6 +1,6 @@
-"""The real datasets, if available: count, first and last record of each file, and known properties.
+"""The real data sets: count, first and last record of each file, and known properties.
 
-Runs with SQA_MIRROR set (or a filled cache); a test is skipped if its file is missing.
+A test is skipped if its file is neither in the mirror (SQA_MIRROR) nor in the cache.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ ENTRIES = {item.name: item for item in download.entries()}
 def need(*names: str) -> None:
     for name in names:
         if download.where(name) is None:
-            pytest.skip(f"{name} is not at hand")
+            pytest.skip(f"{name} is not available")
 
 
 def first_and_last(path: Path) -> tuple[int, str, str]:
@@ -58,7 +58,7 @@ def test_file_equals_its_manifest_entry(name: str) -> None:
     ],
 )
 def test_xqb_has_known_properties(name, count, first, last, twice, unequal, most):
-    """In a few questions source and reference have different sentence counts, because translators joined some."""
+    """Source and reference of a few questions differ in the number of sentences, which translators joined."""
     need(name)
     questions = datasets.load_questions(name)
     assert len(questions) == count

@@ -20,7 +20,7 @@ BODY = bytes(i * i % 251 for i in range(300_000))
 
 @dataclass
 class Home:
-    """A download server of `body`; `plan` lists the fault of each request."""
+    """The state of a server that sends `body`; `plan` lists the fault of each request."""
 
     body: bytes = BODY
     plan: list[str] = field(default_factory=list)
@@ -192,7 +192,7 @@ def test_manifest_is_complete() -> None:
     items = download.read_manifest(download.MANIFEST)
     assert len({item.name for item in items}) == len({item.path for item in items}) == len(items)
     for item in items:
-        assert item.home or item.how, f"{item.name}: neither a home nor a word on where it is from"
+        assert item.home or item.how, f"{item.name}: has neither `home` nor `how`"
         assert len(item.sha256) == len(item.first) == len(item.last) == 64
         assert item.size > 0 and item.licence
         assert item.home is None or (item.commit and item.commit in item.home and item.home.startswith("https://"))

@@ -1,4 +1,4 @@
-"""Question files on the Hugging Face hub: the real library against a server on loopback."""
+"""Question files on the Hugging Face hub, read by the real library from a loopback server."""
 
 import json
 import os
@@ -115,7 +115,7 @@ def test_config_names_a_file_on_the_hub(hub: Hub) -> None:
         (ADDRESS.replace("lab", "nobody"), "404"),
         (
             ADDRESS.replace("es/rivers", "huge"),
-            f"has {MAX_QUESTIONS + 1} bytes; a question file may have {MAX_QUESTIONS}",
+            f"has {MAX_QUESTIONS + 1} bytes; a question file may have at most {MAX_QUESTIONS}",
         ),
         (ADDRESS.replace("es/rivers", "endless"), "has an unknown number of bytes"),
         (ADDRESS.replace("es/rivers", "latin"), "not UTF-8"),

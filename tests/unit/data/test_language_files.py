@@ -11,7 +11,8 @@ from sqa.data.sentences import LANGUAGES
 from sqa.metrics.quality.fact_words import values
 from sqa.metrics.quality.names import spelled
 
-TARGETS = {"en": {"given_names", "genders", "agreeing", "sounds", "fillers"}}  # perturbations apply only to sources
+# English is only a target language and needs no tables for perturbations, which change the source.
+TARGETS = {"en": {"given_names", "genders", "agreeing", "sounds", "fillers"}}
 
 
 OPTIONAL = set("letters dotted_ordinals small_numbers capital_nouns possessive nominatives contractions".split())

@@ -1,4 +1,4 @@
-"""Perturbations: pure, keyed by (seed, id), and effective as described."""
+"""Perturbations depend only on the seed and the question, and change it as described."""
 
 import random
 from collections import Counter
@@ -79,7 +79,7 @@ def test_gender_words_change_with_their_articles(before: str, after: str) -> Non
     assert text(perturb(spanish(before), "gender", 0)) == after
 
 
-def test_gender_words_of_the_answer_stay() -> None:
+def test_gender_words_of_the_answer_are_kept() -> None:
     assert perturb(spanish("el rey", page="El Rey (film)"), "gender", 0) is None
 
 
@@ -96,7 +96,7 @@ def test_texts_lose_the_named_property(name: str, before: str, after: str) -> No
     assert text(perturb(spanish(before), name, 0)) == after
 
 
-def test_shares_are_close_to_their_description() -> None:
+def test_one_long_word_in_ten_has_a_typo() -> None:
     changed = total = 0
     for q in MINI:
         copy = perturb(q, "typos", 0) or q
@@ -107,7 +107,7 @@ def test_shares_are_close_to_their_description() -> None:
 
 
 def test_words_are_misheard_by_language_sounds() -> None:
-    """Check that one word in ten changes, half of these by v > b and c > s, and that one in fifty is omitted."""
+    """One word in fifty is omitted, and one in ten changes: half of these by v > b and half by c > s."""
     counts = Counter(text(perturb(spanish("Vaca " * 4000), "asr", 0)).split())
     assert set(counts) == {"vaca", "baca", "vasa"}
     missed, misheard = 4000 - counts.total(), counts["baca"] + counts["vasa"]

@@ -39,7 +39,7 @@ def test_questions_of_a_split_have_translations(files):
     first, second = load_xor_tydi("train-engspan", "fi")
     assert (first.id, first.text, first.answers) == ("1", "Kuka kirjoitti Sodan?", ("Tolstoi",))
     assert first.translation == "Who wrote the War?"  # the first translation, with single blanks
-    assert second.translation is None  # the equal words of another language have no effect
+    assert second.translation is None  # an equal text in another language does not count
     question = first.as_question()
     assert (question.sentences, question.language) == ((("Kuka", "kirjoitti", "Sodan?"),), "fi")
     assert (question.reference_text, second.as_question().reference) == ("Who wrote the War?", ())
@@ -60,7 +60,7 @@ def test_damaged_records_are_refused(files, change, message):
     refused(DataError, message, load_xor_tydi, "train-engspan", "fi")
 
 
-def test_missing_files_and_languages_are_errors(files):
+def test_missing_questions_of_a_language_are_an_error(files):
     refused(DataError, "no questions of dev-engspan in ru", load_xor_tydi, "dev-engspan", "ru")
 
 

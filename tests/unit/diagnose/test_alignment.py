@@ -26,10 +26,10 @@ PRIORS = Priors(
     {form(t, "en"): 30 for t in WORDS.values()},
 )
 
-PINNED = [0.9938, 0.8723, 0.984]  # trust of the target words of `test_passes_change_the_trust`
+PINNED = [0.9938, 0.8723, 0.984]  # trust of the target words of `test_number_of_passes_changes_the_trust`
 
 
-def test_forms_of_words() -> None:
+def test_forms_are_stems_without_punctuation() -> None:
     assert [form(word, "en") for word in ("(Nations,", "King’s", "--")] == ["nation", "king", "--"]
     assert form("ciudades.", "es") == "ciudad"
     refused(ConfigError, "no stemmer for the language 'xx'", form, "word", "xx")
@@ -51,7 +51,7 @@ def test_similar_words_are_recognised(source: str, target: str, expected: bool) 
     assert similar(source, target) == expected
 
 
-def test_priors_survive_the_disk(tmp_path: Path) -> None:
+def test_saved_priors_load_unchanged(tmp_path: Path) -> None:
     PRIORS.save(tmp_path)
     loaded = Priors.load(tmp_path)
     assert all(getattr(loaded, name) == getattr(PRIORS, name) for name in ("pair", "links", "source", "target"))
@@ -60,7 +60,7 @@ def test_priors_survive_the_disk(tmp_path: Path) -> None:
 
 
 def test_rare_words_and_links_are_removed() -> None:
-    """A word needs 3 occurrences; a link needs 2 and 1 in 50 of those of the rarer word."""
+    """A word needs 3 occurrences. A link needs 2, and at least 1 in 50 occurrences of the rarer word."""
     links = {("a", "x"): 2, ("a", "y"): 1, ("b", "x"): 5, ("c", "z"): 2, ("d", "z"): 2}
     kept = pruned(Priors("es-en", links, {"a": 3, "b": 2, "c": 100, "d": 101}, {"x": 9, "y": 9, "z": 200}))
     assert (set(kept.links), set(kept.source)) == ({("a", "x"), ("c", "z")}, {"a", "c", "d"})
@@ -106,21 +106,21 @@ class TestHmm:
         assert HmmAligner(PRIORS).align(pairs) == first
         assert HmmAligner(PRIORS, seeds=[seed + 100 for seed in SEEDS]).align(pairs) != first
 
-    def test_passes_change_the_trust(self, pairs: list, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Three passes with equal jumps, then four with trained ones, as for the published numbers."""
+    def test_number_of_passes_changes_the_trust(self, pairs: list, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The published numbers use three passes with equal jump probabilities, then four with trained ones."""
         texts = [*pairs, (("el", "tren", "viejo"), ("the", "old", "train"))]
         single = HmmAligner(PRIORS, seeds=(0,)).align(texts)[-1]
         assert [round(trust, 4) for trust in single.target] == PINNED
         monkeypatch.setattr(hmm, "PASSES", (3, 5))
         assert [round(trust, 4) for trust in HmmAligner(PRIORS, seeds=(0,)).align(texts)[-1].target] != PINNED
 
-    def test_spread_is_over_the_seeds(self, pairs: list) -> None:
+    def test_spread_comes_from_several_seeds(self, pairs: list) -> None:
         [single] = HmmAligner(PRIORS, seeds=(0,)).align(pairs[:1])
         assert single.evidence is not None and set(single.evidence.spread) == {0.0}
         several = HmmAligner(PRIORS).align([*pairs, (("el", "tren", "viejo"), ("the", "old", "train"))])[-1]
         assert several.evidence is not None and max(several.evidence.spread) > 0
 
-    def test_alignments_are_reused_for_equal_texts_only(self, pairs: list, tmp_path: Path) -> None:
+    def test_alignments_are_reused_only_for_equal_inputs(self, pairs: list, tmp_path: Path) -> None:
         kept = tmp_path / "links.json"
         first = HmmAligner(PRIORS, cache=kept).align(pairs)
         before = kept.read_bytes()
@@ -146,7 +146,7 @@ class TestHmm:
         assert alignment.evidence is not None
         assert alignment.evidence.lift[3] < 1 < alignment.evidence.lift[1]
 
-    def test_every_word_has_one_trust(self, pairs: list) -> None:
+    def test_every_word_has_one_trust_value(self, pairs: list) -> None:
         for (source, target), alignment in zip(pairs, HmmAligner(PRIORS).align(pairs), strict=True):
             assert (len(alignment.source), len(alignment.target)) == (len(source), len(target))
             assert all(0 <= trust <= 1 for trust in (*alignment.source, *alignment.target))

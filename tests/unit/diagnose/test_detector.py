@@ -1,4 +1,4 @@
-"""Signals of single words, the network's arithmetic and files, and the shipped weights on simple cases."""
+"""Signals of words, the network's arithmetic and files, and the bundled weights on simple cases."""
 
 import json
 import math
@@ -43,7 +43,7 @@ def test_spelling_signals_have_the_listed_values(target: str, name: str, expecte
     assert signals(*target.split())[name] == expected
 
 
-def test_model_scores_are_the_last_signals_and_bounded() -> None:
+def test_model_scores_are_scaled_and_bounded() -> None:
     alignment = Alignment((), (0.0,) * len(SOURCE), (0.0,) * 2)
     scores = WordScores((-1.0, -300.0), (-2.0, -4.0), (0.0, 299.0))
     rows = word_signals(SOURCE, ("Old", "books"), alignment, "es", scores)
@@ -55,7 +55,7 @@ def test_model_scores_are_the_last_signals_and_bounded() -> None:
 
 
 def network() -> Network:
-    """Return a network of one signal and two members with one unit."""
+    """Return a network with one input signal and two members of one unit each."""
     weights = [1.0], [2.0], [[[0.5]], [[1.5]]], [[0.0]] * 2, [[1.0]] * 2, [0.0, 1.0], [0.25]
     return Network(*map(np.array, weights), slope=2.0, shift=-1.0)
 
@@ -78,12 +78,12 @@ def test_damaged_weights_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("language", ["es", "pl"])
-def test_shipped_weights_fit_the_signals(language: str) -> None:
+def test_bundled_weights_fit_the_signals(language: str) -> None:
     assert set(read_networks(DATA / "models" / f"errors-{language}-en" / FILE)) == set(GROUPS)
 
 
 def test_planted_errors_score_above_correct_words() -> None:
-    """Content words of a good translation and of three corruptions."""
+    """Compare three wrong words with content words that are correct."""
     bad = tuple("The socuatorian poet Pablo Neruda sold 7,100 books in the bicycle city of Potosi.".split())
     pairs = [(SOURCE, GOOD), (SOURCE, bad)]
     rows = load_detector("es").words(pairs, load_aligner("es-en").align(pairs))

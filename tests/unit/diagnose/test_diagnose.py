@@ -56,7 +56,7 @@ QUESTION = Question(
 
 
 def trace(*sentences: str, ranks: Sequence[int] | None = None, question: Question = QUESTION) -> QuestionTrace:
-    """Return a trace that reads one source word per target word while some remain; rank 0 means not listed."""
+    """Return a trace that reads one source word per target word; rank 0 means that the answer is not listed."""
     emissions = []
     for i, line in enumerate(sentences):
         size = len(question.sentences[i])
@@ -99,7 +99,7 @@ def test_adjacent_invented_words_are_one_finding() -> None:
 
 
 class Judge:
-    """A detector with given error probabilities by word, and 0.1 for others."""
+    """A detector with the given error probabilities of words, and 0.1 for all other words."""
 
     def __init__(self, **probabilities: float) -> None:
         self.probabilities = probabilities
@@ -111,7 +111,7 @@ class Judge:
 
 
 def test_hallucination_needs_the_word_probability() -> None:
-    """Aligned words may be wrong and unaligned ones correct; the rank orders findings and creates none."""
+    """The detector decides whether a word is wrong, aligned or not. Ranks only order the findings."""
     text = "The poet Neruda was a rocket engineer born in Parral, small village Linares."
     ranks = [2, 2, 1, 1, 1, 3, 0, *[1] * 9]
     given = trace(text, "He died late.", ranks=ranks)
@@ -161,7 +161,7 @@ def test_empty_translation_is_an_omission() -> None:
 
 @pytest.mark.parametrize("rank", range(1, 25))
 def test_halved_reciprocal_rank_is_a_drop(rank: int) -> None:
-    """log r - log 2r differs from log 2 in the last digit, and between processors."""
+    """log 2r - log r may differ from log 2 in the last digit, depending on the processor."""
     findings = diagnose([trace(FULL, "He died late.", ranks=[rank] * 6 + [2 * rank] * 7)], ALIGNER)
     drops = [(f.rank_before, f.rank_after) for f in findings if f.kind == "drop"]
     assert drops[-1:] == [(rank, 2 * rank)]
@@ -229,7 +229,7 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
     refused(ConfigError, "--kind: 'drops' is not one of .*'drop'", diagnose_command.main, tmp_path, kinds=["drops"])
 
 
-def test_findings_of_one_question_are_a_subset(tmp_path: Path) -> None:
+def test_findings_can_be_limited_to_one_question(tmp_path: Path) -> None:
     run = open_run(make(tmp_path, "drops", translator={"name": "doubles:build_dropper"}))
     findings = diagnose_command.findings_of(run)
     assert {finding.question for finding in findings} > {"q0"}

@@ -26,7 +26,7 @@ def spans(*findings: Finding) -> list[tuple[int, int, str]]:
     return [(span["start_i"], span["end_i"], span["severity"]) for span in item["error_spans"]["m"]]
 
 
-def test_span_covers_its_words_in_browser_units():
+def test_span_positions_are_in_utf_16_units():
     [item, other] = pearmut.items(TRACE, "m", {("q", 0): [finding("hallucination", 1, 3, loss=2.0)]})
     text = item["tgt"]["m"].encode("utf-16-le")
     [span] = item["error_spans"]["m"]
@@ -35,11 +35,11 @@ def test_span_covers_its_words_in_browser_units():
     assert span["severity"] == "major" and other["error_spans"] == {"m": []}
 
 
-def test_word_taken_back_has_no_span():
+def test_retracted_word_has_no_span():
     assert spans(finding("hallucination", 2, 2)) == []
 
 
-def test_lost_source_is_marked_after_the_text():
+def test_omission_is_marked_after_the_text():
     assert spans(finding("omission", 0, 3, loss=9.0)) == [(15, 15, "minor")]
 
 

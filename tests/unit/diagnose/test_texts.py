@@ -1,4 +1,4 @@
-"""Texts for alignment: long sentences are cut into pieces, ordinary ones stay whole."""
+"""Texts for alignment: only long sentences are cut into pieces."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_pieces_are_short_and_complete(sources: int, targets: int) -> None:
 
 
 def test_long_sentences_are_cut_at_shared_words() -> None:
-    """Half of the talk has no translation."""
+    """Half of the source has no translation."""
     names = [f"Name{n}" if n % 7 == 0 else f"palabra{n}" for n in range(2000)]
     target = [word.replace("palabra", "word") for word in names[:500] + names[1500:]]
     for piece in texts_of(trace_of(names, written(target, 1500, 2000)))[1:]:
@@ -64,8 +64,8 @@ def test_retractions_in_long_sentences_stay_short() -> None:
     assert all(piece.words[-1].rstrip("?") in piece.source for piece in ends)
 
 
-def test_pieces_have_the_links_of_the_sentences() -> None:
-    """Compare the links of the bundled questions as one sentence of 4,570 words with those of separate sentences."""
+def test_joined_sentences_keep_most_links() -> None:
+    """Compare the links of all bundled questions, joined into one sentence, with those of separate sentences."""
     questions = load_questions("mini-es")
     pairs = [(s, tuple(t.split())) for q in questions for s, t in zip(q.sentences, q.reference, strict=True)]
     source, target = ([word for pair in pairs for word in pair[side]] for side in (0, 1))

@@ -1,4 +1,4 @@
-"""Policies around an external program: commitment of words and handling of a failing program."""
+"""The translator that calls an external program: separators, failures and fingerprints."""
 
 import shutil
 import sys
@@ -13,7 +13,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.files.store import digest
 
 UPPER = (sys.executable, "-c", "import sys\nfor line in sys.stdin: print(line.rstrip().upper())")
-# Reply with the previous line, but start again after a full stop.
+# Print the previous line before each line, except after a full stop.
 SCRIPT = """
 import sys
 last = []
@@ -39,7 +39,7 @@ def test_separator_resets_the_program(blank_lines):
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        ("print('one')", "1 lines were returned for 2"),
+        ("print('one')", "expected 2 lines, got 1"),
         ("raise SystemExit(3)", "exit status 3.*$"),
         ("import sys; sys.exit('no such mode\\n(try spa-eng)')", r"printed: no such mode \(try spa-eng\)$"),
     ],

@@ -1,4 +1,4 @@
-"""CTranslate2: our exported network (equal scores and words), converted `transformers` models, and refusals."""
+"""CTranslate2: scores and words of exported networks, converted `transformers` models, and refusals."""
 
 from unittest.mock import Mock
 
@@ -38,8 +38,8 @@ def exported(request, tmp_path_factory):
     return model, export(model, vocabulary(), tmp_path_factory.mktemp("ct") / request.param)
 
 
-def test_scores_equal_ours(exported):
-    """log p of a given target per piece, including the end."""
+def test_exported_scores_equal_those_of_the_network(exported):
+    """Compare the log probability of each piece of a given target, including the end."""
     model, folder = exported
     target = list(range(10, 70, 3))
     for sentence in SENTENCES[:4]:
@@ -54,7 +54,7 @@ def test_scores_equal_ours(exported):
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
-def test_trained_model_writes_the_words_of_our_decoder(encoder, tmp_path):
+def test_exported_model_writes_the_same_words(encoder, tmp_path):
     """The model memorised eight translations, so both decoders must write the same words."""
     pairs = [
         (tuple(source[:10]), tuple(reference[:8]))
@@ -70,7 +70,7 @@ def test_trained_model_writes_the_words_of_our_decoder(encoder, tmp_path):
 
 
 def learn(pairs, encoder):
-    """Return a small model after 120 steps on the same few pairs."""
+    """Return a small model trained on `pairs` for 120 steps."""
     torch.manual_seed(0)
     model, words = Transformer(ModelConfig(600, 32, 4, 64, 2, 2, 0.0, encoder=encoder, lexicon_width=0)), vocabulary()
     source = pad([np.array([*words.words(s)[0], EOS]) for s, _ in pairs], PAD)
@@ -87,7 +87,7 @@ def learn(pairs, encoder):
 
 
 def test_padding_unknown_and_start_are_never_written(exported, monkeypatch):
-    """The random model would otherwise write them occasionally."""
+    """The random model would otherwise write these pieces occasionally."""
     translator, names = engine(exported[1]), vocabulary().pieces
     inner = Mock(wraps=translator.engine)
     monkeypatch.setattr(translator, "engine", inner)
@@ -95,7 +95,7 @@ def test_padding_unknown_and_start_are_never_written(exported, monkeypatch):
     assert inner.translate_batch.call_args.kwargs["suppress_sequences"] == [[names[i]] for i in (PAD, UNK, BOS)]
 
 
-def test_our_folder_converts_to_int8(tmp_path):
+def test_model_folder_converts_to_int8(tmp_path):
     save_model(random_model("bidirectional", 0), vocabulary(), tmp_path / "ours", {})
     ours, folder, other = str(tmp_path / "ours"), tmp_path / "ct", tmp_path / "other"
     assert convert(ours, folder, "int8") == folder

@@ -53,7 +53,7 @@ class Theirs(nn.Module):
             nn.init.normal_(parameter, std=0.4)
 
     def embed(self, table: nn.Embedding, ids: Tensor) -> Tensor:
-        """Return scaled embeddings plus positions from 2 on."""
+        """Return scaled embeddings plus position embeddings; the first position is 2."""
         numbers = torch.arange(2, 2 + ids.shape[1])
         if self.places is not None:
             return table(ids) * math.sqrt(WIDTH) + self.places(numbers)
@@ -74,7 +74,7 @@ class Theirs(nn.Module):
         return self.decoder_norm(y) @ self.output.T
 
     def weights(self) -> dict[str, Tensor]:
-        """Return the state with fairseq's names, in attn2d's older layout for that architecture."""
+        """Return the weights under fairseq's names, or in attn2d's older layout for its architecture."""
         old = str(self.options["arch"]).startswith("waitk")
         out = {"encoder.embed_tokens.weight": self.source.weight, "decoder.embed_tokens.weight": self.target.weight}
         if not self.options.get("share_decoder_input_output_embed"):
@@ -182,7 +182,7 @@ BAD = {  # options, weights, message
     "unscaled": ({"no_scale_embedding": True}, {}, "no_scale_embedding = True"),
     "heads": ({"encoder_decoder_attention_heads": 2}, {}, "same number"),
     "more weights": ({}, {"decoder.layernorm_embedding.weight": torch.ones(WIDTH)}, "unsupported weights: decoder"),
-    "no weights": ({}, {"encoder.layers.1.fc1.weight": None}, "without encoder.layers.1.fc1.weight"),
+    "no weights": ({}, {"encoder.layers.1.fc1.weight": None}, "has no weight encoder.layers.1.fc1.weight"),
     "no output": ({}, {"decoder.output_projection.weight": None}, "no output layer"),
 }
 

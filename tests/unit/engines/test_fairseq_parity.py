@@ -45,7 +45,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with fairseq's training of every variant and its output on some sentences."""
+    """Return a folder with a model of every variant, trained by fairseq, and its outputs for some sentences."""
     folder = tmp_path_factory.mktemp("fairseq")
     translation = dict(zip(SOURCE.split(), TARGET.split(), strict=True))
     rng = random.Random(1)

@@ -19,7 +19,7 @@ def vocabulary(symbols: str, cutting: Cutting, source: str | None = None) -> Bpe
     return BpeVocabulary(target if source is None else (*SPECIAL, *source.split()), target, cutting)
 
 
-def test_vocabulary_of_whole_words() -> None:
+def test_whole_words_are_single_pieces() -> None:
     v = vocabulary("the red house 1", Cutting(), source="el rojo la casa")
     assert (v.size, v.source_size) == (8, 8)
     assert v.words(["la", "casa", "verde"]) == ([6, 7, UNK], [0, 1, 2])
@@ -55,13 +55,13 @@ def test_sentencepiece_symbols_spell_words_and_bytes() -> None:
 
 def test_mismatched_options_and_codes_are_refused() -> None:
     refused(ConfigError, "bpe: must be one of", Cutting, "wordpiece", b"x")
-    refused(ConfigError, "no file fits", Cutting, "none", b"x")
-    refused(ConfigError, "is needed", Cutting, "sentencepiece", b"")
+    refused(ConfigError, "codes: must be omitted for bpe 'none'", Cutting, "none", b"x")
+    refused(ConfigError, "codes: must be a file for bpe 'sentencepiece'", Cutting, "sentencepiece", b"")
     refused(DataError, "codes, line 2: expected two symbols", vocabulary, "a", Cutting("subword-nmt", b"a b\nabc\n"))
     refused(DataError, "not a SentencePiece model", vocabulary, "a", Cutting("sentencepiece", b"a b c\n"))
 
 
-def test_subword_codes_segment_as_the_package() -> None:
+def test_subword_codes_segment_like_subword_nmt() -> None:
     bpe = pytest.importorskip("subword_nmt.apply_bpe").BPE(io.StringIO(CODES.decode()))
     pieces = bpe.process_line(TEXT).split()
     v = vocabulary(" ".join(sorted(set(pieces))), Cutting("subword-nmt", CODES))

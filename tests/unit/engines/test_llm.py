@@ -89,7 +89,7 @@ def test_earlier_sentences_are_shown_with_their_target(tmp_path):
     assert [e.sentence for e in emissions] == [i for i, words in enumerate((first, second, third)) for _ in words]
 
 
-def test_ends_of_sentences_are_asked_last(tmp_path):
+def test_ends_of_sentences_are_requested_last(tmp_path):
     with ChatServer(translating) as server:
         translator(server, tmp_path, k=1, step_tokens=9).translate_batch(QUESTIONS)
     asked = [request["max_tokens"] for request in server.requests]
@@ -185,7 +185,7 @@ def test_replies_without_translation_are_counted(tmp_path, capsys):
     assert len(told) == 1 + (commas >= 10) and told[0].startswith("sqa: llm: no translation, refusal (1 so far)")
 
 
-def test_model_without_translations_ends_the_run(tmp_path):
+def test_run_stops_if_no_reply_is_a_translation(tmp_path):
     with ChatServer(lambda prompt, number: chat.completion(prompt)) as server:
         made = translator(server, tmp_path, api="chat", policy="wait-k", k=1)
         refused(
@@ -204,7 +204,7 @@ WRONG = {
     "give either endpoint .* or local": {"endpoint": None},
     "examples: give two pairs; none from 'fi'": {"source_language": "fi"},
     "n: continuation takes k only": {"n": 2},
-    "previous: for policy continuation": {"policy": "hold", "n": 1, "k": "full", "previous": 1},
+    "previous: only for policy continuation, got 'hold'": {"policy": "hold", "n": 1, "k": "full", "previous": 1},
     "prompt: must contain {source}": {"prompt": "translate"},
     "api: local continues a text": {"endpoint": None, "local": {}, "api": "chat"},
 }
@@ -223,7 +223,7 @@ def test_wrong_config_error_names_the_problem(problem, tmp_path):
 
 
 def test_500_requests_with_faults_lose_nothing(tmp_path, capsys):
-    """Each prompt is sent once, and again only after a fault; a run that a wrong model stopped can resume."""
+    """A prompt is sent again only after a fault, and a run stopped by a wrong model can resume."""
     faults: dict[str, Answer] = {
         "HTTP 429": error(429, headers={"Retry-After": "0.01"}),
         "HTTP 500": error(500),
@@ -251,7 +251,7 @@ def test_500_requests_with_faults_lose_nothing(tmp_path, capsys):
         replies = client.ask(tasks)
     assert {task.text: reply.text for task, reply in replies.items()} == {t.text: f" reply to {t.text}" for t in tasks}
     assert all(arrived[task.text] >= 1 + (task.text in planned) for task in tasks)
-    assert arrived.total() <= model.budget.spent == 500 + model.budget.faults.total() + 1  # 1: the wrong model
+    assert arrived.total() <= model.budget.spent == 500 + model.budget.faults.total() + 1  # 1 for the wrong model
     told = capsys.readouterr().err.splitlines()
     assert sorted(told) == sorted(
         f"sqa: llm: {kind}; failed requests are sent again (printed once)" for kind in kinds[:5]
@@ -262,7 +262,7 @@ def test_500_requests_with_faults_lose_nothing(tmp_path, capsys):
 
 
 def record(question) -> None:
-    """Record the replies of the bundled base model in this process, and its translations."""
+    """Record the replies and the translation of the bundled base model, which runs in this process."""
     made = build(LlmConfig(source_language="es", local=LocalConfig(dtype="float32"), k=3))
     lines, replies = made.system._model._writer, {}
     write = lines.write
@@ -280,7 +280,7 @@ def record(question) -> None:
 
 
 def test_recorded_replies_give_the_base_models_words(tmp_path):
-    """SQA_RECORD=1 records Gemma's replies in this process; a server with these replies must give Gemma's words."""
+    """A server with Gemma's recorded replies gives Gemma's words. SQA_RECORD=1 records the replies again."""
     question = replace(QUESTIONS[0], sentences=QUESTIONS[0].sentences[:2])
     if os.environ.get(RECORD):
         record(question)

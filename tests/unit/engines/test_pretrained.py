@@ -91,7 +91,7 @@ def test_words_equal_a_plain_greedy_loop(loaded):
         ("mbart", {"target_language": None}, "target_language: missing; the tokenizer has ar_AR"),
         ("marian", {"source_language": "pl"}, "source_language: the model only has 'es', got 'pl'"),
         ("marian-many", {"target_language": "po"}, "did you mean 'pol'"),
-        ("marian", {"max_new_tokens": 400}, "max_new_tokens: the model writes fewer than 300"),
+        ("marian", {"max_new_tokens": 400}, "max_new_tokens: must be less than 300"),
     ],
 )
 def test_wrong_settings_are_refused(folders, name, changes, message):
@@ -109,7 +109,7 @@ def test_folders_of_other_models_are_refused(folders, tmp_path):
     folder = copied(folders, tmp_path, "source.spm", "target.spm", "vocab.json")
     refused(DataError, "model: no tokenizer", check_model, folder)
     (folder / "config.json").write_text('{"model_type": "gpt2"}')
-    refused(ConfigError, "is a 'gpt2' model; translators are marian, m2m_100, mbart", check_model, folder)
+    refused(ConfigError, "is a 'gpt2' model, but must be one of marian, m2m_100, mbart", check_model, folder)
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     refused(DataError, "no \\*.safetensors weights", check_model, folder)
     (folder / "config.json").write_text("{}")
@@ -126,7 +126,7 @@ class Evil(NamedTuple):
 
 
 def sharded(folders, tmp_path, name):
-    """Save the model with an index that assigns every weight to the given file."""
+    """Return a copy of the model with an index that names `name` in place of its weights, and the weights."""
     folder = copied(folders, tmp_path)
     weights = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()

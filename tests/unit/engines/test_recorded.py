@@ -48,7 +48,7 @@ MEANINGS = {  # unit, objects of a log or a table, expected emissions
 
 
 def recorded(tmp_path, content, unit="sentence"):
-    """Return the config of a log with these objects, or of a table."""
+    """Return the config of a log with these objects, or of a table with this text."""
     path = Path(log(tmp_path, [] if isinstance(content, str) else content).file)
     if isinstance(content, str):
         path.write_text(content, encoding="utf-8")
@@ -155,7 +155,7 @@ def test_export_has_references_and_refuses_retractions(tmp_path):
 UNEVEN = replace(FIRST, id="uneven", reference=("One two three.",))
 THREE = replace(FIRST, reference=("One two three.", "Four."))
 DIAGONAL = FixedConfig(reveal="diagonal")
-SOURCE = FixedConfig(text="source", reveal="diagonal")  # without translation: each source word when it is read
+SOURCE = FixedConfig(text="source", reveal="diagonal")  # each source word when it is read
 shown = partial(recorded_logs.emissions, build=fixed.build)
 
 

@@ -191,7 +191,7 @@ def test_replayed_edits_give_the_final_text(tmp_path_factory, edits) -> None:
 
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "ab"]), max_size=4), min_size=1, max_size=8))
 def test_each_state_is_shown_whole(states) -> None:
-    """After each write the reader sees the whole revised state, word for word."""
+    """After the writes of a state, the reader sees exactly its words."""
     seen, after = [], {}
     for wrote in words_of([Shown(float(i), i, words, revised=True) for i, words in enumerate(states)]):
         del seen[len(seen) - wrote.erase :]
@@ -212,7 +212,7 @@ def questions(folder: Path, **more) -> list[Question]:
     return load_questions(str(path))
 
 
-def test_times_keep_the_source_and_change_its_key(tmp_path: Path) -> None:
+def test_word_times_keep_the_source_and_change_its_key(tmp_path: Path) -> None:
     [question] = questions(tmp_path, word_times=[0.5, 1, 1], recording="talk.wav")
     assert question.sentences == (("Uno", "dos.", "Tres."),) and question.word_times == (0.5, 1.0, 1.0)
     assert question.recording == "talk.wav" and questions(tmp_path, word_times=[0, 0, 0])[0].recording == "q"
@@ -220,7 +220,7 @@ def test_times_keep_the_source_and_change_its_key(tmp_path: Path) -> None:
     assert cut.sentences == (("Uno", "dos."), ("Tres.",))
     timed = [questions(tmp_path, word_times=[1, 2, last]) for last in (3, 4)]
     prints = [dataset_fingerprint(each) for each in (questions(tmp_path), *timed)]
-    assert prints[0][:16] == "d3d2cab0faaba6eb" and len(set(prints)) == 3  # text: unchanged key
+    assert prints[0][:16] == "d3d2cab0faaba6eb" and len(set(prints)) == 3  # the key of a text is unchanged
 
 
 @pytest.mark.parametrize(

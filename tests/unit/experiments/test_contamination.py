@@ -32,7 +32,7 @@ def test_nats_and_continuations_equal_transformers(kind, tmp_path):
         assert contamination.greedy(base, text, 6) == base.tokens.decode(pieces[-6:])
 
 
-def test_words_are_counted_in_order(monkeypatch):
+def test_words_are_compared_position_by_position(monkeypatch):
     second = {"one two three": "four x six", "seven": "eight"}
     monkeypatch.setattr(contamination, "greedy", lambda _base, text, _pieces: second[text])
     texts = ["one two three four five six", "seven eight"]

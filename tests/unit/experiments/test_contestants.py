@@ -82,7 +82,7 @@ def test_runs_have_the_listed_names(tmp_path):
         ({"sweeps": {"es": "../evil"}}, "sweeps.es: must be a plain folder name"),
     ],
 )
-def test_invalid_contestants_are_refused_at_once(tmp_path, changes, problem):
+def test_invalid_ablations_are_refused(tmp_path, changes, problem):
     refused(ConfigError, re.escape(problem), ablation, tmp_path, **changes)
 
 
@@ -138,5 +138,5 @@ SHIPPED |= {"head_to_head": HeadToHeadConfig, "translation_table": TableConfig}
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_configs_of_experiments_load(name):
+def test_bundled_configs_of_experiments_load(name):
     assert load(ROOT / "configs" / f"{name}.yaml", SHIPPED[name]).name

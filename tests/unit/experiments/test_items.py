@@ -26,7 +26,7 @@ def test_planted_effect_has_the_stated_size():
         assert gained[[2, 3]] - gained[[0, 1, 4, 5]].mean() == pytest.approx([error_rates.DIFFERENCE] * 2, abs=0.01)
 
 
-def test_auc_counts_pairs_and_ties_half():
+def test_auc_counts_ordered_pairs_and_half_of_ties():
     score, kept = np.array([0.1, 0.4, 0.4, 0.9]), np.array([False, True, False, True])
     assert auc(score, kept) == pytest.approx((1 + 0.5 + 1 + 1) / 4)
     assert auc(score[1:], kept[1:]) == pytest.approx((0.5 + 1) / 2)  # more kept than lost

@@ -40,13 +40,13 @@ def test_planted_effects_are_found_and_no_others(ew: list[float], rises: bool, f
     assert (p_of(of, "rise")[0] <= ALPHA, p_of(of, "fall")[0] <= ALPHA) == (rises, falls)
     gaps = {row.cell[3]: row for row in differences(of)}
     assert (gaps["rise"].low > 0 or not rises) and (gaps["fall"].low > 0 or not falls)
-    assert not gaps["rise"].cell[4].startswith("k = 3 ")  # the smallest k cannot be a rise
+    assert not gaps["rise"].cell[4].startswith("k = 3 ")  # nothing can rise at the smallest k
 
 
 def test_too_few_k_give_no_claim() -> None:
     short = ladder([0.0, 0.1], ks=(3, 6))
     assert not list(differences(short))  # EW and oracle EW have one optimal k, so the difference is 0
-    refused(ValueError, "fall: the values of k are", p_of, short, "fall")
+    refused(ValueError, "fall: needs more values of k, got ", p_of, short, "fall")
     assert {row.cell[3] for row in differences(ladder([0.0, 0.1, 0.0], ks=(3, 6, 9)))} == {"rise", "oracle rise"}
     apart = ladder([0.0, 0.1, 0.0], ks=(3, 6, 9), oracle=[0.3, 0.0, 0.0])
     assert {row.cell[3]: row.cell[4] for row in differences(apart)}[LATER] == "k = 6 minus k = 3"
@@ -92,7 +92,7 @@ def test_holm_equals_hand_computed_values() -> None:
     assert holm([0.5, 0.9]) == [1.0, 1.0] and holm([]) == []
 
 
-def test_two_conditions_equal_randomisation() -> None:
+def test_p_of_two_k_equals_the_randomisation_test() -> None:
     rng = np.random.default_rng(0)
     values = means(rng.normal([0.0, 0.02], 0.1, (150, 2)))
     null = null_of(values, lambda sums: EW.score_many(sums[:, 0]) - EW.score_many(sums[:, 1]), 4999, 0)[:, None]
@@ -100,7 +100,7 @@ def test_two_conditions_equal_randomisation() -> None:
     assert 2 * p_value(-np.abs([gap.diff]) * -1, null)[0] == pytest.approx(gap.p_randomization, abs=0.02)
 
 
-def test_equal_questions_also_count() -> None:
+def test_questions_with_equal_values_also_count() -> None:
     table = np.random.default_rng(0).random((7, 4, 3))
     table[2] = table[2, :1]
     [sums] = permuted_sums(table, 50, 1)

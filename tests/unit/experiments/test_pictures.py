@@ -1,4 +1,4 @@
-"""Every tracked picture follows the rules of figures, drawn anew from its ledger; planted mistakes are found."""
+"""Every picture drawn from a ledger follows the rules of figures, and planted mistakes are found."""
 
 from collections.abc import Callable
 from typing import Any

@@ -19,7 +19,7 @@ from sqa.diagnose.signals import GROUPS, SIGNS
 
 
 def test_planted_errors_are_as_recorded() -> None:
-    """The shipped detectors were trained on them; kinds, places and words depend only on seed and text."""
+    """The bundled detectors were trained on these errors, which depend only on the seed and the texts."""
     questions = [q for q in load_questions("mini-es") if len(q.reference) == len(q.sentences)]
     texts = [Text(q.id, q.sentences, tuple(tuple(line.split()) for line in q.reference)) for q in questions]
     sentences = (zip(each.words, each.kinds, strict=True) for each in plant(texts, RATES, tuple(KINDS), 0))
@@ -48,7 +48,7 @@ def test_error_is_marked_where_it_is_visible() -> None:
     assert (("Rome", "Hannibal"), "swapped") in marked and (("marble",), "adjective") in marked
 
 
-def test_handmade_errors_are_counted_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_handmade_error_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def judged(traces: list[QuestionTrace], *_: object) -> list[SimpleNamespace]:
         flags = [[emission.token in ("Rome", "Hannibal", "Lima") for emission in trace.emissions] for trace in traces]
         return [SimpleNamespace(hallucinated=row) for row in flags]
@@ -96,7 +96,7 @@ def table(kind: str, texts: int = 30) -> Signals:
 
 
 def test_probability_is_the_share_of_wrong_words() -> None:
-    """Half of the words whose first signal is 51 are wrong, and none of the others."""
+    """Half of the words whose first signal is 51 are wrong, and all other words are correct."""
     given = table("noun", 60)
     given.signals[1::4, 0] = 51.0
     p = fit(given).probabilities(given.signals)

@@ -1,4 +1,4 @@
-"""Prose states the meaning of numbers; the numbers are in blocks generated from ledgers."""
+"""Prose states the meaning of numbers, and most numbers are in blocks generated from ledgers."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""`sqa reproduce all`: possible items are made and impossible ones listed at the end; the paper's values are shown."""
+"""`sqa reproduce` makes every possible item, lists the impossible ones at the end, and shows the paper's values."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def code(config: Path, runs: Path) -> int:
 
 @pytest.fixture
 def items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Register items of which two can be made, in an empty current folder."""
+    """Register six items, two of which can be made, and return the empty current folder."""
     (tmp_path / "items.py").write_text(ITEMS, encoding="utf-8")
     names = ["bad", "good", "gone", "package", "code", "good2"]
     targets = {name: (f"{tmp_path}/items.py:{name.rstrip('2')}", "ablation.yaml") for name in names}

@@ -1,4 +1,4 @@
-"""The translators of a grid's config: each has its rows and its curve, or a line with the reason for their absence."""
+"""The translators of a grid's config: each has its rows, or a line with the reason why it has none."""
 
 import json
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def test_language_comes_from_questions_not_file_names(tmp_path, monkeypatch, cap
 
 
 def test_language_may_have_several_codes(tmp_path, monkeypatch, capsys):
-    """spa is es, in questions and in the config; two of its codes in a file are one language."""
+    """The codes spa and es name one language in the config and in questions, even within one file."""
     monkeypatch.chdir(tmp_path)
     _write(tmp_path / "mine.jsonl", ["spa", "es"])
     systems = (System(name, code, CAT) for name, code in (("cat", "es"), ("cow", "spa"), ("dog", "pol")))
@@ -69,7 +69,7 @@ def _write(path: Path, languages: Sequence[str]) -> None:
     path.write_text("\n".join(lines), encoding="utf-8")
 
 
-def test_trainings_of_a_translator_have_separate_rows():
+def test_training_runs_of_a_translator_have_separate_rows():
     grid = config(System("cat", "es", CAT, (3,), seed=0), System("cat", "es", CAT, (3,), seed=1))
     results = [cell for cell in experiment(grid, ["mini-es"], Path()).cells() if cell.family == "cat"]
     assert [cell.translator for cell in results] == ["cat, seed 0", "cat, seed 1"]

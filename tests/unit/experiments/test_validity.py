@@ -1,4 +1,4 @@
-"""Groups of texts with known damage, texts at equal pace, and the script that recomputes their table."""
+"""Damaged texts, texts at equal pace, the script that recomputes the headline table, and components of variance."""
 
 import random
 import subprocess
@@ -61,7 +61,7 @@ def test_drop_is_0_for_the_intact_text_and_1_at_worst():
 
 @pytest.mark.parametrize(("effect", "found"), [(0, False), (0.1, True)])
 def test_pace_alone_is_not_an_effect_of_the_text(effect, found):
-    """A text wins less at every later pace; the last of four texts wins `effect` more at each pace."""
+    """Every text wins less at a later pace, and the last of four texts wins `effect` more at each pace."""
     drawn, table = np.random.default_rng(3).random(300), np.ones((300, 4, 4, 2))
     for text, pace in np.ndindex(4, 4):
         table[:, text, pace, 0] = (drawn < 0.5 + effect * (text == 3)) * (0.6 - 0.05 * pace)
@@ -89,8 +89,8 @@ def test_variance_components_are_recovered():
     assert generalisability.tau(reliability) == pytest.approx(generalisability.TAU)
 
 
-def test_deviation_over_trainings_is_pooled_over_k():
-    """Shared trainings give two degrees of freedom, other trainings at each k two for each k."""
+def test_sd_over_training_runs_is_pooled_over_k():
+    """Three training runs shared by all k give two degrees of freedom, and separate runs give two for each k."""
     over_k = [Row(("xqb-es", "ours", k, "bm25"), "ew sd", sd, n=3) for k, sd in (("3", 0.01), ("full", 0.02))]
     shared, separate = (seeds_and_buzzers.pooled((), over_k, shared) for shared in (True, False))
     assert shared.value == separate.value == pytest.approx(np.sqrt(0.00025))
@@ -100,7 +100,7 @@ def test_deviation_over_trainings_is_pooled_over_k():
 
 
 @pytest.mark.parametrize("effect", [0.0, 0.1])
-def test_deviation_between_buzzers_is_recovered(effect):
+def test_sd_between_buzzers_is_recovered(effect):
     """Every second buzzer wins `effect` more on every question."""
     rng, moved = np.random.default_rng(1), np.array([0, effect, 0, effect])[:, None, None]
     x = moved + rng.normal(size=(1, 2, 400)) + 0.01 * rng.normal(size=(4, 2, 400))
@@ -111,7 +111,7 @@ def test_deviation_between_buzzers_is_recovered(effect):
     assert gap == pytest.approx(effect, abs=0.003)
 
 
-def test_deviation_between_curves_is_that_of_their_means():
+def test_sd_between_curves_is_that_of_their_means():
     wins = np.random.default_rng(2).random(300)
     row = seeds_and_buzzers.between_curves("xqb-es", np.stack([wins, 0.8 * wins]))
     assert row.value == pytest.approx(0.2 * wins.mean() / np.sqrt(2)) and row.low < row.value < row.high

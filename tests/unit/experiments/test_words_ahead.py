@@ -23,8 +23,8 @@ def test_word_with_several_links_waits_for_the_last():
 @pytest.mark.parametrize(
     ("k", "rate", "ahead", "names"),
     [
-        (1, 1.0, 0, 0),  # two more English than Spanish words: the reader is already ahead
-        (1, 1.5, 3, 2),  # g(j) = 1 1 2 3 3 4 5 5 6: Peruvian (5) and "of" (6) at 4 and 5, Lima (7) at 6
+        (1, 1.0, 0, 0),  # English has two words more, so g(j) = j suffices
+        (1, 1.5, 3, 2),  # g(j) = 1 1 2 3 3 4 5 5 6; Peruvian needs 5 and has 4, "of" 6 and 5, Lima 7 and 6
         (3, 1.5, 0, 0),
     ],
 )
@@ -36,7 +36,7 @@ def test_full_input_has_no_words_ahead():
     assert counts((SOURCE, TARGET), LAST, 7, 2.0)[0] == 0
 
 
-def test_rows_of_bundled_questions_are_as_expected(monkeypatch):
+def test_words_ahead_of_bundled_questions_fall_with_k(monkeypatch):
     texts = words_ahead.segments(SetConfig("mini-es", "es-en"))[:2]
     [entry] = [s for s in load(ITEMS[0].path(), WordsAheadConfig).sets if s.name == "xqb-es"]
     monkeypatch.setattr(words_ahead, "segments", lambda _: texts)

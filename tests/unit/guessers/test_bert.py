@@ -1,4 +1,4 @@
-"""The BERT guesser with a real architecture of toy size, on a generated world that it learns in seconds."""
+"""The BERT guesser with a small encoder, on generated tossups that it learns in seconds."""
 
 import dataclasses
 import json
@@ -29,7 +29,7 @@ TEXTS = [tossup.text for tossup in TOSSUPS[::5]]
 
 
 def make_encoder(folder: Path, width: int = 16, seed: int = 0) -> Path:
-    """Save a two-layer BERT with a WordPiece vocabulary of the clues, in the format of its publishers."""
+    """Save a two-layer BERT with a WordPiece vocabulary of the clues, in the format of `transformers`."""
     from transformers import BertConfig as Architecture
     from transformers import BertModel, BertTokenizerFast
 
@@ -58,7 +58,7 @@ dropout: 0.1, label_smoothing: 0.05, batch: 8, learning_rate: 0.01, epochs: 6, s
 
 
 def training(folder: Path, encoder: Path) -> BertTraining:
-    """Return the shipped training, reduced to the generated world."""
+    """Return the bundled training config, scaled down to the generated tossups."""
     shipped = configs.load(ROOT / "configs" / "train_guessers.yaml:bert", BertTraining)
     paths = {"output": folder / "out", "work": folder / "work", "encoder": str(encoder)}
     return dataclasses.replace(shipped, **paths, **yaml.safe_load(SMALL))
@@ -71,7 +71,7 @@ def config(tmp_path, encoder_folder) -> BertTraining:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, encoder_folder) -> Path:
-    """Return the folder of a saved model."""
+    """Return the folder of a trained model."""
     config = training(tmp_path_factory.mktemp("trained"), encoder_folder)
     train(dataclasses.replace(config, epochs=20, stop_after=20), TOSSUPS, TOSSUPS[::3]).save(config.output)
     return config.output

@@ -33,7 +33,7 @@ DOCS = [
 
 
 def by_hand(query: str, config: Bm25Config, min_count: int) -> dict[str, float]:
-    """Return the sum of the module's docstring, term by term, on texts whose words equal their stems."""
+    """Compute the formula of guessers/retrieval/bm25.py term by term; the words of DOCS equal their stems."""
     pages = sorted({doc.page for doc in DOCS if doc.page})
     texts = {page: " ".join(doc.text for doc in DOCS if doc.page == page).split() for page in pages}
     pairs = {page: [pair for doc in DOCS if doc.page == page for pair in pairwise(doc.text.split())] for page in pages}
@@ -70,7 +70,7 @@ WORDS = ["sun", "moon", "star", "dust", "ring", "comet", "the"]
 
 
 def sorted_by_hand(guesser: Bm25Guesser, line: str, n: int) -> list[tuple[str, float]]:
-    """Return the best pages by a plain sum over postings and a plain sort; ties in the order of titles."""
+    """Return the best pages by a plain sum over postings and a plain sort, with ties in the order of titles."""
     index, scores = guesser.index, dict.fromkeys(guesser.index.titles, 0.0)
     for term in chain(*guesser.terms(line.split())):
         for at in range(index.starts[term], index.starts[term + 1]):
@@ -110,7 +110,7 @@ def test_saved_tables_and_analyzers_round_trip(tmp_path, analyzer, known):
 
 
 def test_tfidf_equals_its_formula():
-    """guessers/retrieval/tfidf.py, term by term, on texts whose words equal their stems."""
+    """Compute the formula of guessers/retrieval/tfidf.py term by term, on texts whose words equal their stems."""
     config = TfidfConfig(b=0.7, pair_boost=0.5)
     texts = {page: [doc.text.split() for doc in DOCS if doc.page == page] for page in ("Lima", "Cusco", "Oslo")}
     counts = {page: Counter(t for words in of for t in [*words, *pairwise(words)]) for page, of in texts.items()}

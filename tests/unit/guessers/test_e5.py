@@ -74,7 +74,7 @@ def test_prefixes_are_guessed_like_separate_texts():
     assert guesser().guess(["the king"], 0) == [[]]
 
 
-def test_text_is_the_weighted_mean_of_its_passages(monkeypatch):
+def test_text_vector_is_the_weighted_mean_of_passages(monkeypatch):
     monkeypatch.setattr(e5, "LEAST", 1)
     [one] = guesser(every=1, temperature=0.1).guess(["silver town. king"], 3)
     a, b, *rows = vectors("silver town.", "king", *TEXTS.values())
@@ -102,7 +102,7 @@ def test_killed_run_keeps_its_page_vectors(cache, monkeypatch):
     refused(DataError, f"not the vectors of {BLOCK} texts", page_vectors, encoder, texts)
 
 
-def test_page_vector_is_the_end_of_its_last_tossup(monkeypatch, tmp_path):
+def test_page_text_is_the_end_of_its_last_tossup(monkeypatch, tmp_path):
     words = [f"w{n}" for n in range(40)]
     made = [("1", "old", "Cobalt"), ("2", " ".join(words), "Cobalt"), ("3", "text", "No_such_page_here")]
     monkeypatch.setattr(e5, "mapped_tossups", lambda folds: [Tossup(i, t, p, "", p, "", None) for i, t, p in made])

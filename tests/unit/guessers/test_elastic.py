@@ -31,7 +31,7 @@ def server():
 
 @pytest.fixture
 def twin(tmp_path):
-    """Return the config of the twin's model and an index, both on the texts recorded from Lucene."""
+    """Return the config of the embedded model and of the index, on the texts whose scores Lucene computed."""
     lines = [json.dumps({"text": text, "page": page}) for page, text in DOCUMENTS.items()]
     (tmp_path / "texts.jsonl").write_text("\n".join(lines), encoding="utf-8")
     config = tmp_path / "twin.yaml"
@@ -105,7 +105,7 @@ def test_busy_server_is_retried(server, twin, status, monkeypatch):
     assert guesser.guess(PREFIXES, 1)[-1][0].page == TITLES[SEARCHES["standard-2.0-0.75-elasticsearch"][26][0][0]]
 
 
-def test_permanently_busy_server_is_one_clear_error(server, twin):
+def test_permanently_busy_server_is_reported(server, twin):
     index(twin, server)
     guesser = elastic.build(options(twin, server, retries=1))
     server.busy_searches = 10**6
@@ -120,7 +120,12 @@ def test_absent_server_error_names_embedded_guesser(twin, server, capsys, monkey
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://elastic:secret@127.0.0.1:{free.getsockname()[1]}"
-    refused(ConfigError, "url: run folders keep it; put user and password in ELASTICSEARCH_URL", ElasticConfig, url=url)
+    refused(
+        ConfigError,
+        "url: would be kept in run folders; put user and password in ELASTICSEARCH_URL",
+        ElasticConfig,
+        url=url,
+    )
     monkeypatch.setenv("ELASTICSEARCH_URL", url)
     message = failing(twin, server, url="", retries=0)
     assert "no Elasticsearch server answers at http://127.0.0.1:" in message and "secret" not in message
@@ -147,7 +152,7 @@ BLOCKED = "cluster_block_exception: index [sqa-pages] blocked by: [FORBIDDEN/7/i
 RED = {"type": "no_shard_available_action_exception", "reason": "shard 0 is red"}
 LOST = {"total": 1, "successful": 0, "failed": 1, "failures": [{"shard": 0, "reason": RED}]}
 SHARD = "0 of 1 shards answered (no_shard_available_action_exception: shard 0 is red)"
-SPOILT = {  # change to the server after indexing, request, message
+SPOILT = {  # change to the server after indexing, options of the guesser, message
     "version": (lambda server: meta(server).update(sqa=0), {}, "was made with sqa 0, not 1; recreate it"),
     "texts": (lambda server: meta(server).update(model="0" * 64), {}, "was made with model '000"),
     "unfinished": (lambda server: meta(server).pop("pages"), {}, "is incomplete"),

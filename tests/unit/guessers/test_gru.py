@@ -1,4 +1,4 @@
-"""The GRU guesser on a generated world that it learns in seconds."""
+"""The GRU guesser on generated tossups that it learns in seconds."""
 
 import dataclasses
 import json
@@ -33,7 +33,7 @@ batch: 6, label_smoothing: 0.0, learning_rate: 0.03, epochs: 6, patience: 3, sto
 
 
 def small(folder: Path) -> GruTraining:
-    """Return the shipped training, reduced to the generated world."""
+    """Return the bundled training config, scaled down to the generated tossups."""
     shipped = configs.load(ROOT / "configs" / "train_guessers.yaml:gru", GruTraining)
     return dataclasses.replace(shipped, output=folder / "out", work=folder / "work", **yaml.safe_load(SMALL))
 
@@ -58,7 +58,7 @@ def saved(learnt, tmp_path):
 
 @pytest.fixture
 def published(config) -> GruTraining:
-    """Return the bidirectional training on the same world, sentence by sentence."""
+    """Return the config of the bidirectional training, with one example per sentence."""
     return dataclasses.replace(config, direction="bidirectional", bottleneck=None, examples="sentence")
 
 
@@ -84,7 +84,7 @@ def test_bidirectional_network_reads_only_the_prefix():
 
 
 def test_dev_accuracy_is_over_prefixes(learnt, material):
-    """Prefixes are a quarter, a half, three quarters and all of the tokens, at least one, in any batch."""
+    """Check prefixes of a quarter, a half, three quarters and all of the tokens, with two batch sizes."""
     network, first = learnt._network, material.dev[0]
     others = [e for e in material.dev if len(e.ids) and e.page != first.page]
     examples = [dataclasses.replace(e, ids=np.concatenate([first.ids, e.ids])) for e in others]  # of two pages
@@ -132,7 +132,7 @@ def test_noisy_texts_replace_tossups_at_the_given_share(config):
         assert np.array_equal(drawn, expected[-len(drawn) :])
 
 
-def test_training_without_material_is_an_error(config, material):
+def test_too_few_tossups_are_an_error(config, material):
     with pytest.raises(DataError, match="two tossups, and one for early stopping, got 1 and 6"):
         train(config, dataclasses.replace(material, train=material.train[:1]))
 
@@ -160,7 +160,7 @@ def test_svd_start_relates_pages_to_their_words(material):
         ("shape", {"hidden": 9}),
     ],
 )
-def test_config_that_does_not_fit_its_weights_is_an_error(saved, key, value):
+def test_mismatched_config_and_weights_are_refused(saved, key, value):
     config = json.loads((saved / "config.json").read_text())
     value = config["shape"] | value if key == "shape" and value else value
     (saved / "config.json").write_text(json.dumps(config | {key: value}))

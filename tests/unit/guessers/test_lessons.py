@@ -47,7 +47,7 @@ def test_clue_that_repeats_a_question_is_removed(part, verdict):
     assert Overlap(HELD_OUT).verdict(part) == verdict
 
 
-def test_shared_half_of_a_clue_counts_half_its_runs():
+def test_overlap_is_the_share_of_common_runs():
     overlap = Overlap([HeldOut("one two three four five six seven", None)])
     assert overlap.wording("one two three four five six seven") == 1
     assert overlap.wording("zero one two three four five six nought null nil nothing none") == pytest.approx(3 / 9)
@@ -68,7 +68,7 @@ def kept_apart():
 @pytest.mark.mirror
 @pytest.mark.slow
 def test_clean_bonus_parts_repeat_no_test_question(kept_apart):
-    """Compute it differently from guessers/bonus.py: runs of ten words in common with an evaluation question."""
+    """Find runs of ten words in common with evaluation questions, independently of guessers/bonus.py."""
     texts = {q.reference_text for name in ("xqb-es", "xqb-pl", "guessdev") for q in load_questions(name)}
     judged = [question for question in kept_apart if question.text in texts]
     clean = sift(bonus.load_bonus()[::96], judged)["kept"]  # the full data take half a minute

@@ -72,7 +72,7 @@ def test_answer_lag_is_undefined_without_right_answer(tmp_path: Path) -> None:
     assert rows["ew"].signature == "not computed: no buzzer ran on harbour" and rows["ew"].value is None
 
 
-def test_page_guesser_is_not_called(tmp_path: Path) -> None:
+def test_page_guesser_is_refused(tmp_path: Path) -> None:
     refused(ConfigError, "question harbour asks 'Who enlarged the harbour of the city", run, "full", tmp_path, "bm25")
 
 
@@ -131,7 +131,7 @@ WRONG = {
     "word_times": ([], "1"),
     "answer": (["Lisbon"],),
 }
-# only the loader refuses: an answer without a word, control characters, word counts
+# refused only by the loader: an answer without a word, control characters, word counts
 BEYOND = (["..."], "a\tb", 1000, [])
 
 

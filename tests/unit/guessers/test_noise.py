@@ -1,4 +1,4 @@
-"""Noise of training text: keyed by tossup; a killed run does not corrupt the file of machine-translated tossups."""
+"""Noise in training texts depends on the tossup, and a killed run does not corrupt the file of translated tossups."""
 
 import json
 from collections.abc import Sequence
@@ -98,7 +98,7 @@ def test_restarted_run_equals_an_uninterrupted_one(tmp_path, cut):
     assert (again._there.seen < 3) == (cut < 0)  # existing translations are reused
 
 
-def test_tossup_text_is_independent_of_the_others(tmp_path):
+def test_translation_does_not_depend_on_other_tossups(tmp_path):
     noise.write(tmp_path / "few.jsonl", TOSSUPS[7:9], trip(), 0)
     noise.write(tmp_path / "many.jsonl", TOSSUPS[:20], trip(), 0)
     many = (tmp_path / "many.jsonl").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""Training guessers and buzzers from a config: keys, folds, and a whole training on a generated world."""
+"""Training guessers and buzzers from a config: keys, folds, and complete training runs on generated tossups."""
 
 import json
 from dataclasses import fields
@@ -44,7 +44,7 @@ CONFIGS = {f"train_guessers.yaml:{name}": training for name, training in CONFIGS
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_configs_set_all_keys(name):
+def test_bundled_training_configs_are_valid(name):
     assert configs.load(ROOT / "configs" / name, CONFIGS[name])
     if CONFIGS[name] is GruTraining:
         assert set(read_yaml(ROOT / "configs" / name)) == {field.name for field in fields(GruTraining)}
@@ -81,7 +81,7 @@ def test_folds_are_stable_and_have_their_sizes():
 
 
 def world(n: int = 400) -> list[Tossup]:
-    """Return tossups on twelve pages: general words first, the page's words last; every fourth has no page."""
+    """Return tossups on twelve pages, with general words first; every fourth has only these words and no page."""
     rng = np.random.default_rng(0)
     tossups = []
     for i in range(n):
@@ -123,7 +123,7 @@ NETWORKS = {
 
 @pytest.fixture
 def guesser(made_up, tmp_path):
-    """Return the folder of a BM25 guesser of the generated world."""
+    """Return the folder of a BM25 guesser trained on the generated tossups."""
     folder = tmp_path / "guesser"
     text = yaml.safe_dump(
         read_yaml(ROOT / "configs" / "train_guessers.yaml:bm25-85") | {"output": str(folder), "bonus": False}
@@ -236,5 +236,5 @@ def test_corruption_is_repeatable_and_keeps_lengths():
     assert 0.2 < np.mean(shares(corrupted)) < 0.35 and max(shares(corrupted)) < 0.95 and min(shares(corrupted)) < 0.1
     assert any("the" in after.text.split() for after in corrupted)
     drawn = [corrupt([Tossup(str(i), "Lima", "Peru", "", "", "made", None)], 1.0, 1.0) for i in range(9)]
-    assert {tossup.text for [tossup] in drawn} == {"Lima", "the"}  # its own text is the only one to draw from
+    assert {tossup.text for [tossup] in drawn} == {"Lima", "the"}  # words are drawn from its own text
     assert 0.8 < np.mean(shares(corrupt(tossups, 0.9, 0.9))) < 0.95

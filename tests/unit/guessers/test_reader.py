@@ -94,7 +94,7 @@ SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "in
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return a small BERT with a question-answering head and random weights; windows begin with [CLS]."""
+    """Return the folder of a small BERT with a question-answering head and random weights."""
     from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast
 
     path = tmp_path_factory.mktemp("reader")
@@ -152,7 +152,7 @@ def test_windows_do_not_depend_on_the_batch(folder):
 
 
 @given(st.integers(0, 2**32), st.integers(3, 12), st.integers(1, 6))
-def test_best_span_is_the_best_of_all(seed, length, longest):
+def test_best_span_equals_an_exhaustive_search(seed, length, longest):
     rng = np.random.default_rng(seed)
     start, end = rng.integers(-3, 4, (2, length)).astype(np.float32)
     inside = rng.random(length) < 0.7
@@ -194,7 +194,7 @@ def test_closest_sentence_is_shown():
 
 
 def likeliest(folder, text, most):
-    """Return the line after a prompt, with a full forward pass per piece and no cache."""
+    """Return the greedy line after a prompt, with a full forward pass per piece and no cache."""
     base = load_base(folder, torch.float32)
     tokens = base.tokens
     pieces = [tokens.bos, *tokens.text(SOLVED), *tokens.text(text)]

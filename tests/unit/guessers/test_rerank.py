@@ -86,7 +86,7 @@ def test_answer_type_counts_once_per_lesson():
 
 
 def test_numbers_compare_the_candidates_of_a_step():
-    """The first step has scores 4 and 2 after four words, the second one candidate after six."""
+    """The first step has scores 4 and 2 after four words, and the second has one candidate after six."""
     evidence = np.zeros((3, len(EVIDENCE)))
     given = {"words": [3, 1, 2], "pairs": [1, 1, 0], "most": [2, 1, 1], "last 12": [2, 1, 2], "word hits": [2, 1, 3]}
     for name, values in given.items():
@@ -128,8 +128,8 @@ def test_rerank_fit_is_equal_on_another_device(config, monkeypatch):
         np.testing.assert_allclose(tensor, fitted[1].tensors[name], rtol=1e-4, atol=1e-6)
 
 
-def test_kept_back_lessons_select_the_epoch(config):
-    """The kept-back lessons contradict the others, so every further epoch is worse."""
+def test_held_out_lessons_select_the_epoch(config):
+    """The held-out lessons contradict the training lessons, so every further epoch is worse."""
     rows, step = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]]), np.array([0, 0])
     lessons = [training.lesson_of(rows, step, np.array([i % 8 == 0, i % 8 != 0])) for i in range(32)]
     first, last = training.fitted(config, lessons).chances(rows, step)
@@ -137,7 +137,7 @@ def test_kept_back_lessons_select_the_epoch(config):
 
 
 def lesson_texts(n: int) -> list[Tossup]:
-    """Return lessons that all name Ivan and Vera and ask for the author or the novel."""
+    """Return lessons that name Ivan and Vera and ask for the author, the novel or a duke, who has no page."""
     kinds = (("author", "Anna Author"), ("novel", "The Quarrel (novel)"), ("duke", None))
     return [
         Tossup(f"t{i}", f"this {kinds[i % 3][0]} with Ivan and Vera", kinds[i % 3][1], "", "", "made", None)
@@ -176,8 +176,8 @@ def test_study_reads_the_lessons_of_the_training(config, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(("target", "chance", "right"), [(0, 0.5, 1), (1, 0.2, 0), (3, 0.3, 0)])
-def test_development_score_by_hand(target, chance, right):
-    """The second step has one candidate, and none is right; rows 3 and 4 are "none of them"."""
+def test_development_score_equals_hand_computed_value(target, chance, right):
+    """The second step has one candidate, which is wrong. Rows 3 and 4 stand for "none of them"."""
     lesson = training.Lesson(np.zeros((5, 1)), np.array([0, 0, 1, 0, 1]), np.array([target, 4]))
     scorer = SimpleNamespace(chances=lambda rows, step: np.array([0.5, 0.2, 0.1]))
     entropy, accuracy = rerank_settings.score(scorer, lesson)

@@ -1,4 +1,4 @@
-"""Lines that a causal language model writes after prompts, with the pieces they cost."""
+"""Lines that a causal language model writes after prompts, and the numbers of pieces read and written."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ def writer(tmp_path_factory):
     return LineWriter(load_base(make(tmp_path_factory.mktemp("lines"), "llama"), torch.float32), "English the house")
 
 
-def test_lines_do_not_depend_on_their_neighbours(writer):
+def test_lines_do_not_depend_on_the_batch(writer):
     together = writer.write(PROMPTS, 6)
     assert together == [line for prompt in PROMPTS for line in writer.write([prompt], 6)]
 

@@ -36,7 +36,10 @@ def written(writer):
 
 
 def write_gguf(path, folder, family):
-    """Convert a model's folder to GGUF like llama.cpp: float32, Gemma norms plus one, Llama pairs interleaved."""
+    """Write the model in `folder` to a GGUF file, in the layout of llama.cpp's converter.
+
+    Weights are float32, Gemma's norms have one added, and the rows of Llama's queries and keys are interleaved.
+    """
     network = load_network(folder, torch.float32)
     shape, gemma = network.shape, family == "gemma3"
     _, pieces = tokenizer()

@@ -58,7 +58,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def built(folder, tmp_path):
-    """Return a translator with a random bidirectional adapter, or with its base."""
+    """Return a function that builds a translator with a random bidirectional adapter, or with its base."""
     path = adapter(folder, tmp_path / "adapter", 7, bidirectional=True)
 
     def of(of_base=False, **options):
@@ -150,7 +150,7 @@ def test_untrained_model_translates_by_prompt(writer):
         ({"model": "{adapter}", "source_language": "es"}, "sets its languages"),
         ({"model": "{adapter}", "bidirectional": True}, "was not trained for it"),
         ({"model": "{adapter}", "beam": 4, "k": 3}, "beam: needs the whole sentence first"),
-        ({"model": "{adapter}", "emission_rate": 1.2, "policy": "hold", "n": 1}, "emission_rate: for wait-k"),
+        ({"model": "{adapter}", "emission_rate": 1.2, "policy": "hold", "n": 1}, "emission_rate: only for policy"),
         ({"model": "{folder}", "emission_rate": 1.2, "source_language": "es"}, "emission_rate: .* is not an adapter"),
     ],
 )
@@ -174,7 +174,7 @@ def scorer(tmp_path_factory):
 
 
 def plain(scorer, source, target):
-    """Compute by definition the ln p of every word, and how far it falls short of the likeliest pieces.
+    """Return ln p of every word, and how far it falls short of the most likely pieces, by definition.
 
     Each piece takes one forward pass, with a softmax over the candidates and the piece itself.
     """
@@ -205,7 +205,7 @@ def test_scores_equal_one_pass_per_piece(scorer):
     assert scores.short == pytest.approx(short, abs=2e-3)
     assert scores.alone == pytest.approx(plain(scorer, (), TARGET)[0], abs=2e-3)
     assert scores.given != pytest.approx(scores.alone, abs=0.01)
-    assert not torch.isin(torch.tensor(scorer.writer.tokens.word("big")), scorer.writer.pieces).any()  # no candidate
+    assert not torch.isin(torch.tensor(scorer.writer.tokens.word("big")), scorer.writer.pieces).any()  # not candidates
 
 
 def test_word_scores_do_not_depend_on_the_batch(scorer):

@@ -71,7 +71,7 @@ def pieces_of(folder: Path, *texts: str) -> list[int]:
 
 @torch.inference_mode()
 def test_likelihoods_equal_the_original_network(folder, guesser_of):
-    """transformers' own Gemma 3 reads the whole prompt at once, with its output restricted to the pieces of titles."""
+    """Compare with Gemma 3 of transformers, given the whole prompt and restricted to the pieces of titles."""
     titles = [page.replace("_", " ") for page, _ in LESSONS]
     allowed = sorted({piece for title in titles for piece in pieces_of(folder, f" {title}\n")[1:]})
     model, text = original(folder), " ".join(TEXT[:6])

@@ -80,7 +80,7 @@ def saved(folder, target):
 
 
 @torch.inference_mode()
-def test_adapter_computes_the_same_apart_and_merged(folder, tmp_path):
+def test_merging_an_adapter_does_not_change_logits(folder, tmp_path):
     pieces, base = [2, 50, 60, 70, 80], adapted(folder)
     path, kept = saved(folder, tmp_path / "adapter")
     apart = scores(base.network, pieces)
@@ -109,7 +109,7 @@ def test_peft_reads_an_adapter(folder, tmp_path):
 
 
 def test_adapter_identifies_its_base(tmp_path):
-    """Quantising the matrices keeps the identity of the base; other norms change it."""
+    """Changed matrices, as after quantising, keep the identity of the base. Other norms change it."""
     folder = make(tmp_path / "one", "gemma3_text")
     path, _ = saved(folder, tmp_path / "adapter")
     base = load_base(folder, torch.float32)
@@ -180,7 +180,7 @@ def test_int8_translator_runs_and_frees_memory(tmp_path):
     assert isinstance(fast.writer.rows, Matrix8) and not isinstance(plain.writer.rows, Matrix8)
 
 
-def test_bias_of_qwen_2_is_added(tmp_path):
+def test_quantised_projection_keeps_its_bias(tmp_path):
     """Qwen 2 adds a bias to queries, keys and values."""
     network = load_base(make(tmp_path / "base", "qwen2", seed=3), torch.float32).network
     x = torch.randn(2, 3, network.shape.width, generator=torch.Generator().manual_seed(4))

@@ -1,4 +1,4 @@
-"""Fine-tuning sees the same input as decoding, and a killed training resumes with the same result."""
+"""Fine-tuning sees the same input as decoding, and a killed training run resumes with the same result."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -94,7 +94,7 @@ def test_translation_may_use_words_unseen_in_training(folder, tmp_path):
 
 
 @torch.inference_mode()
-def test_only_full_reads_are_bidirectional(folder, tmp_path):
+def test_only_full_input_is_read_bidirectionally(folder, tmp_path):
     _, _, _, trainer = parts(folder, tmp_path, full_share=0.5, bidirectional_share=0.5)
     k, ahead = trainer.draw(2000, np.random.default_rng(0))
     assert bool((k[ahead] == FULL).all()) and 0.4 < float((k == FULL).float().mean()) < 0.6
@@ -122,7 +122,7 @@ def test_resumed_training_equals_an_uninterrupted_one(folder, tmp_path):
     for number in first.trainer.rounds(6, every=2):
         first.trainer.set_rate(first.rate(number))
         first.step(number)
-        if number == 4:  # lost with the process
+        if number == 4:  # this step is lost with the process
             break
     *_, second = parts(folder, tmp_path / "cut")
     second.trainer.resume()
@@ -140,7 +140,7 @@ def test_training_lowers_the_loss(folder, tmp_path):
     assert np.mean(losses[-5:]) < 0.5 * np.mean(losses[:3])
 
 
-def test_another_config_cannot_resume(tmp_path):
+def test_changed_config_cannot_resume_a_training_run(tmp_path):
     take(tmp_path, {"base": "a", "train": {"rank": 4}})
     problem = "trained with another base, train.rank;"
     refused(ConfigError, problem, take, tmp_path, {"base": "b", "train": {"rank": 8}})

@@ -36,7 +36,7 @@ def groups(questions):
     return {group: texts for group, texts in damage.texts(questions).items() if group in word_order.GROUPS}
 
 
-def test_order_changes_the_model_and_not_retrieval(tmp_path, base, questions, groups):
+def test_order_affects_the_model_but_not_retrieval(tmp_path, base, questions, groups):
     texts = word_order.asked(word_order.guesser_of(tmp_path, base=base), questions, groups)
     readers = {name: word_order.fit(texts[damage.INTACT], used) for name, used in word_order.USED.items()}
     table = word_order.measured(tmp_path, questions, groups, readers, base)
@@ -52,7 +52,7 @@ def test_order_changes_the_model_and_not_retrieval(tmp_path, base, questions, gr
     assert ("mini-es", word_order.RETRIEVAL, SHUFFLED, "effect", "accuracy") not in found
 
 
-def test_stopped_reading_continues_with_kept_replies(tmp_path, base, questions, groups):
+def test_stopped_reading_resumes_with_stored_replies(tmp_path, base, questions, groups):
     first = word_order.asked(word_order.guesser_of(tmp_path, base=base), questions, groups)
     again = word_order.guesser_of(tmp_path, base=base)
     assert word_order.asked(again, questions, groups) and again.chat.chat.budget.spent == 0

@@ -47,7 +47,7 @@ def sorted_arrays(rows: list[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def as_published(rows: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
-    """Return the points of Pinafore/qb, qanta/reporting/curve_score.py, computed step by step."""
+    """Return the points that qanta/reporting/curve_score.py of Pinafore/qb computes."""
     count, ratios = 0, {}
     for row in sorted(rows, key=lambda row: row["rel_pos"]):
         ratios[int(row["rel_pos"] * 1000)] = count  # a later record of the same thousandth replaces an earlier one
@@ -59,8 +59,7 @@ def as_published(rows: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
 
 
 def test_points_equal_hand_computed_values() -> None:
-    # Positions are cut to thousandths, not rounded. The two buzzes at .9 give one point, with the values of the
-    # last.
+    # Positions are truncated to thousandths, not rounded. Of the two buzzes at .900, only the last gives a point.
     position, correct = np.array([0.25, 0.5699, 0.5701, 0.9, 0.9005]), np.array([True, False, True, True, True])
     x, y = curve_fit.points(position, correct)
     assert x.tolist() == [0.25, 0.569, 0.57, 0.9]
@@ -199,7 +198,7 @@ def test_bad_files_raise_a_one_line_error(tmp_path: Path, rows: list[dict[str, A
 # --- curve files as metrics ------------------------------------------------------------------------------------------
 
 
-def test_curve_file_scores_as_the_published_curve(tmp_path: Path) -> None:
+def test_curve_file_scores_like_the_published_curve(tmp_path: Path) -> None:
     path, copy = tmp_path / "published.json", tmp_path / "copy.json"
     path.write_text(json.dumps(PUBLISHED))
     curve = curve_named(str(path))
@@ -208,7 +207,7 @@ def test_curve_file_scores_as_the_published_curve(tmp_path: Path) -> None:
     names = [f"{base}@{path}" for base in ("ew", "oracle-ew", "stable-ew")]
     built = metrics.build(names)
     assert [metric.name for metric in built] == names
-    assert built[0].signature() == f"ew|curve:{curve.name}|pos:source-char|every:word|never:0|end:silent|v:0.2.0"
+    assert built[0].signature() == f"ew|curve:{curve.name}|pos:source-char|every:word|never:0|end:silent|version:1"
     assert curve.name == "cubic-d156e545324c"
     copy.write_text(json.dumps({**PUBLISHED, "buzzes": 7}))
     assert metrics.build([f"ew@{copy}"])[0].signature() == built[0].signature()  # the same curve

@@ -64,7 +64,7 @@ def test_numbers_compare_by_value():
     assert values("mil novecientos ochenta y cuatro".split(), "es") == [({"1984"}, 0, 4)]
     assert values("dwudziestego listopada".split(), "pl") == [({"20"}, 0, 0), ({"month-11"}, 1, 1)]
     assert values("two hundred and six thousand".split(), "en") == [({"206000"}, 0, 4)]
-    assert values("20 five".split(), "en") == [({"20"}, 0, 0), ({"5"}, 1, 1)]  # digits are whole numbers
+    assert values("20 five".split(), "en") == [({"20"}, 0, 0), ({"5"}, 1, 1)]  # a number in digits is complete
 
 
 def test_inflected_forms_are_one_name():
@@ -138,16 +138,16 @@ def test_lags_are_in_seconds_with_word_times():
     assert metric.stats(guessed).tolist() == [-0.5 * 4, 1]
 
 
-def test_word_counts_at_its_final_writing():
+def test_rewritten_word_counts_when_written_last():
     emissions = [Emission(0, "London", 2, False), Emission(0, "London", 9, False, erase=1)]
     assert written(trace_of(emissions)) == (("London",), (9,))
 
 
 @pytest.mark.parametrize(("marks", "least"), [("mini", 40), ("xqb", 200)])
-def test_precision_and_recall_on_hand_marked_sentences(marks, least):
-    """XQB was marked before the rules were written, the mini set before the rules were applied to it."""
+def test_precision_and_recall_reach_their_minimum(marks, least):
+    """XQB was marked before the rules were written, and the mini set before the rules were applied to it."""
     if marks == "xqb" and not available("xqb-es"):
-        pytest.skip("the XQB questions are not here (SQA_MIRROR)")
+        pytest.skip("the XQB questions are not available: set SQA_MIRROR")
     rows = {row.metric: row.value for row in reading(GOLD / f"facts-{marks}.tsv")}
     assert rows["precision"] >= 0.9 and rows["recall"] >= 0.8 and rows["recall of"] >= least
 
@@ -180,7 +180,7 @@ def test_facts_of_a_log_are_printed(tmp_path, capsys):
     assert facts["1830"] == (4, 0) and facts["London"] == (9, 0) and facts["two"] == (None, None)
 
 
-def test_speech_has_seconds_by_the_transcript(tmp_path, capsys):
+def test_speech_lag_is_in_seconds_of_the_transcript(tmp_path, capsys):
     delays = [100.0, 300.0, 400.0, 700.0, 1900.0]
     speech = {"prediction": "In 1830 he saw London", "delays": delays, "source_length": 2000.0}
     (line,) = judged_lines(log(tmp_path, **speech), FactOptions("es-en", speech=True))

@@ -1,4 +1,4 @@
-"""Latency conventions on a trace and their refusals; normalized erasure. The formulas are in tests/golden."""
+"""Latency conventions on a trace, undefined latencies, and normalized erasure. The formulas are in tests/golden."""
 
 import numpy as np
 import pytest
@@ -23,13 +23,13 @@ def trace_of(*sentences, reference=("a b c d",)):
 
 
 def test_some_conventions_count_the_end_of_a_sentence():
-    """wait-3 on six words, with the last three written after the end was read: AL is 3 under both conventions."""
+    """AL of wait-3 on six words is 3, whether the end of the sentence counts or not."""
     trace = trace_of((6, [(3, False), (4, False), (5, False), (6, False), (6, True), (6, True)]))
     plain = trace_delays(trace, CONVENTIONS["simuleval-1.1"], "none")
     assert plain.flat.tolist() == [3, 4, 5, 6, 6, 6] and plain.source.tolist() == [6]
     counted = trace_delays(trace, CONVENTIONS["iwslt-2020-final"], "none")
     assert counted.flat.tolist() == [3, 4, 5, 6, 7, 7, 7] and counted.source.tolist() == [7]
-    # the first release counts one too many
+    # the code of the IWSLT 2020 guide counts one word too many
     values = {"al": 3, "dal": 3, "al@iwslt-2020-final": 3, "al@iwslt-2020-first": 4}
     for name, expected in values.items():
         [metric] = build([name])
@@ -56,7 +56,7 @@ def test_each_sentence_has_its_own_reference_length():
 
 
 def test_recorded_log_has_the_latency_of_simuleval(tmp_path):
-    """SimulEval 1.1.4's ALScorer, LAALScorer and APScorer on docs/example/instances.log, with their default options."""
+    """Compare with SimulEval 1.1.4's ALScorer, LAALScorer and APScorer on docs/example/instances.log."""
     translator = {"name": "recorded", "file": str(ROOT / "docs" / "example" / "instances.log")}
     names = ["al@reference", "laal@reference", "ap@reference", "al"]
     config = {"name": "log", "dataset": {"name": "mini-es", "limit": 5}, "translator": translator, "metrics": names}
@@ -112,8 +112,8 @@ def test_formula_of_other_conventions_is_refused():
     refused(ConfigError, "laal is not defined by iwslt-2020-final", Latency, "laal", "iwslt-2020-final")
 
 
-def test_latency_per_character_and_whole_question():
-    """Two sentences; g of the second continues from the end of the first (equation 1)."""
+def test_latency_may_be_per_character_or_question():
+    """Over a whole question, g of the second sentence continues from the end of the first (equation 1)."""
     trace = trace_of((3, [(1, False), (3, True)]), (2, [(2, True)]), reference=("one two", "three"))
     modern = CONVENTIONS["simuleval-1.1"]
     by_char = trace_delays(trace, modern, "question", unit="char")  # every token is "t"

@@ -1,4 +1,4 @@
-"""`sqa latency`: the latencies of every sentence of a log; errors in the log are named by line."""
+"""`sqa latency` prints the latencies of the sentences of a log and names errors in the log by line."""
 
 import io
 import json
@@ -52,7 +52,7 @@ def test_reference_and_unit_options_apply(tmp_path):
     refused(DataError, ":2: no reference_length or reference, although", score, blank, LogOptions(unit="char"))
 
 
-def test_undefined_stays_undefined_and_is_counted(tmp_path, capsys):
+def test_undefined_latencies_are_counted(tmp_path, capsys):
     path = log(tmp_path, row([], 3, 2), row([3, 3], 3, 2), row([1, 2], 3, 2))
     scored = score(path, LogOptions("omnisteval"))
     values = list(scored.rows())
@@ -160,7 +160,7 @@ def test_odd_lines_are_marked_or_refused(tmp_path, capsys, line, reason):
 
 
 def test_plain_lines_are_not_marked(tmp_path):
-    """This includes delays at a sentence end that counts, and OmniSTEval's delays after the end of a segment."""
+    """Delays at a counted sentence end, and OmniSTEval's delays after the end of a segment, are not odd."""
     end = row([1, 4], 3, prediction="a </s>", prediction_length=1)
     assert not score(log(tmp_path, end), LogOptions("simuleval-1.0.2", strict=True)).odd
     assert not score(log(tmp_path, spoken([0.5, 3000.5], 3000.5)), LogOptions(strict=True)).odd
@@ -205,7 +205,7 @@ def test_iwslt_2026_regime_is_a_column(tmp_path, capsys, delay, name):
 
 
 def test_segments_of_omnisteval_are_read(tmp_path):
-    """A word may be written before its segment begins; a segment without words has no times."""
+    """A word may be written before its segment begins, and a segment without words has no times."""
     segment = {"index": 0, "docid": 0, "segid": 0, "prediction": "a b", "reference": "a b", "source_length": 1000}
     timed = {"emission_cu": [-200, 500], "emission_ca": [-100, 700], "time_to_recording_end": 3000}
     path = log(tmp_path, segment | timed, segment | {"index": 1, "prediction": ""})

@@ -15,7 +15,7 @@ from sqa.metrics.quality.negations import negations
     [
         ("He did not come, nor did she.", 2),
         ("You can't and won’t, they dont.", 3),
-        ("don t try, he did n't", 2),  # without punctuation, tokenised
+        ("don t try, he did n't", 2),  # without apostrophes, or tokenised
         ("Nobody said nothing without cause; no one cannot.", 5),
         ("Not only he but also she, no doubt, in No. 5 and no 7; nothing but rain.", 0),
         ("Few were unable to refuse it; a note, a knot, Norway.", 0),

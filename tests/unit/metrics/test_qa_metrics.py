@@ -8,7 +8,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.metrics import build, qa
 
-WORDS = ("aaaa", "bbbb", "cccc", "dddd")  # 19 characters; after n words 4, 9, 14, 19
+WORDS = ("aaaa", "bbbb", "cccc", "dddd")  # words end at characters 4, 9, 14 and 19
 EW = qa.CURVES["qanta2018"]
 
 
@@ -28,7 +28,7 @@ def score(name, trace):
 
 
 NEVER, ALWAYS = [0] * 4, [1] * 4
-CASES = [  # metric, rank of the answer at each step (0: absent), buzzes, EW, accuracy or reciprocal rank
+CASES = [  # metric, rank of the answer at each step (0: absent), buzzes, value
     ("ew", [2, 1, 1, 1], [0, 1, 1, 0], EW(9 / 19)),  # only the first buzz counts
     ("ew", [2, 1, 1, 1], ALWAYS, 0),
     ("ew", ALWAYS, NEVER, 0),
@@ -67,14 +67,14 @@ def test_scores_equal_hand_computed_values(name, ranks, buzzes, expected):
     assert score(name, trace_of(ranks, buzzes)) == pytest.approx(expected)
 
 
-def test_end_wins_nothing_without_guesses():
+def test_answer_at_end_wins_nothing_without_guesses():
     trace = trace_of(NEVER, NEVER)
     assert score("ew@answer-at-end", QuestionTrace(trace.question, trace.emissions, ((),) * 4, trace.buzzes)) == 0
     silent, answer = build(["ew", "ew@answer-at-end"])
     assert "|end:silent|" in silent.signature() and "|end:answer|" in answer.signature()
 
 
-def test_metrics_are_undefined_without_their_parts():
+def test_metrics_are_undefined_without_guesser_or_buzzer():
     question = Question("q", "made", "es", (WORDS,), ("a",), "Right")
     bare = QuestionTrace(question, (Emission(0, "t", 1, False),))
     for name in ("ew", "oracle-ew", "stable-ew", "accuracy", "mrr"):

@@ -201,7 +201,7 @@ def test_external_program_scores_a_run(tmp_path: Path) -> None:
 
 
 def program(script: Path, text: str) -> dict[str, object]:
-    """Return the metric "mine", computed by a Python program."""
+    """Return the config of the metric "mine", which a Python program computes."""
     script.write_text(f"import pathlib, sys\n{text}")
     return {"external": {"command": [sys.executable, str(script)], "name": "mine"}}
 

@@ -142,7 +142,7 @@ def test_invalid_comet_folders_are_refused(comets: dict[str, Path], bert: Path, 
     assert "names no class_identifier and no pretrained_model" in wrong(tmp_path / "b")
     (tmp_path / "b" / "hparams.yaml").write_text((good / "hparams.yaml").read_text())
     assert "expected one checkpoints/*.ckpt, got 0" in wrong(tmp_path / "b")
-    # weights of one class under another's name; the encoder of another model
+    # the encoder of another model, and weights under the name of another class
     assert "COMET cannot load it as" in wrong(good, xlmr)
     renamed = rewritten(comets["unified-xlmr"], tmp_path / "c", class_identifier="regression_metric")
     assert "regression_metric" in wrong(renamed)
@@ -209,7 +209,7 @@ def test_invalid_bertscore_folders_are_refused(bert: Path, tmp_path: Path) -> No
 
 
 def translated(*references: str) -> QuestionTrace:
-    """Return a trace of two sentences, the second without a translation."""
+    """Return a trace of two sentences, the second of which is not translated."""
     question = Question("q", "made", "es", (("esta", "ciudad"), ("el", "autor")), references, "P")
     return QuestionTrace(question, (Emission(0, "this", 1, False), Emission(0, "city", 2, True)))
 
@@ -281,7 +281,7 @@ def test_invalid_bleurt_folders_are_refused(bert: Path, tmp_path: Path) -> None:
 @needs_bertscore
 def test_second_run_loads_no_model(comets, bert, tmp_path, monkeypatch):
     def connect(*_: object) -> None:
-        raise AssertionError("nothing is to be fetched")
+        raise AssertionError("a run with local models must not use the network")
 
     monkeypatch.setattr(socket.socket, "connect", connect)
     quality = [{"comet": str(comets["regression-bert"])}, {"bertscore": {"model": str(bert), "layer": 2}}]

@@ -10,8 +10,7 @@ from sqa.core.errors import DataError, NotComputable
 from sqa.core.significance import bootstrap
 from sqa.metrics.short_answers import LanguageMean, by_language, exact_match, f1, normalise, says
 
-# Computed by hand from evals/eval_xor_engspan.py of github.com/AkariAsai/XORQA at 7ad88d92: (answer, correct, EM,
-# F1)
+# (answer, correct answers, EM, F1), by hand from evals/eval_xor_engspan.py of github.com/AkariAsai/XORQA at 7ad88d92
 GOLDEN = [
     ("Denville Hall", ["Denville Hall", "London"], 1, 1.0),
     ("the Denville  hall.", ["Denville Hall"], 1, 1.0),  # case, article, punctuation, white space
@@ -41,7 +40,7 @@ def test_scores_equal_hand_computed_values(answer, right, em, score):
 
 @given(TEXTS, st.lists(TEXTS, min_size=1, max_size=3))
 def test_f1_equals_transformers(answer, right):
-    """Their rule is SQuAD 2.0's, which differs only if both texts are empty once normalised."""
+    """transformers follows SQuAD 2.0, which differs only if both texts are empty once normalised."""
     squad = pytest.importorskip("transformers.data.metrics.squad_metrics")
     assert exact_match(answer, right) == max(squad.compute_exact(gold, answer) for gold in right)
     with_words = [gold for gold in right if normalise(gold) or normalise(answer)]

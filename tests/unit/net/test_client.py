@@ -1,4 +1,4 @@
-"""The bounded HTTP client: redirects, response size and time, one connection pool per thread."""
+"""The bounded HTTP client: size and time of responses, redirects, and credentials from netrc."""
 
 import pytest
 from stand_ins.http_server import anything, serving_app

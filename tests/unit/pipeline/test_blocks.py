@@ -45,7 +45,7 @@ def test_blocks_equal_those_of_a_run(tmp_path, without):
     assert files(tmp_path / "b") == files(tmp_path / "a")
     assert not any(made_in_blocks(workshop, config))  # no block is computed twice
     assert sum(run(config, Store(tmp_path / "b"), progress=False).made.values()) == 0
-    shutil.rmtree(tmp_path / "b")  # a worker outlives deleted data
+    shutil.rmtree(tmp_path / "b")  # a worker survives the deletion of its store
     assert all(made_in_blocks(workshop, config))
     assert files(tmp_path / "b") == files(tmp_path / "a")
 

@@ -29,7 +29,7 @@ WRITES = (
 
 @contextmanager
 def full_disk(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[list[str]]:
-    """Let the first `after` write operations pass and fail the next one; yield the names of all so far."""
+    """Fail the write operation that follows the first `after`, and yield the names of all operations so far."""
     called: list[str] = []
 
     def failing(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -100,7 +100,7 @@ def test_full_disk_at_any_write_leaves_no_mixture(tmp_path, monkeypatch, old_and
         outcome = seen_or_refused(folder)
         outcomes.add("refused" if outcome is None else "old" if outcome == seen(before) else "new")
         assert outcome in (None, seen(before), seen(tmp_path / "new"))
-        assert outcome is not None or failed in ("replace", "unlink")  # data that do not fit leave the old run
+        assert outcome is not None or failed in ("replace", "unlink")  # the old run survives data that do not fit
         assert not list(tmp_path.rglob("*.partial"))
         saving.unpack(new, folder)
         assert seen(folder) == seen(tmp_path / "new")

@@ -1,4 +1,4 @@
-"""Sources, constants and inputs in a stage's key; tests/conformance/test_keys.py covers the configs of parts."""
+"""Constants and run keys in the key of a stage. tests/conformance/test_keys.py covers the configs of components."""
 
 import json
 

@@ -30,7 +30,7 @@ def planned(translator, tmp_path, dataset="mini-es"):
 
 
 def refused(translator, tmp_path, dataset="mini-es"):
-    """Return the error for a run, equal here and for a worker's plan, and check that nothing was written."""
+    """Return the error of a run, and check that a worker's plan has the same error and that nothing is written."""
     with pytest.raises(ConfigError) as here:
         engine.run(run_of(translator, dataset), Store(tmp_path / "runs"), progress=False)
     with pytest.raises(ConfigError) as on_worker:
@@ -44,7 +44,7 @@ def refused(translator, tmp_path, dataset="mini-es"):
 def test_questions_of_another_language_are_refused(case, language, tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: name)
     translator, source = KNOWN[case]
-    path = tmp_path / "mine_es.jsonl"  # a name without a language code
+    path = tmp_path / "mine_es.jsonl"  # the name does not set the language
     record = {"source": ["Nació en Lima ."], "reference": "Born in Lima.", "page": "Lima", "language": language}
     path.write_text("".join(json.dumps({**record, "id": i}) + "\n" for i in range(2)))
     if code_of(language) != source:

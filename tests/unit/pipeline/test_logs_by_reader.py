@@ -116,7 +116,7 @@ def second(kind: str, **changed: Any) -> list[Any]:
     return [KINDS[kind][0], {**KINDS[kind][1], **changed}]
 
 
-REFUSED: dict[str, tuple[list[Any], tuple[Reader, ...]]] = {  # the second line is wrong; readers that refuse it
+REFUSED: dict[str, tuple[list[Any], tuple[Reader, ...]]] = {  # lines, and the readers that refuse the second
     "falling text": (second("text", delays=[2, 1]), (run, strict)),
     "falling speech": (second("speech", delays=[2000, 1000]), (run, strict)),
     "negative text": (second("text", delays=[-1, 1]), (run, strict, latency, facts)),

@@ -1,4 +1,4 @@
-"""Malformed and hostile YAML and JSON: a one-line error with the place, never a traceback."""
+"""Malformed and hostile YAML and JSON give a one-line error with the place, never a traceback."""
 
 import json
 
@@ -99,7 +99,7 @@ def test_odd_json_gives_a_one_line_error(tmp_path, text):
 
 
 def test_plain_json_is_read():
-    """Values within the limits are unchanged; bytes may have a byte order mark but no other encoding."""
+    """Values within the limits are unchanged. Bytes must be UTF-8 and may have a byte order mark."""
     text = json.dumps({"a": [1 << 62, -(1 << 63) + 1, 1.5e300, "\U0001f600 é", None], "b": {}})
     assert parse_json(text) == parse_json("\ufeff".encode() + text.encode()) == json.loads(text)
     deep = "[" * 100 + "]" * 100
@@ -130,7 +130,7 @@ def test_numbers_that_overflow_a_latency_are_refused(tmp_path, odd):
         ("0x8000000000000000", "more than 64 bits"),
     ],
 )
-def test_numbers_that_yaml_reads_otherwise_are_refused(value, problem):
+def test_numbers_that_yaml_would_misread_are_refused(value, problem):
     refused(ValueError, f"line 1, column 4: .*{problem}", parse_yaml, f"a: {value}")
     assert parse_yaml(f"a: '{value}'") == {"a": value}
 

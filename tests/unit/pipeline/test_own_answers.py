@@ -1,4 +1,4 @@
-"""Return values of user parts are checked at the call; a wrong one gives one line and no traceback."""
+"""Return values of user parts are checked at the call, and a wrong value gives one line and no traceback."""
 
 from pathlib import Path
 from typing import Any
@@ -122,7 +122,7 @@ def test_wrong_return_value_gives_a_one_line_error(tmp_path: Path, checked: str,
 
 
 @pytest.mark.parametrize("checked", [*PARTS, *OTHERS])
-def test_odd_answer_gives_no_traceback(tmp_path: Path, checked: str) -> None:
+def test_odd_return_value_gives_no_traceback(tmp_path: Path, checked: str) -> None:
     """Each run succeeds or ends with one line and an exit code."""
     for value in ODD.split(" | "):
         try:

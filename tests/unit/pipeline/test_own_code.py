@@ -1,4 +1,4 @@
-"""Stored results of a user part depend on its code, so an edited part is computed again."""
+"""Stored results of a user part depend on its code, so the results of an edited part are computed again."""
 
 import importlib
 import pickle
@@ -30,7 +30,7 @@ class Mine:
     def fingerprint(self):
         return "always the same"
 """
-WAYS = {  # how the guesser imports its page: at the top, while guessing, as the page itself
+WAYS = {  # code at the top of the guesser, code while guessing, expression for the page
     "name": ("from {0} import PAGE", "pass", "PAGE"),
     "module": ("import {0} as it", "pass", "it.PAGE"),
     "computed": ("import importlib; it = importlib.import_module('{0}')", "pass", "it.PAGE"),

@@ -10,7 +10,7 @@ from sqa.core.paths import beside
 from sqa.pipeline.config import load_run
 from sqa.pipeline.parts import Parts
 
-PARTS = {  # config -> keys that name files, as `translator.file`
+PARTS = {  # config -> the key that names a file
     "dataset: {name: in/q.jsonl}\ntranslator: fixed": "dataset.name",
     "dataset: in/q.jsonl\ntranslator: fixed": "dataset.name",
     "dataset: mini-es\ntranslator: {name: recorded, file: in/q.jsonl}": "translator.file",
@@ -29,7 +29,7 @@ PARTS = {  # config -> keys that name files, as `translator.file`
 
 
 def value_of(config, key):
-    """Return the value of a key in plain text."""
+    """Return the value of a dotted key as text."""
     for name in key.split("."):
         config = getattr(getattr(config, "options", config), name)
     return str(config)
@@ -60,7 +60,7 @@ def test_path_in_the_current_folder_is_found_second(tmp_path, monkeypatch):
 
 
 def test_bundled_name_is_not_a_path(tmp_path, monkeypatch):
-    """`./bm25` is the path of a folder with that name."""
+    """A folder with that name must be given as `./bm25`."""
     for name in ("bm25", "mini-es", "reference"):
         (tmp_path / name).mkdir()
     (tmp_path / "c.yaml").write_text("dataset: mini-es\ntranslator: {name: fixed, text: reference}\nguesser: bm25")

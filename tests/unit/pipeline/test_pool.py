@@ -1,4 +1,4 @@
-"""Worker processes: equal results for any number, crashes, errors, memory, and their end with the parent."""
+"""Worker processes: results for any number of them, crashes, errors, memory, and their end with the parent."""
 
 import heapq
 import os
@@ -161,7 +161,7 @@ def say_and_sleep(number):
     time.sleep(100)
 """
 PACES = (0.8, 1.4, 1.4, 1.3, 1.5, 1.7, 2.2, 2.6)  # recorded ms per source word, by translator and k, two runs each
-BLOCKS = ((5600, 5700, 1700), (3600,) * 7 + (3400,))  # words of XQB Spanish and Polish
+BLOCKS = ((5600, 5700, 1700), (3600,) * 7 + (3400,))  # source words per block of XQB Spanish and Polish
 PLAN, END = 0.4, 0.2  # recorded seconds of a group's plan and of a run's end
 
 

@@ -31,7 +31,7 @@ def values(stats):
 
 
 def test_saved_run_has_stable_bytes_and_round_trips(tmp_path):
-    """This includes a transfer to another process (`pack`)."""
+    """A transfer to another process by `pack` and `unpack` also keeps the bytes."""
     done = result(tmp_path)
     folder = saving.save(done, tmp_path / "runs")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -79,7 +79,7 @@ def member(run, k, model, shift):
     return replace(run, config=config, folder=f"{k}-{model}", stats={"ew": moved}, signatures=signatures)
 
 
-def test_comparison_covers_trainings(tmp_path):
+def test_comparison_covers_training_runs(tmp_path):
     run = saved(tmp_path)
     shifts = {"a": -0.2, "b": 0.0, "c": 0.2}
     full, early = ([member(run, k, m, s + up) for m, s in shifts.items()] for k, up in (("full", 0.1), (3, 0.0)))
@@ -110,7 +110,7 @@ def test_incomparable_values_are_skipped_with_a_note(tmp_path):
     refused(ConfigError, "not on the same questions", paired.compare, a, saved(tmp_path, "c", n=5))
 
 
-def test_other_folders_are_refused(tmp_path):
+def test_damaged_and_other_folders_are_refused(tmp_path):
     refused(ConfigError, r"is not the folder of a finished run \(no config.yaml\)", runs.read, tmp_path)
     folder = saving.save(result(tmp_path), tmp_path / "runs")
     summary = json.loads((folder / "run.json").read_text())

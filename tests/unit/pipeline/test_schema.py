@@ -19,7 +19,7 @@ RUN: dict[str, Any] = {"dataset": {"name": "mini-es"}, "translator": {"name": "w
 
 
 def bundled_runs() -> dict[str, dict[str, Any]]:
-    """Map every bundled run's place to the run."""
+    """Return the config of every bundled run, by file and entry."""
     runs = {}
     for path in sorted([*CONFIGS.glob("*.yaml"), *(ROOT / "docs" / "example").glob("*.yaml")]):
         entries = yaml_reader.mapping_in(path.read_bytes(), str(path)).get("entries")

@@ -1,4 +1,4 @@
-"""Kendall's tau over systems: scipy's values, joint resamples, refusals and running time."""
+"""Kendall's tau over systems: scipy's values, joint resamples, and refusals."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_tau_equals_scipys_tau_b(seed):
 
 
 def test_all_metrics_are_resampled_together():
-    """The interval equals drawing questions and ranking all systems again for each draw."""
+    """Compare with a loop that draws questions and ranks all systems again for each draw."""
     stats = systems(1, 3, 6, "ab")
     metrics = [Mean("a"), Mean("b")]
     [row] = correlate(stats, metrics, [("a", "b")], 300, seed=3)

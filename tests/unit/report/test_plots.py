@@ -1,4 +1,4 @@
-"""Line plots over k, lag or source share: points in order and equal colours in every panel."""
+"""Line plots over k, lag or source share: the order of points, the legend, and Jupyter."""
 
 import subprocess
 import sys
@@ -44,7 +44,7 @@ matplotlib.interactive(True)
 
 
 def test_plot_leaves_jupyter_interactive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jupyter's backend turns interactive mode on while it loads; later cells need it to show their figures."""
+    """Jupyter's backend turns interactive mode on while it loads, and later cells need this mode for their figures."""
     (tmp_path / "like_jupyter.py").write_text(JUPYTER, encoding="utf-8")
     monkeypatch.setenv("MPLBACKEND", "module://like_jupyter")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")

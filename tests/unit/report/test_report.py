@@ -20,7 +20,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Guess
 from sqa.metrics.qa import curve_named
 from sqa.pipeline import folder as runs
-from sqa.pipeline import saving
+from sqa.pipeline import paired, saving
 from sqa.report.data import changes, read_runs
 from sqa.report.figures import wins_at
 from sqa.report.html import code, page, plain
@@ -132,7 +132,7 @@ def test_missing_values_have_reasons(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert [Path(line).name for line in capsys.readouterr().out.splitlines()[:2]] == ["report.md", "report.html"]
 
 
-def test_runs_on_other_questions_are_separate(tmp_path: Path) -> None:
+def test_runs_on_different_questions_are_separate(tmp_path: Path) -> None:
     first = make(tmp_path, "a", **METRICS)
     (tmp_path / "other").mkdir()
     second = make(tmp_path / "other", "b", dataset={"name": str(tmp_path / "questions.jsonl"), "limit": 2}, **METRICS)
@@ -143,6 +143,21 @@ def test_runs_on_other_questions_are_separate(tmp_path: Path) -> None:
     assert cells(section(text, "## questions.jsonl, 2 questions (at most the first 2)"))[0] == ["metric", "unit", "`b`"]
     assert "Differences" not in text
     assert (first / "report" / "over_source_1.png").is_file()
+
+
+def test_differences_cover_further_levels(tmp_path: Path) -> None:
+    buzzers = [{"buzzer": {"name": "doubles:build_buzzer", "threshold": t}} for t in (0.5, 0.7)]
+    folders = [make(tmp_path, f"w{k}-{i}", k=k, **METRICS, **buzzers[i]) for k in (1, 6) for i in range(2)]
+    main(folders, tmp_path / "report", html=False, over="questions,guesser")
+    text = (tmp_path / "report" / "report.md").read_text()
+    head, *rows = cells(section(text, "### Differences over questions, guesser"))
+    assert head == ["metric", "difference", "95% interval"] and "Differences to" not in text
+    expected = paired.compare_over([runs.read(folder) for folder in folders], "questions,guesser").rows
+    assert [row[0] for row in rows] == [f"`{metric}`" for metric, *_ in expected]
+    by_metric = {metric: (value, low, high) for metric, value, low, high, *_ in expected}
+    value, low, high = by_metric["al"]
+    assert value < 0 and rows[-2][1:] == [f"{value:+.2f}", f"[{low:+.2f}, {high:+.2f}]"]
+    refused(ConfigError, "got 2 members", main, folders[:2], tmp_path / "half", over="guesser")
 
 
 def test_equal_runs_give_equal_bytes(report: Path, sweep: list[Path], tmp_path: Path) -> None:
@@ -217,7 +232,7 @@ def test_texts_are_escaped_in_markdown(text: str) -> None:
     assert html.unescape(re.sub(r"</?(p|code)>", "", paragraph)).strip() == f"text {expected} and {expected}"
 
 
-# ------------------------------------------------------------------------------------------------- what it refuses
+# -------------------------------------------------------------------------------------------------------- refusals
 
 
 def test_wrong_folders_are_refused(sweep: list[Path], tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from sqa.report import store_explain as stored
 
 
 def toy(runs: Path, name: str = "bm25", **options: object) -> dict[str, object]:
-    """Return the config of a guesser of two pages; the number of pages does not affect its keys."""
+    """Return the config of a guesser whose model has two pages, which suffice to compare keys."""
     model = runs / "toy"
     if not model.exists():
         counting.fit(LESSONS, 1).save(model)
@@ -60,7 +60,7 @@ def test_prune_removes_unused_stages(tmp_path: Path) -> None:
     folders.read(tmp_path / "a").open()  # the run still has all that it needs
 
 
-def test_changed_key_has_both_values(tmp_path: Path) -> None:
+def test_changed_key_is_shown_with_both_values(tmp_path: Path) -> None:
     make(tmp_path, "a")
     changed = make(tmp_path, "b", toy(tmp_path, b=0.5))
     [reason] = [reason for reason in stored.explain(changed) if reason.stage == "guess"]
@@ -68,7 +68,7 @@ def test_changed_key_has_both_values(tmp_path: Path) -> None:
     assert parts(changed)["buzz"] == {"input"} and parts(changed)["translate"] == {"nothing to compare with"}
 
 
-def test_changed_data_weights_and_code_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_data_weights_and_code_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     guesser = toy(tmp_path)
     make(tmp_path, "a", guesser)
     fewer = parts(make(tmp_path, "a", guesser, dataset={"name": "mini-es", "limit": 1}))

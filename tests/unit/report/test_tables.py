@@ -13,11 +13,11 @@ def test_no_line_is_longer_than_the_terminal(width: int) -> None:
     assert max(map(len, TABLE.to_text(width).splitlines())) <= width
 
 
-def test_a_wide_terminal_shows_everything() -> None:
+def test_wide_terminal_shows_all_columns() -> None:
     assert TABLE.to_text(200) == TABLE.to_text() and TABLE.left_out(200) == []
 
 
-def test_sentences_shrink_before_columns_go() -> None:
+def test_sentences_are_wrapped_before_columns_are_left_out() -> None:
     assert TABLE.left_out(80) == [] and TABLE.left_out(60) == ["signature"]
     first, *lines = TABLE.to_text(60).splitlines()
     assert first.split() == ["item", "shows", "n"]

@@ -104,7 +104,7 @@ def test_page_makes_no_external_request() -> None:
     assert f"(v{UPLOT})" in (ROOT / "sqa" / "report" / "viewer_page" / "uPlot.iife.min.js").read_text(encoding="utf-8")
 
 
-def test_our_scripts_never_set_html() -> None:
+def test_scripts_of_the_viewer_never_set_html() -> None:
     for path in (ROOT / "sqa" / "report" / "viewer_page").glob("*.js"):
         if not path.name.startswith("uPlot"):
             script = path.read_text(encoding="utf-8")

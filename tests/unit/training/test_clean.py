@@ -1,4 +1,4 @@
-"""Cleaning parallel text: each step drops and counts only its own pairs; word alignment."""
+"""Cleaning parallel text, where each step drops and counts only its own pairs, and word alignment."""
 
 from itertools import repeat
 

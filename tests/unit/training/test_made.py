@@ -1,4 +1,4 @@
-"""Synthetic pairs: the translated side, the cache from which a killed run resumes, refusals, and Polish names."""
+"""Synthetic pairs: the translated side, the cache from which a killed run resumes, refusals, and rough Polish."""
 
 import json
 import textwrap
@@ -86,7 +86,7 @@ LEMMAS = "zamek stary czytać kobieta miasto wojna król pisać duży rzeka dzie
 
 
 def test_rough_polish_of_questions_is_as_recorded() -> None:
-    """Every word except the third has one of a dozen lemmas in turn, and sometimes a pair of words does."""
+    """Eight of nine English words have one of twelve lemmas in turn, and some pairs of words have a phrase."""
     english = [sentence for question in load_questions("mini-es", 12) for sentence in question.reference]
     words = sorted({word.strip(".,").lower() for sentence in english for word in sentence.split()})
     lexicon = [(LEMMAS[i % 12], word, "made") for i, word in enumerate(words) if i % 9]

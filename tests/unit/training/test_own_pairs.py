@@ -26,7 +26,7 @@ from sqa.pipeline.config import load
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with pairs.tsv and dev.tsv, without access to the project's data."""
+    """Return a folder with pairs.tsv and dev.tsv, and fail if the project's data are read."""
     monkeypatch.delenv("SQA_MIRROR", raising=False)
     monkeypatch.setattr("sqa.data.download.path_of", lambda name: pytest.fail(f"{name} of the project was read"))
     rows = [
@@ -101,7 +101,7 @@ def test_edited_file_causes_a_new_preparation(folder: Path) -> None:
         ({"train": None, "development": None}, "corpus.pair: expected 'es-en' or 'pl-en', or your own pairs"),
         ({"development": None}, "corpus.development: needed to measure BLEU"),
         ({"train": None}, "corpus.development: belongs to your own pairs; also name them"),
-        ({"pair": "French"}, "corpus.pair: expected two languages, as 'fr-en', got 'French'"),
+        ({"pair": "French"}, "corpus.pair: expected two languages, such as 'fr-en', got 'French'"),
         ({"back_translation": "apertium"}, "corpus.back_translation: must be none with your own pairs"),
         ({"vocabulary_size": 200}, r"corpus.vocabulary_size: must be in \[300, 65535\], got 200"),
         ({"weights": {"news": -1.0}}, "corpus.weights.news: must be >= 0, got -1.0"),

@@ -24,7 +24,7 @@ from smt.statistical.tune import Candidates, bleu, search, statistics
         (" ", ""),
     ],
 )
-def test_tokens_of_texts(text, expected):
+def test_texts_have_the_listed_tokens(text, expected):
     assert " ".join(tokens.tokenise(text)) == expected
 
 
@@ -100,7 +100,7 @@ def test_bleu_of_summed_statistics_equals_sacrebleu():
 
 
 def lists(seed: int) -> list:
-    """Return candidates whose second feature states their quality; the first is misleading."""
+    """Return candidates whose second feature is their quality, and whose first feature is misleading."""
     rng = np.random.default_rng(seed)
     n_best = []
     for _ in range(20):
@@ -119,7 +119,7 @@ def test_search_finds_weights_that_rank_well(seed):
     before = candidates.bleu(np.array([1.0, 0.1]))
     weights, value = search(candidates, [1.0, 0.1], [0, 1], seed)
     assert before < value <= best and value > 0.98 * best
-    assert candidates.bleu(np.array(weights)) == value  # the scale changes no rank
+    assert candidates.bleu(np.array(weights)) == value  # the scale does not change ranks
     assert np.abs(weights).mean() == pytest.approx(1.0)
     assert search(candidates, [1.0, 0.1], [0, 1], seed) == (weights, value)
     assert search(candidates, [1.0, 0.0], [0], seed)[0][1] == 0.0  # a fixed weight stays

@@ -1,4 +1,4 @@
-"""Training: the loss falls, a saved model translates identically, and training runs stay separate, in their folders."""
+"""Training: the loss falls, a saved model translates identically, and training runs stay in separate folders."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
     return prepared(tmp_path).parent
 
 
-def test_loss_falls(folder):
+def test_training_lowers_the_loss(folder):
     config = replace(SMALL, train=replace(SMALL.train, steps=60, cooldown=0, learning_rate=5e-3, schedule="constant"))
     training = SmtTraining(config, folder, folder / "data")
     losses = [training.step(number)[0] for number in range(60)]
@@ -84,7 +84,7 @@ def test_training_is_equal_on_another_device(folder, monkeypatch):
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
-def test_attention_on_a_gpu_needs_no_plan_for_each_shape():
+def test_training_on_a_gpu_avoids_cudnn_attention():
     with arithmetic("cuda", "float32"):
         assert not torch.backends.cuda.cudnn_sdp_enabled()
     assert torch.backends.cuda.cudnn_sdp_enabled()
@@ -119,7 +119,7 @@ def test_model_saved_twice_translates_identically(tmp_path):
     assert ((once.embedding.weight - model.embedding.weight).abs() <= 0.51 * scale).all()
 
 
-def test_shipped_configs_are_valid():
+def test_bundled_configs_are_valid():
     for name in ("smt_es_en", "smt_pl_en"):
         stages = [load(ROOT / "configs" / f"{name}.yaml:{entry}", SmtConfig) for entry in ("first", "second", "third")]
         assert [stage.start for stage in stages] == [None, *(f"runs/smt/{stage.name}/model" for stage in stages[:-1])]

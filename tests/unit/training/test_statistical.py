@@ -27,7 +27,7 @@ from tests.tiny_language import CONFIG, pairs, train_tiny, use_tiny_language
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """Return the runs folder of a finished training."""
+    """Return the runs folder of a finished training run."""
     pytest.importorskip("thot")
     runs = tmp_path_factory.mktemp("runs")
     train_tiny(runs)
@@ -42,7 +42,7 @@ def system(trained):
 
 
 def test_tables_are_as_recorded(trained):
-    """Corpus, tokens, usual case, n-grams, phrases and the packed model; the weights depend on the processor."""
+    """Compare training texts, tables and packed phrases, but not the weights, which depend on the processor."""
     with recorded(Path(__file__)) as keep:
         for path in sorted((trained / "smt" / "tiny").rglob("*")):
             if path.name in ("train.source", "train.target", "language.txt", "forms.json", LANGUAGE, f"{TABLE}.ttable"):
@@ -53,7 +53,8 @@ def test_tables_are_as_recorded(trained):
 
 def test_tiny_model_translates_known_words(system):
     texts = ["El rey viejo busca el barco.", "el gato rojo", "", "Qwertz tiene España"]
-    words = ["The old king seeks the ship.", "the red cat", "", "Qwertz has Spain"]  # copied; from the list of names
+    # Qwertz is unknown and copied. Spain is from the list of names.
+    words = ["The old king seeks the ship.", "the red cat", "", "Qwertz has Spain"]
     assert [" ".join(row) for row in system.words(texts)] == words
 
 
@@ -158,8 +159,8 @@ def model(trained):
     return trained / "smt" / "tiny" / "packed"
 
 
-def test_decoder_writes_equal_words(model, tmp_path, monkeypatch):
-    """The packed tiny language loses only combined phrases, so the words are equal; it is unpacked once."""
+def test_packed_model_writes_equal_words(model, tmp_path, monkeypatch):
+    """Packing loses only combined phrases of the tiny language, so the words are equal."""
     monkeypatch.setenv("SQA_CACHE", str(tmp_path))
     whole, small = Statistical(model.parent / "model"), Statistical(unpacked(model))
     texts = [source for source, _, _ in list(pairs())[::7]]

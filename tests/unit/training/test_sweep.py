@@ -39,7 +39,7 @@ def test_sweep_has_one_run_per_k_and_seed():
     refused(ConfigError, "--seeds", expand, base, (2,), 0, Path("f"))
 
 
-def test_table_has_mean_and_deviation_over_seeds():
+def test_table_has_mean_and_sd_over_seeds():
     made = [Finished(6, seed, {"6": bleu}, 2.0, Path()) for seed, bleu in enumerate((10.0, 11.0, 13.0))]
     made += [
         Finished("full", 0, {"full": 14.0}, 4.0, Path()),
@@ -53,7 +53,7 @@ def test_table_has_mean_and_deviation_over_seeds():
     ]
 
 
-def test_finished_trainings_are_not_repeated(runs, monkeypatch, capsys):
+def test_finished_training_runs_are_not_repeated(runs, monkeypatch, capsys):
     path = runs / "tiny.yaml"
     import yaml
 
@@ -84,7 +84,7 @@ def test_other_config_data_or_start_model_is_refused(runs):
     refused(ConfigError, "trained with another data", sweep, changed, (2,), 1, runs)
 
 
-def test_fresh_keeps_trainings_of_other_processes(runs):
+def test_fresh_keeps_training_runs_of_other_processes(runs):
     folder = runs / "smt" / "tiny" / "k2-seed0"
     with held(folder, wait=False) as is_free:
         assert is_free

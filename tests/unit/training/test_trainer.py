@@ -37,7 +37,7 @@ def test_interrupted_training_gives_the_same_result(tmp_path, every, stopped):
     for number in cut.rounds(10, every, stopped=lambda: stopped and cut.done == 5):
         cut.descend([loss(network, number)])
         cut.judge(-loss(network, 99).item())
-        if number == 7:  # lost with the process
+        if number == 7:  # this round is lost with the process
             break
     again, second = trainer(Checkpoints(tmp_path / "c.pt", identity={"a": 1}))
     assert second.resume() and second.done == (5 if stopped else 7 // every * every)
@@ -73,7 +73,7 @@ def test_no_step_with_non_finite_gradients():
     before = network.weight.detach().clone()
     refused(NotComputable, "made: epoch 1: the loss is nan", first.descend, [loss(network, 0) * math.nan])
     with pytest.raises(NotComputable, match="made: epoch 1, its gradient: the loss is (nan|inf)"):
-        first.descend([network.weight.sub(network.weight.detach()).abs().sqrt().sum()])  # 0, and steep
+        first.descend([network.weight.sub(network.weight.detach()).abs().sqrt().sum()])  # 0, with an infinite slope
     assert torch.equal(network.weight, before)
 
 

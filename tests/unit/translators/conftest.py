@@ -1,4 +1,4 @@
-"""Fixtures for the tests of our Transformer."""
+"""Fixtures for the tests of the Transformer."""
 
 from pathlib import Path
 

@@ -22,7 +22,7 @@ SENTENCE = "El general Mussó, y «Mussa» con Kalaallisut 1234 Ud".split()
 
 
 def favoured(begun, read, names=SENTENCE, bonus=2.0, language=""):
-    """Return the pieces whose score changed, and the changes."""
+    """Return the change of each piece whose score changes."""
     copier = Copier(TEXTS, STARTS, bonus, language)
     scores = copier.favour(torch.zeros(1, len(TEXTS)), Begun([begun], [copier.names(names)], [read]))
     return {TEXTS[i]: value for i, value in enumerate(scores[0].tolist()) if value}
@@ -42,7 +42,7 @@ def test_name_may_lose_its_accents():
 def test_polish_name_may_have_another_case_ending():
     assert spellings("Napoleona", "pl") == {"Napoleona", "Napoleon"}
     assert spellings("Warszawy", "pl") == {"Warszawy", "Warszawa"}
-    assert spellings("Łódź", "pl") == {"Łódź", "Lodz"} and spellings("Ela", "pl") == {"Ela"}  # too short without it
+    assert spellings("Łódź", "pl") == {"Łódź", "Lodz"} and spellings("Ela", "pl") == {"Ela"}  # too short to cut
     assert spellings("Napoleona", "es") == {"Napoleona"}
     names = Names("Nazwij Kalaala i Limą".split(), "pl")
     assert names.rests("Kalaal", 9) == {"a", ""} and names.rests("Lim", 9) == {"ą", "a"}

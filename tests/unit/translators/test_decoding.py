@@ -1,4 +1,4 @@
-"""Greedy and beam decoding: the schedule and its mask, plain searches without caches, streaming and batched."""
+"""Greedy and beam decoding: the schedule and its mask, streaming and batches, repetitions, and long sentences."""
 
 import functools
 import math
@@ -39,12 +39,12 @@ def writer(model):
 
 
 def searched(model, texts, schedule, beam=None):
-    """Return (word, g, whether the source had ended) of each text, decoded in one batch; greedy without a beam."""
+    """Decode texts in one batch, greedily without a beam, to (word, g, whether the source had ended) per word."""
     return decode_batch(writer(model), texts, schedule, beam)
 
 
 def stream(model, schedule, beam=None):
-    """Return the same search for a source that arrives word by word."""
+    """Return a function that decodes a source as it arrives, word by word."""
     return lambda source: decode_stream(writer(model), source, schedule, beam)
 
 
@@ -79,7 +79,7 @@ def test_batch_that_exceeds_the_memory_is_halved():
 @pytest.mark.parametrize(("rate", "before"), [(1.0, [3, 4, 5, 6]), (0.7, [3, 4, 5, 7]), (1.4, [3, 3, 4, 5])])
 def test_schedule_gives_source_pieces_before_each_piece(rate, before):
     assert Schedule(3, rate, "piece").pieces_before(torch.arange(4)).tolist() == before
-    assert Schedule(3, rate).pieces_before(torch.arange(4)).tolist() == [1] * 4  # where words count
+    assert Schedule(3, rate).pieces_before(torch.arange(4)).tolist() == [1] * 4  # if k counts words
 
 
 def test_reads_between_words_add_up_to_the_schedule():

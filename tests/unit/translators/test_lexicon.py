@@ -1,4 +1,4 @@
-"""Word translations in a search: the available ones, the affected pieces, streaming and batched decoding."""
+"""The bonus for word translations and glosses: the table, the affected pieces, streaming and batched decoding."""
 
 import math
 import shutil
@@ -32,13 +32,13 @@ PHRASES.append(Phrase("stare miasto", "old town", 4, 4))
 
 
 def test_table_joins_the_forms_of_a_word():
-    """6 + 2 of the 33 occurrences of miasto's forms; town is rarer than LEAST, and said occurs with any word."""
+    """City has 6 + 2 of 33 occurrences of miasto's forms. Town is rarer than LEAST, and said occurs with any word."""
     table = table_of(PHRASES, "pl")
     assert list(table.values()) == [[("city", pytest.approx(8 / 33))]]
 
 
 def favour(scores, begun, words, read, wrote=(), rules=RULES, spellings=SPELLINGS):
-    """Return the scores with the bonus of 2 nats after `begun` pieces of a word, `read` words and the words `wrote`."""
+    """Return the scores with a bonus of 2 nats after the pieces `begun`, `read` source words and the words `wrote`."""
     lexicon = Lexicon(TABLE, "pl", 2.0, rules, spellings.get)
     uncovered = lexicon.names(words)
     for word in wrote:
@@ -57,14 +57,14 @@ BONUSES = {
     "a name without its ending": ("w Zooa", {}, {"zoo": 1.0}),
     "a name, written": ("w Zoo", {"wrote": ["Zoo"]}, {}),
     "the first word, no name, a number": ("Zoo i zoo Zoo2", {}, {}),
-    "a capital of what the table has": ("w Miasta", {}, {"city": 0.9}),
+    "a capitalised word of the table": ("w Miasta", {}, {"city": 0.9}),
     "first of two": ("miasta zarazy, zarazy", {"wrote": ["city", "plague"]}, {"pla": 0.7}),
 }
 
 
 @pytest.mark.parametrize(("source", "options", "bonus"), BONUSES.values(), ids=BONUSES)
 def test_translations_of_uncovered_words_get_the_bonus(source, options, bonus):
-    """The bonus on each piece if the model is uncertain about all six (ln 6 of DOUBT nats)."""
+    """All six pieces are equally likely, so the bonus is scaled by the share of ln 6 in DOUBT."""
     scores = favour(torch.zeros(1, 6), (), source.split(), **{"read": 9, **options})[0] / (2.0 * math.log(6) / DOUBT)
     favoured = {TEXTS[i]: value for i, value in enumerate(scores.tolist()) if abs(value) > 1e-6}
     assert favoured == pytest.approx(bonus, abs=1e-5)
@@ -76,7 +76,7 @@ def test_bonus_does_not_end_a_word_early():
     assert after[0, 1] > 0 and after[0, 2] > after[0, 3]
 
 
-def test_likely_function_word_comes_first():
+def test_likely_function_word_halves_the_bonus():
     """Treat "zoo" as an article that has half of the probability of the three pieces that start a word."""
     before = torch.tensor([[0.0, 0.0, 0.0, math.log(2), 0.0, 0.0]])
     bonus = favour(before, [], ["miasta"], 1, spellings=SPELLINGS | {"the": [3]}) - before
@@ -85,7 +85,7 @@ def test_likely_function_word_comes_first():
 
 
 def test_bonus_grows_with_uncertainty_up_to_a_bound():
-    """All of 20 pieces are equally likely, and ln 20 exceeds DOUBT; a certain model gets no bonus."""
+    """All 20 pieces are equally likely, and ln 20 exceeds DOUBT. A certain model gets no bonus."""
     starts = torch.tensor([True, False] * 10)
     rules = Rules(starts, *(torch.zeros(20, dtype=torch.bool) for _ in range(3)), end=5, nothing=5)
     bonus = favour(torch.zeros(1, 20), [], ["miasta"], 1, rules=rules)
@@ -99,13 +99,13 @@ SENTENCES = [text.split() for text in ("el perro grande la casa", "casa perro pe
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """Return an adapter with random numbers."""
+    """Return the folder of an adapter with random weights."""
     folder = tmp_path_factory.mktemp("lm")
     return adapter(make(folder / "base", "gemma3_text", seed=3), folder / "adapter", 7)
 
 
 def streamed_as_batched(writer, schedule):
-    """Return a writer's output for SENTENCES, streamed and batched."""
+    """Return a writer's output for SENTENCES, and check that streaming gives the output of a batch."""
     together = decode_batch(writer, SENTENCES, schedule)
     assert streamed(lambda source: decode_stream(writer, source, schedule), SENTENCES) == together
     return together

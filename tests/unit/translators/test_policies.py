@@ -41,7 +41,7 @@ def emissions(policy, translations):
 
 
 def shown(policy, translations):
-    """Return the text shown after all writes of each moment that has a write."""
+    """Return the text shown after each g at which the policy writes; + marks the end of the source."""
     writes = emissions(policy, translations)
     steps = prefixes(question(sentences=["w " * len(translations)]), writes).texts
     return " | ".join(
@@ -68,7 +68,7 @@ SHOWN = [  # policy, translations of the prefixes, the text after that many sour
 
 
 @pytest.mark.parametrize(("policy", "translations", "expected"), SHOWN)
-def test_text_shown_by_a_policy(policy, translations, expected):
+def test_policy_shows_the_listed_text(policy, translations, expected):
     assert shown(policy, translations) == expected
 
 
@@ -189,7 +189,7 @@ def test_policy_keys_of_a_config_are_read(keys, policy):
         (("hold", 6), "k: hold takes n"),
         (("retranslate", "full", True), "n: must be >= 0"),
         (("local-agreement", "full", 1), "n: must be >= 2"),
-        (("wait", 6), "policy: must be wait-k, local-agreement, hold, retranslate, got 'wait'"),
+        (("wait", 6), "policy: must be one of wait-k, local-agreement, hold, retranslate, got 'wait'"),
     ],
 )
 def test_wrong_keys_are_refused(keys, message):
@@ -202,7 +202,7 @@ def configured(**keys):
 
 
 def test_nested_policy_equals_the_short_spelling():
-    """Config, fingerprint and store keys are equal."""
+    """Equal configs have equal fingerprints and store keys."""
     for name, number in (("wait-k", {"k": 6}), ("hold", {"n": 2}), ("retranslate", {})):
         assert configured(policy={"name": name, **number}) == configured(policy=name, **number)
 

@@ -1,5 +1,5 @@
 "use strict";
-// One model: why it stands where it stands, its examples, its log, its tags; what its owner may do.
+// One model: the reasons for its rank, its examples, its log, its tags, and the actions of its owner.
 
 const mine = (model) => model && (state.me === "organiser" || (state.me && model.owner === state.me));
 const byName = (tags) => tags.sort((a, b) => a.tag.localeCompare(b.tag, "en", { numeric: true }));
@@ -8,7 +8,7 @@ function showDetail() {
   const model = state.models.find((m) => m.name === state.model);
   $("detail").hidden = !model;
   if (!model) return;
-  if ($("detail").querySelector("h2").textContent !== model.name) {  // nothing of another model stays
+  if ($("detail").querySelector("h2").textContent !== model.name) {  // the tables still show another model
     $("log").replaceChildren();
     $("examples").tBodies[0].replaceChildren();
   }
@@ -48,7 +48,7 @@ function showTags(done) {
 
 function showDeltas(done) {
   const rows = done.flatMap((e) => JSON.parse(e.result.metadata_json).transforms.flatMap((transform) =>
-    Object.entries(transform.differences || { "–": {} }).map(([metric, d]) =>  // none where answers are kept
+    Object.entries(transform.differences || { "–": {} }).map(([metric, d]) =>  // absent if the answers are secret
       line([transform.transform, e.dataset, transform.n, `${number(transform.unperturbed_percent, 1)} %`, metric,
         d.refusal || number(d.diff), d.refusal || d.low === undefined ? "" : interval([d.low, d.high]), number(d.p_bootstrap)]))));
   $("deltas").closest("div:not(.wide)").hidden = rows.length === 0;
@@ -59,7 +59,7 @@ function showActions(model) {
   if (!mine(model)) { $("actions").replaceChildren(); return; }
   const failed = state.evaluations.some((e) => e.model === model.name && e.state === "failed");
   const does = [[model.withdrawn ? "restore" : "withdraw", model.withdrawn ? "Restore" : "Withdraw"]];
-  if (failed && !model.withdrawn) does.push(["requeue", "Queue what failed again"]);
+  if (failed && !model.withdrawn) does.push(["requeue", "Queue failed evaluations again"]);
   does.push(["", "Delete"]);
   $("actions").replaceChildren(...does.map(([what, text]) => {
     const button = make("button", text, { type: "button" });
@@ -90,7 +90,7 @@ async function showModel() {
   const dataset = $("examples-of").value;
   const rows = await get(`${path}/examples?${new URLSearchParams({ dataset })}`);
   if (asked !== state.model) return;
-  fill($("examples"), ["Example", title(state.task.metrics[state.task.perf_metric]), "Said", "Right", "Read"], rows.map((row) => {
+  fill($("examples"), ["Example", title(state.task.metrics[state.task.perf_metric]), "Answer", "Correct answer", "Source read"], rows.map((row) => {
     const query = new URLSearchParams({ dataset, example: row.id });
     const link = make("a", row.id, { href: `tasks/${state.task.code}/models/${state.model}/view?${query}`, target: "_blank", rel: "noopener" });
     return line([row.page === undefined ? row.id : link, number(row.value), row.guess ?? "–", row.page ?? "–",

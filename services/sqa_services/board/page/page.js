@@ -16,7 +16,7 @@ async function ask(method, path, body) {
   const text = await reply.text();
   if (reply.ok) return text ? JSON.parse(text) : null;
   let found = {};
-  try { found = JSON.parse(text); } catch { /* of a proxy, or of a limit */ }
+  try { found = JSON.parse(text); } catch { /* the reply of a proxy or of a size limit is not JSON */ }
   const error = new Error(typeof found.detail === "string" ? found.detail : `${reply.status} from ${path}`);
   error.reasons = found.reasons || (Array.isArray(found.detail) ? found.detail.map((d) => `${d.loc.join(".")}: ${d.msg}`) : []);
   throw error;
@@ -86,7 +86,7 @@ async function showBoard() {
   const perf = board.perf_metric;
   const metrics = [perf, ...Object.keys(board.metrics).filter((name) => name !== perf)];
   const header = ["Rank", "Model", "Dynascore", title(board.metrics[perf]), "95% interval", "Places", "Made", "Date",
-    ...metrics.slice(1).map((name) => title(board.metrics[name])), "Lacks"];
+    ...metrics.slice(1).map((name) => title(board.metrics[name])), "Missing"];
   fill($("board"), header, board.rows.map((row) => rankRow(row, metrics)));
   [...$("board").rows].forEach((row) => [...row.cells].slice(4).forEach((c, i) => c.classList.toggle("more", i !== 2)));
   $("refusal").textContent = board.refusal || "";
@@ -122,7 +122,7 @@ function showQueue(status) {
   const open = state.evaluations.filter((e) => e.state === "queued" || e.state === "running").length;
   $("state").textContent = `${state.evaluations.length} evaluations, ${open} to do`;
   $("worker").hidden = status.queued === 0 || status.running > 0;
-  $("worker").textContent = "Nothing is being evaluated. If that lasts, start a worker where the board is: sqa board work";
+  $("worker").textContent = "Nothing is being evaluated. If this does not change, start a worker on the board's machine: sqa board work";
   fill($("queue"), ["Model", "Data", "State", "Error"], state.evaluations.map((e) => {
     const row = line([e.model, e.prefix ? `${e.prefix}-${e.dataset}` : e.dataset, e.state, e.error || ""]);
     row.lastChild.className = "bad";

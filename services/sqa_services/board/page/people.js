@@ -19,7 +19,7 @@ function showWho() {
   const signed = Boolean(localStorage.getItem("sqa-token"));
   $("who").textContent = signed ? `Signed in as ${state.me}.`
     : state.guarded ? "An account is needed: sign up with the invitation that the organiser gave you."
-      : "This board lets everybody who can reach it write. An account makes a submission yours.";
+      : "Everybody who can reach this board may submit. With an account, your submissions belong to you.";
   $("sign-up").hidden = $("sign-in").hidden = signed;
   $("sign-out").hidden = !signed;
   $("upload").hidden = state.guarded && !signed;
@@ -59,7 +59,7 @@ on("sign-in", async (given) => {
   localStorage.setItem("sqa-token", given.token);
   $("sign-in").reset();
   await learnWho();
-  if (!state.me) throw new Error("This is nobody's token");
+  if (!state.me) throw new Error("No account has this token");
   await showBoard();
 });
 on("upload", async (given) => {

@@ -24,7 +24,7 @@ from sqa_services.board.task import Task
 
 VERSION = 3
 RESAMPLES = 1000
-CUTOFF = 0.0001  # minimum difference in performance, as a share of the largest
+CUTOFF = 0.0001  # minimum difference in performance, as a share of the largest performance
 MOST_KEPT = 64  # number of standings that a board caches
 STANDING = ("dynascore", "rank", "interval", "places")  # columns of a row that are null until computed
 Row = dict[str, Any]  # row of the leaderboard
@@ -108,7 +108,7 @@ def _marks(models: Rows, done: Rows, of_data: Weights) -> dict[str, list[str]]:
 def _add_places(
     task: Task, ranked: Sequence[Row], done: Rows, of_data: Weights, details: Details, standings: Standings
 ) -> None:
-    """Set `interval` and `places` of the rows if the metric that sorts is additive."""
+    """Set `interval` and `places` of the rows if the sorting metric is additive."""
     get = additive(task.perf_metric)
     if get is None or not ranked:
         return

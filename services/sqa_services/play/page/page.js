@@ -1,18 +1,18 @@
 "use strict";
-// The page of `sqa play serve`. It holds no word that is not to be seen yet: the server sends each when it is due.
+// The page of `sqa play serve`. It has only words that the player may see, since the server sends each when it is due.
 
 const at = (id) => document.getElementById(id);
-const token = location.hash.slice(1); // of the server, never sent as part of an address
+const token = location.hash.slice(1); // the server's token, never sent as part of an address
 let key = localStorage.getItem("sqa-play-key") || "";
 let setup = null;
 let game = null; // its id
-let state = null; // the last "state" of the server
+let state = null; // the last "state" event
 let phase = "consent";
 let words = [];
 let totals = null;
 let system = "";
-let chosen = -1; // of the titles
-let asking = new AbortController(); // of the titles asked for last
+let chosen = -1; // index of the chosen title
+let asking = new AbortController(); // aborts the last request for titles
 let clock = null;
 
 async function ask(method, path, body, signal) {
@@ -108,7 +108,7 @@ function startAnswer(seconds) {
 }
 
 function marked(list, marks) {
-  // words with the marks of those who buzzed after so many of them
+  // the words, with a mark where each contestant buzzed; count is the number of words before the mark
   const parts = [];
   list.forEach((word, i) => {
     for (const [count, kind, sign] of marks) if (count === i) parts.push(mark(kind, sign));
@@ -213,7 +213,7 @@ const hear = {
   },
   waiting() {
     show("waiting");
-    at("waiting").textContent = "waiting for the other player; the answer is shown to both";
+    at("waiting").textContent = "waiting for the other player; then the answer is shown";
   },
   result(event) {
     state.result = event;
@@ -240,12 +240,12 @@ const hear = {
   },
   elsewhere() {
     game = null;
-    tell("This game goes on in another window.");
+    tell("This game continues in another window.");
   },
 };
 
 async function follow(id) {
-  // the stream of a game, opened again when it breaks
+  // reads the stream of a game, and opens it again when it breaks
   game = id;
   sessionStorage.setItem("sqa-play-game", id);
   while (game === id) {
@@ -346,19 +346,19 @@ at("answer").addEventListener("input", async () => {
 });
 at("answer").addEventListener("keydown", (event) => {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (event.key === " " && event.repeat) event.preventDefault(); // the key of the buzz, still held
+  if (event.key === " " && event.repeat) event.preventDefault(); // the space bar is still held after the buzz
   if (step) {
     event.preventDefault();
     choose(step);
   }
 });
 at("answering").addEventListener("submit", acting(() => {
-  asking.abort(); // titles that are still to come are too late
+  asking.abort(); // titles that arrive now are too late
   return act("answer", { answer: at("answer").value });
 }));
 document.addEventListener("keydown", (event) => {
   if (event.key !== " " || event.repeat || phase !== "reading" || event.ctrlKey || event.metaKey || event.altKey) return;
-  event.preventDefault(); // else the button that has the focus is pressed once more
+  event.preventDefault(); // otherwise the focused button is pressed as well
   buzz();
 });
 document.addEventListener("keyup", (event) => {
@@ -371,7 +371,7 @@ at("run").addEventListener("change", fillSystems);
 at("mode").addEventListener("change", fillSystems);
 at("new").addEventListener("submit", acting(async () => {
   const wanted = { run: at("run").value, mode: at("mode").value, system: at("system").value };
-  at("wait").textContent = "making the game";
+  at("wait").textContent = "creating the game";
   try {
     const made = await ask("POST", "games", { ...wanted, pace: Number(at("pace").value), questions: Number(at("questions").value) });
     follow(made.game);
@@ -389,7 +389,7 @@ at("agree").addEventListener("click", acting(async () => {
   show("choose");
 }));
 at("forget").addEventListener("click", acting(async () => {
-  if (!confirm("Delete everything that was kept about you?")) return;
+  if (!confirm("Delete everything that is stored about you?")) return;
   await ask("DELETE", "players");
   remember("", "");
   show("consent");

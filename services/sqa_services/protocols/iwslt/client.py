@@ -72,7 +72,7 @@ class EvaluationService:
         return self._json("/")
 
     def finished(self) -> set[int]:
-        """Return the numbers of finished sentences, as the server reports them."""
+        """Return the numbers of the sentences that the server reports as finished; empty without `patience`."""
         numbers = self._json("/progress").get("finished", []) if self._can_resume() else []
         return {number for number in numbers if isinstance(number, int)}
 
@@ -133,7 +133,10 @@ class EvaluationService:
 
 
 class Agent:
-    """Interface of a model.  Override all methods but `decode`; an optional `add_args(parser)` defines its options."""
+    """Interface of a model.  Override `init_states`, `update_states` and `policy`, and `reset` if needed.
+
+    An optional `add_args(parser)` defines the model's options.
+    """
 
     def __init__(self, args: Namespace | None = None) -> None:
         pass

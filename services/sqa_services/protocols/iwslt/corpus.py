@@ -30,8 +30,9 @@ MAX_SEGMENT = 60_000  # maximum ms of one reply
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a hypothesis: tokens between blanks that contain a letter, digit, mark or symbol.   Any other
-    token would have a delay although the scored text does not contain it.
+    """Return the words of a hypothesis: tokens between blanks with a letter, digit, punctuation mark or symbol.
+
+    Any other token would have a delay although the scored text does not contain it.
     """
     return [token for token in text.split() if any(map(_visible, token.replace(SKIPPED, "")))]
 

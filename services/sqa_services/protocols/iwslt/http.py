@@ -68,7 +68,7 @@ class ServeConfig:
     ] = ()
 
     def problems(self) -> list[str]:
-        """List the problems of `participants`."""
+        """Return the problems of `participants`."""
         wrong = []
         if self.participants and not self.address.token:
             wrong.append("--participants: also give a --token-file with the organiser's own token")
@@ -102,7 +102,7 @@ def serve(
     scorer = None
     if questions:
         if source or target or kind == "speech":
-            raise ConfigError("--questions: they contain source and reference; omit the files and --speech")
+            raise ConfigError("--questions: they contain source and reference; omit the files and --scorer-type")
         scorer = QuestionScorer(load_questions(questions), *contestant_from(guesser, buzzer))
         corpus: Corpus = scorer.corpus()
     elif target is None:
@@ -159,7 +159,7 @@ class Server:
         self._scorer = OneThread("scorer")
 
     def close(self) -> None:
-        """End the scoring thread."""
+        """Cancel running answers, close the journal and end the scoring thread."""
         for task in self._answering:
             task.cancel()
         self.sessions.close()
@@ -176,7 +176,7 @@ class Server:
     async def reset(self, request: Request) -> Response:
         session = self._session(request)
         if session.sentences:
-            self._refuse_participants(request)  # reading the body is not repeated
+            self._refuse_participants(request)  # a participant who has read gets no second attempt
             self.sessions.reset(session)
         return reply("")
 
@@ -304,7 +304,7 @@ class Server:
             raise Refused(503)
 
     async def _answer(self, scorer: QuestionScorer, session: Session, index: int) -> None:
-        """Answer a question until it has no new words; each session and question has one task."""
+        """Compute a question's statistics until it has no new words; each session and question has one task."""
         rows, waiting = session.rows, session.waiting
         while session.rows is rows:  # a reset replaces the rows
             emissions = scorer.emissions(index, session.sentences)

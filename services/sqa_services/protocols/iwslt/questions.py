@@ -2,8 +2,8 @@
 
 Each received word is an emission with the g at its arrival, so the words of a question form a trace, on which the
 pipeline computes guesses, buzzes and scores.  When the client is done, its scores equal those of a run that wrote the
-same words at the same g.  If a client writes words of a later sentence before an earlier sentence, the trace puts them
-after the earlier sentence.
+same words at the same g.  If a client writes words of a later sentence before words of an earlier one, the trace puts
+them after the earlier sentence.
 
 Before the client is done, a score covers the questions up to the last one that has words, each as far as it is
 translated.  Earlier questions without words count as unanswered.

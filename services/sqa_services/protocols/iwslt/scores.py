@@ -6,8 +6,7 @@ once).  Their JSON shows every digit of a float32, so transcripts are byte-ident
 same order.  The order of a sum is that of torch on processors with eight float32 lanes.
 
 TER and METEOR came from VizSeq, which this project does not include.  They are null in JSON and "n/a" in the file.
-With
---strict-2020 they are -1.0, as on the recorded server, which had no VizSeq either.
+With --strict-2020 they are -1.0, as on the recorded server, which had no VizSeq either.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from sqa_services.net.guard import Refused
 
 LANES = 8  # float32 numbers that torch adds in parallel
 ROWS = 4  # partial sums that torch computes in parallel
-LEVELS = 4  # levels of its cascade
+LEVELS = 4  # levels of torch's cascade of sums
 SO_FAR = "SoFar"  # key of the scores of an unfinished corpus
 
 
@@ -56,7 +55,8 @@ def flat_scores(
 ) -> dict[str, float | None]:
     """Return {"BLEU", "TER", "METEOR", "DAL", "AL", "AP"}.
 
-    Latencies cover the sentences with words; they are None if there is no such sentence.
+    Latencies cover the sentences with words; they are None if there is no such sentence.  Raises Refused without
+    sentences, and with `strict` if a sentence has no words.
     """
     if not sentences or (strict and not all(s.delays for s in sentences)):
         raise Refused(500, "no translation was received" if not sentences else "a sentence has no words")

@@ -216,7 +216,7 @@ class Session:
     def result(self, folder: Path | None = None, guide: bool = False) -> dict[str, Any]:
         """Return the scores of all sentences up to the last one that has words, and write them to `folder`.
 
-        Scores are null while other sentences remain.
+        Scores are null while the corpus has unfinished sentences, unless `strict` is set.
 
         Raises Refused if there are no words, and with `strict` if a sentence is unknown or has no words.
         """
@@ -247,7 +247,7 @@ class Session:
         if self.corpus.kind == "text":
             length += not first
         else:
-            delays = tuple(min(delay, length) for delay in delays)  # that server's length is in whole ms
+            delays = tuple(min(delay, length) for delay in delays)  # the original's length is in whole ms
         return Translated(self._text(tokens), tuple(delays), length, self.corpus.targets[number])
 
     def _text(self, tokens: Sequence[str]) -> str:

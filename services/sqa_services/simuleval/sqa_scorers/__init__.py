@@ -70,7 +70,7 @@ class OfAnswers(_OfALog):
 
 
 class OfFacts(_OfALog):
-    """Facts of the references (docs/facts.md), without questions; the value is NaN if a sentence has no fact."""
+    """Facts of the references (docs/facts.md), without questions; a sentence without facts has the value NaN."""
 
     metric: Facts
     keys = FACT_KEYS

@@ -60,7 +60,7 @@ def models(page: Any) -> list[str]:
 
 
 @pytest.mark.slow
-def test_weights_rank_models_and_a_model_opens(page: Any) -> None:
+def test_weights_reorder_models_and_details_open(page: Any) -> None:
     assert models(page) == ["best", "half"]
     page.click("#weighing summary")
     with page.expect_response(lambda reply: "accuracy=0&" in reply.url.replace("%2C", "&").replace("%3D", "=")):
@@ -78,7 +78,7 @@ def test_weights_rank_models_and_a_model_opens(page: Any) -> None:
 
 
 def known(right: int) -> list[dict[str, Any]]:
-    """Return a wait-3 copier that knows the first `right` answers at the end."""
+    """Return the submission of a wait-3 copier that answers the first `right` questions correctly, at their end."""
 
     def rows(q: Question, i: int) -> Iterator[Row]:
         for step, word in enumerate(q.words):

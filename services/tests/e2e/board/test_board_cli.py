@@ -60,7 +60,7 @@ def test_organiser_commands_work(tmp_path: Path) -> None:
     assert json.loads(examples[0]) == {"id": "1_casing", "text": "EINS"}
 
 
-def test_register_model_names_as_in_sqa_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_register_model_finds_configs_like_sqa_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("few.jsonl").write_text((ROOT / "docs/example/questions.jsonl").read_text("utf-8"), encoding="utf-8")
     run(tmp_path, "register-dataset", "sqa-es", "few", "few.jsonl")

@@ -105,7 +105,7 @@ def test_source_sent_counts_as_read(speech: SpeechCorpus, dialect: str, way: str
 @pytest.mark.parametrize("rate", [8000, 22_050])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_recording_has_one_latency_by_either_name(dialect: str, rate: int, tmp_path: Path) -> None:
-    """Requests by `sent_id` once did not count the last part of a ms, which halved the AL."""
+    """Requests by `sent_id` once did not count the last fraction of a millisecond, which halved the AL."""
     speech, scores = recorded(tmp_path, 2 * rate + 7, rate), []
     for query in ("sent_id=0&segment_size=60000", "sent_id=0&segment_size=10", "instance_id=0&segment_size=60000"):
         with serving(speech, ServeConfig(dialect=dialect)) as url:

@@ -1,4 +1,4 @@
-"""Clients and the evaluation server over real sockets: routes, sessions, many clients, bad clients."""
+"""Clients and the evaluation server over real sockets: routes, sessions, many clients, invalid requests."""
 
 import asyncio
 import json
@@ -43,8 +43,8 @@ class ByTheGuide(EvaluationService):
         self._call("GET", "/send", {"hypo": json.dumps({str(sent_id): hypo})})
 
 
-def test_guide_routes_reproduce_its_table() -> None:
-    """The guide's wait-3 table, both the published version and the correction of the next day."""
+def test_guide_routes_reproduce_the_published_table() -> None:
+    """The wait-3 table of the guide was corrected on the next day; strict mode gives the first version."""
     for strict, expected in ((False, (3.0, 3.0, 0.795918345451355)), (True, (4.0, 4.0, 0.9166666865348816))):
         with serving(GUIDE, ServeConfig(strict=strict)) as url:
             assert get(f"{url}/start").text == ""
@@ -141,7 +141,7 @@ def test_sessions_are_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
         assert two.get_src(0)["segment"] == "Alice"
         two.new_session()
         assert (one.get_src(0)["segment"], two.get_src(0)["segment"]) == ("Bob", "Alice")
-        assert get(f"{url}/src?sent_id=0").status_code == 503  # the server's memory is too small for a third session
+        assert get(f"{url}/src?sent_id=0").status_code == 503  # two sessions are the limit
         assert requests.delete(f"{url}/sessions/one", timeout=30).status_code == 200
         assert get(f"{url}/src?sent_id=0").json()["segment"] == "Alice"
         assert get(f"{url}/sessions/a%2Fb/src?sent_id=0").status_code == 404
@@ -151,10 +151,7 @@ def test_sessions_are_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_concurrent_clients_score_like_one_client() -> None:
-    """Each client translates another of six questions.
-
-    Words, lengths and waits differ, so a mix-up changes the scores.
-    """
+    """Each client translates one of six questions; words, lengths and waits differ, so a mix-up changes the scores."""
     questions, many = load_questions("mini-en", limit=6), 60
     scorer = QuestionScorer(questions, *contestant_from())
     first = [0, *accumulate(len(question.sentences) for question in questions)]

@@ -26,7 +26,7 @@ def double_scorer(tmp_path: Path, n: int = 6) -> QuestionScorer:
 
 
 def offline(tmp_path: Path, limit: int) -> dict[str, float | None]:
-    """Compute the same scores with `sqa run`."""
+    """Return the scores that `sqa run` gives for the same questions."""
     parts = {"guesser": "bm25", "buzzer": {"name": "mlp", "model": "bm25"}, "metrics": list(KEYS)}
     echo = {"name": "doubles:build_translator", "k": 3}
     result = small_run(tmp_path, dataset={"name": "mini-en", "limit": limit}, translator=echo, **parts)
@@ -85,7 +85,7 @@ def test_score_is_undefined_if_one_question_lacks_it(tmp_path: Path) -> None:
     assert scores["EW"] is None and scores["Accuracy"] is not None
 
 
-def test_other_dialects_have_the_scores_too(tmp_path: Path) -> None:
+def test_simuleval_dialect_reports_answer_scores(tmp_path: Path) -> None:
     scorer = double_scorer(tmp_path, 1)
     with serving(scorer.corpus(), ServeConfig(dialect="simuleval-1.0.2"), scorer) as url:
         get(f'{url}/get?info={{"sent_id": 0}}')
@@ -139,7 +139,7 @@ def test_failing_guesser_returns_500_only(tmp_path: Path, caplog: pytest.LogCapt
     assert "the guesser is gone" in caplog.text
 
 
-def test_session_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_of_sessions_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "MAX_MEMORY", 2_000_000)
     scorer = double_scorer(tmp_path, 1)
     with serving(scorer.corpus(), None, scorer) as url:

@@ -177,7 +177,7 @@ def test_idle_session_resumes_from_the_journal(tmp_path: Path, monkeypatch: pyte
     ann.read(0)
     ann.write(0, ["word"])
     clock[0] += 3700
-    assert sessions.get("bob", keep=False).sentences == {}  # the removal of idle sessions
+    assert sessions.get("bob", keep=False).sentences == {}  # this call removes idle sessions
     assert sessions.size == 0
     again = sessions.get("ann", keep=False)
     assert again is not ann and sessions.size == ann.size
@@ -263,7 +263,7 @@ def test_other_servers_are_not_asked_twice() -> None:
 
 
 def test_randomly_killed_server_loses_nothing(tmp_path: Path) -> None:
-    """After kill -9 under retrying clients, the scores equal those of an uninterrupted server."""
+    """After kill -9 while clients retry, the scores equal those of an uninterrupted server."""
     kills, people = 3, 4
     (tmp_path / "src").write_text("".join(" ".join(words) + "\n" for words in CORPUS.sources))
     (tmp_path / "tgt").write_text("".join(f"{line}\n" for line in CORPUS.targets))

@@ -80,7 +80,7 @@ def test_tasks_are_validated() -> None:
     [{"db": "nonsense"}, {"db": "mysql://localhost/x"}, {"db": "sqlite+what:///x"}, {"files": "what://x"}],
     ids=str,
 )
-def test_other_databases_and_files_are_refused(tmp_path: Path, where: dict[str, str]) -> None:
+def test_unsupported_databases_and_files_are_refused(tmp_path: Path, where: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match=f"--{next(iter(where))}"):
         Board.open(BoardConfig(tmp_path, **where))
 
@@ -143,7 +143,7 @@ def test_lost_lease_writes_nothing(board: Board) -> None:
 # ---------------------------------------------------------------------------------------------------- leaderboard
 
 
-def test_leaderboard(board: Board) -> None:
+def test_leaderboard_ranks_by_dynascore(board: Board) -> None:
     add_data(board, "data", "casing", phase="open")
     best = {"eins": "a", "zwei": "b", "DREI": "c", "EINS": "a"}
     add_models(board, best={"answers": best}, half={"answers": {"": "a"}})
@@ -240,7 +240,7 @@ def test_configs_run_on_the_boards_questions(board: Board, tmp_path: Path) -> No
     assert perturbed["result"]["robustness"] == 100.0
 
 
-def test_tags() -> None:
+def test_tags_describe_a_question() -> None:
     q, long = question(sentences=["uno dos tres cuatro cinco seis"] * 5), question(sentences=["a " * 30] * 7)
     expected = ["category:History", "length:25-49", "sentences:5", "guessable:yes"]
     assert sqa_task.tags_of(q, "History", {"spain"}) == expected

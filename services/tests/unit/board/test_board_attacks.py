@@ -129,7 +129,7 @@ def test_twenty_submissions_decode_no_answer(quick: Board, seed: int) -> None:
     secret = [random.random() < 0.5 for _ in questions]
     candidates = [q.page if right else f"page {i}" for i, (q, right) in enumerate(zip(questions, secret, strict=True))]
     hidden = quick.examples("sqa-es", "closed"), quick.examples("sqa-es", "robustness-closed")
-    kept = ("reference", "page", "tags")  # the ids reveal which copies are paired
+    kept = ("reference", "page", "tags")  # hidden from the attacker, unlike the ids, which tell the copies' originals
     inputs = [[{k: v for k, v in e.items() if k not in kept} for e in examples] for examples in hidden]
     attacker = Attacker(dict(zip(("", "robustness"), inputs, strict=True)), candidates, random)
     scored = 0

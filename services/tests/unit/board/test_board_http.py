@@ -24,7 +24,7 @@ from sqa_services.board.storage import ACCOUNTS, EVALUATIONS, INVITATIONS
 TOY, ES = "/api/tasks/toy", "/api/tasks/sqa-es"
 
 
-def test_registration_to_leaderboard(board: Board, organiser: Person) -> None:
+def test_submitted_model_reaches_the_leaderboard(board: Board, organiser: Person) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"], phase="open")
     reply = organiser.submit("m", model())
     assert reply.status_code == 201 and reply.json()["queued"] == 2
@@ -123,7 +123,7 @@ def test_only_owner_and_organiser_change_a_submission(board: Board, organiser: P
     assert bob.submit("m", model()).status_code == 201  # the name is available again
 
 
-def test_deletion_and_restoration_of_a_submission(board: Board, organiser: Person) -> None:
+def test_restoring_keeps_failures_deleting_removes_files(board: Board, organiser: Person) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
     for name, more in (("good", {}), ("bad", {"refusal": "no such thing"})):
         organiser.submit(name, model(name, **more))

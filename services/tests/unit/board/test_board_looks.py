@@ -25,7 +25,10 @@ from sqa_services.protocols import submission as protocol
 
 
 def guessing(right: set[int]) -> list[dict[str, Any]]:
-    """Buzz each question at a unique share of its source, so that the summed score identifies the correct answers."""
+    """Return a submission that buzzes each question at a unique share of its source.
+
+    The summed score thus identifies the correct answers.
+    """
 
     def rows(q: Question, i: int) -> Iterator[Row]:
         n = len(q.words)

@@ -74,7 +74,7 @@ def test_dynascore_refuses_to_divide_by_zero(rows: list[dict], problem: str) -> 
         dynascore(rows, "p", {"p": 1.0, "m": 1.0}, {"p": UP, "m": UP})
 
 
-def test_weights_from_text() -> None:
+def test_weights_are_parsed_and_checked() -> None:
     assert parse_weights("a=4, b=0.5,", ["a", "b"]) == {"a": 4.0, "b": 0.5}
     with pytest.raises(ConfigError) as error:
         parse_weights("c=1,a=-1,b,a=nan", ["a", "b"])

@@ -29,7 +29,7 @@ def filled(board: Board) -> None:
 OTHER = json.dumps([{"id": "9", "text": "neun", "label": "a"}, {"id": "8", "text": "acht", "label": "x"}])
 
 
-def test_new_dataset_keeps_the_headline(board: Board) -> None:
+def test_new_dataset_keeps_the_main_view(board: Board) -> None:
     filled(board)
     before = board.leaderboard("toy")
     assert before["view"]["datasets"] == {"data": 1.0} and before["view"]["version"] == 1
@@ -47,7 +47,7 @@ def test_new_dataset_keeps_the_headline(board: Board) -> None:
     assert [(view["name"], view["version"]) for view in board.views("toy")] == [("main", 1), ("main", 2)]
 
 
-def test_comparison_excludes_perturbed_copies(board: Board) -> None:
+def test_view_without_copies_ranks_by_accuracy(board: Board) -> None:
     board.register_dataset("toy", "plain", board_task.EXAMPLES)
     for name, label in (("one", "a"), ("none", "x")):
         board.register_model("toy", name, "submission", model(answers={"eins": label}))
@@ -118,4 +118,4 @@ def test_ranks_follow_paired_differences() -> None:
     standings = dict.fromkeys(range(MOST_KEPT))
     ranked = rank(task, models, done, {"data": 1.0}, {"qa_accuracy": 1.0}, lambda _: details, standings)
     assert {row["model"]: row["places"] for row in ranked["rows"]} == {"m0": [1, 2], "m1": [1, 2], "m2": [3, 3]}
-    assert len(standings) == 1  # the cache holds one standing
+    assert len(standings) == 1  # the full cache was emptied first

@@ -1,4 +1,4 @@
-"""Transactions of an SQLite file: a failed one leaves no change, and the next one works."""
+"""Transactions of an SQLite file: a failed transaction leaves no change, and the next transaction works."""
 
 import sqlite3
 from pathlib import Path

@@ -48,7 +48,7 @@ def test_unknown_host_names_are_refused(host: str, names: tuple[str, ...], asked
         assert requests.get(url, headers={"Host": asked}, timeout=30).status_code == (200 if allowed else 400)
 
 
-def test_requests_of_other_sites_are_refused() -> None:
+def test_requests_from_other_sites_are_refused() -> None:
     with serving_app(app()) as url:
         netloc = url.removeprefix("http://")
         for headers, status in (
@@ -72,7 +72,7 @@ def test_missing_or_wrong_token_is_refused() -> None:
     assert [given_name(headers) for headers in given] == [b"ann", *[b""] * 5]
     with serving_app(app(token="secret-secret-secret")) as url:
         post = partial(requests.post, url, timeout=30)
-        assert requests.get(url, timeout=30).status_code == 200  # reads
+        assert requests.get(url, timeout=30).status_code == 200  # reading needs no token
         assert post().status_code == 401 and post().headers["WWW-Authenticate"] == "Bearer"
         assert post(auth=("any", "secret-secret-secret")).status_code == 200
         assert post(headers={"Authorization": "Bearer wrong"}).status_code == 401

@@ -29,7 +29,7 @@ def by_hand(t: float) -> float:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return games of five people on the same 25 questions; each entry is a step and whether the answer is correct."""
+    """Return the folder of the games of five people on the same 25 questions."""
     folder = tmp_path_factory.mktemp("play")
     shown = play_games.make(folder, n=25)
     book = play_games.journal(folder)
@@ -107,7 +107,7 @@ def test_lost_and_repeated_plays_are_not_exported(shown: PlayedRun, tmp_path: Pa
     assert [(row.questions, row.right, row.lost) for row in export(book, tmp_path / "out")] == [(1, 1, 1)]
 
 
-def test_first_play_counts_not_the_first_game(shown: PlayedRun, tmp_path: Path) -> None:
+def test_first_play_counts_even_in_a_later_game(shown: PlayedRun, tmp_path: Path) -> None:
     """Journals of earlier versions contain questions that were asked in two games."""
     book = play_games.journal(tmp_path)
     player = play_games.record(book, shown, [("q5", 1, "x")])

@@ -8,7 +8,7 @@ from sqa.core.types import Buzz, Guess
 from sqa_services.play.people import outcome, played, points
 from sqa_services.play.server import Titles
 
-Q = question()  # uno dos | tres cuatro cinco: 26 characters, answer Spain
+Q = question()  # uno dos | tres cuatro cinco: 25 characters, answer Spain
 SHOWN = QuestionTrace(Q, echo(Q))
 
 

@@ -64,7 +64,7 @@ def questions_ids(book: play_games.Journal, game: str) -> tuple[str, ...]:
     return begun.questions
 
 
-def test_game_against_a_system(shown: play_games.PlayedRun, url: str, book: play_games.Journal) -> None:
+def test_game_against_a_system_is_scored(shown: play_games.PlayedRun, url: str, book: play_games.Journal) -> None:
     """The player buzzes correctly at once on the first question, wrongly on the second, and never on the third."""
     player = Player(url)
     questions = questions_of(shown, book, player.begin(mode="system"))
@@ -82,7 +82,9 @@ def test_game_against_a_system(shown: play_games.PlayedRun, url: str, book: play
     def buzzed(_: Event) -> None:
         assert player.ask("GET", f"games/{player.game}/pages?text=FRA")["pages"] == ["France"]
         player.act("answer", {"answer": questions[0].page if len(asked) == 1 else "Portugal"})
-        assert player.ask("GET", f"games/{player.game}/pages?text=FR")["pages"]  # requested just before the answer
+        assert player.ask("GET", f"games/{player.game}/pages?text=FR")[
+            "pages"
+        ]  # a late request for titles is still answered
 
     on = {"state": not_asked_for, "scores": not_asked_for, "question": asked.append, "word": word, "buzzed": buzzed}
     events = player.play("over", answer=None, on=on)
@@ -304,7 +306,7 @@ def test_wrong_requests_are_refused(url: str, wanted: dict[str, object], problem
     assert player.send("GET", "games/zzzzzz/events").status_code == 404
 
 
-def test_other_sites_and_names_are_refused(url: str) -> None:
+def test_other_sites_and_host_names_are_refused(url: str) -> None:
     assert requests.get(f"{url}/api/setup", headers={"Host": "evil.example"}, timeout=30).status_code == 400
     away = {"Origin": "http://evil.example"}
     assert requests.post(f"{url}/api/players", json={}, headers=away, timeout=30).status_code == 403

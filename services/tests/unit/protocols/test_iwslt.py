@@ -58,7 +58,7 @@ def test_speech_is_read_in_blocks_of_ten_ms(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rate", [1_001, 8_000, 11_025, 22_050, 44_100])
 @pytest.mark.parametrize("size", [None, 250, 60_000])
 def test_speech_is_sent_up_to_its_last_sample(tmp_path: Path, rate: int, size: int | None) -> None:
-    """At 44.1 kHz a ms has 44 whole samples, so the last half second of 22 was once never read."""
+    """At 44.1 kHz a millisecond has 44 whole samples, so the end of a long recording was once never read."""
     samples = 22 * rate + 7
     recording(tmp_path / "a.wav", samples, rate)
     (tmp_path / "src").write_text("a.wav\n")
@@ -83,7 +83,7 @@ def test_wrong_recording_length_is_refused(tmp_path: Path) -> None:
                 load(None, tmp_path / "dev.json", "speech")
 
 
-def test_recording_ends_before_half_a_sample(tmp_path: Path) -> None:
+def test_truncated_recording_ends_at_a_whole_sample(tmp_path: Path) -> None:
     wav = recording(tmp_path / "a.wav", 160)
     wav.write_bytes(wav.read_bytes()[:-3])
     assert Recording(wav, 16_000, 160, 10).read(0, 160) == list(range(158))
@@ -172,7 +172,7 @@ def test_sentence_without_words_has_no_latency(tmp_path: Path) -> None:
     assert scores["AL"] is scores["BLEU"] is None and (scores["Finished"], scores["Sentences"]) == (1, 2)
 
 
-def test_empty_sessions_and_unknown_sentences() -> None:
+def test_unknown_sentences_and_long_texts_are_refused() -> None:
     session = Session(CORPUS)
     many = ["x"] * (MAX_TOKENS + 1)
     unknown = [(method, (number, *more)) for number in (-1, 2) for method, *more in (("read",), ("write", ["x"]))]

@@ -33,7 +33,7 @@ def scores(capsys: pytest.CaptureFixture[str]) -> dict[str, dict]:
     return {row["metric"]: row for row in json.loads(capsys.readouterr().out)["scores"]}
 
 
-def test_submission_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_valid_submission_is_scored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, list(rows())) == 0
     by_metric = scores(capsys)
     curve = curve_named("qanta2018")
@@ -82,7 +82,7 @@ def test_all_problems_are_reported_at_once(tmp_path: Path, capsys: pytest.Captur
     assert f"step: {first} is at" not in problems  # one of its rows is unreadable
 
 
-def test_missing_questions_and_empty_translations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_question_may_be_empty_but_not_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = rows()
     first = good[0]["question"]
     others: list[object] = [row for row in good if row["question"] != first]

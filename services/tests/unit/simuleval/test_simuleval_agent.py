@@ -150,7 +150,7 @@ def test_agent_runs_in_the_pipeline_from_a_config(path, tmp_path, questions):
     assert result.stats["al"][:, 0].sum() / result.stats["al"][:, 1].sum() == pytest.approx(4.0)
 
 
-def test_fingerprint_has_arguments_code_and_files(path, tmp_path):
+def test_fingerprint_covers_arguments_code_and_files(path, tmp_path):
     weights, prints = tmp_path / "weights", []
     weights.mkdir()
     for content in ("1", "2"):

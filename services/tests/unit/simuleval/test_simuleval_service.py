@@ -65,7 +65,7 @@ def test_simuleval_remote_eval_drives_our_service(tmp_path) -> None:
     assert len(rows) == len(question.sentences) and "AL" in done.stdout
 
 
-def test_bad_requests_and_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_service_checks_requests_and_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
     address = Address(token="secret-secret-secret", max_body=1000)
     changes = ({"content": 5}, {"config": 5}, {"data_type": "speech"}, {"data_type": "speech_text"}, {"unknown": 1})
     bad = [b"\xff", b"[]", b"{}", b"[" * 500, *(json.dumps(WORD | change).encode() for change in changes)]
@@ -164,7 +164,7 @@ def test_our_translator_drives_simuleval_service(standalone: str) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("no json", "JSON was expected, it said 'no json'"),
+        ("no json", "expected JSON, got 'no json'"),
         ('{"content": 5, "finished": true, "is_empty": false}', "a text segment with content"),
         ('{"content": "a", "finished": "yes"}', "a text segment with content"),
         ("x" * (9 << 20), "a reply of more than 8388608 bytes"),

@@ -72,7 +72,7 @@ def test_thread_ends_with_its_agent():
 # -------------------------------------------------------------------------------------------------------- the agent
 
 
-def test_words_and_delays_of_a_copying_translator():
+def test_agent_of_a_copying_translator_waits_k_words():
     assert evaluate(agent(), ["a b c", "d", "", "e f"]) == [
         (["a", "b", "c"], [2, 3, 3]),
         (["d"], [1]),

@@ -147,7 +147,7 @@ def test_invalid_key_is_neither_sent_nor_shown(guesser_of, monkeypatch, key):
     assert server.prompts == [] and (key is None or key not in said)
 
 
-def test_wrong_key_is_one_clear_error_without_the_key(guesser_of, monkeypatch):
+def test_wrong_key_error_does_not_show_the_key(guesser_of, monkeypatch):
     monkeypatch.setenv("SOME_KEY", KEY)
     with ChatServer(key="another") as server:
         guesser = guesser_of(server, endpoint={"api_key_env": "SOME_KEY"})
@@ -195,7 +195,7 @@ def test_title_reply_continues_solved_questions(tmp_path, monkeypatch):
         assert guesser.fingerprint() != build(LlmConfig(endpoint=endpoint, every=2)).fingerprint()
 
 
-def test_title_is_asked_of_the_completions_protocol(tmp_path, monkeypatch):
+def test_title_may_use_the_completions_protocol(tmp_path, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with ChatServer(lambda prompt, number: continuation(" Bolivia")) as server:
         endpoint = EndpointConfig(base_url=server.base_url, model="tiny")

@@ -17,7 +17,7 @@ pytest.importorskip("transformers")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Return a small Llama with a chat template whose default settings are to sample."""
+    """Return the folder of a small Llama that has a chat template and samples by default."""
     from transformers import PreTrainedTokenizerFast
 
     folder = make(tmp_path_factory.mktemp("llama"), "llama", seed=4)
@@ -36,7 +36,7 @@ def local(folder: Path, tmp_path: Path, max_tokens: int = 12) -> LlmGuesser:
 
 @torch.inference_mode()
 def likeliest(folder: Path, prompt: str, most: int) -> tuple[str, int, int]:
-    """Return the reply and the numbers of pieces read and written."""
+    """Return the greedy reply and the numbers of pieces read and written."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
@@ -73,13 +73,13 @@ def test_stored_reply_needs_no_model(folder, tmp_path):
         ("chat_template.jinja", b"{{ raise_exception('nobody') }}", "its chat template cannot be used: nobody"),
     ],
 )
-def test_folders_without_a_model_are_refused(folder, tmp_path, name, content, message):
+def test_damaged_model_folders_are_refused(folder, tmp_path, name, content, message):
     damaged = shutil.copytree(folder, tmp_path / "model")
     (damaged / name).write_bytes(content)
     refused(DataError, message, lambda: local(damaged, tmp_path / "kept").guess(["big"], 5))
 
 
-def test_missing_device_or_template_is_reported(folder, tmp_path, monkeypatch):
+def test_impossible_settings_are_refused(folder, tmp_path, monkeypatch):
     refused(ConfigError, "local.folder: no folder", local, tmp_path / "none", tmp_path)
     message = "room for 512, so at most 50. may be written, got 510"
     refused(ConfigError, message, local(folder, tmp_path, max_tokens=510).guess, ["big"], 5)

@@ -104,7 +104,7 @@ def test_title_loses_the_label_of_the_prompt():
 
 
 @given(st.data())
-def test_damaged_replies_raise_no_other_error(data):
+def test_damaged_replies_raise_no_error(data):
     text = list(GOOD)
     for _ in range(data.draw(st.integers(1, 5))):
         at = data.draw(st.integers(0, len(text)))
