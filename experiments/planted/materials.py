@@ -25,7 +25,7 @@ from sqa.files.store import digest
 
 TARGET = "en"
 SHORTEST = 4  # letters of the shortest word that is garbled
-CLAUSE = (4, 9)  # number of consecutive words that are dropped: at least 4, below 9
+WORDS_DROPPED = (4, 9)  # number of consecutive words that are dropped: at least 4, below 9
 SENTENCES = 5  # sentences per text of a parallel corpus, as many as a question has
 # parallel text other than XQB: human translations of news and of encyclopedias
 TRAINING = {"es": ("newstest2011", "newstest2012", "flores-dev"), "pl": ("ntrex128", "flores-dev")}
@@ -203,7 +203,7 @@ def _repeated(source: Sequence[str], line: list[str], others: Unrelated, rng: np
 
 
 def _dropped(source: Sequence[str], line: list[str], others: Unrelated, rng: np.random.Generator) -> Planted | None:
-    size = int(rng.integers(*CLAUSE))
+    size = int(rng.integers(*WORDS_DROPPED))
     if len(line) < 2 * size:
         return None
     position = int(rng.integers(len(line) - size + 1))

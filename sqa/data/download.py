@@ -257,9 +257,9 @@ def _receive(file: IO[bytes], item: Entry, url: str) -> str | None:
             if response.status_code not in (200, 206):
                 raise DataError(f"{item.name}: {url} answers HTTP {response.status_code}; use a mirror (SQA_MIRROR)")
             if not _continues(response, have):
-                have = file.truncate(0)
+                wanted, have = f"bytes {have}-", file.truncate(0)
                 if response.status_code == 206:
-                    return f"the server sent {response.headers.get('Content-Range')!r} instead of bytes {have}-"
+                    return f"the server sent {response.headers.get('Content-Range')!r} instead of {wanted}"
             with bar(item.name, item.size, have, "B", unit_scale=True) as shown:
                 for chunk in response.iter_content(_CHUNK):
                     file.write(chunk)

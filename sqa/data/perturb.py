@@ -83,8 +83,8 @@ def chosen(names: Sequence[str]) -> tuple[Perturbation, ...]:
             perturbations.append(PERTURBATIONS[name] if name in PERTURBATIONS else _own(name))
         except ConfigError as error:
             wrong += [f"perturbation: {problem}" for problem in error.problems]
-    if len({kind.name for kind in perturbations}) < len(perturbations):
-        wrong.append("perturbation: one is named twice")
+    kinds = [kind.name for kind in perturbations]
+    wrong += [f"perturbation: {name!r} is named twice" for name in sorted({k for k in kinds if kinds.count(k) > 1})]
     if wrong:
         raise ConfigError(wrong)
     return tuple(perturbations)

@@ -180,13 +180,8 @@ def _kind(error: Exception) -> Kind:
 class Service:
     """A JSON service.  Unexpected answers raise RemoteProtocolErrors that quote them."""
 
-    def __init__(self, url: str, timeout: float, retries: int = 0, token: str = "") -> None:
-        """Create the client; `retries` is the number of further attempts after a broken connection or a 5xx status.
-
-        Requests of any kind are retried, so each must be safe to repeat if `retries` is not 0.
-        """
+    def __init__(self, url: str, timeout: float, token: str = "") -> None:
         self.url = url.rstrip("/")
-        self._retries = retries
         self._http = Http(timeout, token=token)
 
     def json(self, method: str, path: str, body: object = None) -> Any:
@@ -201,22 +196,13 @@ class Service:
         """Return the text of a reply with status 200."""
         data = None if body is None else json.dumps(body).encode()
         headers = {} if body is None else {"Content-Type": "application/json"}
-        for attempt in range(self._retries + 1):
-            if attempt:
-                time.sleep(min(0.2 * 2**attempt, 5.0))
-            try:
-                reply = self._http.ask(method, self.url + path, data, headers)
-            except Failed as error:
-                problem = self.problem(method, path, str(error))
-                if not error.again:
-                    raise problem from error
-                continue
-            if reply.status == 200:
-                return reply.text
-            problem = self.problem(method, path, f"HTTP {reply.status}, it said {reply.text[:SHOWN]!r}")
-            if reply.status < 500:
-                break
-        raise problem
+        try:
+            reply = self._http.ask(method, self.url + path, data, headers)
+        except Failed as error:
+            raise self.problem(method, path, str(error)) from error
+        if reply.status != 200:
+            raise self.problem(method, path, f"HTTP {reply.status}, it said {reply.text[:SHOWN]!r}")
+        return reply.text
 
     def problem(self, method: str, path: str, message: str) -> RemoteProtocolError:
         """Return the error to raise for a request."""

@@ -200,7 +200,7 @@ def load(path: Path, cls: type[C], values: Mapping[str, Any] | None = None) -> C
 def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> RunConfig:
     """Return a RunConfig from plain values, the inverse of `to_mapping`.  Raises ConfigError with all problems.
 
-    Files are searched in `folder`, then in the current folder (`sqa.core.paths.beside`).
+    Files are looked up in `folder`, then in the current folder (`sqa.core.paths.beside`).
     """
     from sqa.metrics import located
 

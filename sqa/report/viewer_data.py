@@ -74,6 +74,7 @@ def traces_data(traces: Sequence[QuestionTrace], name: str, config: ViewConfig) 
         "aligned": False,
         "guessed": all(trace.guesses is not None for trace in traces),
         "buzzed": all(trace.buzzes is not None for trace in traces),
+        "threshold": None,
         "traces": [_trace(trace, None, pages) for trace in traces],
     }
     return _data([trace.question for trace in traces], [run], pages, config)

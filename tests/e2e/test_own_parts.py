@@ -203,7 +203,7 @@ def test_own_perturbation_makes_copies(mine: Path) -> None:
         "perturbation: mine.py:words returned a Words, expected a Perturbation",
         f"perturbation: unknown 'typo', did you mean 'typos'; known: {', '.join(perturb.PERTURBATIONS)}, "
         "or your own 'module:build' or 'file.py:build'",
-        "perturbation: one is named twice",
+        "perturbation: 'shout' is named twice",
     )
 
 

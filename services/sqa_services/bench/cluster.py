@@ -23,7 +23,7 @@ def cost(config: Path) -> None:
     """Time an ablation in local processes and on local workers of Dask, each from an empty store."""
     print("way", "wall_s", "cpu_s", sep="\t")
     found = []
-    for way, options in (("in-process", []), ("local workers", ["--scheduler", "local"])):
+    for way, options in (("processes", []), ("local workers", ["--scheduler", "local"])):
         with TemporaryDirectory() as runs:
             command = [sys.executable, "-m", "sqa", "ablation", str(config), "--runs", runs, *options]
             before, start = _processor(), time.perf_counter()

@@ -155,6 +155,18 @@ BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.parametrize(("kind", "message", "changes"), BAD)
+def test_invalid_configs_are_refused(
+    kind: type[Exception], message: str, changes: dict[str, Any], tmp_path: Path
+) -> None:
+    refused(kind, message, h2h.main, config(tmp_path, **changes), tmp_path / "runs")
+
+
+def test_questions_without_buzzes_are_refused(tmp_path: Path) -> None:
+    elsewhere = config(tmp_path, buzzes=buzz_file(tmp_path / "other.jsonl", ("x", 1, 2, True)))
+    refused(DataError, "no question has a recorded buzz", h2h.main, elsewhere, tmp_path / "runs")
+
+
 @pytest.mark.mirror
 def test_real_questions_match_the_buzzes() -> None:
     questions = datasets.load_questions("human-buzzes")

@@ -132,7 +132,6 @@ WRONG = {
     "text after speech": ([SIMULEVAL[0], {"prediction": "A", "delays": [1], "source": "a b"}], ":2: "),
 }
 LATE = {"source_length": 3000.0}
-SECONDS = {"delays": [1.0, 4.0], "source_length": 4.0}
 WRONG |= {
     "seconds for milliseconds": (
         [{**SIMULEVAL[0], "delays": [1.0, 4.0], "source_length": 4.0}, SIMULEVAL[1]],

@@ -1,4 +1,4 @@
-"""Relative paths in a config are searched in its folder, then in the current folder."""
+"""Relative paths in a config are looked up in its folder, then in the current folder."""
 
 from pathlib import Path
 
@@ -84,7 +84,7 @@ def test_missing_file_error_lists_searched_places(tmp_path, translator, error):
     config = load_run(tmp_path / "c.yaml")
     refused(
         error,
-        "searched in the config's folder, then in the current folder",
+        "looked up in the config's folder, then in the current folder",
         Parts().component,
         TRANSLATORS,
         config.translator,

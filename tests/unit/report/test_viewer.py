@@ -80,6 +80,7 @@ def test_retractions_and_empty_questions_are_kept(tmp_path: Path) -> None:
     [shown] = traces_data(traces, "two", ViewConfig())["runs"]
     assert shown["traces"] == [{"w": "a  b", "s": [1, 0, 0], "e": {1: 1}}, {"w": None, "s": []}]
     data = page_data([run], [0], ViewConfig())
+    assert data["runs"][0].keys() == shown.keys()
     assert not data["runs"][0]["guessed"]
     assert {"no guesser ran", "no buzzer ran"} <= set(data["runs"][0]["notes"])
 
