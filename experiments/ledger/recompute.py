@@ -1,6 +1,6 @@
-"""Recompute the tables of the README and of the primary analysis from values of individual questions.
+"""Recompute the headline table and the primary analysis of docs/results.md from values of individual questions.
 
-It needs numpy and this folder only.  The language model's rows have no such values (docs/rankings.md).
+It needs numpy and this folder only.
 
     python experiments/ledger/recompute.py
 
