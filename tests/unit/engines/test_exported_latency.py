@@ -1,4 +1,4 @@
-"""Latencies of a run and of its exported log: equal labels have equal values."""
+"""Latencies of a run and of its exported log are equal if their labels are equal."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ RUNS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize("unit", ["sentence", "question"])
 @pytest.mark.parametrize(("dataset", "translator"), RUNS)
-def test_equal_labels_have_equal_numbers(dataset: str, translator: dict[str, Any], unit: Any, tmp_path: Path) -> None:
+def test_equal_labels_have_equal_values(dataset: str, translator: dict[str, Any], unit: Any, tmp_path: Path) -> None:
     """A label states the formula, the convention, the unit of a sequence, and the length |y*|."""
     variant = "" if unit == "sentence" else "@question"
     mapping = {"name": "x", "dataset": {"name": dataset, "limit": 3}, "translator": translator}

@@ -22,7 +22,7 @@ SENTENCE = "El general Mussó, y «Mussa» con Kalaallisut 1234 Ud".split()
 
 
 def favoured(begun, read, names=SENTENCE, bonus=2.0, language=""):
-    """Return the change of each piece whose score changes."""
+    """Return a dict that maps each piece whose score changes to the change."""
     copier = Copier(TEXTS, STARTS, bonus, language)
     scores = copier.favour(torch.zeros(1, len(TEXTS)), Begun([begun], [copier.names(names)], [read]))
     return {TEXTS[i]: value for i, value in enumerate(scores[0].tolist()) if value}
