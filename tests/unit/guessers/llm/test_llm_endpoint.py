@@ -1,4 +1,4 @@
-"""A chat model behind an endpoint: a loopback server that follows or violates the protocol."""
+"""Chat models behind a local server that follows or violates the protocol."""
 
 import gzip
 import socket
