@@ -103,7 +103,7 @@ def test_gzipped_log_reads_like_the_plain_one(kind: str, reader: Reader, tmp_pat
     assert reader(path) == reader(plain_path)
 
 
-def test_unicode_line_separators_are_blanks(tmp_path: Path) -> None:
+def test_unicode_line_separators_count_as_spaces(tmp_path: Path) -> None:
     rows = [{**TEXT[0], "prediction": "In\u20281830\u0085London"}, TEXT[1]]
     path, plain_path = tmp_path / "odd.log", tmp_path / "plain.log"
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
@@ -116,7 +116,7 @@ def second(kind: str, **changed: Any) -> list[Any]:
     return [KINDS[kind][0], {**KINDS[kind][1], **changed}]
 
 
-REFUSED: dict[str, tuple[list[Any], tuple[Reader, ...]]] = {  # lines, and the readers that refuse the second
+REFUSED: dict[str, tuple[list[Any], tuple[Reader, ...]]] = {  # lines, and the readers that refuse the second line
     "falling text": (second("text", delays=[2, 1]), (run, strict)),
     "falling speech": (second("speech", delays=[2000, 1000]), (run, strict)),
     "negative text": (second("text", delays=[-1, 1]), (run, strict, latency, facts)),

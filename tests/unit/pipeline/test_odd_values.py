@@ -136,7 +136,7 @@ def test_numbers_that_yaml_would_misread_are_refused(value, problem):
 
 
 def test_integers_of_a_config_have_64_bits():
-    """Configs from Python, without YAML, are checked, too."""
+    """Configs that are built in Python instead of YAML are checked as well."""
     plain = {"name": "x", "dataset": "mini-es", "translator": "fixed"}
     refused(ConfigError, "^seed: expected a whole number of 64 bits", run_from_mapping, {**plain, "seed": 2**63})
     assert run_from_mapping({**plain, "seed": 2**63 - 1}).seed == 2**63 - 1

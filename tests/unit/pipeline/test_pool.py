@@ -1,4 +1,4 @@
-"""Worker processes: results for any number of them, crashes, errors, memory, and their end with the parent."""
+"""Worker processes: results with any number of workers, crashes, errors, memory, and a killed parent."""
 
 import heapq
 import os
@@ -217,7 +217,7 @@ WORKERS = """
 from sqa.pipeline.pool import Call, in_pool
 from task import say_and_sleep
 
-list(in_pool(2, 2, lambda done: [Call(say_and_sleep, (n,), n) for n in range(2)]))  # workers do not come here
+list(in_pool(2, 2, lambda done: [Call(say_and_sleep, (n,), n) for n in range(2)]))  # workers do not execute this line
 """
 
 

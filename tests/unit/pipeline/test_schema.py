@@ -30,7 +30,7 @@ def bundled_runs() -> dict[str, dict[str, Any]]:
     return runs
 
 
-def test_bundled_runs_fit_and_wrong_keys_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bundled_runs_are_valid_and_wrong_keys_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(yaml_reader, "mapping_in", functools.cache(yaml_reader.mapping_in))  # parse each file once
     runs = bundled_runs()
     assert len(runs) > 20 and [name for name in runs if not VALIDATOR.is_valid(runs[name])] == []
