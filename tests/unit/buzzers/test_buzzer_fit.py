@@ -24,7 +24,7 @@ SCALE = (np.zeros(WIDTH, np.float32), np.ones(WIDTH, np.float32))
 
 
 def made_up(n_questions: int = 24, seed: int = 0) -> list[GuessHistory]:
-    """Return guess histories whose first feature tells, with noise, whether the top guess is correct."""
+    """Return guess histories whose first feature is a noisy indicator of a correct top guess."""
     rng = np.random.default_rng(seed)
     actual = []
     for _ in range(n_questions):
@@ -39,7 +39,7 @@ def made_up(n_questions: int = 24, seed: int = 0) -> list[GuessHistory]:
 
 
 def won(history: GuessHistory, buzz: np.ndarray) -> float:
-    """Return the expected wins of a history, as the metric computes them, if the steps marked in `buzz` buzz."""
+    """Return the expected wins of a history, as computed by the metric; `buzz` marks the steps with a buzz."""
     return expected_wins(wins.CURVE, history.fraction, history.right, history.guessed & buzz)
 
 

@@ -24,7 +24,7 @@ VECTORS = Path(__file__).parents[2] / "golden" / "vectors" / "buzzer_features.js
 TEN = [Guess("a", 4.0), *(Guess(f"p{i}", 1.0) for i in range(9))]
 
 
-def test_features_equal_those_of_qanta():
+def test_features_match_qanta():
     vectors = json.loads(VECTORS.read_text(encoding="utf-8"))
     history = [[Guess(page, score) for page, score in step] for step in vectors["input"]]
     rows = features(history)

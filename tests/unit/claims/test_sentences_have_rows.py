@@ -89,7 +89,7 @@ def problems(sentence: str, support: dict[str, Any]) -> list[str]:
 
 
 def supports(page: str) -> dict[str, dict[str, Any]]:
-    """Return the support of each sentence of a page."""
+    """Return a dict that maps each listed sentence of a page to its checks or source."""
     path = ROOT / "tests" / "documented" / f"{page}.yaml"
     return {entry.pop("sentence"): entry for entry in yaml.safe_load(path.read_text("utf-8"))}
 

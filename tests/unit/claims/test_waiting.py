@@ -7,7 +7,7 @@ from experiments.validity.waiting_rewarded import beyond
 
 
 def texts(gain, n):
-    """Return the arrived and the counted facts of `n` texts for k = 3 and for full input, where `gain` more arrive."""
+    """Return the numbers of arrived and counted facts of `n` texts; at full input the share is `gain` higher."""
     early = np.stack([np.full(n, 2.0), np.full(n, 10.0)], axis=1)
     return {"3": early, "full": early + np.array([10 * gain, 0])}
 

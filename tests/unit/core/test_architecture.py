@@ -175,7 +175,7 @@ def test_core_imports_no_outer_or_heavy_package() -> None:
 
 
 def test_there_is_no_import_cycle() -> None:
-    """Imports inside functions and imports that only type checkers execute count as well."""
+    """Imports inside functions and under TYPE_CHECKING count as well."""
     done: set[str] = set()
 
     def walk(name: str, way: tuple[str, ...]) -> None:

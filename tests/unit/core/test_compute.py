@@ -21,7 +21,7 @@ def test_thread_count_fits_the_model_unless_user_set(monkeypatch: pytest.MonkeyP
     assert set_for(["waitk", "bm25", "mlp"], environment) == 1
     assert [environment[variable] for variable in VARIABLES] == ["1", "5", "1"]
     for large in ("causal-lm", "mine.py:build"):
-        assert set_for(["waitk", large], environment) == 6  # a value that the program has set may change
+        assert set_for(["waitk", large], environment) == 6  # a value set by the program itself may change
     assert environment["OMP_NUM_THREADS"] == "6" and environment["OPENBLAS_NUM_THREADS"] == "5"
     given = {"OMP_NUM_THREADS": "3"}
     assert set_for(["waitk"], given) is None and given == {"OMP_NUM_THREADS": "3"}

@@ -28,7 +28,7 @@ def command(words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return python(f"import sys; sys.argv = {['sqa', *words.split()]}; from sqa.cli import main; main()", folder)
 
 
-def test_broken_plugin_is_skipped_with_one_line(tmp_path: Path) -> None:
+def test_broken_plugin_is_skipped_with_a_message(tmp_path: Path) -> None:
     plugin(tmp_path, "broken", "raise RuntimeError('two\\nlines')")
     plugin(tmp_path, "greedy", "GUESSERS.register('bm25', 'mine:build')")
     plugin(tmp_path, "good", "COMMANDS.register('greet', 'no_such_module:app')\nGUESSERS.register('bm25', KNOWN)")

@@ -58,7 +58,7 @@ def test_file_equals_its_manifest_entry(name: str) -> None:
     ],
 )
 def test_xqb_has_known_properties(name, count, first, last, twice, unequal, most):
-    """In a few questions the source has more sentences than the reference, because the translators joined some."""
+    """A few sources and references differ in their numbers of sentences, because the translators joined sentences."""
     need(name)
     questions = datasets.load_questions(name)
     assert len(questions) == count

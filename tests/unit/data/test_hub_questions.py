@@ -71,7 +71,7 @@ class Hub:
         self._server.server_close()
 
     def sqa(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run `sqa` in a new process with this hub as HF_ENDPOINT, which huggingface_hub reads at its import."""
+        """Run `sqa` in a new process, because huggingface_hub reads HF_ENDPOINT only when it is imported."""
         own = {"HF_ENDPOINT": f"http://127.0.0.1:{self._server.server_port}", "HF_HOME": str(self.folder / "hub")}
         env = os.environ | own
         command = [sys.executable, "-m", "sqa", *arguments]

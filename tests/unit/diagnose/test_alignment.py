@@ -60,7 +60,7 @@ def test_saved_priors_load_unchanged(tmp_path: Path) -> None:
 
 
 def test_rare_words_and_links_are_removed() -> None:
-    """Kept words occur at least 3 times. Kept links occur twice, and in 1 of 50 occurrences of the rarer word."""
+    """Words need at least 3 occurrences. Links need 2, and at least 1 in 50 occurrences of the rarer word."""
     links = {("a", "x"): 2, ("a", "y"): 1, ("b", "x"): 5, ("c", "z"): 2, ("d", "z"): 2}
     kept = pruned(Priors("es-en", links, {"a": 3, "b": 2, "c": 100, "d": 101}, {"x": 9, "y": 9, "z": 200}))
     assert (set(kept.links), set(kept.source)) == ({("a", "x"), ("c", "z")}, {"a", "c", "d"})

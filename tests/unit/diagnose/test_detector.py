@@ -55,7 +55,7 @@ def test_model_scores_are_scaled_and_bounded() -> None:
 
 
 def network() -> Network:
-    """Return a network with one input signal and two members of one unit each."""
+    """Return an ensemble of two members that have one input signal and one hidden unit each."""
     weights = [1.0], [2.0], [[[0.5]], [[1.5]]], [[0.0]] * 2, [[1.0]] * 2, [0.0, 1.0], [0.25]
     return Network(*map(np.array, weights), slope=2.0, shift=-1.0)
 

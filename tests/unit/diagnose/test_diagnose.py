@@ -56,7 +56,7 @@ QUESTION = Question(
 
 
 def trace(*sentences: str, ranks: Sequence[int] | None = None, question: Question = QUESTION) -> QuestionTrace:
-    """Return a trace that reads one source word per target word; `ranks` has the answer's rank, or 0, at each step."""
+    """Return a trace that reads one source word per target word; `ranks` has the answer's rank (0: absent) per step."""
     emissions = []
     for i, line in enumerate(sentences):
         size = len(question.sentences[i])

@@ -38,7 +38,7 @@ def exported(request, tmp_path_factory):
     return model, export(model, vocabulary(), tmp_path_factory.mktemp("ct") / request.param)
 
 
-def test_exported_scores_equal_those_of_the_network(exported):
+def test_exported_scores_match_the_network(exported):
     """Compare the log probability of each piece of a given target, including the end."""
     model, folder = exported
     target = list(range(10, 70, 3))

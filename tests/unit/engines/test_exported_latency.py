@@ -47,7 +47,7 @@ def test_equal_labels_have_equal_values(dataset: str, translator: dict[str, Any]
             if key in of_run:
                 assert scored.means()[label][0] == pytest.approx(of_run[key], abs=1e-6), key
                 equal.add(name)
-    assert equal == set(NAMES) - {"laal"}  # a run's LAAL uses the question's words
+    assert equal == set(NAMES) - {"laal"}  # a run's LAAL divides the question's reference length among its sentences
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_equal_labels_have_equal_values(dataset: str, translator: dict[str, Any]
         ({"use_reference": False}, {"AL": "none", "LAAL": "none"}),
         ({"references": "ref"}, {"LAAL": "file"}),
         ({"convention": "iwslt-2020-first"}, {"AL": "none"}),
-        ({"convention": "simuleval-1.0"}, {"AL": "none"}),  # for texts, the end counts in place of a reference
+        ({"convention": "simuleval-1.0"}, {"AL": "none"}),  # counting the end of text excludes the reference
         ({"convention": "simuleval-1.0", "source": "speech"}, {"AL": "log"}),
     ],
 )

@@ -89,7 +89,7 @@ def test_earlier_sentences_are_shown_with_their_target(tmp_path):
     assert [e.sentence for e in emissions] == [i for i, words in enumerate((first, second, third)) for _ in words]
 
 
-def test_ends_of_sentences_are_requested_last(tmp_path):
+def test_sentence_endings_are_requested_last(tmp_path):
     with ChatServer(translating) as server:
         translator(server, tmp_path, k=1, step_tokens=9).translate_batch(QUESTIONS)
     asked = [request["max_tokens"] for request in server.requests]

@@ -174,7 +174,7 @@ TOKENS = st.lists(st.sampled_from(["▁a", "▁b", "c", "d"]), max_size=4)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), TOKENS), max_size=12))
-def test_replayed_edits_give_the_final_text(tmp_path_factory, edits) -> None:
+def test_replayed_edits_reproduce_the_final_text(tmp_path_factory, edits) -> None:
     tokens, rows = ["▁a"], [wav(1, "two.wav"), out(1, 0.0, ["▁a"])]
     for i, (deletes, new) in enumerate(edits):
         kept = max(0, len(tokens) - deletes)

@@ -43,7 +43,7 @@ def test_planted_effects_are_found_and_no_others(ew: list[float], rises: bool, f
     assert not gaps["rise"].cell[4].startswith("k = 3 ")  # nothing can rise at the smallest k
 
 
-def test_too_few_k_give_no_claim() -> None:
+def test_too_few_k_yield_no_claim() -> None:
     short = ladder([0.0, 0.1], ks=(3, 6))
     assert not list(differences(short))  # EW and oracle EW have the same optimal k, so the difference is 0
     refused(ValueError, "fall: needs more values of k, got ", p_of, short, "fall")

@@ -87,7 +87,7 @@ def assert_same(got, expected, tolerance=1e-5):
 # --- passages --------------------------------------------------------------------------------------------------------
 
 
-def test_rare_pieces_weigh_more_and_marks_weigh_0():
+def test_rarity_is_high_for_rare_and_0_for_special_pieces():
     weights = rarity([[0, 5, 6], [0, 5, 7], [0, 5, 5]], 9, [0])
     assert weights[0] == 0 and 0 <= weights[5] < weights[6] == weights[7] < weights[8] == 1
 

@@ -58,7 +58,7 @@ def saved(learnt, tmp_path):
 
 @pytest.fixture
 def published(config) -> GruTraining:
-    """Return the config of the bidirectional training, with one example per sentence."""
+    """Return a config that trains a bidirectional network on one example per sentence."""
     return dataclasses.replace(config, direction="bidirectional", bottleneck=None, examples="sentence")
 
 

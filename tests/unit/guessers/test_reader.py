@@ -82,7 +82,7 @@ ANSWERS += [("How many are there?", number, [Passage("x", "t", f"There are {numb
 
 
 @pytest.mark.parametrize(("question", "answer", "passages"), ANSWERS)
-def test_rules_give_the_listed_answers(question, answer, passages):
+def test_rules_yield_the_listed_answers(question, answer, passages):
     assert typed_answer(question, passages) == answer
 
 
@@ -133,7 +133,7 @@ def plain(reader, question, passages, longest):
     return best[1]
 
 
-def test_answers_equal_those_of_plain_loops(folder):
+def test_answers_match_plain_loops(folder):
     reader = Reader(config(folder, max_answer=7, batch=2))
     questions = ("who wrote war and peace", "when?", "Napoleon", "Кто")
     answers = [reader.answer(question, PASSAGES) for question in questions]
@@ -183,7 +183,7 @@ SHOWN = [
 
 @pytest.fixture(scope="module")
 def language_model(tmp_path_factory):
-    return make(tmp_path_factory.mktemp("base"), "llama", seed=3)  # its answers depend on the first piece of a text
+    return make(tmp_path_factory.mktemp("base"), "llama", seed=3)  # seed 3 gives different answers to different prompts
 
 
 def test_closest_sentence_is_shown():

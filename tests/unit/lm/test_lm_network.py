@@ -42,7 +42,7 @@ def scores(network, pieces, first=0):
 
 
 @torch.inference_mode()
-def test_logits_equal_those_of_transformers(folder):
+def test_logits_match_transformers(folder):
     from transformers import AutoModelForCausalLM
 
     theirs = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)

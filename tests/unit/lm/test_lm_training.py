@@ -122,7 +122,7 @@ def test_resumed_training_equals_an_uninterrupted_one(folder, tmp_path):
     for number in first.trainer.rounds(6, every=2):
         first.trainer.set_rate(first.rate(number))
         first.step(number)
-        if number == 4:  # this step is lost with the process
+        if number == 4:  # killed before this step is saved
             break
     *_, second = parts(folder, tmp_path / "cut")
     second.trainer.resume()

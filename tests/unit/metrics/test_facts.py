@@ -145,7 +145,7 @@ def test_rewritten_word_counts_when_written_last():
 
 @pytest.mark.parametrize(("marks", "least"), [("mini", 40), ("xqb", 200)])
 def test_precision_and_recall_reach_their_minimum(marks, least):
-    """XQB was marked before the rules were written, and the mini set before the rules were applied to it."""
+    """XQB was annotated before the rules were written, and the mini set before the rules were applied to it."""
     if marks == "xqb" and not available("xqb-es"):
         pytest.skip("the XQB questions are not available: set SQA_MIRROR")
     rows = {row.metric: row.value for row in reading(GOLD / f"facts-{marks}.tsv")}

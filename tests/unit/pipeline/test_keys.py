@@ -35,7 +35,7 @@ def test_stage_constants_are_in_their_keys(tmp_path, monkeypatch, constant):
         ({"metrics": ["bleu", "ew"]}, ("score",)),
         ({"answers": {"matching": "aliases"}}, ("score",)),
         ({"answers": {"matching": "strict"}}, ()),
-        ({"quality": [{"scores": {"file": "DIR/scores"}}]}, ()),  # stored by metric and text
+        ({"quality": [{"scores": {"file": "DIR/scores"}}]}, ()),  # quality scores are stored by metric and text
     ],
 )
 def test_run_key_changes_the_stages_that_it_affects(tmp_path, change, stages):

@@ -122,7 +122,7 @@ def test_wrong_return_value_gives_a_one_line_error(tmp_path: Path, checked: str,
 
 
 @pytest.mark.parametrize("checked", [*PARTS, *OTHERS])
-def test_odd_return_value_gives_no_traceback(tmp_path: Path, checked: str) -> None:
+def test_invalid_return_value_gives_no_traceback(tmp_path: Path, checked: str) -> None:
     """Each run succeeds or ends with a one-line error and an exit code."""
     for value in ODD.split(" | "):
         try:

@@ -90,7 +90,7 @@ def test_workers_fit_the_memory(tmp_path):
 
 
 def made_with(workers, folder):
-    """Return the files, without times, of two runs made together and of a third run."""
+    """Compute two runs together and a third run alone, and return the content of their files except the times."""
     translators = [{"name": "doubles:build_dying", "k": k} for k in (1, 2, 3)]
     one, two, three = (small_config(folder, 9, name=f"k{t['k']}", translator=t) for t in translators)
     runs = folder / str(workers)
@@ -166,7 +166,7 @@ PLAN, END = 0.4, 0.2  # recorded seconds of a group's plan and of a run's end
 
 
 def recorded_calls(copies):
-    """Return `copies` copies of an ablation's calls, which sleep, and the seconds of each."""
+    """Return `copies` copies of the recorded calls of an ablation, which only sleep, and the seconds of each call."""
     seconds, planning, ends = [], [], count()
 
     def call(value, **more):
@@ -186,7 +186,7 @@ def recorded_calls(copies):
 
 
 class Clock(Pools):
-    """Workers whose calls take their seconds on a simulated clock."""
+    """Workers that advance a simulated clock instead of executing their calls."""
 
     now, running, order = 0.0, [], count()
 

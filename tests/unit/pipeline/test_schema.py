@@ -76,6 +76,6 @@ def test_schema_accepts_what_the_loader_accepts(change: dict[str, Any], fits: bo
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_key_of_every_part_has_its_meaning(kind: str) -> None:
+def test_every_key_of_every_part_has_a_description(kind: str) -> None:
     for row in (row for name in KINDS[kind].names() for row in keys_of(kind, name)):
         assert row.meaning and row.type and row.default, row

@@ -160,7 +160,7 @@ def test_differences_cover_further_levels(tmp_path: Path) -> None:
     refused(ConfigError, "got 2 members", main, folders[:2], tmp_path / "half", over="guesser")
 
 
-def test_equal_runs_give_equal_bytes(report: Path, sweep: list[Path], tmp_path: Path) -> None:
+def test_equal_runs_yield_identical_reports(report: Path, sweep: list[Path], tmp_path: Path) -> None:
     main(sweep, tmp_path)
     for name in ("report.md", "report.html", "over_k.csv", "over_k.pdf", "over_source.png"):
         assert (tmp_path / name).read_bytes() == (report / name).read_bytes(), name

@@ -137,7 +137,7 @@ def test_streaming_equals_batched(sentences, policy):
         assert hypotheses(q, batched) == [" ".join(words) for words in complete]
 
 
-def test_streaming_reads_only_what_it_needs():
+def test_streaming_reads_source_words_only_when_needed():
     source = CountedSource("uno dos tres cuatro cinco".split())
     read = [source.read for _ in PolicyTranslator(Fickle(), Retranslate()).translate(source)]
     assert read[0] < 5 and read == sorted(read)
