@@ -1,4 +1,4 @@
-"""Files are written atomically with reproducible bytes, and errors name a damaged file with its remedy."""
+"""Files are written atomically with reproducible bytes, and errors name the damaged file and the remedy."""
 
 import errno
 import hashlib
@@ -70,7 +70,7 @@ def test_questions_round_trip_through_the_store(tmp_path: Path) -> None:
         refused(DataError, r"questions\.jsonl: the questions .*delete the file", store.kept, given)
 
 
-def test_damaged_or_cut_file_is_never_read(store: Store) -> None:
+def test_damaged_or_truncated_file_is_refused(store: Store) -> None:
     path = store.block(STAGE, 1)
     whole = path.read_bytes()
     damaged = [whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :] for at in range(0, len(whole), 11)]
@@ -144,5 +144,5 @@ def test_four_concurrent_runs_write_equal_files(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.partial"))
     for name in ("config.yaml", "run.json", "stats.npz", "report.tsv"):
         assert len({(folder / name).read_bytes() for folder in folders}) == 1
-    # A run that reuses stages keeps their times.
+    # A run that reuses stored stages also reports the times of these stages.
     assert all(json.loads((folder / "times.json").read_text())["seconds"] for folder in folders)

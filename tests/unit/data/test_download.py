@@ -1,4 +1,4 @@
-"""Downloads from a loopback server that disconnects, sends wrong bytes and recovers; stored checksums."""
+"""Downloads from a local server that disconnects or sends wrong bytes, and cached checksums."""
 
 import hashlib
 import os
@@ -64,7 +64,7 @@ def home() -> Iterator[Home]:
 
 @pytest.fixture
 def item(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> download.Entry:
-    """Return a manifest entry of one file, with a fresh cache, no mirror and no waiting."""
+    """Return the only entry of the manifest; the cache is empty, there is no mirror, and retries do not wait."""
     digest = hashlib.sha256(BODY).hexdigest()
     entry = download.Entry("set", "sub/set.bin", home.url, None, None, digest, len(BODY), "CC0-1.0", 1, "", "")
     monkeypatch.setattr(download, "entries", lambda: (entry,))

@@ -111,7 +111,7 @@ def test_sd_between_buzzers_is_recovered(effect):
     assert gap == pytest.approx(effect, abs=0.003)
 
 
-def test_sd_between_curves_is_that_of_their_means():
+def test_sd_between_curves_is_the_sd_of_their_means():
     wins = np.random.default_rng(2).random(300)
     row = seeds_and_buzzers.between_curves("xqb-es", np.stack([wins, 0.8 * wins]))
     assert row.value == pytest.approx(0.2 * wins.mean() / np.sqrt(2)) and row.low < row.value < row.high

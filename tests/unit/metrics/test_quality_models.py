@@ -1,4 +1,4 @@
-"""COMET, BERTScore and BLEURT with tiny models of the real architectures: the packages' values, and invalid models."""
+"""COMET, BERTScore and BLEURT with tiny models: scores equal to those of the packages, and invalid models."""
 
 import pickle
 import shutil
@@ -217,7 +217,7 @@ def translated(*references: str) -> QuestionTrace:
 @needs_comet
 @needs_bertscore
 @needs_bleurt
-def test_paired_sentences_are_scored_alone(comets: dict[str, Path], bert: Path, tmp_path: Path) -> None:
+def test_paired_sentences_are_scored_separately(comets: dict[str, Path], bert: Path, tmp_path: Path) -> None:
     metrics = [
         comet.build(CometConfig(str(comets["unified-xlmr"]))),
         bertscore.build(BertScoreConfig(str(bert), layer=2)),

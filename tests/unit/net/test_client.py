@@ -1,4 +1,4 @@
-"""The bounded HTTP client: size and time of responses, redirects, and credentials from netrc."""
+"""The HTTP client: limits on the size and time of responses, redirects, and credentials from netrc."""
 
 import pytest
 from stand_ins.http_server import anything, serving_app
@@ -36,7 +36,7 @@ def test_responses_beyond_limits_are_failures() -> None:
     assert absent.value.again
 
 
-def test_slow_response_ends_in_time() -> None:
+def test_slow_response_fails_at_the_time_limit() -> None:
     import asyncio
 
     async def drip(request: Request) -> Response:

@@ -65,8 +65,8 @@ def test_own_pairs_train_a_translator(folder: Path, capsys: pytest.CaptureFixtur
     assert isinstance(list(translator.translate(iter("un dos tres".split()))), list)
 
 
-def test_prepared_data_are_as_recorded(folder: Path) -> None:
-    """The dropped pairs, the vocabulary, the pairs in pieces, and a lexicon from given links."""
+def test_prepared_data_match_reference(folder: Path) -> None:
+    """Compare the counts of dropped pairs, the vocabulary, the segmented pairs, and a lexicon from given links."""
     weights = {"weights": {"own": 1.5}, "clean": {"max_words": 30}}
     prepare(load(config(folder, **weights), SmtConfig).corpus, folder / "data")
     packed = load_arrays(Packed, folder / "data" / "packed")

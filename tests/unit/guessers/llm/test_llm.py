@@ -1,4 +1,4 @@
-"""The language model as contestant: guesser contract, stored replies, budget and estimate."""
+"""Language models as guessers: the guesser contract, stored replies, budget and estimate."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""A chat model behind an endpoint: a loopback server that follows or violates the protocol."""
+"""Chat models behind a local server that follows or violates the protocol."""
 
 import gzip
 import socket
@@ -51,7 +51,7 @@ SILENT = [*map(completion, (None, "", [{"type": "text", "text": "x"}])), error(4
 
 
 @pytest.mark.parametrize("answer", SILENT)
-def test_empty_replies_give_no_guesses(guesser_of, answer):
+def test_empty_replies_yield_no_guesses(guesser_of, answer):
     with ChatServer(lambda prompt, number: answer) as server:
         guesser = guesser_of(server)
         assert guesser.guess(["Spain"], 5) == [[]] and guesser.unusable == 1
