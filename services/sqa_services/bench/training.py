@@ -1,7 +1,7 @@
 """Speed of training the small Transformer, in target pieces per second: float32 on one core, bfloat16 on all cores.
 
-Both use the same batches of random pieces and the sizes in configs/smt_es_en.yaml, without the lexicon.  Each runs in a
-separate process, since a program can set its number of threads only once.
+Both use the same batches of random pieces and the model sizes in configs/smt_es_en.yaml, without the lexicon.  Each
+runs in a separate process, since a process can set its number of threads only once.
 """
 
 import os
