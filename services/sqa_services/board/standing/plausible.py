@@ -44,7 +44,7 @@ SAME_ANSWER = 10  # questions with different answers that receive the same answe
 def implausible(traces: Sequence[QuestionTrace], early: bool = True) -> list[str]:
     """Return the reasons why traces are implausible, one line each.
 
-    `early`: whether the clues of each question keep their order, from hard to easy.
+    `early` enables the rule for early answers, which assumes that the clues are in their original order, hard to easy.
     """
     rules = (_blind_buzzes, _blind_words, _blind_guesses, _ahead, _copied, _length, _tried, _one_answer)
     chosen = (*rules, _early) if early else rules
