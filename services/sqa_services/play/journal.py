@@ -150,7 +150,7 @@ class Journal:
         return [player for index, (seat, player) in enumerate(rows) if index == seat]
 
     def seen(self, player: str) -> set[str]:
-        """Return all questions that a player has ever been shown."""
+        """Return the ids of all questions that a player has been shown."""
         return {question for (question,) in self._db.rows("SELECT question FROM plays WHERE player = ?", player)}
 
     # -------------------------------------------------------------------------------------------------- plays
@@ -158,7 +158,7 @@ class Journal:
     def begin(self, game: str, index: int, question: str, players: Sequence[str], same: Sequence[str] = ()) -> bool:
         """Record that a question of a game is about to be shown.
 
-        Returns False, without a record, if a player has already seen the question or one of `same` (ids).
+        Returns False, without recording it, if a player has already seen the question or one with an id in `same`.
         """
         with self._db.writing() as db:
             ids = (question, *same)
