@@ -120,7 +120,7 @@ class Lease:
 
 
 class Server:
-    """The routes of one agent, which works in a separate thread."""
+    """Request handlers for one agent, which runs in a separate thread."""
 
     def __init__(self, agent: GenericAgent) -> None:
         self._agent, self._lease = agent, Lease()
