@@ -28,7 +28,7 @@ from sqa.data.languages import certain
 from sqa.files import records
 from sqa.files.atomic import file_digest
 
-ORDER = tuple(("<s>", "<pad>", "</s>", "<unk>").index(symbol) for symbol in SPECIAL)  # fairseq's ids of these
+ORDER = tuple(("<s>", "<pad>", "</s>", "<unk>").index(symbol) for symbol in SPECIAL)  # ids of SPECIAL in fairseq
 FIRST_POSITION = 2  # fairseq's padding index + 1
 OVERWRITE = "#fairseq:overwrite"  # flag of a dictionary line that may repeat a symbol
 
@@ -237,7 +237,7 @@ class _Weights:
         return self.loaded.weights[matches[0]].float() if matches else None
 
     def need(self, *names: str) -> Tensor:
-        """Return the same as `take`; raises DataError instead of returning None."""
+        """Like `take`, but raises DataError instead of returning None."""
         weight = self.take(*names)
         if weight is None:
             raise DataError(f"{self.loaded.path}: {self.loaded.architecture} has no weight {names[0]}")

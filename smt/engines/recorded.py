@@ -13,10 +13,10 @@ written.  Delays are whole numbers and never decrease.  With `unit: question` th
 a token with delay d belongs to the sentence that contains word d (the inverse of equation 1, see `sqa.core.trace`).
 
 SimulEval's `instances.log` of a text-to-text evaluation in words, one JSON object per line:
-    Release 1.1: delays 0..|x|; a system recognises the last word as the last.
+    Release 1.1: delays 0..|x|; a system is told that a word is the last one.
     Release 1.0 (its lines have "metric"): delays 0..|x|+1, since the end of the sentence is read like a word.
     In both releases, a final "</s>" and its delay are dropped, since it is not a word.
-    With `--start-index` the first index is not 0.  Every line must then have `source`, which shows a wrong part.
+    With `--start-index` the first index is not 0.  Every line must then have `source`, to detect a wrong part.
 
 `smt.engines.recorded_table` reads tables with one line per token.
 
@@ -175,7 +175,7 @@ def units_of(question: Question, unit: Unit) -> list[DataUnit]:
 
 
 def _key(example: Key, index: int, unit: DataUnit) -> Key:
-    """Return the key of unit number `index` of the data set, in a file with keys like `example`."""
+    """Return the key of the unit at `index` in the data set, for a file with keys like `example`."""
     if isinstance(example[0], int):
         return (index,)
     return (unit.question.id,) if unit.sentence is None else (unit.question.id, unit.sentence)
