@@ -167,7 +167,7 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
 
 
 def glosses_folder(config: LmConfig) -> Path | None:
-    """Return the folder of the packed model with a config's glosses; raises ConfigError for another direction."""
+    """Return the folder of the packed model with a config's glosses; raises ConfigError if its direction differs."""
     return packed_folder(config.glosses, config.direction) if config.glosses else None
 
 

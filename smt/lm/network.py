@@ -84,7 +84,7 @@ class Projection(nn.Module):
         self.bias = nn.Parameter(torch.empty(sum(outputs)), requires_grad=False) if bias else None
         self.down, self.up = nn.ParameterList(), nn.ParameterList()
         self.scale = 0.0
-        self.matrix8: Matrix8 | None = None  # replaces the weight
+        self.matrix8: Matrix8 | None = None  # replaces `weight` after `quantise`
 
     def adapt(self, rank: int, scale: float, generator: torch.Generator | None) -> None:
         """Add an adapter of this rank to each map: A drawn at random, B zero."""
@@ -252,7 +252,7 @@ class CausalLM(nn.Module):
             projection.adapt(rank, scale, generator)
 
     def merge(self) -> None:
-        """Add the adapter to the weights, so that it costs no extra time."""
+        """Add the adapter to the weights, so that it takes no extra time."""
         for projection in self.projections():
             projection.merge()
 
