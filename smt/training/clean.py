@@ -26,7 +26,7 @@ from sqa.core.schema import Count, Share, Whole, checked
 from sqa.results import Table
 
 Pair = tuple[str, str, str]  # source, target, corpus
-VERSION = 2  # increase when other pairs pass, so that users' own pairs are prepared again
+VERSION = 2  # increase when the cleaner accepts other pairs, so that users' own pairs are prepared again
 STEPS = ("length", "ratio", "noise", "copied", "letters", "language", "overlap", "duplicate", "alignment")
 
 _NOISE = re.compile(r"[<>{}|\\_$@#%=~^\[\]]|https?:|www\.|\.{4}|--\w|\(\*\)|\(\"|&\w|\w&|::|/\w+/")
