@@ -18,8 +18,8 @@ from sqa.data.datasets import available, load_questions
 from sqa.files.devices import device_of
 from sqa_services.bench.training import pieces_per_second
 
-SENTENCES, COMPARED = 12_000, 200  # sentences decoded on the GPU; questions decoded on both devices
-ROWS = {"cpu": (66,), "gpu": (66, 2112)}  # sentences of a training batch
+SENTENCES, COMPARED = 12_000, 200  # number of sentences decoded on the GPU; number of questions decoded on both devices
+ROWS = {"cpu": (66,), "gpu": (66, 2112)}  # sizes of a training batch, in sentences
 K = 6
 
 

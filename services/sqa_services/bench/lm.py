@@ -26,7 +26,7 @@ def _streamed(translator: WaitKTranslator, questions: Sequence[Question]) -> lis
 
 
 def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
-    """Yield the comparisons, in words per second."""
+    """Yield comparisons of streaming with batching, and of dtypes, in words per second."""
     few, many = questions[:STREAMED], questions[:BATCHED]
     translators = {dtype: translator(dtype, few[0]) for dtype in DTYPES}
     streamed, streamed8 = (timed(partial(_streamed, translators[name], few))[0] for name in ("bfloat16", "int8"))

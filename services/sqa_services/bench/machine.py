@@ -28,8 +28,8 @@ FEATURES = {  # feature -> flags in /proc/cpuinfo, each of which implies the fea
     "VNNI": {"avx512_vnni", "avx_vnni"},
     "AMX": {"amx_tile"},
 }
-SIZES = (60, 240, 960)  # questions
-SENTENCES = (256, 1024, 4096)  # sentences of a batch on a GPU
+SIZES = (60, 240, 960)  # numbers of questions
+SENTENCES = (256, 1024, 4096)  # batch sizes on a GPU, in sentences
 CPUINFO = Path("/proc/cpuinfo")
 
 

@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def speeds() -> Iterator[Pair]:
-    """Yield the pairs whose programs are installed."""
+    """Yield the pairs of all benchmarks whose packages are installed."""
     questions = load_questions("xqb-es" if available("xqb-es") else "mini-es")
     for target, package in MEASURED:
         if not package or find_spec(package):
@@ -80,7 +80,7 @@ def translating(few: Sequence[Question], many: Sequence[Question], name: str, **
 
 
 def guessing(questions: Sequence[Question]) -> Iterator[Pair]:
-    """Yield guess steps per second: every prefix from scratch, and incrementally."""
+    """Yield guess steps per second, with every prefix guessed from scratch and with incremental guessing."""
     for name in ("bm25", "gru"):
         guesser = GUESSERS.build(name, GUESSERS.config_class(name)())
         yield f"{name} guessing: from scratch, incremental", "steps/s", *steps(guesser, questions, GUESSED_QUESTIONS)

@@ -17,7 +17,7 @@ STEPS, WARM = 6, 2
 
 
 def pairs(_: Sequence[Question]) -> Iterator[Pair]:
-    """Yield target pieces per second of both settings."""
+    """Yield target pieces per second in float32 on one core and in bfloat16 on all cores."""
     cores = len(os.sched_getaffinity(0))
     plain, fast = (measured(*setting) for setting in (("float32", 1), ("bfloat16", cores)))
     yield f"training: float32 on 1 core, bfloat16 on {cores}", "pieces/s", plain, fast
@@ -69,7 +69,7 @@ def pieces_per_second(dtype: str, threads: int, device: str = "cpu", rows: int =
 
 
 def clock(device: str) -> float:
-    """Return the time in seconds, after a GPU has finished its work."""
+    """Wait until a GPU has finished its work, and return the time in seconds."""
     import torch
 
     if device.startswith("cuda"):

@@ -27,7 +27,7 @@ Get = Callable[[Sequence[Any], Sequence[Any]], float]
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """Unit, name and direction of a metric; direction * value + offset is a utility of at least 0."""
+    """Unit, name and direction of a metric; its utility is direction * value + offset."""
 
     unit: str
     pretty_name: str
@@ -171,7 +171,7 @@ class Job:
 
 
 def get_examples_per_second(job: Job) -> float:
-    """Return the examples per second of wall time."""
+    """Return the examples per second of wall-clock time."""
     if job.seconds is None:
         raise NotComputable("examples_per_second: the model did not run now")
     return job.examples / job.seconds

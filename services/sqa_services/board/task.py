@@ -83,7 +83,7 @@ class Task(ABC):
         """Run a model on examples; the folder `work` keeps the results of a killed run."""
 
     def verify_response(self, response: Response, example: Example) -> None:  # noqa: B027
-        """Raise DataError if a response does not answer its example."""
+        """Raise DataError if a response does not fit its example."""
 
     def implausible(self, examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
         """Return the reasons why responses are implausible."""

@@ -93,7 +93,7 @@ class Guard:
             await self._refuse(refused, scope, receive, sending)
         except ClientDisconnect:
             pass
-        except asyncio.CancelledError:  # only the end of the server cancels a request
+        except asyncio.CancelledError:  # a request is cancelled only if the server shuts down
             if not started:
                 await self._refuse(Refused(503, "the server is shutting down"), scope, receive, sending)
 

@@ -47,7 +47,7 @@ class Exported:
     buzzes: int
     right: int
     ew: float  # mean expected wins over the questions
-    lost: int  # questions interrupted by the end of the server; not counted
+    lost: int  # questions interrupted because the server ended; not in `questions`
     folder: Path  # the player's folder as a contestant
 
 

@@ -62,7 +62,7 @@ class Outcome:
 
 
 def outcome(trace: QuestionTrace) -> Outcome:
-    """Return the result of a contestant's trace."""
+    """Return the Outcome of a contestant's trace."""
     step = next((at for at, buzz in enumerate(trace.buzzes or ()) if buzz.buzz), None)
     ew = float(METRIC.stats(trace)[0])
     if step is None or trace.guesses is None:

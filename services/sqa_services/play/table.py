@@ -208,7 +208,7 @@ class Table:
                 seat.send({"type": "problem", "text": "The game cannot continue; see the server's log."})
 
     async def _ask(self, question: str) -> bool:
-        """Ask one question until all players are done with it; return False if a player has seen it before."""
+        """Ask a question and wait until all players are done with it; return False if a player has seen it before."""
         players, loop = [seat.player for seat in self.seats], asyncio.get_running_loop()
         self._asking = True
         self._trace = trace = await asyncio.to_thread(self._shown.trace, question)

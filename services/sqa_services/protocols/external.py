@@ -45,7 +45,7 @@ HANDSHAKE = "SCORE ||| Reference initialization string . ||| Testing initializat
 START_SECONDS = 600.0  # seconds for the first reply, while the program loads its data
 REPLY_SECONDS = 120.0  # seconds for every other reply
 LINE_LIMIT = 1 << 20  # maximum bytes of one reply
-SHOWN = 300  # characters of a wrong reply and of stderr that an error quotes
+SHOWN = 300  # maximum number of characters of a wrong reply or of stderr in an error message
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ EOS = "</s>"
 SKIPPED = "<skipped>"  # dropped by the 13a tokenizer of BLEU
 INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # displayed as blank, but letters or symbols in Unicode
 LEAST_RATE = 1000  # minimum samples per second: one per ms
-BLOCK = 10  # ms: recordings are read in multiples of it
+BLOCK = 10  # ms; recordings are read in multiples of this length
 MAX_SEGMENT = 60_000  # maximum ms of one response
 
 
@@ -159,7 +159,7 @@ Corpus = TextCorpus | SpeechCorpus
 
 
 def _checked(size: int | None, least: int) -> int:
-    """Return the requested ms, BLOCK by default.  Raises Refused (500) if the size is out of range."""
+    """Return the requested length in ms, BLOCK by default.  Raises Refused (500) if the size is out of range."""
     size = BLOCK if size is None else size
     if not least <= size <= MAX_SEGMENT:
         raise Refused(500, f"segment_size must be {least} to {MAX_SEGMENT} ms, got {size}")

@@ -31,7 +31,7 @@ LOGGED = ("index", *_TEXTS, "delays", "elapsed", "prediction_length", "source_le
 
 
 class _OfALog(LatencyScorer):
-    """Base class of metrics that read all instances as a log's text; metrics.tsv also gets a score per sentence."""
+    """Base class of metrics that score all instances as the text of a log; metrics.tsv also gets sentence scores."""
 
     shown: str  # name of the metric in SimulEval
     args: Namespace
