@@ -80,8 +80,8 @@ def convert(
         moses: Source language if Moses tokenised the text before the segmentation.
 
     Raises:
-        DataError: Files have another format or do not fit each other.
-        ConfigError: Options do not fit each other.
+        DataError: A file has the wrong format, or the files do not match.
+        ConfigError: The options contradict each other, or `output` already holds a model.
     """
     if (output / "config.json").exists():
         raise ConfigError(f"output: {output} already holds a model; name another folder or remove it")
@@ -244,7 +244,7 @@ class _Weights:
         return weight
 
     def table(self, *names: str) -> Tensor | None:
-        """Return an embedding with its rows in our order, or None."""
+        """Return an embedding with its rows in our order, or None if no unused weight has one of these names."""
         rows = self.take(*names)
         return None if rows is None else torch.cat([rows[list(ORDER)], rows[len(ORDER) :]])
 

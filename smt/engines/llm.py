@@ -283,7 +283,7 @@ class Llm:
 
 
 def moments(source: Iterable[str], k: int) -> Iterator[tuple[Words, bool]]:
-    """Yield the words read so far and whether the sentence has ended: from the k-th word on, and at its end."""
+    """Yield (words read so far, whether the sentence has ended) after each word from the k-th on, and at the end."""
     read: Words = ()
     for word in source:
         read = (*read, word)

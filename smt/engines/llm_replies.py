@@ -116,7 +116,7 @@ def unlooped(before: Words, words: Words) -> Words:
 
 
 def unclosed(words: Words, source: str) -> Words:
-    """Return the words without a final full stop or other mark in CLOSING if the source has not ended."""
+    """Return the words without a final mark in CLOSING, such as a full stop, unless the source ends with one."""
     if not words or not source or source.rstrip(_QUOTES)[-1:] in (*CLOSING, ""):
         return words
     last = words[-1].rstrip(_QUOTES)

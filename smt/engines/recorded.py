@@ -194,7 +194,7 @@ def _named(key: Key) -> str:
 
 
 def _check_source(path: Path, record: Record, unit: DataUnit) -> None:
-    """Raise DataError unless source, source length and delays of a record fit its unit."""
+    """Raise DataError unless the source, source length and delays of a record match its unit."""
     where, size = f"{path}:{record.lines[0]}", len(unit.words)
     if record.source is not None and record.source != unit.words:
         pairs = zip((*record.source, ""), (*unit.words, ""), strict=False)
@@ -209,7 +209,7 @@ def _check_source(path: Path, record: Record, unit: DataUnit) -> None:
 
 
 def _of_unit(unit: DataUnit, record: Record) -> Iterator[Emission]:
-    """Yield the words of one unit with g in words of their sentence."""
+    """Yield the emissions of one unit, with g counted in words of the sentence."""
     size, written = len(unit.words), zip(record.tokens, record.delays, strict=True)
     words = ((token, delay, delay >= size + record.counts_end, 0) for token, delay in written)
     if unit.sentence is None:

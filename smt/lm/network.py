@@ -87,7 +87,7 @@ class Projection(nn.Module):
         self.matrix8: Matrix8 | None = None  # replaces `weight` after `quantise`
 
     def adapt(self, rank: int, scale: float, generator: torch.Generator | None) -> None:
-        """Add an adapter of this rank to each map: A drawn at random, B zero."""
+        """Add an adapter of this rank to each map; its matrix A is random, and its matrix B is zero."""
         self.scale = scale
         for outputs in self.outputs:
             down = torch.empty(rank, self.inputs).uniform_(-1, 1, generator=generator) * math.sqrt(3 / self.inputs)

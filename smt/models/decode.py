@@ -147,7 +147,7 @@ class GreedySearch:
 
     @torch.inference_mode()
     def advance(self, choices: int = 1) -> list[tuple[int, list[Written]]]:
-        """Make some choices per sentence, with READ between them; return (sentence, words) where words are complete.
+        """Make `choices` choices per sentence, with READ between them; return (sentence, words) for completed words.
 
         Sets `due` for the READ that follows.  Sentences that have ended stay unchanged.
         """

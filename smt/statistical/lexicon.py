@@ -74,7 +74,7 @@ def model_folder(name: str, languages: tuple[str, str]) -> Path:
 
 
 def check(lexicon: str | None, bonus: float, beam: int) -> None:
-    """Raise ConfigError if the settings are invalid or do not fit together."""
+    """Raise ConfigError if the settings are invalid or incompatible."""
     if not 0 < bonus <= MOST:
         raise ConfigError(f"lexicon_bonus: must be above 0 and at most {MOST:g} nats, got {bonus:g}")
     if lexicon and beam > 1:

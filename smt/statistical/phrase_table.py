@@ -101,7 +101,7 @@ def longest_source(table: Path) -> int:
 
 
 def only_phrases_of(table: Path, sentences: Iterable[Sequence[str]], longest: int, out: Path) -> None:
-    """Copy the rows whose source occurs in `sentences`; their translations stay the same, and loading is faster."""
+    """Copy the rows whose source occurs in `sentences`, so that the table loads faster but translates them equally."""
     sources = {
         " ".join(tokens[i : i + n]) for tokens in sentences for n in range(1, longest + 1) for i in range(len(tokens))
     }

@@ -99,7 +99,7 @@ def clean(
 ) -> Iterator[Pair]:
     """Yield the normalised pairs that pass every step except the alignment, in order.
 
-    `judge` checks the language of both sides; raises ConfigError if `config.language` requires a missing one.
+    `judge` checks the language of both sides; raises ConfigError if it is None although `config.language` is set.
     """
     steps: dict[str, Callable[[str, str], bool]] = {}  # the steps after PAIR_TESTS; True = the pair is dropped
     if config.language:
@@ -136,7 +136,7 @@ class Duplicates:
 
 
 class Overlap:
-    """Detector of held-out sentences (by letters and digits), and of texts that share `words` consecutive words."""
+    """Detector of held-out sentences (by letters and digits), and of texts with `words` consecutive words of one."""
 
     def __init__(self, held_out: Iterable[str], words: int = 0) -> None:
         self.words = words

@@ -45,7 +45,7 @@ def without_names(text: str) -> str:
 
 
 class Trigrams:
-    """log p(character | the two before it) of one language."""
+    """Character trigram model of one language: log p(character | the two preceding characters)."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         counts = np.zeros((_SIZE,) * 3)
