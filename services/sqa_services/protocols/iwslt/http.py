@@ -304,7 +304,7 @@ class Server:
             raise Refused(503)
 
     async def _answer(self, scorer: QuestionScorer, session: Session, index: int) -> None:
-        """Score a question repeatedly until it has no new words; one task at a time does so per session and question."""
+        """Score a question until it has no new words; at most one task runs per session and question."""
         rows, waiting = session.rows, session.waiting
         while session.rows is rows:  # a reset replaces the rows
             emissions = scorer.emissions(index, session.sentences)
