@@ -63,7 +63,7 @@ class SimulevalServiceTranslator:
         if isinstance(finished, bool) and (empty is True or isinstance(content, str)):
             return [] if empty else str(content).split(), finished
         expected = "expected a text segment with content, finished and is_empty"
-        raise self._service.problem("GET", "/output", f"{expected}, it said {str(reply)[:80]!r}")
+        raise self._service.problem("GET", "/output", f"{expected}, got {str(reply)[:80]!r}")
 
 
 def _segment(index: int, word: str | None, finished: bool) -> dict[str, Any]:

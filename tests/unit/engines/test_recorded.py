@@ -105,7 +105,7 @@ WRONG = {  # objects of a log or text of a table, and the error after the file n
     "a table that falls": (INDEXED + "0\tA\t2\n0\tB\t1\n", ":3: delay is 1 after 2"),
     "silence and words": (INDEXED + "0\tA\t2\n0\t\t\n", ":3: an empty token marks a unit without words"),
     "a unit left out": (INDEXED + "0\tA\t2\n2\tA\t2\n3\tA\t2\n", ":3: expected index 1, got index 2"),
-    "cut off": (INDEXED + "0\tA\t2\n1\tA\t1", ": the last line has no line end"),
+    "cut off": (INDEXED + "0\tA\t2\n1\tA\t1", ": the last line has no line ending"),
 }
 
 

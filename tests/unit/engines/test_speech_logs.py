@@ -118,7 +118,7 @@ WRONG = {
     "something else deleted": ([*STREAM[:3], out(7, 2, [], ("B",))], ":4: deleted_tokens ['B'] are not"),
     "no metadata": ([out(7, 1, ["A"])], ":1: id 7 has no earlier line with"),
     "twice": ([*STREAM, wav(9, "one.wav")], ":7: the recording 'one' appears twice"),
-    "cut off after metadata": ([*STREAM[:5]], ":5: the recording 'two' has no other line"),
+    "cut off after metadata": ([*STREAM[:5]], ":5: recording 'two' has no further lines"),
     "one recording too few": (STREAM[:4], ": the recording 'two' of question two is missing; the log has 'one'"),
     "words of another sentence taken back": ([*STREAM[:3], out(7, 4, ["c"], ("A",)), *STREAM[4:]], BEFORE),
     "SimulStreaming's of one recording": (WHISPER, ":1: the log has one recording, but the data set has 2"),

@@ -93,7 +93,7 @@ def test_unrequested_reply_is_an_error(tmp_path: Path) -> None:
     with External.start(program(tmp_path, body)) as babbler:
         babbler.stats(["a"], "b")
         wait_until(spoken.exists)
-        with pytest.raises(RemoteProtocolError, match="wrote output without a request; it said 'by the way"):
+        with pytest.raises(RemoteProtocolError, match="wrote output without a request; its output: 'by the way"):
             babbler.stats(["a"], "b")
 
 
