@@ -84,10 +84,10 @@ def absent(kind: str, name: str) -> ConfigError:
 
 
 def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> ConfigError:
-    """Return the error that `what` needs a package, with the install command; the only source of such messages.
+    """Return the error for a missing package that `what` needs, with the install command.
 
-    `package` may be the exception raised by its import; `extra` is the extra to install if several contain the
-    package.
+    All such messages are made here.  `package` may be the exception raised by its import; `extra` is the extra to
+    install if several contain the package.
     """
     if isinstance(package, ImportError):
         package = package.name or getattr(package.__cause__, "name", None) or str(package)

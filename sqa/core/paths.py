@@ -30,8 +30,8 @@ def beside(name: str, folder: Path | None) -> str:
 def config_file(path: Path) -> Path:
     """Return the path of a config file, or of the bundled one (`xqb_es_wait6_bm25`, `configs/xqb.yaml:NAME`).
 
-    Raises ConfigError for a name without a suffix that is neither a file nor bundled.  The caller handles a missing
-    file.
+    Raises ConfigError for a name without a suffix that is neither a file nor bundled.  Other missing files are left to
+    the caller.
     """
     name, colon, entry = str(path).partition(":")
     file = Path(name)
