@@ -118,7 +118,7 @@ def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
 
 
 def first_of_game(buzzes: Buzzes) -> Buzzes:
-    """Return the earliest buzz of each game on each question; among equal positions the first in the file."""
+    """Return the earliest buzz on each question in each game; if several are equally early, the first in the file."""
     if buzzes.game is None:
         raise DataError(f"{buzzes.name}: has no column 'game', so the first buzz of a game is unknown")
     order = np.argsort(buzzes.position, kind="stable")
@@ -127,7 +127,7 @@ def first_of_game(buzzes: Buzzes) -> Buzzes:
 
 
 def regular_players(buzzes: Buzzes, questions: int = 20) -> Buzzes:
-    """Apply QANTA's filter: the first record per player and question, of players with at least `questions` questions.
+    """Apply QANTA's filter: keep each player's first record per question, if the player has at least `questions`.
 
     Buzzes without players are returned unchanged.
     """
@@ -177,7 +177,7 @@ def _refuse_repeated(path: Path, numbered: Numbered) -> None:
 
 
 def _columns(path: Path, numbered: Numbered) -> list[str]:
-    """Return the columns of `Row` in the first record.
+    """Return the columns of `Row` that the first record has.
 
     Raises DataError for a misspelt column, or for a column without a value in a later record.
     """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PASSES = (3, 4)  # numbers of passes over the texts, first with equal jumps (IBM model 1), then with learnt jumps
 SIMILAR = 5.0  # prior links of two similar words
 NO_LINK = 0.15  # prior probability that a word has no counterpart
-EMPTY_FLOOR = 0.5  # occurrences of a form that the priors lack
+EMPTY_FLOOR = 0.5  # number of occurrences assigned to a form that the priors lack
 
 Words = Sequence[str]
 
@@ -104,7 +104,7 @@ def _side(
 
 
 def _learn(side: Side, prior: Floats, weights: Floats) -> list[tuple[Floats, Floats]]:
-    """Return (rows, columns) per sentence pair: posteriors, and ln p(picking | picked) / p(picking)."""
+    """Return two arrays (rows, columns) per sentence pair: posteriors, and ln of p(picking | picked) / p(picking)."""
     from sqa.diagnose.hmm_kernel import WIDEST, all_posteriors  # local, since the import of numba is slow
 
     jumps = np.ones(2 * WIDEST + 1)

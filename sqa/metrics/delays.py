@@ -12,7 +12,7 @@ from sqa.core.types import Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """The delays of many sentences, concatenated.  Made by `pack`."""
+    """The concatenated delays of many sentences, as returned by `pack`."""
 
     flat: Floats  # (N,) float64, all delays in order
     sentence: Ints  # (N,) int64, sentence of each delay, ascending
@@ -37,7 +37,7 @@ def pack(
     recording_ends: Sequence[float | None] | None = None,
     signed: bool = False,
 ) -> Delays:
-    """Return the delays of S sentences with |x| and, optionally, |y*| and the ends of recordings.
+    """Concatenate the delays of S sentences, with |x| and, optionally, |y*| and the ends of recordings.
 
     Raises DataError for unequal numbers of sentences, non-finite values and, unless `signed`, negative delays.
     """

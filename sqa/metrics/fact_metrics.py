@@ -23,7 +23,7 @@ from sqa.metrics.measure import Family, MeanMetric, lines
 from sqa.metrics.quality.facts import Judged, judge, lexicon_digest
 
 Side = Literal["arrived", "invented", "timed", "lag", "seconds"]
-SIDES: tuple[Side, ...] = ("arrived", "invented", "lag", "timed")  # sides of a log's facts
+SIDES: tuple[Side, ...] = ("arrived", "invented", "lag", "timed")  # sides that are computed for a log
 
 
 def fact_stats(side: Side, judged: Judged, reads: Sequence[float], positions: Sequence[float]) -> Floats:
@@ -46,7 +46,7 @@ def fact_stats(side: Side, judged: Judged, reads: Sequence[float], positions: Se
 
 @dataclass(frozen=True, slots=True)
 class Facts(MeanMetric):
-    """A metric of facts, with the additive statistics of `fact_stats`; see the module."""
+    """A metric of facts, see the module's docstring; its additive statistics are those of `fact_stats`."""
 
     side: Side = "arrived"
 

@@ -185,13 +185,13 @@ def oracle_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, neve
 
 
 def stable_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, never: float) -> float:
-    """Return EW at the first step from which the top guess stays right; `never` if the last guess is wrong."""
+    """Return EW at the first step from which the top guess stays right; `never` if the last top guess is wrong."""
     step = stable_from(correct)
     return never if step is None else float(curve(fraction[step]))
 
 
 def stable_from(correct: Bools) -> int | None:
-    """Return the first step from which the top guess stays right to the end; None if the last guess is wrong."""
+    """Return the first step from which the top guess stays right to the end; None if the last top guess is wrong."""
     if not len(correct) or not correct[-1]:
         return None
     wrong = np.flatnonzero(~correct)
@@ -354,7 +354,7 @@ class AnswerLag(MeanMetric):
     The lag of a question is the number of source words read when the top guess becomes right for good, minus the
     question's earliest_answerable.  The score is the mean over questions that end with a right answer (`accuracy` gives
     their share).  It is negative if the guesser answered before the source gave the answer.  stats = [sum of lags in
-    source words, such questions].
+    source words, number of these questions].
     """
 
     family: ClassVar[Family] = FAMILIES["answer-lag"]
@@ -383,6 +383,6 @@ def _final_rank(trace: QuestionTrace) -> int:
 
 
 def log_reciprocal_rank(rank: Ints, top: int = 50, floor: float = -4.0) -> Floats:
-    """Return ln(1 / rank) per step (n,), or `floor` for an answer not among the first `top` (ln(1/50) = -3.91)."""
+    """Return ln(1 / rank) of each step (n,), or `floor` if the rank is 0 or above `top` (ln(1/50) = -3.91)."""
     inside = (rank > 0) & (rank <= top)
     return np.where(inside, -np.log(np.where(inside, rank, 1)), floor)
