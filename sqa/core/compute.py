@@ -30,7 +30,7 @@ def usable(quota: Path = QUOTA) -> int:
 
 
 def part_names(config: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of the parts in a run's plain config, including policies, fused guessers and quality metrics."""
+    """Yield the names of the parts in a run's config, including policies, fused guessers and quality metrics."""
     waiting = [config.get(key) for key in ("translator", "guesser", "buzzer")]
     while waiting:
         part = waiting.pop()

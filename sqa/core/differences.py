@@ -170,7 +170,7 @@ def _over_levels(
 
 
 def p_value(observed: Floats, null: Floats) -> Floats:
-    """Return one-sided p-values (R,) of observed (R,) under the null distribution (B, R); 1 if observed is nan."""
+    """Return the one-sided p-values (R,) of R observed statistics under their null distribution (B, R); 1 for nan."""
     result: Floats = (1 + (~_smaller(null, observed)).sum(axis=0)) / (len(null) + 1)
     return np.where(np.isnan(observed), 1.0, result)
 

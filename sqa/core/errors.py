@@ -61,7 +61,7 @@ class SqaError(Exception):
 
 
 class ConfigError(SqaError):
-    """One or more problems in a config, each "where: what was expected, what was got".
+    """One or more problems in a config, each with its location, the expected and the given value.
 
     Args:
         problems: One problem, or several.

@@ -24,7 +24,7 @@ def beside(name: str, folder: Path | None) -> str:
     path = Path(folder or "", name)
     there = path.parent if "{" in path.name else path  # prism/{run}.txt
     is_word = "/" not in name and not path.suffix
-    return str(path) if not is_word and os.path.exists(there) else name  # noqa: PTH110  # Path's: OSError if too long
+    return str(path) if not is_word and os.path.exists(there) else name  # noqa: PTH110  # no OSError for long names
 
 
 def config_file(path: Path) -> Path:

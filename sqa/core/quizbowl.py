@@ -18,7 +18,7 @@ _STATES = ("emirate of ", "sultanate of ", "principality of ", "state of ")  # p
 
 @functools.lru_cache(maxsize=1 << 16)
 def spelling(title: str) -> str:
-    """Return a title without case, accents, punctuation and "(disambiguation)"; other parentheses stay."""
+    """Return a title without case, accents, punctuation and "(disambiguation)"; other parentheses are kept."""
     letters = key(unicodedata.normalize("NFKD", key(title)))  # some signs decompose into capitals or "_": U+33D7 is PH
     plain = unmarked(unicodedata.normalize("NFKD", letters).translate(_UNDECOMPOSED)).replace("&", " and ")
     return " ".join(_BETWEEN.sub(" ", _SILENT.sub("", plain)).split())

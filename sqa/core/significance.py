@@ -43,7 +43,7 @@ class Resampled(Protocol):
 
 @runtime_checkable
 class ScoredTogether(Protocol):
-    """A metric whose statistics need not add over questions; its `score_many` of a sum is then nan."""
+    """A metric whose statistics need not be additive over questions; `score_many` then returns nan for a sum."""
 
     def score_all(self, stats: Floats) -> float:
         """Return the score of all questions (n, d) together."""

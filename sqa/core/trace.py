@@ -209,7 +209,7 @@ def hypotheses(question: Question, emissions: Sequence[Emission]) -> list[str]:
 
 
 def by_sentence(question: Question, words: Iterable[tuple[str, int, bool, int]]) -> Iterator[Emission]:
-    """Invert equation 1: yield emissions from (token, source words read of the question, ended, words retracted)."""
+    """Invert equation 1: yield an emission for each (token, source words read of the question, ended, erase)."""
     lengths, sentence = [len(sentence) for sentence in question.sentences], 0
     starts = (0, *accumulate(lengths))[:-1]
     for token, read, ended, erase in words:
@@ -428,7 +428,7 @@ class StoredGuesses(Sequence[tuple[Guess, ...]]):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, titles: Sequence[str], pages: Ints, scores: Floats, starts: Ints) -> None:
-        """Create the sequence; step i has the guesses from starts[i] to starts[i + 1].
+        """Create the sequence; step i has the guesses starts[i] .. starts[i + 1] - 1.
 
         pages: (N,) indices into `titles`.  scores: (N,) float64.
         """

@@ -567,7 +567,7 @@ class Metric(Protocol):
         """Whether a higher score is better."""
 
     def signature(self) -> str:
-        """Return everything that makes two values of this metric comparable.
+        """Describe how the values of this metric are computed.
 
         Returns:
             A text; two values are comparable if their signatures are equal.
@@ -631,10 +631,10 @@ class TextMetric(BuiltMetric, Protocol):
     """
 
     def fingerprint(self) -> str | None:
-        """Identify the statistics apart from the texts.
+        """Identify everything besides the texts that affects the statistics.
 
         Returns:
-            A text that identifies everything else on which the statistics depend; None if they must not be stored.
+            A text that is equal only if the same texts give the same statistics; None if they must not be stored.
         """
 
     def measure(self, segments: Sequence[Any]) -> list[tuple[float, ...]]:

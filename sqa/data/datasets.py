@@ -30,7 +30,7 @@ XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB page -> tossup page (mani
 _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
 _BLANKLESS = re.compile(f"[{BLANKLESS}]")
 HUB = "hf://"  # beginning of the address of a question file on the Hugging Face hub
-LONGEST_NAME = 1000  # characters of a name in a message
+LONGEST_NAME = 1000  # maximum number of characters of a name in a message
 
 
 def question_sets() -> tuple[str, ...]:

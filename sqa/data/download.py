@@ -235,7 +235,7 @@ def _download(item: Entry, url: str, target: Path) -> Path:
 
 
 def _receive(file: IO[bytes], item: Entry, url: str) -> str | None:
-    """Make one attempt; return None if the file is complete, else the reason for another attempt."""
+    """Try once to download the rest of a file; return None if it is complete, else the reason for another attempt."""
     import requests
 
     from sqa.net.client import Failed, Http

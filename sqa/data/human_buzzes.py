@@ -70,7 +70,7 @@ class Buzzes:
         return len(self.position)
 
     def take(self, chosen: np.ndarray) -> Buzzes:
-        """Return the buzzes at these indices or under this mask."""
+        """Return the buzzes that an array of indices or a boolean mask selects."""
         columns = ("question", "position", "correct", "word", "words", "game", "player")
         taken: dict[str, Any] = {c: None if getattr(self, c) is None else getattr(self, c)[chosen] for c in columns}
         return replace(self, **taken)
@@ -127,9 +127,9 @@ def first_of_game(buzzes: Buzzes) -> Buzzes:
 
 
 def regular_players(buzzes: Buzzes, questions: int = 20) -> Buzzes:
-    """Apply QANTA's filter: keep each player's first record per question, if the player has at least `questions`.
+    """Apply QANTA's filter: keep the first record per player and question, of players with enough questions.
 
-    Buzzes without players are returned unchanged.
+    questions: minimum number of questions of a player.  Buzzes without players are returned unchanged.
     """
     if buzzes.player is None:
         return buzzes

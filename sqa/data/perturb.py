@@ -46,7 +46,7 @@ KEYBOARD = {  # letter -> its neighbours on a QWERTY keyboard
     ).split()
 }
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
-_CORE = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)  # a word between its punctuation marks
+_CORE = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)  # punctuation, core of the word, punctuation
 
 
 @dataclass(frozen=True, slots=True)

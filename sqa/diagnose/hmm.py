@@ -39,7 +39,7 @@ class Links:
 
 
 def draw(pairs: Sequence[tuple[Words, Words]], priors: Priors, seeds: Sequence[int]) -> list[list[Links]]:
-    """Return for each seed the links of every sentence pair; no side may be empty."""
+    """Return for each seed the links of every sentence pair; neither side of a pair may be empty."""
     languages = priors.pair.split("-")
     sources, targets = ([[form(w, lang) for w in pair[side]] for pair in pairs] for side, lang in enumerate(languages))
     counts = _prior_links(pairs, list(zip(sources, targets, strict=True)), priors.links)
@@ -76,7 +76,7 @@ def _prior_links(
 def _side(
     picking: Sequence[list[str]], picked: Sequence[list[str]], mass: Mapping[str, int], occurrences: Mapping[str, int]
 ) -> tuple[Side, list[tuple[str, str]]]:
-    """Return one direction's arrays, and the (picked form, picking form) of each entry of its table."""
+    """Return the arrays of one direction, and the pair (picked form, picking form) of each entry of its table."""
     from sqa.diagnose.hmm_kernel import Side
 
     entry: dict[tuple[str, str], int] = {}

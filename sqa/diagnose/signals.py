@@ -154,7 +154,7 @@ def _repeated(pairs: Sequence[tuple[str, ...]], j: int, within: int) -> bool:
 
 
 def digits(word: str) -> tuple[str, ...]:
-    """Return the runs of digits in a word without separators: "4.500" -> ("4500",)."""
+    """Return the runs of digits in a word, after removal of separators: "4.500" -> ("4500",)."""
     runs = groupby(word.replace(".", "").replace(",", ""), str.isdigit)
     return tuple("".join(run) for is_digits, run in runs if is_digits)
 

@@ -254,7 +254,7 @@ def _drops(
     ranks: _Ranks,
     config: DiagnoseConfig,
 ) -> Iterator[Finding]:
-    """Yield the steps at which log MRR falls, except steps of hallucinated words."""
+    """Yield a finding for each step at which log MRR falls, except steps of hallucinated words."""
     source = trace.question.words
     for step, emission in enumerate(trace.emissions):
         if hallucinated[step] or ranks.loss(step - 1, step) < config.drop - TINY:
@@ -269,7 +269,7 @@ def _drops(
 def _omissions(
     trace: QuestionTrace, text: Text, alignment: Alignment, start: int, ranks: _Ranks, config: DiagnoseConfig
 ) -> Iterator[Finding]:
-    """Yield the stretches of a source sentence that its final translation omits.
+    """Yield a finding for each stretch of a source sentence that its final translation omits.
 
     A stretch begins and ends with a lost content word and contains no translated content word.
     """

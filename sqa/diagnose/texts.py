@@ -39,7 +39,7 @@ class Text:
 
     @property
     def pair(self) -> Pair:
-        """The words of both sides."""
+        """Source words and target words."""
         return self.source, self.words
 
 
@@ -157,9 +157,9 @@ def _anchors(source: Words, words: Words) -> list[tuple[int, int]]:
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the longest subsequence of sorted pairs whose second numbers increase."""
-    ends: list[int] = []  # smallest last number of a selection, by length
-    last: list[int] = []  # index of that selection's last pair, by length
-    before: list[int] = []  # per pair, its predecessor in the longest selection that ends with it
+    ends: list[int] = []  # smallest last number of a subsequence, by length
+    last: list[int] = []  # index of that subsequence's last pair, by length
+    before: list[int] = []  # per pair, its predecessor in the longest subsequence that ends with it
     for index, (_, number) in enumerate(pairs):
         length = bisect_left(ends, number)
         before.append(last[length - 1] if length else -1)

@@ -38,7 +38,7 @@ def _written(path: Path, partial: Path) -> Iterator[None]:
         yield
         with partial.open("rb") as file:
             os.fsync(file.fileno())
-    except OSError as error:  # a full disk: errors of an open file lack its name
+    except OSError as error:  # if the disk is full, the error of an open file lacks the file's name
         if error.errno is not None and error.filename is None:
             error.filename = str(path)
         raise

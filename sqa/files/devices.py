@@ -45,7 +45,7 @@ class Place(NamedTuple):
         return model.to(self.device, getattr(torch, self.dtype))
 
     def autocast(self) -> Any:
-        """Return a context in which torch uses bfloat16 where that is safe, if it is the element type."""
+        """Return a context in which torch uses bfloat16 where that is safe, if bfloat16 is the element type."""
         import torch
 
         return torch.autocast(self.device.partition(":")[0], torch.bfloat16, enabled=self.dtype == "bfloat16")

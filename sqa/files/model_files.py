@@ -26,7 +26,10 @@ RATIO, TEXT_RATIO = 100, 10  # limits for numbers and texts; the bundled models 
 
 
 def resolve_model(model: str, prefix: str = "") -> Path:
-    """Return the folder of the bundled model <prefix><model>, or the folder `model`; raises ConfigError without one."""
+    """Return the folder of the bundled model <prefix><model>, or else the folder `model`.
+
+    Raises ConfigError if neither exists.
+    """
     bundled = DATA / "models"
     for folder in (bundled / f"{prefix}{model}", Path(model).expanduser()):
         if (folder / CONFIG).is_file():
@@ -149,7 +152,7 @@ def unpack_integers(tensor: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_weights(where: object, tensors: Iterable[tuple[str, Any]]) -> None:
-    """Raise DataError for the first pair of a name and an array or torch tensor that holds a NaN or an infinity."""
+    """Raise DataError if an array or torch tensor of the (name, tensor) pairs holds a NaN or an infinity."""
     for name, tensor in tensors:
         sound = tensor.isfinite().all() if hasattr(tensor, "isfinite") else np.isfinite(tensor).all()
         if not bool(sound):

@@ -370,7 +370,7 @@ def _array(data: bytes) -> NDArray[Any]:
 
 
 def _unpacked(data: bytes) -> tuple[Table, dict[str, Any]]:
-    """Return the table of a file's bytes, and its metadata."""
+    """Return the table and the metadata that a file's bytes hold."""
     if hashlib.sha256(data[:-_DIGEST]).hexdigest().encode() != data[-_DIGEST:]:
         raise ValueError("its checksum differs")
     with ZipFile(BytesIO(data)) as archive:

@@ -110,7 +110,7 @@ def points(position: Floats, correct: Bools, weight: Floats | None = None) -> tu
     weight = np.ones(len(position)) if weight is None else weight
     counted = np.flatnonzero(weight > 0)
     thousandth = (position[counted] * 1000).astype(np.int64)  # truncated, as published
-    last = counted[np.flatnonzero(np.append(thousandth[1:] != thousandth[:-1], True))]  # (m,) last of a thousandth
+    last = counted[np.flatnonzero(np.append(thousandth[1:] != thousandth[:-1], True))]  # (m,) last buzz of each
     before = np.cumsum(weight * correct)[last] - correct[last]
     return (position[last] * 1000).astype(np.int64) / 1000, 1 - before / weight.sum()
 

@@ -87,7 +87,7 @@ def summary_of(trace: QuestionTrace) -> str:
 
 
 def written(trace: QuestionTrace) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the words of the final translation, and the number of source words read when each was last written."""
+    """Return the words of the final translation, and for each the number of source words read when it was written."""
     kept: list[list[tuple[str, int]]] = [[] for _ in trace.question.sentences]
     for emission, read in zip(trace.emissions, trace.source_words.tolist(), strict=True):
         words = kept[emission.sentence]

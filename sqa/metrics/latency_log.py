@@ -78,7 +78,7 @@ class Scored:
 
     convention: Convention
     values: dict[str, Floats]  # printed name -> (S,), nan = undefined
-    references: dict[str, str]  # name -> origin of |y*|: "log", "file", or "none" (the words written)
+    references: dict[str, str]  # name -> origin of |y*|: "log", "file", or "none" (|y| is the number of words)
     index: tuple[int, ...]  # index of each sentence
     lines: Sequence[int]  # 1-based line of each sentence
     whole: dict[str, float]  # scores of the whole log: OmniSTEval's degeneracy test

@@ -106,7 +106,7 @@ class Log:
         return bool(with_end)
 
     def odd(self, delays: Delays) -> dict[int, str]:
-        """Return a dict that maps the index of each odd row to a text about its first odd value, in ascending order."""
+        """Return a dict that maps indices of odd rows, ascending, to a description of the row's first odd value."""
         odd: dict[int, str] = {}
         for wrong, key, values, problem in self._oddities(delays):
             before = np.concatenate(([0.0], values[:-1]))

@@ -30,7 +30,7 @@ from sqa.files.records import converted, json_document
 from sqa.metrics import FAMILIES
 from sqa.metrics.measure import Family, MeanMetric
 
-VERSION = 1  # raise it when a metric of this module gives another value
+VERSION = 1  # increase it when the values of a metric in this module change
 
 # ------------------------------------------------------------------------------------------------------------- curves
 

@@ -16,7 +16,7 @@ from sqa.core.types import Floats
 from sqa.metrics import FAMILIES
 from sqa.metrics.measure import Family, MeanMetric
 
-VERSION = 1  # raise it when a metric of this module gives another value
+VERSION = 1  # increase it when the values of a metric in this module change
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class Segments:
     references: Path | None  # one line per segment
     language: str | None = None  # language of Moses' tokenizer, ISO 639-1; None: words are aligned as written
     by_character: bool = False
-    increment: bool = True  # delays with computing time: "increment" of the list above, else "accumulated"
+    increment: bool = True  # definition of delays with computing time: True is "increment", False "accumulated"
 
 
 @contextmanager

@@ -52,7 +52,7 @@ def without_secret(url: str) -> str:
 
 
 def token_from(variable: str | None) -> str:
-    """Return the token in an environment variable, or "" without a variable.
+    """Return the token in an environment variable, or "" if `variable` is None.
 
     Raises ConfigError if the variable is not set.
     """
@@ -62,7 +62,7 @@ def token_from(variable: str | None) -> str:
     return token
 
 
-Kind = Literal["other", "late", "large", "insecure", "absent", "broken"]  # "absent" means that there was no connection
+Kind = Literal["other", "late", "large", "insecure", "absent", "broken"]  # "absent": no connection was opened
 
 
 class Failed(Exception):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import httpx
     import openai
 
-VERSION = 1  # version of the requests; raise it when the requests for a config and a prompt change
+VERSION = 1  # version of the requests; increase it when the request for a config and a prompt changes
 MAX_TOKENS_COUNTED = 1 << 40  # token counts above this are ignored
 # A server address without user, query or fragment, which may hold secrets.
 _ADDRESS = re.compile(r"https?://[^\s@?#/]+(/[^\s?#]*)?")

@@ -84,7 +84,7 @@ class Cache:
             return Reply(*file.execute(_REPLY, [key]).fetchone())
 
     def usage(self, source: str) -> Usage:
-        """Return the cost of a source's replies, as counted by the source."""
+        """Return the cost of a source's replies, in the tokens that the source counted."""
         if not self.path.is_file():
             return Usage(0, 0, 0, 0)
         with self._open() as file:

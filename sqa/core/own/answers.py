@@ -39,7 +39,7 @@ class Answer:
         The message is one line that begins with `where`.
         """
         try:
-            plain = to_builtins(value, builtin_types=(bytes,), enc_hook=methodcaller("tolist"))  # numpy's have `tolist`
+            plain = to_builtins(value, builtin_types=(bytes,), enc_hook=methodcaller("tolist"))  # for numpy values
             return self.finish(convert(plain, self.kind), *arguments)
         except (AttributeError, ValueError, TypeError, OverflowError) as error:  # msgspec's errors are ValueErrors
             raise DataError(f"{where} {self.expected}; {error}") from error

@@ -64,7 +64,7 @@ def load(target: str) -> Code:
             files = {path: _sha256(path) for path in _make_way(_reached(name, file))}
             before = set(sys.modules)
             root = _from_file(name, Path(home)) if in_file(target) else importlib.import_module(home)
-            named = _reached(name, file)  # once more, since the part may have extended `sys.path`
+            named = _reached(name, file)  # again, since the part may have extended `sys.path`
         except SyntaxError as error:
             raise ConfigError(f"{error.filename}:{error.lineno}: {error.msg}") from error
         if file is None and is_own(target):
@@ -135,7 +135,7 @@ def _from_file(name: str, file: Path) -> ModuleType:
 
 
 def _reached(root: str, file: Path | None) -> dict[str, Path]:
-    """Return the modules of user code that `root` reaches by import statements, and itself, with their files.
+    """Return a dict that maps `root`, and the modules of user code that it reaches by imports, to their files.
 
     Import statements inside functions count.
     """

@@ -35,7 +35,7 @@ _OUTSIDE = re.compile(r"^[^\w$€£]+|[^\w%]+$")
 _QUOTE = re.compile(r"^[\"“”«„‘'(\[]")
 _BREAK = re.compile(r"[.,;:!?)\]”»\"]['\"”»)\]]*$")
 ACRONYM = 5  # maximum number of letters of an acronym
-_SHORT = 3  # length of uninformative words in headlines, and of acronyms that are also other words
+_SHORT = 3  # maximum length of uninformative words in headlines, and of acronyms that are also other words
 _STEM = 4  # minimum letters of a common stem, which must also have at least half of the longer word's
 _ADVERBS = ("ly", "ing", "ed")
 _ENDINGS = frozenset({""}).union(*(each.endings for each in every()))
@@ -92,7 +92,7 @@ class Text:
         return cls(tuple(words), language, parts, written, at, tuple(sorted(counted, key=lambda v: v[1])), indices)
 
     def index_of(self, word: str, acronym: bool = False) -> int | None:
-        """Return the index of the first form of a word among the parts; an `acronym` needs capitals (US, not us)."""
+        """Return the index of the first part that is a form of a word; an `acronym` needs capitals (US, not us)."""
         if acronym:
             indices = (index for index, part in enumerate(self.parts) if part == word)
             return next((index for index in indices if self.written[index].isupper()), None)

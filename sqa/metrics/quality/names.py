@@ -43,7 +43,7 @@ def ends_sentence(word: str) -> bool:
 
 
 def names_in(text: str) -> list[str]:
-    """Return the names and numbers of a text, in order, as compared."""
+    """Return the names and numbers of a text, in order and in the form of `spelled`."""
     names, begins = [], True
     for word in text.split():
         bare = _OUTSIDE.sub("", word)
