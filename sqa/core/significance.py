@@ -86,7 +86,7 @@ def mean_curve(stats: Floats) -> Floats:
 
 
 def ratio(stats: Floats, name: str) -> float:
-    """Return stats[0] / stats[1] of summed statistics (d,).
+    """Return the ratio stats[0] / stats[1] of summed statistics (d,).
 
     Raises NotComputable with the metric's name if stats[1] is 0.
     """
@@ -96,7 +96,7 @@ def ratio(stats: Floats, name: str) -> float:
 
 
 def ratio_many(stats: Floats) -> Floats:
-    """Return the ratios of many sums, (B, d) -> (B,); nan if the denominator is 0."""
+    """Return the ratios stats[:, 0] / stats[:, 1] (B,) of summed statistics (B, d); nan if the denominator is 0."""
     values = np.full(len(stats), np.nan)
     np.divide(stats[:, 0], stats[:, 1], out=values, where=stats[:, 1] > 0)
     return values

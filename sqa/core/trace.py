@@ -459,7 +459,7 @@ class StoredGuesses(Sequence[tuple[Guess, ...]]):
         return f"StoredGuesses({tuple(self)!r})"
 
     def rank_where(self, is_right: Callable[[str], bool]) -> Ints:
-        """Return (n,) int64, the rank (from 1) of the first guess of each step whose title is right; 0 if none is."""
+        """Return the rank (from 1) of the first right guess of each step, (n,) int64; 0 if no guess is right."""
         rank = np.zeros(len(self), dtype=np.int64)
         right = [page for page in np.unique(self._pages).tolist() if is_right(self._titles[page])]
         indices = np.flatnonzero(np.isin(self._pages, right))

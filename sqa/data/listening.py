@@ -2,7 +2,7 @@
 
 The target language of these sets becomes the source language here, and questions are answered in English:
 
-    askqe   {id, en, questions, answers}, both lists as a language model wrote them, and {id, en, LANGUAGE}:
+    askqe   {id, en, questions, answers}, with lists written by a language model, and {id, en, LANGUAGE}:
             QA/*/en-*.jsonl and data/processed/*.jsonl of github.com/dayeonki/askqe at 7e4c226
     treqa   a list of {question, answer} for each line of two texts, as written by treqa/generate_qa.py of
             github.com/sweta20/treqa at 03a32cc

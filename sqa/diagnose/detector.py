@@ -48,14 +48,14 @@ class Network:
     shift: float
 
     def logits(self, signals: Floats) -> Floats:
-        """Return the input of the logistic curve before slope and shift are applied, (N, F) -> (N,)."""
+        """Return the outputs (N,) for signals (N, F), before the logistic curve with its slope and shift."""
         x = np.clip((signals - self.mean) / self.deviation, -8, 8)
         hidden = np.tanh(np.einsum("nf,mfh->mnh", x, self.inner) + self.inner_bias[:, None])
         logits: Floats = (np.einsum("mnh,mh->mn", hidden, self.outer) + self.outer_bias[:, None]).mean(0)
         return logits + signals @ self.direct
 
     def probabilities(self, signals: Floats) -> Floats:
-        """Return probabilities in 0..1, (N, F) -> (N,)."""
+        """Return the probabilities (N,), 0 to 1, that words with the signals (N, F) are wrong."""
         logits = np.clip(self.slope * self.logits(signals) + self.shift, -50, 50)
         return np.asarray(1 / (1 + np.exp(-logits)))
 

@@ -1,8 +1,8 @@
 """Texts of a trace for alignment: sentences with their translations, with long sentences cut into pieces.
 
-Alignment takes time cubic and memory quadratic in the length of a sentence.  Long sentences (`is_long`) are therefore
-cut into pieces of at most PIECE_SOURCE and PIECE_TARGET words.  They are cut at words that both sides share, such as
-names and numbers, or else proportionally.
+The time of an alignment is cubic in the length of a sentence, and its memory is quadratic.  Long sentences (`is_long`)
+are therefore cut into pieces of at most PIECE_SOURCE and PIECE_TARGET words.  They are cut at words that both sides
+share, such as names and numbers, or else proportionally.
 """
 
 from bisect import bisect_left

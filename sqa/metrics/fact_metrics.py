@@ -27,7 +27,7 @@ SIDES: tuple[Side, ...] = ("arrived", "invented", "lag", "timed")  # sides that 
 
 
 def fact_stats(side: Side, judged: Judged, reads: Sequence[float], positions: Sequence[float]) -> Floats:
-    """Return (2,): [facts counted, or the sum of their lags; facts considered].
+    """Return two statistics, (2,): the number of facts that count (or the sum of their lags), and of facts considered.
 
     Args:
         reads: Source read before each target word.

@@ -378,7 +378,7 @@ class Latency(MeanMetric):
         )
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """Return (3,): [sum, sentences with a value, sentences without one]."""
+        """Return [sum of values, number of sentences with a value, number of sentences without a value], (3,)."""
         self.require(trace)
         delays = trace_delays(trace, self._convention, self._formula.reference, self.per, self.stream)
         values = self._formula(delays, self._convention)  # (S,)

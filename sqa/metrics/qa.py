@@ -229,11 +229,13 @@ class CurveMetric(MeanMetric, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExpectedWins(CurveMetric):
-    """Mean over questions of EW at the buzzer's first buzz, 0 to about 1.  stats = [sum of EW, questions].
+    """Mean over questions of EW at the buzzer's first buzz, 0 to about 1.
 
     A question that ends without a buzz scores 0 (the paper's rule).  With `end` = "answer" it is answered with the top
     guess of the last step, if any, provided that the whole source had been read.  Before that point the player could
     not know that no word would follow.
+
+    stats = [sum of EW, number of questions].
     """
 
     family: ClassVar[Family] = FAMILIES["ew"]
@@ -246,7 +248,7 @@ class ExpectedWins(CurveMetric):
         return f"ew|curve:{self._curve.name}|pos:source-char|every:word|never:0|end:{self.end}|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """Return (2,): [EW, 1]."""
+        """Return the statistics [EW, 1]."""
         self.require(trace)
         buzz = np.array([b.buzz for b in trace.buzzes or ()], dtype=bool)
         if self.end == "answer" and not buzz.any() and _may_answer_at_end(trace):
@@ -256,9 +258,11 @@ class ExpectedWins(CurveMetric):
 
 @dataclass(frozen=True, slots=True)
 class OracleExpectedWins(CurveMetric):
-    """Mean over questions of EW when the buzz comes at the first right top guess.  stats = [sum of EW, questions].
+    """Mean over questions of EW when the buzz comes at the first right top guess.
 
     A question that is never right scores 0; `never` = "curve-end" gives it EW(1) instead, as in the paper's code.
+
+    stats = [sum of EW, number of questions].
     """
 
     family: ClassVar[Family] = FAMILIES["oracle-ew"]
@@ -271,7 +275,7 @@ class OracleExpectedWins(CurveMetric):
         return f"oracle-ew|curve:{self._curve.name}|pos:source-char|every:word|never:{self.never}|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """Return (2,): [EW, 1]."""
+        """Return the statistics [EW, 1]."""
         self.require(trace)
         curve = self._curve
         never = 0.0 if self.never == "0" else float(curve(1.0))
@@ -280,11 +284,13 @@ class OracleExpectedWins(CurveMetric):
 
 @dataclass(frozen=True, slots=True)
 class StableExpectedWins(CurveMetric):
-    """Mean over questions of EW when the buzz comes after the last wrong top guess.  stats = [sum of EW, questions].
+    """Mean over questions of EW when the buzz comes after the last wrong top guess.
 
     `at` = "first-right" scores the step after the last wrong one, and 0 when the last guess is wrong.  `at` =
     "last-wrong" is the rule of two public repositories, see `last_wrong_expected_wins`; a question without steps then
     gets EW(1), as in their code.
+
+    stats = [sum of EW, number of questions].
     """
 
     family: ClassVar[Family] = FAMILIES["stable-ew"]
@@ -298,7 +304,7 @@ class StableExpectedWins(CurveMetric):
         return f"stable-ew|curve:{self._curve.name}|pos:source-char|every:word|{at}|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """Return (2,): [EW, 1]."""
+        """Return the statistics [EW, 1]."""
         self.require(trace)
         curve, steps = self._curve, (trace.fraction, trace.correct)
         if self.at == "last-wrong":
@@ -321,7 +327,7 @@ class Accuracy(MeanMetric):
         return f"accuracy|at:{self.at}|input:full|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """Return (2,): [1 if the answer's rank is at most `at`, 1]."""
+        """Return the statistics [1, 1] if the rank of the answer is at most `at`, else [0, 1]."""
         self.require(trace)
         return np.array([float(0 < _final_rank(trace) <= self.at), 1.0])
 
@@ -341,7 +347,7 @@ class ReciprocalRank(MeanMetric):
         return f"mrr|top:{self.top}|input:full|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """Return (2,): [1/rank or 0, 1]."""
+        """Return the statistics [1/rank, 1], or [0, 1] if the answer is not among the first `top` guesses."""
         self.require(trace)
         rank = _final_rank(trace)
         return np.array([1.0 / rank if 0 < rank <= self.top else 0.0, 1.0])
@@ -363,7 +369,7 @@ class AnswerLag(MeanMetric):
         return f"answer-lag|unit:source-word|at:stable|of:right|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """Return (2,): [lag, 1], or [0, 0] if the last guess is wrong."""
+        """Return the statistics [lag, 1], or [0, 0] if the last guess is wrong."""
         self.require(trace)
         step, asked = stable_from(trace.correct), trace.question.asked
         if step is None or asked is None or asked.answerable is None:

@@ -32,7 +32,7 @@ class NormalizedErasure(MeanMetric):
         return f"ne|unit:word|mean:pooled|resample:question|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """Return (2,): [words retracted, final words]."""
+        """Return [words retracted, words of the final translation], (2,)."""
         erased = sum(emission.erase for emission in trace.emissions)
         final = sum(len(hypothesis.split()) for hypothesis in trace.hypotheses)
         return np.array([erased, final], dtype=np.float64)

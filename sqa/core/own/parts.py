@@ -71,7 +71,7 @@ class OwnMetric(OwnComponent):
         return f"{self._call('signature')}|source:{self._digest[:16]}"
 
     def _score_each(self, stats: Floats) -> Floats:
-        """Return (B,) float64: the score of each row of sums (B, d), nan if undefined."""
+        """Return the scores (B,) of the rows of `stats`, sums of shape (B, d); nan if a score is undefined."""
         scores = np.full(len(stats), np.nan)
         for at, row in enumerate(stats):
             with suppress(NotComputable):

@@ -1,4 +1,4 @@
-"""Quality metrics that average a score per segment; scores depend only on the segment's texts and are stored by them.
+"""Quality metrics that average a score per segment, which depends only on the texts of the segment.
 
     quality:
       - comet: {model: Unbabel/wmt22-comet-da}           # or a local folder; download: true needs a revision
