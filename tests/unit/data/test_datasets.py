@@ -201,11 +201,11 @@ WITHOUT_SPACES = {
 @pytest.mark.parametrize("language", WITHOUT_SPACES)
 def test_scripts_without_spaces_are_refused(tmp_path: Path, language: str) -> None:
     source = [WITHOUT_SPACES[language]]
-    message = r"record 0\.source: expected blanks between words, got .*; separate the words"
+    message = r"record 0\.source: expected spaces between words, got .*; separate the words"
     refused(DataError, message, questions, tmp_path, language=language, source=source)
     refused(
         DataError,
-        "record 0.reference: expected blanks",
+        "record 0.reference: expected spaces",
         questions,
         tmp_path,
         language="es",

@@ -118,7 +118,7 @@ def test_failures_keep_received_bytes(home: Home, item: download.Entry, tmp_path
     assert cached(tmp_path).with_name("set.bin.part").stat().st_size == 98_304
     assert not cached(tmp_path).exists()
     home.plan = ["404"]  # 404 is not retried
-    refused(DataError, "answers HTTP 404", download.fetch, "set")
+    refused(DataError, "returned HTTP 404", download.fetch, "set")
     assert len(home.ranges) == 5
 
 

@@ -47,7 +47,7 @@ def test_slow_response_fails_at_the_time_limit() -> None:
 
         return StreamingResponse(parts())
 
-    with serving_app(anything(drip)) as url, pytest.raises(Failed, match=r"no complete reply in 0\.5 seconds"):
+    with serving_app(anything(drip)) as url, pytest.raises(Failed, match=r"no complete response in 0\.5 seconds"):
         Http(0.5).ask("GET", url)
 
 

@@ -121,7 +121,7 @@ def test_own_pairs_are_read_line_by_line(tmp_path: Path) -> None:
     [pair] = load_own_pairs(written(path, "首都はリマ\tIts capital is Lima\n"), "jpn-eng")
     assert pair.source == "首 都 は リ マ"
     thai = written(path, "กรุงเทพมหานคร\tBangkok\nเมืองหลวงของเปรูคือลิมา\tIts capital is Lima\n")
-    refused(DataError, r"pairs.tsv:2: expected blanks between words, got .* 'th'", list, load_own_pairs(thai, "tha-en"))
+    refused(DataError, r"pairs.tsv:2: expected spaces between words, got .* 'th'", list, load_own_pairs(thai, "tha-en"))
 
 
 def written(path: Path, text: str) -> Path:

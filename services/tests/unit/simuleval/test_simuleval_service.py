@@ -167,7 +167,7 @@ def test_our_translator_drives_simuleval_service(standalone: str) -> None:
         ("no json", "expected JSON, got 'no json'"),
         ('{"content": 5, "finished": true, "is_empty": false}', "a text segment with content"),
         ('{"content": "a", "finished": "yes"}', "a text segment with content"),
-        ("x" * (9 << 20), "a reply of more than 8388608 bytes"),
+        ("x" * (9 << 20), "a response of more than 8388608 bytes"),
         ('{"content": [], "finished": false, "is_empty": true}', "did not finish within 10000 steps"),
     ],
 )
