@@ -1,4 +1,4 @@
-"""Parts named on a command line: a translator for word-by-word programs, and a guesser and a buzzer for servers."""
+"""Build the parts named on a command line: a translator that reads word by word, or a guesser and a buzzer."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,14 +14,14 @@ GUESSER, BUZZER = "bm25", "{name: mlp, model: bm25}"  # default guesser and buzz
 
 
 def translator_config(text: str) -> ComponentConfig:
-    """Return the config of `--translator`, see `translator_from`."""
+    """Return the config of the translator that `--translator` names, as described in `translator_from`."""
     if is_config(text):
         return load_run(Path(text)).translator
     return of_parts(translator=_parsed("--translator", text)).translator
 
 
 def translator_from(text: str) -> Translator:
-    """Return the translator of `--translator`: YAML as under `translator:` in a config, or a config file.
+    """Return the translator that `--translator` names by YAML, as under `translator:` in a config, or by a config file.
 
     Raises ConfigError if the text is invalid or the translator needs a whole data set.
     """
