@@ -54,7 +54,7 @@ def share(guesses: Sequence[Guess]) -> float:
 
 
 def signals(guesses: Sequence[Guess]) -> tuple[float, float, float]:
-    """Return SIGNALS of one step: share of the best ten, top score, lead over the second guess.
+    """Return the values of SIGNALS at one step: share of the best ten, top score, lead over the second guess.
 
     The share of fewer than ten guesses and the lead of a single guess are -inf.  Otherwise both would be largest at the
     start of a question.

@@ -5,8 +5,8 @@ answer page are included; the guesser is never right on them, as on unknown answ
 to choose the epoch and the probability threshold (by expected wins) and to calibrate.
 
 With `noise`, every tossup is used twice: clean, and corrupted like a translation (`sqa.data.texts`).  With
-`translated`, round-trip translations in files (`guessers.noise`) are also used, and corrupted as well.  Such a buzzer
-is for translations, so its threshold is tuned on all corrupted texts and on no clean originals.
+`translated`, round-trip translations in files (`guessers.noise`) are also used, and corrupted as well.  A buzzer
+trained with `translated` is for translations, so its threshold is tuned on all corrupted texts, not on clean tossups.
 
 With `end: answer`, a question that ends unanswered is answered with the top guess, and a wrong answer costs nothing.
 The fold `dev` is read only for the final report.  `python -m buzzers.train CONFIG...` trains several buzzers, which
@@ -127,7 +127,7 @@ class Material(NamedTuple):
 
 
 def material(data: DataChoice) -> Material:
-    """Return the tossups in the variants that the config selects."""
+    """Return the guess histories of the tossups, in the variants (clean, translated, corrupted) that `data` selects."""
     guesser = guesser_of(data)
     whole = tossups_of(["buzzer"], data.half)
     kept_back = {tossup.id for tossup in whole[::KEPT_BACK]}
@@ -197,7 +197,7 @@ def quality(histories: Histories, chances: wins.Scores) -> dict[str, float]:
 
 
 def dev_wins(dev: Histories, scores: wins.Scores, threshold: float, at_end: bool = False) -> dict[str, float]:
-    """Return the expected wins of the buzzer and of two oracles, and the buzzer's share of each oracle's."""
+    """Return the expected wins of the buzzer and of two oracles, and the buzzer's share of each oracle's wins."""
     reached = float(wins.wins(dev, scores, np.array([threshold]), at_end).mean())
     oracle = float(np.mean([oracle_expected_wins(wins.CURVE, history.fraction, history.right, 0.0) for history in dev]))
     stable = float(np.mean([stable_expected_wins(wins.CURVE, history.fraction, history.right, 0.0) for history in dev]))

@@ -39,18 +39,18 @@ KS = ("3", "6", "9", "12", "15", "full")
 
 
 def rng_for(seed: int, tossup_id: str, time: int = 0) -> np.random.Generator:
-    """Return the random generator of a tossup at one time (epoch), independent of earlier draws."""
+    """Return the random generator of a tossup at one `time` (epoch), independent of earlier draws."""
     name = int.from_bytes(hashlib.sha256(tossup_id.encode()).digest()[:8], "big")
     return np.random.default_rng([seed, time, name])
 
 
 def hide_words(ids: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Replace about `share` of the token ids (L,) by 0, the unknown word."""
+    """Replace about `share` of the token ids by 0, the unknown word."""
     return np.where(rng.random(len(ids)) < share, 0, ids) if share else ids
 
 
 def swap_words(ids: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Swap neighbouring token ids (L,); about `share` of them begin a swapped pair, and no token moves twice."""
+    """Swap neighbouring token ids; about `share` of them begin a swapped pair, and no token moves twice."""
     swapped = ids.copy()
     free = 0
     for index in np.flatnonzero(rng.random(max(0, len(ids) - 1)) < share) if share else ():
@@ -139,7 +139,7 @@ def write(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int) -> 
 
 
 def _finished(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int) -> list[bytes]:
-    """Return the complete lines of an earlier run."""
+    """Return the complete lines of an earlier run.  Raises ConfigError if they are not those of this run."""
     if not path.is_file():
         return []
     lines = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]

@@ -90,7 +90,7 @@ class Sums:
     starts: np.ndarray  # (readings + 1,) first passage of each reading
 
     def added(self, rows: Sequence[Sequence[int]]) -> Tensor:
-        """Return the sum over each group of passages, (len(rows), 2 + 2 H) float32."""
+        """Return the sum over each group of passages, float32 of shape (len(rows), 2 + 2 H)."""
         flat = np.fromiter((row for group in rows for row in group), np.int64)
         owner = np.repeat(np.arange(len(rows)), [len(group) for group in rows])
         total = torch.zeros(len(rows), self.table.shape[1])

@@ -64,7 +64,7 @@ class Yisi:
         return Counter(piece for row in self.pieces(self.references) for piece in set(row))
 
     def pieces(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the piece ids of each text, with begin and end marks, truncated at LONGEST."""
+        """Return the piece ids of each text, including special tokens, truncated at LONGEST."""
         encoded = self.loaded[1](list(texts), truncation=True, max_length=LONGEST, verbose=False)
         pieces: list[list[int]] = encoded["input_ids"]
         return pieces
@@ -77,7 +77,7 @@ class Yisi:
         return [yisi(*hypothesis, *self.read[s.reference]) for hypothesis, s in zip(written, segments, strict=True)]
 
     def _read(self, texts: Sequence[str]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return (vectors (pieces, H), weights (pieces,)) of each text."""
+        """Return the vectors, of shape (pieces, H), and the weights, of shape (pieces,), of each text."""
         if not texts:
             return []
         rows, n = self.pieces(texts), len(self.references)
@@ -85,7 +85,7 @@ class Yisi:
         return list(zip(self._vectors(rows), weights, strict=True))
 
     def _vectors(self, rows: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        """Return the unit vectors (pieces, H) of each text, without its marks."""
+        """Return the unit vectors of each text, of shape (pieces, H), without those of special tokens."""
         model, tokenizer = self.loaded
         vectors: list[np.ndarray] = [np.empty(0)] * len(rows)
         with torch.inference_mode():
@@ -104,7 +104,7 @@ def rarity(count: int, texts: int) -> float:
 
 
 def yisi(a: np.ndarray, a_weights: np.ndarray, b: np.ndarray, b_weights: np.ndarray, alpha: float = ALPHA) -> float:
-    """Return YiSi-1 of a translation a (m, H) and a human one b (n, H): unit vectors, with weights of the pieces."""
+    """Return YiSi-1 of a translation `a` and a human translation `b`, given the unit vectors and weights of pieces."""
     if not len(a) or not len(b):
         return 0.0
     similar = a @ b.T  # (m, n)
@@ -115,7 +115,7 @@ def yisi(a: np.ndarray, a_weights: np.ndarray, b: np.ndarray, b_weights: np.ndar
 
 
 def build(config: YisiConfig) -> MeanOfSegments:
-    """Return the metric of a config and hash the encoder's files; raises ConfigError or DataError without them."""
+    """Return the metric of a config.  Raises ConfigError or DataError if the encoder or all texts are missing."""
     folder = find_encoder(config.model)
     datasets = [name for name in config.idf if available(name)]
     if not datasets:

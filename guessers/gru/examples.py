@@ -191,7 +191,7 @@ def batches(material: Material, config: GruTraining, epoch: int) -> Iterator[tup
     """Yield batches of similar length: ids (B, L), and rows (N,), columns (N,) and pages (N,) of the queried points.
 
     B is at least `config.batch` and less than twice that (or the whole data).  No batch has a single row, because batch
-    normalisation cannot learn from it.
+    normalisation needs at least two.
     """
     readings = [
         reading
@@ -209,5 +209,5 @@ def batches(material: Material, config: GruTraining, epoch: int) -> Iterator[tup
 
 
 def padded(lists: Sequence[np.ndarray]) -> Tensor:
-    """Return (B, L) int64, with short rows padded by 0."""
+    """Return the rows as one int64 tensor of shape (B, L), padded with 0."""
     return pad_sequence([torch.from_numpy(part).long() for part in lists], batch_first=True)

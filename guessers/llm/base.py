@@ -4,7 +4,7 @@ The prompt holds a few solved questions, so that the model only has to continue 
 
     likelihood   the model scores each title retrieved for the text by its likelihood; the confidence combines it with
                  the retrieval score and the title's likelihood without a text
-    free         the model writes a title itself, the likeliest piece each time, up to the line break
+    free         the model writes a title itself, always with the likeliest next piece, up to the line break
 
 The network is smt/lm's.  Keys and values of a prompt are cached, and the part that the next prompt shares is reused.
 A question that grows by five words therefore costs only those words and its candidates.  The text is always read in the
@@ -105,7 +105,7 @@ class BaseChat:
 
     @cached_property
     def identity(self) -> str:
-        """Return a hash of everything except the prompt that a reply depends on: files, arithmetic, retrieval.
+        """Return a hash of everything that a reply depends on besides the text: files, arithmetic, retrieval.
 
         The weights are excluded, because they apply to stored replies.
         """

@@ -136,7 +136,7 @@ class LlmGuesser:
         """Store the parts; the guesser may name only pages in `titles`, or any page if it is None."""
         self.config, self._titles = config, titles
         self.chat = CachedChat(chat, Cache.at(config.cache, config.cache_mb))
-        self.unusable = 0  # replies in another form than requested
+        self.unusable = 0  # replies that do not have the requested form
         self.left_out = 0  # guesses in usable replies that were malformed or not in the list
 
     @property
@@ -153,7 +153,9 @@ class LlmGuesser:
         return digest(["llm", VERSION, self.chat.chat.identity, c.asked, c.every, c.guesses, listed, *replies])
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """Return at most `n` pages for each text, by its first words up to a multiple of `every`; scores are in 0..1.
+        """Return at most `n` pages for each text, given its words up to the last multiple of `every`.
+
+        Scores are in 0..1.
 
         A text of fewer than `every` words has no guesses.  Raises EndpointError, ConfigError or DataError if the model
         cannot be reached; replies received before are kept.

@@ -50,7 +50,7 @@ class Reader:
 
     @torch.inference_mode()
     def write(self, portions: Sequence[str], asking: str, most: int) -> tuple[str, float]:
-        """Return the greedy line after a prompt, of at most `most` pieces, and its log P in nats."""
+        """Return the line that greedy decoding writes after a prompt, at most `most` pieces, and its log P in nats."""
         before, pieces, total = self._memory(portions), self._tokens.text(asking), 0.0
         [end] = self._tokens.text(BREAK)
         written: list[int] = []
@@ -90,7 +90,7 @@ class Reader:
         return self._read[-1][1]
 
     def _run(self, rows: Sequence[Sequence[int]], before: Sequence[KeyValue]) -> tuple[Tensor, list[KeyValue]]:
-        """Return states (B, N, D), keys and values of pieces (B, N) that follow M other pieces, shared by all rows."""
+        """Return states of shape (B, N, D), keys and values of pieces that follow M pieces shared by all rows."""
         pieces = self._tensor(rows)
         b, n = pieces.shape
         m = before[0].key.shape[2] if before else 0

@@ -71,7 +71,10 @@ class Titles:
         return digest(sorted(self.pages))
 
     def find(self, page: str) -> str | None:
-        """Return the listed title of the same answer (`sqa.core.answers`), else the only one equal without accents."""
+        """Return the listed title of the same answer (`sqa.core.answers`), or the only one equal without accents.
+
+        If neither exists, return None.
+        """
         return self._by_key.get(key(page)) or self._by_fold.get(fold(canonical(page)))
 
 

@@ -1,4 +1,4 @@
-"""Fitting of the weights of guessers/rerank/scorer.py, which give the probability of each candidate, or of none."""
+"""Fit the weights of guessers/rerank/scorer.py, which give the probabilities of the candidates and of none of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ def drawn_ends(words: int, points: int, seed: int, number: int) -> list[int]:
 
 
 def lesson_of(rows: np.ndarray, step: np.ndarray, right: np.ndarray) -> Lesson:
-    """Return the lesson of rows (M + T, D), step (M,) int64 and right (M,) bool, True for the answer."""
+    """Return the lesson of M candidates in T steps; `rows` has shape (M + T, D), and `right` is True for the answer."""
     m, t = len(right), len(rows) - len(right)
     target = m + np.arange(t)
     target[step[right]] = np.flatnonzero(right)
@@ -82,7 +82,7 @@ def lesson_of(rows: np.ndarray, step: np.ndarray, right: np.ndarray) -> Lesson:
 
 
 def fitted(config: RerankTraining, lessons: Sequence[Lesson]) -> Scorer:
-    """Return the weights of the epoch with the least cross entropy on one lesson in KEPT_BACK."""
+    """Fit the weights; return those of the epoch with the lowest cross entropy on every KEPT_BACK-th lesson."""
     learnt = [lesson for number, lesson in enumerate(lessons) if number % KEPT_BACK]
     kept = lessons[::KEPT_BACK]
     torch.manual_seed(config.seed)
@@ -119,7 +119,7 @@ class Batch(NamedTuple):
 
 
 def joined(lessons: Sequence[Lesson], scale: tuple[np.ndarray, np.ndarray], device: str = "cpu") -> Batch:
-    """Join several texts into one batch; `scale` is the mean and standard deviation, each (D,)."""
+    """Join several texts into one batch; `scale` is the mean and standard deviation, each of shape (D,)."""
     rows, steps, targets, row, step = [], [], [], 0, 0
     for lesson in lessons:
         rows.append(np.clip((lesson.rows - scale[0]) / scale[1], -CLIP, CLIP))

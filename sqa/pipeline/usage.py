@@ -1,6 +1,6 @@
 """Count the replies and tokens that a language model used to translate a run, including cached replies.
 
-    <runs>/store/translate/<key>/usage-0003.json   counts of the fourth block of questions
+<runs>/store/translate/<key>/usage-0003.json   counts of the fourth block of questions
 """
 
 import json
