@@ -35,7 +35,7 @@ AT_ONCE = 256  # number of questions scored at once
 @dataclass(frozen=True, slots=True)
 @checked
 class FitConfig:
-    """Settings under `training` in configs/train_buzzers.yaml, which gives meanings and units."""
+    """Settings under `training` in configs/train_buzzers.yaml, which documents their meanings and units."""
 
     features: Literal["qanta", "all"]
     objective: Literal["wins", "label"]
@@ -51,7 +51,7 @@ class FitConfig:
 
 
 class Batch(NamedTuple):
-    """B questions, padded to the longest."""
+    """A batch of B questions, padded to the length of the longest."""
 
     rows: Tensor  # (B, n, d), standardised
     right: Tensor  # (B, n), 1 where the top guess is right

@@ -161,8 +161,8 @@ class Network:
     """A kind of network: its name, and the layers before the output layer."""
 
     kind: str  # "mlp"
-    inner: Callable[[int, Tensors], tuple[Shapes, int]]  # (features, tensors) -> shape of each tensor, outputs
-    seen: Callable[[Tensors, np.ndarray], np.ndarray]  # (tensors, (n, d) standardised) -> (n, numbers)
+    inner: Callable[[int, Tensors], tuple[Shapes, int]]  # (features, tensors) -> (shapes, outputs)
+    seen: Callable[[Tensors, np.ndarray], np.ndarray]  # (tensors, (n, d) features) -> (n, outputs)
 
     def shapes(self, width: int, tensors: Tensors) -> Shapes:
         """Return the required shape of each tensor for `width` features; raises ValueError or KeyError if none fits."""
@@ -195,7 +195,7 @@ MLP = Network("mlp", _rectified_shapes, _rectified)
 # ------------------------------------------------------------------------------------------------------------- buzzers
 
 VERSION = 2  # version of the files, and of the code that turns guesses into buzzes
-WIDTHS = {"qanta": N_FEATURES, "all": N_FEATURES + N_SHAPE}  # set of features -> numbers per step
+WIDTHS = {"qanta": N_FEATURES, "all": N_FEATURES + N_SHAPE}  # set of features -> number of features per step
 SLOPE = 0.01  # slope added so that the calibrated value always increases
 ROUNDING = 1e-5  # rounding error of float32 logits
 CLIP = 8.0  # limit of standardised features, in standard deviations

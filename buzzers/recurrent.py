@@ -40,7 +40,7 @@ def _states(tensors: Tensors, rows: np.ndarray) -> np.ndarray:
 
 
 def _gru(x: np.ndarray, h: np.ndarray, hidden: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the next state of a torch GRU from the gates of input and state, each of shape (3 H,), and the state."""
+    """Return the next state of a torch GRU from the gates of input and state (each 3 H) and the state."""
     n = len(hidden)
     reset, update = np.split(_sigmoid(x[: 2 * n] + h[: 2 * n]), 2)
     new = np.tanh(x[2 * n :] + reset * h[2 * n :])
@@ -48,7 +48,7 @@ def _gru(x: np.ndarray, h: np.ndarray, hidden: np.ndarray, cell: np.ndarray) -> 
 
 
 def _lstm(x: np.ndarray, h: np.ndarray, hidden: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the next state and cell of a torch LSTM from the gates of input and state, each of shape (4 H,)."""
+    """Return the next state and cell of a torch LSTM from the gates of input and state (each 4 H) and the cell."""
     enter, forget, new, leave = np.split(x + h, 4)
     cell = _sigmoid(forget) * cell + _sigmoid(enter) * np.tanh(new)
     return _sigmoid(leave) * np.tanh(cell), cell

@@ -89,7 +89,7 @@ class ThresholdBuzzer:
 
     @classmethod
     def load(cls, folder: Path, threshold: float | None = None) -> ThresholdBuzzer:
-        """Read a model folder of `save`.  Raises DataError if it is damaged."""
+        """Read a model folder written by `save`.  Raises DataError if it is damaged."""
         tensors, config = read_tensors(folder, KIND, VERSION)
         stored = tensors.get("threshold", np.zeros(0))
         if stored.shape != (1,) or config.get("signal") not in SIGNALS:

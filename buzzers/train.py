@@ -54,7 +54,7 @@ class NetworkShape:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdTraining:
-    """Keys of configs/train_buzzers.yaml, which documents meanings and units."""
+    """Config for tuning a threshold buzzer; configs/train_buzzers.yaml documents meanings and units."""
 
     kind: Literal["threshold"]
     output: Path
@@ -63,7 +63,7 @@ class ThresholdTraining:
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """Keys of configs/train_buzzers.yaml, which documents meanings and units."""
+    """Config for training a buzzer's network; configs/train_buzzers.yaml documents meanings and units."""
 
     kind: Literal["logistic", "mlp", "recurrent"]
     output: Path
@@ -153,7 +153,7 @@ def material(data: DataChoice) -> Material:
 
 
 def load_config(path: Path) -> ThresholdTraining | Learning:
-    """Load a training config.  Raises ConfigError with all problems."""
+    """Load a training config.  Raises ConfigError that lists all problems."""
     kind = read_yaml(path).get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         raise ConfigError(f"{path} kind: expected one of {', '.join(KINDS)}, got {repr(kind)[:60]}")
@@ -161,7 +161,7 @@ def load_config(path: Path) -> ThresholdTraining | Learning:
 
 
 def tune(histories: Histories) -> tuple[ThresholdBuzzer, int]:
-    """Return the threshold buzzer with the best expected wins over all signals, and its signal's column in SIGNALS."""
+    """Return the threshold buzzer with the best expected wins over all signals, and the index of its signal."""
     columns = range(len(SIGNALS))
     best = [wins.best_threshold(histories, [history.signals[:, column] for history in histories]) for column in columns]
     column = max(columns, key=lambda column: best[column][1])
@@ -169,7 +169,7 @@ def tune(histories: Histories) -> tuple[ThresholdBuzzer, int]:
 
 
 def learn(config: Learning, learnt: Histories, kept: Histories, tuning: Histories) -> tuple[LearntBuzzer, int]:
-    """Return the trained, calibrated and tuned buzzer, and its epoch."""
+    """Return the trained, calibrated and tuned buzzer, and the selected epoch."""
     network = NETWORKS[config.kind]
     fitted = fit(config.training, config.untrained, learnt, kept, config.end == "answer")
     logits = fitted.logits(kept)

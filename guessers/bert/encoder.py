@@ -51,7 +51,7 @@ def find_encoder(model: str, revision: str | None = None, download: bool = False
 
 
 def load_encoder(folder: Path) -> tuple[nn.Module, Any]:
-    """Return the encoder of a folder (float32, eval mode) and its tokenizer; raises DataError if there is none."""
+    """Return the encoder in a folder (float32, eval mode) and its tokenizer.  Raises DataError if there is none."""
     need("transformers", f"the encoder in {folder}", "bert")
     tokenizer, model = load_pretrained(folder, "AutoModel", "an encoder")
     if tokenizer.pad_token_id is None or not hasattr(model.config, "max_position_embeddings"):

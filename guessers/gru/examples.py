@@ -57,7 +57,7 @@ class Codec:
         self._page_ids = {page: id for id, page in enumerate(self.pages)}
 
     def example(self, tossup: Tossup, sentences: Iterable[Sequence[str]] | None = None) -> Example:
-        """Return a tossup, or the given sentences (lists of words) in place of its text, as ids; page -1 = unknown."""
+        """Return a tossup as ids, from `sentences` (lists of words) instead of its text if given; page -1 = unknown."""
         ids: list[int] = []
         ends: list[int] = []
         for sentence in split(tossup.text, "en") if sentences is None else sentences:
@@ -108,7 +108,7 @@ class Material:
 @dataclass(frozen=True, slots=True)
 @checked
 class GruTraining:
-    """Settings of configs/train_guessers.yaml:gru, which gives meanings and units."""
+    """Settings of the entry `gru` in configs/train_guessers.yaml, which documents their meanings and units."""
 
     kind: Literal["gru"]
     output: Path

@@ -36,7 +36,7 @@ class Shape:
     """Sizes of a network, saved with it."""
 
     vocabulary: int  # number of word types, without the unknown word
-    pages: int  # classes
+    pages: int  # number of classes
     embedding: int  # E
     hidden: int  # H, number of states of one direction
     bottleneck: int  # D; ignored by the bidirectional network, which has none
@@ -120,6 +120,6 @@ Network = PrefixGru | BidirectionalGru
 
 
 def network_of(shape: Shape) -> Network:
-    """Return an untrained network of a shape; raises KeyError for an unknown direction."""
+    """Return an untrained network with these sizes.  Raises KeyError for an unknown direction."""
     networks: Mapping[str, type[Network]] = {"forward": PrefixGru, "bidirectional": BidirectionalGru}
     return networks[shape.direction](shape)

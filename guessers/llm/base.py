@@ -74,7 +74,7 @@ class BaseConfig:
 
 
 class Candidate(NamedTuple):
-    """A title for a text, and its scores."""
+    """A candidate title for a text, and its scores."""
 
     page: str
     retrieval: float  # BM25 score
@@ -83,7 +83,7 @@ class Candidate(NamedTuple):
 
 
 class BaseChat:
-    """A model of `smt.lm` that replies in JSON; loaded by the first prompt without a stored reply."""
+    """A model of `smt.lm` that replies in JSON; loaded for the first prompt that has no stored reply."""
 
     workers = 1
 
@@ -128,7 +128,7 @@ class BaseChat:
         return Reader(load(self.config), titles)
 
     def complete(self, prompt: str) -> Reply:
-        """Return the reply to a prompt, as JSON; one prompt at a time."""
+        """Return the reply to a prompt as JSON; prompts are processed one at a time."""
         with self._lock:
             self.budget.spend()
             text = prompt[len(self._before) : len(prompt) - len(self._after)]

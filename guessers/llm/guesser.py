@@ -37,7 +37,7 @@ from sqa.net.reply_cache import Cache, CachedChat
 VERSION = 1  # version of the code from texts to prompts and from replies to guesses; raise it when guesses change
 TITLE_VERSION = 2  # version of that code for `reply: title` alone
 MAX_TEXT = 20_000  # maximum number of characters of a text that are sent
-FIRST_WARNINGS = (1, 10, 100, 1000, 10_000)  # numbers of unusable replies at which a message is printed
+FIRST_WARNINGS = (1, 10, 100, 1000, 10_000)  # counts of unusable replies at which a message is printed
 PROMPT = """\
 You play Quizbowl. A question describes one thing, from obscure clues to easy ones; its answer is the title of an \
 English Wikipedia page. Below is the beginning of a question, cut off anywhere. It was translated into English by a \
@@ -155,10 +155,8 @@ class LlmGuesser:
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
         """Return at most `n` pages for each text, given its words up to the last multiple of `every`.
 
-        Scores are in 0..1.
-
-        A text of fewer than `every` words has no guesses.  Raises EndpointError, ConfigError or DataError if the model
-        cannot be reached; replies received before are kept.
+        Scores are in 0..1.  A text of fewer than `every` words has no guesses.  Raises EndpointError, ConfigError or
+        DataError if the model cannot be reached; replies received before are kept.
         """
         if n < 1:
             return [[] for _ in texts]

@@ -30,7 +30,7 @@ class Reader:
         self._column = {piece: index for index, piece in enumerate(pieces)}
         self._rows = self._network.output_rows(self._tensor(pieces) if titles is not None else None)  # (V, D)
         self._read: list[tuple[str, list[KeyValue]]] = []  # portions of the last prompt, with their keys and values
-        self._asked: tuple[tuple[str, ...], Tensor, list[KeyValue]] | None = None  # last prompt, its last state, memory
+        self._asked: tuple[tuple[str, ...], Tensor, list[KeyValue]] | None = None  # last prompt, state, keys, values
         self.pieces_run = 0
 
     @torch.inference_mode()

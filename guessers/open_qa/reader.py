@@ -52,7 +52,7 @@ class ReaderConfig:
 
 
 class Reader:
-    """A loaded model."""
+    """An extractive reader with its loaded model."""
 
     def __init__(self, config: ReaderConfig) -> None:
         import torch

@@ -21,7 +21,7 @@ KEPT_BACK = 8  # one in this many texts is used to select the epoch
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """A retrieval model, and the texts from which it was counted."""
+    """A retrieval model, and the texts whose terms it counts."""
 
     model: Annotated[str, "a bundled BM25 model or a folder"]
     folds: Annotated[tuple[Fold, ...], "folds of the tossups"]
@@ -31,7 +31,7 @@ class Counts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 @checked
 class RerankTraining:
-    """Settings of configs/train_guessers.yaml:rerank, which gives meanings and units."""
+    """Settings of the entry `rerank` in configs/train_guessers.yaml, which documents their meanings and units."""
 
     limit: Annotated[int, Meta(ge=KEPT_BACK)] | None
     noise: Share
@@ -111,7 +111,7 @@ def fitted(config: RerankTraining, lessons: Sequence[Lesson]) -> Scorer:
 
 
 class Batch(NamedTuple):
-    """R rows of S steps of several texts."""
+    """A batch of R rows for S steps of several texts."""
 
     rows: Tensor  # (R, D), standardised
     step: Tensor  # (R,) int64

@@ -110,7 +110,7 @@ class RerankGuesser:
     # --- files
 
     def save(self, folder: Path) -> None:
-        """Write model.safetensors and config.json, which names the counts without copying them."""
+        """Write model.safetensors and config.json, which refers to the counts by name."""
         tables = self._knowledge.kinds.tables() | self._scorer.tensors
         about = {
             "kind": KIND,

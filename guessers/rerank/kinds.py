@@ -155,7 +155,7 @@ class Kinds:
 
     @classmethod
     def read(cls, tables: Tables) -> Kinds:
-        """Invert `tables`; raises KeyError or ValueError if a table is missing or does not fit."""
+        """Return the kinds stored by `tables`.  Raises KeyError or ValueError if a table is missing or does not fit."""
         names = unpack_strings(tables["kinds"])
         keys = ("pages_per_kind", "page_steps", "counts", "lessons")
         per_kind, steps, counts, lessons = (unpack_integers(tables[key]) for key in keys)

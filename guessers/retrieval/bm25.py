@@ -77,7 +77,7 @@ def analyzer_of(name: str) -> Analyzer:
 
 @dataclass(frozen=True)
 class Index:
-    """Term counts by page.  Terms 0..W-1 are words; all later ones are pairs (key: first word * W + second word)."""
+    """Term counts by page.  Terms 0..W-1 are words, later terms are pairs (key: first word * W + second word)."""
 
     titles: tuple[str, ...]  # sorted
     words: tuple[str, ...]  # sorted

@@ -14,7 +14,7 @@ from sqa.core.schema import FilePath
 
 @dataclass(frozen=True, slots=True)
 class Bm25Training:
-    """Keys of configs/train_guessers.yaml:bm25, which documents meanings."""
+    """Settings of the entry `bm25` in configs/train_guessers.yaml, which documents their meanings."""
 
     kind: Literal["bm25"]
     output: Path

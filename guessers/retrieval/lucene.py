@@ -131,7 +131,7 @@ def _class(char: str) -> str:
 
 
 def _cut(word: str) -> list[str]:
-    """Return the tokens of a word, in its own letter case."""
+    """Return the tokens of a word, with unchanged letter case."""
     if _PLAIN.fullmatch(word):
         tokens = [word]
     else:

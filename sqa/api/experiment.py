@@ -338,7 +338,7 @@ class Results(tuple[Result, ...]):
 
     @property
     def frame(self) -> Frame:
-        """A frame with one row per combination and metric, with the columns COLUMNS."""
+        """A frame with one row per combination and metric, and the columns in `COLUMNS`."""
         return Frame(COLUMNS, tuple(row for result in self for row in result.rows.values()))
 
     def __repr__(self) -> str:

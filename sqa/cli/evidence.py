@@ -156,7 +156,7 @@ def _reproduce(item: str, config: Path | None, runs: Path) -> None:
 
 
 def _make(item: str, config: Path | None, runs: Path) -> None:
-    """Call an item's `main(config, runs)`; a user's file is looked up in the config's folder, then here."""
+    """Call an item's `main(config, runs)`; a user's file is first looked up in the config's folder."""
     registry = Registry("figure or table", {name: target for name, (target, _) in ITEMS.items()})
     registry.target(item)  # refuses an unknown name before a missing config
     if config is None:

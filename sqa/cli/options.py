@@ -140,7 +140,7 @@ def _keep(context: typer.Context, param: typer.CallbackParam, value: bool) -> bo
 
 @cache
 def common_options(wanted: frozenset[str]) -> tuple[Any, ...]:
-    """Return the `wanted` ones of the common options; `context.meta` passes their values on to subcommands."""
+    """Return the common options named in `wanted`; `context.meta` passes their values on to subcommands."""
 
     def flag(names: str, meaning: str) -> Any:
         return option(names, meaning, callback=_keep, expose_value=False)

@@ -54,7 +54,7 @@ class Planned:
 
 
 class Workshop:
-    """Cache of a process for questions, components and plans, which the blocks of many runs share."""
+    """Per-process cache of questions, components and plans, shared by the blocks of many runs."""
 
     def __init__(self, store: Store) -> None:
         self.store = store

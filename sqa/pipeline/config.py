@@ -159,7 +159,7 @@ def folder_name(name: str, key: str = "name") -> list[str]:
 
 
 def load_run(path: Path) -> RunConfig:
-    """Read a run's YAML file.  Raises ConfigError with all problems."""
+    """Read a run's YAML file.  Raises ConfigError that lists all problems."""
     path = Path(path)
     return _named_run(read_yaml(path), name_of(path), str(path), path.parent)
 
@@ -183,7 +183,7 @@ def _named_run(mapping: dict[str, Any], name: str, source: str, folder: Path | N
 
 
 def load(path: Path, cls: type[C], values: Mapping[str, Any] | None = None) -> C:
-    """Read a YAML file into the (possibly nested) frozen dataclass `cls`.  Raises ConfigError with all problems.
+    """Read a YAML file into the (possibly nested) frozen dataclass `cls`.  Raises ConfigError that lists all problems.
 
     A `name` must be a valid folder name (`folder_name`).  `values`, if given, replace the content of the file.
     """
@@ -199,7 +199,7 @@ def load(path: Path, cls: type[C], values: Mapping[str, Any] | None = None) -> C
 
 
 def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> RunConfig:
-    """Return a RunConfig from plain values, the inverse of `to_mapping`.  Raises ConfigError with all problems.
+    """Return a RunConfig from plain values, the inverse of `to_mapping`.  Raises ConfigError that lists all problems.
 
     Files are looked up in `folder`, then in the current folder (`sqa.core.paths.beside`).
     """
@@ -223,7 +223,7 @@ def of_parts(**parts: Any) -> RunConfig:
 
 
 def with_limit(config: RunConfig, limit: int) -> RunConfig:
-    """Return the same run on at most `limit` questions, with the limit in its name."""
+    """Return the config with at most `limit` questions, and with the limit in its name."""
     dataset = dataclasses.replace(config.dataset, limit=limit)
     return dataclasses.replace(config, name=f"{config.name}-limit{limit}", dataset=dataset)
 

@@ -66,7 +66,7 @@ BLOCK_SIZE = 64  # questions per block
 FEW = 100  # questions of all runs together; workers are used only for more
 N_GUESSES = metric_names.KEPT  # guesses stored per step
 STAGES = ("translate", "guess", "buzz", "score")
-COMPONENTS: Mapping[str, tuple[str, Registry]] = {  # stage -> key of a run's config, registry
+COMPONENTS: Mapping[str, tuple[str, Registry]] = {  # stage -> (key of a run's config, registry)
     "translate": ("translator", TRANSLATORS),
     "guess": ("guesser", GUESSERS),
     "buzz": ("buzzer", BUZZERS),
@@ -349,7 +349,7 @@ def translate(translator: Translator, questions: Sequence[Question], tick: Tick)
 
 
 def stream(translator: Translator, question: Question) -> list[Emission]:
-    """Translate a question by sentences; a target word's delay is the number of source words pulled before it."""
+    """Translate a question sentence by sentence; a word's delay is the number of source words pulled before it."""
     emissions: list[Emission] = []
     for i, sentence in enumerate(question.sentences):
         source = CountedSource(sentence)

@@ -54,7 +54,7 @@ class RunFolder:
     files: dict[str, str] = field(default_factory=dict)  # name -> digest when read; empty without a folder
 
     def bytes_of(self, name: str) -> bytes:
-        """Return the bytes of a file of the folder.
+        """Return the bytes of a file in the folder.
 
         Raises DataError if the file is missing, or if it or the run has changed since the folder was read.
         """

@@ -35,7 +35,7 @@ def translator_from(text: str) -> Translator:
 
 
 def contestant_from(guesser: str = "", buzzer: str = "") -> tuple[Guesser, Buzzer | None]:
-    """Return the guesser of `--guesser` and the buzzer of `--buzzer`, given as YAML as in a config.
+    """Return the guesser and the buzzer that `--guesser` and `--buzzer` name by YAML, as in a config.
 
     The buzzer "none" means no buzzer.  `guesser` may also be a run's config file, which names the guesser and, if
     `buzzer` is "", the buzzer.  Raises ConfigError for invalid values.

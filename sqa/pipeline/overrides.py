@@ -66,7 +66,7 @@ def parsed_axes(words: Iterable[str]) -> tuple[tuple[Override, ...], ...]:
 
 
 def load_with(path: Path, overrides: Sequence[Override]) -> RunConfig:
-    """Load a run's YAML with overrides, like `sqa.pipeline.config.load_run`.  Raises ConfigError with all problems."""
+    """Load a run's YAML with overrides.  Raises ConfigError that lists all problems."""
     return overridden(read_yaml(path), name_of(path), overrides, str(path), Path(path).parent)
 
 
@@ -89,7 +89,7 @@ def load_study(path: Path, cls: type[C], words: Sequence[str]) -> C:
 def grid(path: Path, axes: Sequence[Sequence[Override]]) -> list[tuple[tuple[Override, ...], RunConfig]]:
     """Return every combination of the axes' values with its config; the last axis varies fastest.
 
-    Raises ConfigError with all problems.
+    Raises ConfigError that lists all problems.
     """
     mapping, configs, problems = read_yaml(path), [], list[str]()
     for chosen in itertools.product(*axes):
@@ -106,7 +106,7 @@ def grid(path: Path, axes: Sequence[Sequence[Override]]) -> list[tuple[tuple[Ove
 def overridden(
     mapping: Mapping[str, Any], name: str, overrides: Sequence[Override], source: str, folder: Path | None
 ) -> RunConfig:
-    """Return a run's config from plain values and overrides; `name` is its default name, `source` named in errors."""
+    """Return a run's config from plain values and overrides; `name` is its default name, and errors name `source`."""
     whole = copy.deepcopy(dict(mapping))
     whole.setdefault("name", name)
     keys = [override.key for override in overrides]
@@ -138,7 +138,7 @@ def _slug(override: Override) -> str:
 
 
 def _apply(whole: dict[str, Any], overrides: Sequence[Override], folder: Path | None) -> dict[str, Override]:
-    """Set the keys in `whole` and return the overrides by full key; names of parts come first: keys depend on them."""
+    """Set the keys in `whole` and return the overrides by full key; parts are set before keys that depend on them."""
     by_key: dict[str, Override] = {}
     for override in sorted(overrides, key=lambda o: "." not in o.key and o.key not in TOP):
         key = override.key if "." in override.key or override.key in TOP else _full_key(whole, override, folder)

@@ -30,7 +30,7 @@ from sqa.pipeline.engine import EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
 from sqa.results import Frame, Row, row_of
 
 REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.npz"
-TIMES = "times.json"  # {"stages": {stage: store key}, "seconds": {stage: wall time}}, of stages completed in one go
+TIMES = "times.json"  # {"stages": {stage: store key}, "seconds": {stage: wall time if computed at once}}
 RESAMPLES = 1000
 UNKNOWN_PAGES = PRINTED[2]
 COUNTED = ("questions", "sentences", "replies", "tokens")  # units of counts

@@ -33,7 +33,7 @@ from sqa.pipeline.config import load
 if TYPE_CHECKING:
     from distributed import Client
 
-FAILURES = 30  # dead workers per task before it fails; clusters may remove machines at any time
+FAILURES = 30  # workers that may die during a task before it fails; clusters may remove machines at any time
 # Dask's defaults slow models down: workers return every freed 64 KiB to the system and are profiled 100 times per
 # second.
 LOCAL = {

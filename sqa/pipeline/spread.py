@@ -344,7 +344,7 @@ def _followed(client: Client, waiting: list[Call]) -> Iterator[tuple[int, Any]]:
     name, number = uuid4().hex[:12], count()
     open_calls: dict[Future, Call] = {}
     following = as_completed(loop=client.loop)  # the default is the loop of the newest client
-    threads, counted = FEWEST, -math.inf  # worker threads, and the time of counting them
+    threads, counted = FEWEST, -math.inf  # worker threads, and the time at which they were counted
     no_gpu: list[str] = []  # workers without the GPU resource, preferred for other tasks
     try:
         while waiting or open_calls:
@@ -406,7 +406,7 @@ def _planned(config: RunConfig, store: Store, _: Parts) -> Planned:
 
 
 def _plan(jobs: Sequence[Job], store: Store) -> tuple[list[tuple[Stage, ...]], dict[int, int]]:
-    """Return the stages of each run of a group, and the sizes in words of the blocks that the store lacks for any."""
+    """Return the stages of each run, and the size in words of each block that the store lacks for any of the runs."""
     plans = [workshop_of(store).plan(job.config, job.until, job.given) for job in jobs]
     lacking = (store.missing(stage, planned.blocks) for planned in plans for stage in planned.stages)
     return [planned.stages for planned in plans], {b: plans[0].words[b] for b in sorted(set().union(*lacking))}

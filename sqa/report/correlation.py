@@ -105,7 +105,7 @@ def correlate_runs(
 
 
 def pairs_of(answers: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return each of `answers` paired with each of `names`, no pair in both directions."""
+    """Return each of `answers` paired with each different one of `names`, without pairs in reverse order."""
     pairs = [(a, b) for a, b in product(answers, names) if a != b]
     return [(a, b) for index, (a, b) in enumerate(pairs) if (b, a) not in pairs[:index]]
 
@@ -209,7 +209,7 @@ class _Agreement:
         indices = {metric.name: index for index, metric in enumerate(metrics)}
         self._pairs = [(indices[a], indices[b]) for a, b in pairs]
         self.undefined = np.zeros(len(pairs), dtype=np.int64)
-        # number of resamples in which the first system of a pair is better, and whether it was in the last one
+        # number of rows in which the first system of a pair is better, and whether it was better in the last row
         self._better = self._last = np.zeros((len(metrics), systems * (systems - 1) // 2))  # a tie counts as half
 
     def score_many(self, stats: np.ndarray) -> np.ndarray:
@@ -226,7 +226,7 @@ class _Agreement:
         return taus
 
     def soft_accuracies(self, n_resamples: int) -> list[float]:
-        """Return the soft pairwise accuracies; call it after `bootstrap_band`, which scores all questions last."""
+        """Return the soft pairwise accuracies, once `bootstrap_band` has called `score_many` for all questions last."""
         shares = (self._better - self._last) / n_resamples  # (metrics, pairs of systems)
         return [float(1 - np.abs(shares[a] - shares[b]).mean()) for a, b in self._pairs]
 

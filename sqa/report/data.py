@@ -25,7 +25,7 @@ _HUMAN_BUZZES = {"human-buzzes": "human-buzz-questions"}  # question set -> its 
 
 
 class Gap(NamedTuple):
-    """A missing number of the report."""
+    """A number that is missing in the report, and the reason."""
 
     what: str  # a metric or another item
     runs: tuple[str, ...]  # labels of the affected runs; () = the whole report

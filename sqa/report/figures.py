@@ -111,7 +111,7 @@ def _over_lag(group: Sequence[Reported], series: Series, folder: Path, suffix: s
     if len(group) < 2:
         return [Gap("figure over lag", (), "a single run has a single lag; give several runs")]
     frame = _frame(series)
-    lag, name = max(LAGS, key=lambda item: len(frame.where(item[0])))  # the first wins ties
+    lag, name = max(LAGS, key=lambda item: len(frame.where(item[0])))  # the first one if several are equal
     having = {row.cell[1] for row in frame.where(lag)}
     panels = _panels(frame, lag)
     if len(having) < 2 or not panels:

@@ -31,7 +31,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 GREY = "#7F7F7F"
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 MAX_MARKERS = 8  # approximate maximum per line
-OFFSET = 0.12  # horizontal shift of lines with a single k, as a share of the distance between two k
+OFFSET = 0.12  # horizontal shift of lines with a single k, relative to the distance between two values of k
 COLUMN = 3.35  # inches, one column of an ACL paper
 PAGE = 6.9  # inches, both columns
 SMALLEST = 6  # points, size of the smallest letters
@@ -67,7 +67,7 @@ def style(settings: Mapping[str, Any] | None = None, to_files: bool = True) -> I
     else:
         from matplotlib import pyplot
 
-        pyplot.draw_if_interactive()  # loads Jupyter's backend, whose interactive mode would end with the context below
+        pyplot.draw_if_interactive()  # loads Jupyter's backend: its interactive mode would end with the context below
     with matplotlib.rc_context(SETTINGS | dict(settings or {})):
         yield
 

@@ -19,7 +19,7 @@ class Checkpoints:
     """The checkpoints of one training run."""
 
     def __init__(self, folder: Path, keep: int = 1, identity: Mapping[str, Any] | None = None) -> None:
-        """Manage the `keep` newest files; a checkpoint must match `identity` (key -> value) to be resumed."""
+        """Keep the `keep` newest files; only a checkpoint with the same `identity` values can be resumed."""
         self.folder, self.keep = folder, keep
         self.identity = {key: repr(value) for key, value in (identity or {}).items()}
 

@@ -56,7 +56,7 @@ class Trainer:
         """
         self.where, self.optimiser, self.parts, self.unit = where, optimiser, parts, unit
         self.checkpoints, self.clip = checkpoints, clip
-        self.done, self.stale = 0, 0  # number of rounds, and of rounds since the best one
+        self.done, self.stale = 0, 0  # number of completed rounds, and of rounds since the best one
         self.best: dict[str, dict[str, Tensor]] = {}  # weights of the modules at the best round
         self.best_score = -np.inf
         self._before, self._since = 0.0, time.process_time()
