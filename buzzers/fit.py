@@ -6,7 +6,7 @@ curve at step t.  Then
 
     sum_t EW_t right_t p_t prod_{s<t} (1 - p_s)
 
-is the question's expected wins if every step answers with that probability.  It is differentiable, so training
+is the question's expected wins if every step answers with that probability.  The sum is differentiable, so training
 maximises it directly over the whole question.  A share of the cross entropy is added so that p remains a probability of
 being right.  With `at_end`, the remaining probability goes to an answer at the last step.
 """

@@ -1,10 +1,10 @@
 """The threshold buzzer, which answers once one of three signals of the top guess reaches a threshold.
 
-share    its share of the sum of the best ten scores, between .1 (ten equal guesses) and 1, independent of the scale of
-         the scores (QANTA's TF-IDF baseline answers at .3).  Ten guesses are required, because the few guesses after
-         the first words of a question always have large shares
+share    the share of its score in the sum of the best ten scores, between .1 (ten equal guesses) and 1, independent of
+         the scale of the scores (QANTA's TF-IDF baseline answers at .3).  Ten guesses are required, because the few
+         guesses after the first words of a question always have large shares
 score    its score
-margin   its lead over the second guess; two guesses are required
+margin   the difference between its score and that of the second guess; two guesses are required
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ With `noise`, every tossup is used twice: clean, and corrupted like a translatio
 trained with `translated` is for translations, so its threshold is tuned on all corrupted texts, not on clean tossups.
 
 With `end: answer`, a question that ends unanswered is answered with the top guess, and a wrong answer costs nothing.
-The fold `dev` is read only for the final report.  `python -m buzzers.train CONFIG...` trains several buzzers, which
-share the guesses of a common guesser.
+The fold `dev` is read only for the final report.  `python -m buzzers.train CONFIG...` trains several buzzers; those
+with the same guesser share its cached guesses.
 """
 
 import json

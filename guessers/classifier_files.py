@@ -1,7 +1,7 @@
 """Files of the page classifiers (GRU and BERT), and selection of the best pages.
 
-Tables with one row per word or page are stored as int8 with one scale per row, norms as float32, and all other tensors
-as float16.
+Tables with one row per word or page are stored as int8 with one quantisation step per row, norms as float32, and all
+other tensors as float16.
 """
 
 from collections.abc import Callable, Container, Sequence

@@ -1,14 +1,14 @@
-"""YiSi-1 (Lo 2019): similarity of the words of a translation and of the human translation, by an encoder.
+"""YiSi-1 (Lo 2019): similarity of the words of a translation and of the human translation, measured with an encoder.
 
     quality:
       - guessers.bert.yisi:build: {idf: [xqb-es, xqb-pl]}
 
 Words are the pieces of an encoder, a piece's vector is its last hidden state in its text, and similarity is the cosine.
-Precision is the mean over the translation's pieces of the best similarity with a piece of the human translation, recall
-the mean over the human translation's pieces, both weighted by rarity, ln(1 + (N + 1) / (df + 1)) over N human
-translations; YiSi-1 = P R / (alpha P + (1 - alpha) R), so alpha is the weight of recall.  Semantic roles are omitted,
-as the author does for languages without a labeller.  The encoder is the bundled BERT guesser's (the extra `bert`) or
-your own folder; scores of different encoders are not comparable.
+Precision P is the mean over the translation's pieces of the best similarity with a piece of the human translation.
+Recall R is the corresponding mean over the human translation's pieces.  Both are weighted by the rarity of a piece,
+ln(1 + (N + 1) / (df + 1)) over N human translations.  YiSi-1 = P R / (alpha P + (1 - alpha) R), so alpha is the weight
+of recall.  Semantic roles are omitted, as the author does for languages without a labeller.  The encoder is that of the
+bundled BERT guesser (the extra `bert`) or one in your own folder; scores of different encoders are not comparable.
 """
 
 from collections import Counter

@@ -2,8 +2,8 @@
 
     python -m guessers.elastic.index CONFIG [--index NAME] [--url URL] [--k1 2.0] [--b 0.75]
 
-CONFIG is the config of the embedded twin (configs/train_guessers.yaml:bm25-lucene).  The command counts its texts
-and writes its model, and then sends one document per page.  The field `text` is the page's whole training text,
+CONFIG is the config of the embedded twin (configs/train_guessers.yaml:bm25-lucene).  The command counts the twin's
+texts, writes its model, and then sends one document per page.  The field `text` is the page's whole training text,
 analyzed and scored by the server; the field `page` orders pages of equal score.  The index records its origin
 (`_meta` of its mapping).  The number of pages is written last, so an index without it is incomplete.
 """

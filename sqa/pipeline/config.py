@@ -249,7 +249,7 @@ def to_mapping(config: Any) -> Any:
 
 
 class Reader:
-    """Convert plain values to the declared types and collect `problems` such as "key: expected ..., got ...".
+    """Converter from plain values to declared types, which collects `problems` such as "key: expected ..., got ...".
 
     `key` is the dotted key in the file, such as "translator.k" or "metrics[2]".  Methods return None for most invalid
     values.

@@ -174,7 +174,7 @@ def make_ahead(
 ) -> tuple[dict[str, int], dict[str, float]]:
     """Compute the missing blocks of a run on workers if they have more than FEW questions.
 
-    Nothing is computed if `workers` is 1 or if the guesser must see all texts first.
+    Nothing is computed with one worker, or if the guesser must see all texts first.
 
     Args:
         work: The run.

@@ -1,4 +1,4 @@
-"""Markdown of the report, and its HTML page: one file, no script, no request, light or dark like the reader's system.
+"""The report's Markdown and HTML page, one file without scripts or requests, light or dark as the browser prefers.
 
 Texts from runs enter the Markdown only through `code` and `plain`, and the page is rendered with raw HTML disabled.
 Therefore none of these texts can become markup in either format.

@@ -35,7 +35,7 @@ function momentOf(system, step) {
   return [w, step - system.before[w]];
 }
 
-/** Return all moments in order; after w source words, there is one for each word of the system that writes most there. */
+/** Return all moments in order: after each w source words, one per word of the system that writes most there. */
 function allMoments(systems, length) {
   const moments = [];
   for (let w = 0; w <= length; w++) {
