@@ -50,7 +50,7 @@ class CommandConfig:
         if not self.command:
             return ["command: a program is needed, e.g. [apertium, -u, spa-eng]"]
         if self.separator != " ".join(self.separator.split()):
-            return [f"separator: must be one line of words with single blanks, got {self.separator!r}"]
+            return [f"separator: must be one line of words with single spaces, got {self.separator!r}"]
         return []
 
 

@@ -60,7 +60,7 @@ def _tokens(path: Path, rows: Iterable[tuple[int, Sequence[str]]], header: Seque
         key = tuple(value if column == "question" else _count(where, column, value) for column, value in columns)
         silent = token == delay == ""
         if not silent and token.split() != [token]:
-            raise DataError(f"{where}: a token is one word without blanks, got {token!r}")
+            raise DataError(f"{where}: a token is one word without spaces, got {token!r}")
         yield number, key, token, 0 if silent else _count(where, "delay", delay)
 
 

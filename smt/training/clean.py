@@ -45,7 +45,7 @@ class CleanConfig:
         float, Meta(ge=1), "maximum ratio of the longer to the shorter side, with `ratio_slack` words added to both"
     ] = 2.0
     ratio_slack: Annotated[Whole, "words added to both sides before `max_ratio` applies"] = 3
-    min_letters: Annotated[Share, "minimum share of characters that are letters, their marks or blanks"] = 0.7
+    min_letters: Annotated[Share, "minimum share of characters that are letters, their marks or spaces"] = 0.7
     language: Annotated[bool, "drop pairs with a side in a wrong language (smt/training/language.py)"] = False
     overlap_words: Annotated[Whole, "drop pairs that share this many consecutive words with held-out text; 0 = off"] = 0
     min_aligned: Annotated[Share, "minimum share of words linked in both directions; 0 = no alignment"] = 0.0

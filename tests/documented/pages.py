@@ -43,7 +43,7 @@ def commands(text: str) -> Iterator[tuple[list[str], bool]]:
 
 
 def _spelled(line: str, complete: bool) -> Iterator[tuple[list[str], bool]]:
-    """Yield the commands of one shell line; `a|b` without blanks gives one command each."""
+    """Yield the commands of one shell line; `a|b` without spaces gives one command each."""
     if not _COMMAND.search(line):
         return
     spread = [word.split("|") if re.fullmatch(r"[\w.-]+(\|[\w.-]+)+", word) else [word] for word in line.split(" ")]

@@ -57,7 +57,7 @@ class Line(BaseModel):
     token: Annotated[
         str,
         Field(
-            title="one word without blanks",
+            title="one word without spaces",
             description="a target word; empty: nothing was written",
             pattern=f"^[^{BLANKS}]*$",
         ),
