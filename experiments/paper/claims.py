@@ -6,8 +6,8 @@ languages pooled with equal weight.
     rise   the best k has more expected wins than the smallest k
     fall   the best k has more expected wins than full input
 
-The family was declared after these questions had been examined.  It therefore describes them with a known error
-rate and confirms nothing.
+The family was declared after these questions had been examined.  The tests are therefore descriptive, with a known
+error rate, and not confirmatory.
 
 experiments/paper/error_rates.py measures how often a claim is wrongly held and how often a true difference is found.
 """
