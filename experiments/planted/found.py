@@ -7,10 +7,11 @@
 
 handmade.tsv has one line per error: kind, source languages, question, 0-based sentence, the words of the bundled
 English sentence, and the words that replace them.  The questions and these errors are CC0, and nothing is trained
-on them.  A sentence has at most one error; the 45 questions (180 sentences) have about 70 errors.  --plant corrupts the human
-translations of XQB instead, with one kind of error from experiments/planted/materials.py: a number of errors per
-question, or a share of its words.  All texts are diagnosed as if a run had produced them, with the shipped weights
-and, by default, the shipped threshold.
+on them.  A sentence has at most one error; the 45 questions (180 sentences) have about 70 errors.
+
+--plant corrupts the human translations of XQB instead, with one kind of error from experiments/planted/materials.py: a
+number of errors per question, or a share of its words.  All texts are diagnosed as if a run had produced them, with
+the shipped weights and, by default, the shipped threshold.
 
 An error is found if one of its words is flagged; for an omission, the next word counts.  Precision is the share of
 all flagged words that belong to an error.  Dropped stretches are counted by sentence: a sentence is flagged if an

@@ -70,7 +70,7 @@ def draw(subject: Subject, finding: Finding, panel: str = "") -> plots.Figure:
 def _logs(axes: plots.Axes, subject: Subject, finding: Finding) -> None:
     """Draw log MRR at every written word over the share of the source read, and mark the hallucinated stretches."""
     system, human = (lines[subject.index_of(finding)] for lines in (subject.lines, subject.human))
-    curves = ((system, subject.system, BLUE, "-"), (human, "human", GREY, "--"))  # dashed, so that the line below stays visible
+    curves = ((system, subject.system, BLUE, "-"), (human, "human", GREY, "--"))  # dashed: the line below stays visible
     for line, name, colour, dash in curves:
         x = 100 * np.concatenate([[0], line.fraction, [1]])
         y = np.concatenate([[RULES.floor], line.log_mrr, line.log_mrr[-1:]])

@@ -94,7 +94,7 @@ def outcomes(guesser: str, histories: Histories, models: Path = DATA / "models")
 
 
 def oracles(histories: Histories) -> list[Outcome]:
-    """Return the outcomes of the stable oracle and of the oracle, which leave a question unanswered if they cannot win."""
+    """Return the outcomes of the stable oracle and the oracle, which stay silent on questions that they cannot win."""
     first, lasting = [], []
     for history in histories:
         n = len(history.right)

@@ -120,7 +120,7 @@ def marked_sentences(gold: Path) -> dict[str, str]:
 
 
 def contrast(label: str, questions: Sequence[Question], outputs: Sequence[Sequence[str]]) -> Iterator[Row]:
-    """Yield the score of the changed minus the score of the unchanged translations, and its p-value, for each change."""
+    """Yield, for each change, the score of the changed minus that of the unchanged translations, and its p-value."""
     for family, kinds in CONTRAST.items():
         for kind in kinds:
             before, after = [], []

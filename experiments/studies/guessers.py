@@ -1,4 +1,4 @@
-"""Accuracy of guessers on complete questions, paired comparisons after every word, and slow guessers queried less often."""
+"""Accuracy of guessers on complete questions, pairs of guessers after every word, and guessers queried less often."""
 
 from collections.abc import Iterator
 from pathlib import Path
