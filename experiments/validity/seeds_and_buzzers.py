@@ -116,7 +116,7 @@ def rows(dataset: str, x: Floats) -> Iterator[Row]:
 
 
 def block(ledger: Ledger) -> list[str]:
-    """Return a Markdown table of the standard deviations of EW, each next to a system's standard error over questions."""
+    """Return a Markdown table of standard deviations of EW, each with a standard error over questions to compare."""
     lines = []
     for row in (row for row in ledger.rows if row.metric == "sd"):
         dataset, varies, system = row.cell

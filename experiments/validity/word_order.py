@@ -82,7 +82,7 @@ USED: Mapping[str, tuple[int, int, int]] = {  # reader -> whether it uses retrie
 
 
 class Asked(NamedTuple):
-    """The model's replies after each sentence of a text or only at its end, and the shares of the source read by then."""
+    """The model's replies after each sentence or at the end of a text, and the shares of the source read by then."""
 
     page: str
     fraction: Floats

@@ -60,7 +60,7 @@ def test_partial_scores_follow_the_client(tmp_path: Path) -> None:
     questions = load_questions(str(tmp_path / "q.jsonl"))
     with serving(scorer.corpus(), None, scorer) as url:
         service = EvaluationService(url)
-        assert get(f"{url}/result").status_code == 500  # no sentence is finished; the original server also responds with 500
+        assert get(f"{url}/result").status_code == 500  # no sentence is finished, as in the original server
         service.get_src(0)
         service.send_hypo(0, "Spain?")
         first = so_far(service)
