@@ -158,7 +158,7 @@ def everything_shown(url: str, board: Board) -> str:
 
 
 def test_different_answers_look_the_same(board: Board, tmp_path: Path) -> None:
-    """Submissions answer three questions correctly on both boards, but different questions. The boards look the same."""
+    """On both boards, a submission answers three questions correctly, but different ones. The boards look the same."""
     questions, told = load_questions("mini-es")[:24], []
     for number in range(2):
         right = [5 * number + i for i in range(3)]

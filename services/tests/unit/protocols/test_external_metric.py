@@ -84,7 +84,7 @@ def test_protocol_errors_are_reported(tmp_path: Path, name: str, monkeypatch: py
         started.stats(["a"], "b")
 
 
-START = "ask(); say('1 2'); ask(); say(0); ask(); say('1 2')\n"  # replies to the first three requests: SCORE, EVAL and SCORE
+START = "ask(); say('1 2'); ask(); say(0); ask(); say('1 2')\n"  # replies to SCORE, EVAL and SCORE
 
 
 def test_unrequested_reply_is_an_error(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_non_additive_statistics_have_no_interval(tmp_path: Path) -> None:
             [metric.stats(trace("a", "a b", "q0")), metric.stats(trace("a b c d e f g h", "a b c d e f", "q1"))]
         )
         found = bootstrap(stats, metric)
-        assert found.value == total(stats, metric) == 7 / 8  # not the mean of the scores (3/4) or the score of the sums (1)
+        assert found.value == total(stats, metric) == 7 / 8  # not the mean score (3/4) or the score of the sums (1)
         assert np.isnan([found.low, found.high]).all()
         assert metric.score(stats[0]) == 0.5
         with pytest.raises(NotComputable, match="do not add over questions"):

@@ -74,7 +74,7 @@ def test_service_checks_requests_and_the_token(monkeypatch: pytest.MonkeyPatch) 
         for method, path in (("POST", "/reset"), ("PUT", "/input"), ("GET", "/output")):
             assert requests.request(method, url + path, timeout=30).status_code == 401
         assert requests.get(url, headers={"Host": "evil.example"}, timeout=30).status_code == 400
-        inside = url.replace("http://", "http://any:secret-secret-secret@")  # SimulEval's client can send a token only in the URL
+        inside = url.replace("http://", "http://any:secret-secret-secret@")  # SimulEval's client takes no token
         for body in bad:
             assert requests.put(f"{inside}/input", data=body, timeout=30).status_code == 500, body
         assert requests.put(f"{inside}/input", data=b"x" * 2000, timeout=30).status_code == 413
