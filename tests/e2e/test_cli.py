@@ -217,7 +217,7 @@ def test_sweep_runs_every_combination(sqa: Shell) -> None:
     assert rows[2]["keys"] == {"k": 3, "metrics": ["al"]}
     assert sqa.refused(2, "sweep", sqa.config(), "k=3,3") == "k=3: occurs twice"
     assert sqa.refused(2, "sweep", sqa.config(), "k=1,3", "name=x").startswith("name: two runs would have the name 'x'")
-    assert sqa("sweep", sqa.config(), "k=0,-1").err.count("sqa: k=") == 2  # all problems are reported before the first run
+    assert sqa("sweep", sqa.config(), "k=0,-1").err.count("sqa: k=") == 2  # all problems are reported at once
 
 
 # -------------------------------------------------------------------------------------------------------- formatting
@@ -296,7 +296,7 @@ def test_questions_command_prints_lines(sqa: Shell) -> None:
     assert len(lines) == 12 and lines[0] == "pista número 0 sobre algo"
     assert sqa("questions", "questions.jsonl", "--questions").out.splitlines()[0] == " ".join(lines[:2])
     assert sqa("questions", "questions.jsonl", "--references", "--output", "t.txt").out == "t.txt\n"
-    assert (sqa.folder / "t.txt").read_text("utf-8").splitlines() == lines  # in these questions, the human translation equals the source
+    assert (sqa.folder / "t.txt").read_text("utf-8").splitlines() == lines  # here the source is its own reference
     assert "did you mean 'xqb-es'" in sqa.refused(2, "questions", "xqb-ess")
 
 

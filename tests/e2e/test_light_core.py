@@ -53,7 +53,7 @@ def test_log_to_expected_wins_without_heavy_packages(
 def test_bundled_translator_without_heavy_packages(tmp_path: Path, command: Command) -> None:
     pytest.importorskip("thot")
     question = {"id": "q", "language": "es", "source": "Es Lima.", "reference": "Lima.", "page": "Peru"}
-    (tmp_path / "q.jsonl").write_text(json.dumps(question), encoding="utf-8")  # short, because each word takes one second
+    (tmp_path / "q.jsonl").write_text(json.dumps(question), encoding="utf-8")  # each word takes a second
     translator = "{name: pbmt, model: pbmt-es-en, k: 3}"
     config = written(tmp_path, "bm25", "bm25", str(tmp_path / "q.jsonl"), translator)
     full = command("run", config, "--runs", str(tmp_path / "full")).out
