@@ -4,10 +4,12 @@
     apt-get download liblucene8-java            # lucene-core and lucene-analyzers-common 8.8.1
     LUCENE=anserini-1.7.1-fatjar.jar python -m tests.golden.record_lucene
 
-`java` compiles RecordLucene.java at startup. The output is vectors/lucene.json. Its texts are the bundled questions,
-with up to three languages of a question in one document, so that lengths exceed those that a byte holds exactly.
-Elasticsearch's similarity is Lucene's times k1 + 1: LegacyBM25Similarity multiplies each term's boost by k1 + 1. A
-query with that boost computes the same value in the same single precision.
+`java` compiles RecordLucene.java at startup. The output is vectors/lucene.json. The documents are the bundled
+questions, with up to three languages of a question in one document, so that some documents are too long for an exact
+byte-encoded length.
+
+The similarity of Elasticsearch is that of Lucene times k1 + 1: LegacyBM25Similarity multiplies each term's boost by
+k1 + 1. A query with this boost computes the same value in the same single precision.
 """
 
 import json

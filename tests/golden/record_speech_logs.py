@@ -87,7 +87,7 @@ def record_simulstream(folder: Path, rows: list[dict], guesses: bool, name: str)
         def _build_incremental_outputs(self, generated_tokens):
             if guesses:
                 return super()._build_incremental_outputs(generated_tokens)
-            before = self.text_history or []  # three pieces per chunk, so that some words are completed in the next chunk
+            before = self.text_history or []  # three pieces per chunk, so that some words are split
             self.text_history = generated_tokens[: len(before) + 3]
             new = self.text_history[len(before) :]
             return IncrementalOutput(new, self.tokens_to_string(new), [], "")

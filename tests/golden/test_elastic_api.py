@@ -186,7 +186,7 @@ def close(schema: Any, opened: bool = False) -> Any:
         return [close(entry) for entry in schema]
     if not isinstance(schema, dict):
         return schema
-    if set(schema) <= {"type", "description"} and schema.get("type") == "object":  # in these files, this schema stands for any value
+    if set(schema) <= {"type", "description"} and schema.get("type") == "object":  # stands for any value
         return {}
     if "$ref" in schema:
         return {"$ref": schema["$ref"] + ("+" if opened else "")}

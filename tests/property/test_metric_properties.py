@@ -50,7 +50,7 @@ def test_statistics_are_finite_additive_and_order_free(sample):
         assert metric.score(backward) == pytest.approx(score, rel=1e-12)
         assert metric.score_many(np.stack([forward, forward])) == pytest.approx([score, score], rel=1e-9, abs=1e-9)
         if metric.name != "bleu":  # BLEU's smoothing of unmatched orders depends on the corpus size
-            assert metric.score(2 * forward) == pytest.approx(score, rel=1e-9)  # with every question twice, the score is the same
+            assert metric.score(2 * forward) == pytest.approx(score, rel=1e-9)  # every question twice
 
 
 @settings(max_examples=30, deadline=None)

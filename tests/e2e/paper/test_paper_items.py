@@ -129,7 +129,7 @@ def test_mismatched_stepwise_config_is_refused(folder, tmp_path, runs):
     refused(ConfigError, "(?s)k: 7 is not in .*guesser: 'gru' is not a contestant", stepwise.subjects, path, runs)
 
 
-def test_correlation_needs_three_runs(folder, runs, tmp_path, capsys):
+def test_correlation_equals_recorded_output(folder, runs, tmp_path, capsys):
     correlation.main(folder / "correlation.yaml", runs)
     assert "\tew\tbleu\t" in capsys.readouterr().out
     write_small_ablation(tmp_path, KS[:2], LIMIT)
@@ -138,7 +138,7 @@ def test_correlation_needs_three_runs(folder, runs, tmp_path, capsys):
     assert not list((runs / "few").glob("*.png"))
 
 
-def test_models_item_writes_a_table(folder, tmp_path, capsys):
+def test_models_item_equals_recorded_output(folder, tmp_path, capsys):
     models.main(folder / "models.yaml", tmp_path)
     assert capsys.readouterr().out == f"{tmp_path / 'models' / 'models.csv'}\n"
     refused(DataError, "cannot be read", models.measure, tmp_path)
@@ -147,7 +147,7 @@ def test_models_item_writes_a_table(folder, tmp_path, capsys):
 # -------------------------------------------------------------------------------------------- the paper's own examples
 
 
-def test_named_page_selects_the_shown_question(folder, runs, selection):
+def test_paper_examples_equal_recorded_output(folder, runs, selection):
     assert [(s.dataset, s.family, s.k) for s in selection.subjects] == [("mini-es", "wait-k", k) for k in (3, 6)]
     figure5.main(folder / "examples.yaml", runs)
     table5.main(folder / "examples.yaml", runs)

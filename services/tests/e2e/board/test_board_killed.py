@@ -74,7 +74,7 @@ def test_next_worker_finishes_a_killed_evaluation(board: Board, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_three_workers_evaluate_each_entry_once(board: Board, tmp_path: Path) -> None:
+def test_three_workers_start_each_evaluation_once(board: Board, tmp_path: Path) -> None:
     for i in range(SETS):
         add_data(board, f"data-{i}", "casing")
     add_models(board, **{f"m{i}": {"seconds": 0.1, "answers": {"eins": "a", "": "b"}} for i in range(MODELS)})
