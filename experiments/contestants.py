@@ -39,7 +39,7 @@ class Needs:
     program: str | None = None  # name of a program on the PATH
     package: str | None = None  # Python package
     folder: Path | None = None  # relative to the working directory
-    hint: str | None = None  # how to get it, for the message about the missing part
+    hint: str | None = None  # how to meet the requirement, for the message that reports it as missing
 
     def missing(self) -> str:
         """Return a description of the first missing requirement, or "" if none is missing."""

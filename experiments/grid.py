@@ -27,7 +27,7 @@ CONTINUED = "multi-path wait-k"  # one model for all k, trained further for as l
 class System:
     """A translator in the grid, evaluated at each of its values of k."""
 
-    label: str  # its name in tables and figures
+    label: str  # name in tables and figures
     language: str  # source language code of its data sets: es, or spa
     translator: dict[str, Any]  # as in a run's config, without k
     k: tuple[K, ...] | None = None  # null = the grid's values of k
@@ -35,7 +35,7 @@ class System:
     seed: Whole | None = None  # training seed; entries that differ only in seed and model are one translator
 
     def problems(self) -> list[str]:
-        """Return the problems that bounds do not check; raises ConfigError if the translator is invalid."""
+        """Return the problems that the declared bounds do not check; raises ConfigError for an invalid translator."""
         wrong = [] if self.label.strip() and self.label.isprintable() else [f"label: a name, got {self.label!r}"]
         wrong += ["k: at least one value, or null"] if self.k == () else []
         wrong += ["translator.k: give it as `k` of the entry"] if "k" in self.translator else []
@@ -164,7 +164,7 @@ def finished(config: AblationConfig, runs: Path, wanted: Callable[[Cell], bool] 
 
 
 def workshop(runs: Path) -> Workshop:
-    """Return the objects that runs share within a process: questions, guessers, and the most recent of the others."""
+    """Return the questions, components and plans that all runs of this process share."""
     return workshop_of(Store(runs.resolve()))
 
 

@@ -45,7 +45,7 @@ class CorrelationConfig:
     resamples: int = 10_000
 
 
-Taus = dict[tuple[str, str], list[Correlation]]  # (data set, guesser) -> correlations over systems
+Taus = dict[tuple[str, str], list[Correlation]]  # maps (data set, guesser) to correlations over systems
 
 
 def main(config_path: Path, runs: Path) -> None:

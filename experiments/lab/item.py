@@ -55,7 +55,7 @@ class Item:
     blocks: Mapping[str, Block] = field(default_factory=dict)  # shown in pages, by name
     figures: Mapping[str, Drawing] = field(default_factory=dict)  # picture file, relative to the repository -> drawing
     values: Callable[[Path, Path], Mapping[tuple[str, ...], Floats]] | None = None  # (config, runs) -> stored values
-    kept: str = ""  # why it is measured only by name or --force (takes hours, ...); "": by default
+    kept: str = ""  # reason to measure it only by name or --force; "": measured by default
 
     def path(self) -> Path:
         """Return the path of the config; an empty path if there is none."""

@@ -8,7 +8,7 @@
     best, full = (tables["xqb-es", "language model", k, "rerank", "ew"] for k in ("3", "full"))
     compare(best, full, *metrics.build(["ew"]))
 
-`sqa results update ITEM` writes experiments/ledger/values/ITEM.npz beside the ledger of an item that has `values`.
+`sqa results update ITEM` writes experiments/ledger/values/ITEM.npz next to the ledger of an item that has `values`.
 In all tables of a data set, row i belongs to the same question.  A metric's score is computed from the sum of its
 statistics over questions.
 """

@@ -49,7 +49,7 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 
 
 def block(ledger: Ledger) -> list[str]:
-    """Return the table of the primary family."""
+    """Return the Markdown table of the primary family."""
     lines = []
     for p in ledger.where("p after Holm"):
         row = ledger.one("ew", **dict(zip(ledger.columns, p.cell, strict=True)))

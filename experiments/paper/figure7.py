@@ -61,7 +61,7 @@ def matched(grid: Runs) -> Runs:
 
 
 def agreement(stats: np.ndarray) -> np.ndarray:
-    """Return Kendall's tau-a of two guessers over K values of k, of shape (B, 1), for `bootstrap_band`.
+    """Return Kendall's tau-a between two guessers over K values of k, of shape (B, 1), for `bootstrap_band`.
 
     `stats` has shape (B, 4 K): sum and count at each k for the first guesser, then for the second.  A tie counts as
     neither concordant nor discordant.

@@ -62,7 +62,7 @@ class Library:
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """Index of each passage id."""
+        """Dict that maps the id of each passage to its index."""
         return {passage.id: number for number, passage in enumerate(self.passages)}
 
     @cached_property

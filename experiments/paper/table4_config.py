@@ -38,11 +38,11 @@ class System:
     label: str
     question: Question = "translated"
     translator: dict[str, Any] = field(default_factory=dict)  # translator of a run's config; for "translated"
-    languages: tuple[Language, ...] = ("fi", "ru")  # languages that it is used for
+    languages: tuple[Language, ...] = ("fi", "ru")  # languages of the questions that it translates
     sets: tuple[Set, ...] = ("dev-engspan", "train-engspan")  # a file of translations covers only one set
 
     def problems(self) -> list[str]:
-        """Return the problems that bounds do not check; raises ConfigError if the translator is invalid."""
+        """Return the problems that the declared bounds do not check; raises ConfigError for an invalid translator."""
         if (self.question == "translated") != bool(self.translator):
             return ["translator: needed for question: translated, and for nothing else"]
         if self.translator:

@@ -52,7 +52,7 @@ class FigureConfig:
 
 
 class Runs(NamedTuple):
-    """Runs of the ablation's wait-k models, answered by some contestants."""
+    """Runs of the ablation's wait-k models, answered by the contestants of a figure."""
 
     config: FigureConfig
     base: AblationConfig

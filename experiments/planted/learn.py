@@ -67,7 +67,7 @@ def of_group(data: Signals, group: str) -> Signals:
 
 
 def fit(data: Signals, without: Collection[str] = ()) -> Network:
-    """Return a network that recognises planted words, trained on texts without the kinds of errors in `without`."""
+    """Return a network that recognises planted words, trained without the words planted by the kinds in `without`."""
     seen = ~np.isin(data.kinds, list(without))
     held = np.isin(data.texts, sorted(set(data.texts[seen]))[::CALIBRATION])
     learnt, calibrated = data.signals[seen & ~held], seen & held

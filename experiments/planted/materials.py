@@ -2,7 +2,7 @@
 
 name       a name replaced by a name of another text
 number     a number with one changed digit
-noun       a lower-case content word replaced by one of another text
+noun       a lower-case content word replaced by a content word of another text
 inserted   an inserted content word of another text
 garbled    a content word with dropped, doubled, exchanged or changed letters
 copied     a content word replaced by an untranslated source word from a nearby position

@@ -191,7 +191,7 @@ EXAMPLE_COLUMNS = (
 def worst(subject: Subject, kind: Kind, costly: bool) -> list[Finding]:
     """Return the worst finding of a kind for each question.
 
-    costly: only findings that cost at least RULES.drop, ordered by cost.
+    With `costly`, only findings that cost at least RULES.drop count, and the worst is the most costly finding.
     """
     findings = subject.findings(kind)
     if costly:

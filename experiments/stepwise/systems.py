@@ -52,7 +52,7 @@ class Subject:
     run: FinishedRun
     errors: tuple[StepErrors, ...]  # one per question
     lines: tuple[Line, ...]
-    human: tuple[Line, ...]  # the same for the human translation
+    human: tuple[Line, ...]  # lines of the human translation
     indices: Mapping[str, int]  # id of a question -> its index in the four fields above
     family: str = "wait-k"  # the translator's name in the ablation
 

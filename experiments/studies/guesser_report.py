@@ -1,7 +1,7 @@
 """Tables 1 and 3: how often each guesser knows the answer after 10%, 20%, ... 100% of the question.
 
     sqa guessers configs/guessers.yaml
-    sqa reproduce table1      # the same
+    sqa reproduce table1      # writes the same files
     sqa reproduce table3      # sizes of the Spanish and the Polish question set
 
 The text is English written by a person (the human translation of XQB, the question itself of guessdev).  After a
