@@ -1,6 +1,7 @@
 """History of the claims over k: differences and verdicts of every published version of the models.
 
-The versions are commits of this repository.  Each has the ledger `claims`; the first has a table of verdicts instead.
+The versions are commits of this repository.  The first has its verdicts in docs/results.md only; each later version
+has the ledger `claims`.
 """
 
 from __future__ import annotations

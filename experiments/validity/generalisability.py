@@ -126,7 +126,7 @@ def splits(x: Floats, rng: np.random.Generator) -> list[float]:
 
 
 def with_interval(cell: tuple[str, str], metric: str, value: float, drawn: list[float], n: int) -> Row:
-    """Return a row with the percentile interval of its resampled values."""
+    """Return a row with a value and the percentile interval of its resampled values `drawn`."""
     return Row(cell, metric, min(value, 1e6), *percentiles(np.minimum(drawn, 1e6)), n)
 
 

@@ -72,7 +72,7 @@ def answerable(dataset: str) -> np.ndarray:
 
 
 def with_texts(dataset: str, known: np.ndarray) -> int:
-    """Return how many questions that are not `known` have an answer page with a tossup or bonus clue for training."""
+    """Count the questions not in `known` whose answer page has a tossup or a bonus clue for training."""
     titles = [tossup.page for tossup in load_tossups()] + [clue.page for clue in load_bonus()]
     pages = {answers.key(title) for title in titles if title}
     lost = (question for question, is_known in zip(load_questions(dataset), known, strict=True) if not is_known)

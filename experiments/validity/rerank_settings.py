@@ -56,7 +56,7 @@ TEXTS = ("dev", "corrupted", "translated")
 
 
 def measure(config_path: Path, _: Path) -> Iterator[Row]:
-    """Yield the scores of every variant on development texts, and accuracy on XQB if another than SHIPPED is best."""
+    """Yield scores of every variant on development texts; if the best is not SHIPPED, also accuracies on XQB."""
     config = load(config_path, RerankTraining)
     knowledge = knowledge_of(config.learnt, config.least)
     taught = kinds_of_lessons(knowledge, config, tossups_of(["buzzer"], "first"), LEARNT)

@@ -116,11 +116,11 @@ def rows(dataset: str, x: Floats) -> Iterator[Row]:
 
 
 def block(ledger: Ledger) -> list[str]:
-    """Return a Markdown table of standard deviations of EW, each with a standard error over questions to compare."""
+    """Return a Markdown table of standard deviations of EW, each next to a standard error over questions."""
     lines = []
     for row in (row for row in ledger.rows if row.metric == "sd"):
         dataset, varies, system = row.cell
-        if system.startswith(LANGUAGE_MODEL):  # the bundled one, with the same guesser
+        if system.startswith(LANGUAGE_MODEL):  # the bundled model with the same guesser
             at = {"translator": LANGUAGE_MODEL, "k": str(K), "contestant": system.rpartition(", ")[2]}
             ew = ledger_of("over-k").one("ew", dataset=dataset, **at)
         else:

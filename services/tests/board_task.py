@@ -1,4 +1,4 @@
-"""A small labelling task for the board's tests; a model file contains its answers and their running time.
+"""A small labelling task for the board's tests; a model's file contains its answers and how long it takes.
 
 If TOY_LOG is set, each model call writes a file into that folder.
 """

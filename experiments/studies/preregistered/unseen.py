@@ -89,7 +89,7 @@ def chosen(pool: Sequence[Question], n: int) -> list[Question]:
 
 
 def in_spanish(sentences: Sequence[str]) -> list[str]:
-    """Return English sentences in Spanish; raises DataError if a sentence is lost or Apertium is not installed."""
+    """Translate English sentences into Spanish; raise DataError if a sentence is lost or Apertium is missing."""
     text = "\n".join(sentences) + "\n"
     for mode in MODES:
         try:

@@ -81,7 +81,7 @@ def speech(tmp_path: Path) -> SpeechCorpus:
     return recorded(tmp_path, RATE * MS // 1000, RATE)
 
 
-WAYS = {  # requests that once read a whole recording with a delay of at most 10 ms
+WAYS = {  # requests that gave a delay of at most 10 ms for a whole recording in an earlier version
     "another size": ("sent_id=0&read=0&segment_size=60000", "sent_id=0&read=0&segment_size=10"),
     "another name": ("sent_id=0&segment_size=60000", "instance_id=0&segment_size=10"),
     "a size that is refused": ("sent_id=0&read=0&segment_size=60000", "sent_id=0&read=0&segment_size=0"),

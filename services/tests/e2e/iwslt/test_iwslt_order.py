@@ -98,7 +98,7 @@ steps = st.lists(
 
 @dataclass
 class Told:
-    """What a participant has learnt: the words that the server sent, and the finished sentences."""
+    """The words that the server sent to a participant, and the finished sentences."""
 
     words: set[str] = field(default_factory=set)
     finished: set[int] = field(default_factory=set)
