@@ -44,7 +44,7 @@ class ThresholdConfig:
         if self.threshold is not None and self.signal in (None, "share") and self.model is None and self.threshold > 1:
             raise ConfigError(f"threshold: must be at most 1, the largest share, got {self.threshold}")
         if self.model is not None and self.signal is not None:
-            raise ConfigError("signal: a model has its own; omit `signal` or `model`")
+            raise ConfigError("signal: the model defines it already; omit `signal` or `model`")
 
 
 def share(guesses: Sequence[Guess]) -> float:

@@ -141,7 +141,7 @@ class Frame:
         """
         rows = self.where(metric, **cell)
         if len(rows) > 1:
-            raise DataError(f"{self.title}: {metric} of {cell} names {len(rows)} rows; name more columns")
+            raise DataError(f"{self.title}: {metric} of {cell} matches {len(rows)} rows; specify more columns")
         return rows[0] if rows else None
 
     def values(self, column: str) -> list[str]:

@@ -85,7 +85,7 @@ class Index:
     starts: np.ndarray  # (terms + 1,) int64, start of each term's postings
     pages: np.ndarray  # (postings,) int64, increasing within a term
     counts: np.ndarray  # (postings,) int64, >= 1
-    analyzer: str = "stems"  # a name of ANALYZERS
+    analyzer: str = "stems"  # a key of ANALYZERS
 
     def fields(self) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
         """Return (terms, postings) of the words and of the pairs."""

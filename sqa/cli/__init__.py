@@ -118,7 +118,7 @@ def main() -> None:
 
 
 def _in_a_line(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-    """Print file, line and text of an exception in a user's part; print the traceback with -v or for our own code."""
+    """Print the file, line and text of an exception in user code; with -v or for code of SQA, print the traceback."""
     ours = (
         *(ROOT / package for package in (*PACKAGES, "services")),
         PACKAGE,

@@ -180,7 +180,7 @@ def available(memory: Path = Path("/proc/meminfo"), group: Path = QUOTA.parent) 
 
 
 def fitting(worker: int, memory: int | None) -> int:
-    """Return the number of workers, at least 1, of `worker` bytes each that fit in three quarters of the memory."""
+    """Return how many workers of `worker` bytes fit in three quarters of the memory, at least 1."""
     return sys.maxsize if memory is None else max(1, memory * 3 // 4 // worker)
 
 

@@ -113,7 +113,7 @@ def names(draw: st.DrawFn) -> str:
 
 @given(names())
 def test_name_round_trips(name):
-    usual = {"accuracy@1", "accuracy@1@aliases", "mrr@50", "mrr@50@aliases"}  # defaults, which names omit
+    usual = {"accuracy@1", "accuracy@1@aliases", "mrr@50", "mrr@50@aliases"}  # default options, which metric names omit
     if name in usual:
         assert problems([name])
     else:

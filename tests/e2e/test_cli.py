@@ -200,7 +200,7 @@ def test_keys_replace_those_of_an_entry(sqa: Shell) -> None:
 
 
 @pytest.mark.parametrize("words", [["k=0"], ["translator.kk=2"], ["limitt=2"], ["k"], ["metrics.x=1"]])
-def test_wrong_key_is_refused(sqa, words):
+def test_invalid_key_is_refused(sqa, words):
     assert sqa.refused(2, "run", sqa.config(), *words).startswith(words[0])
 
 

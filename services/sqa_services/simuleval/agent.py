@@ -80,7 +80,7 @@ class SimulevalTranslator:
         self._fingerprint = _fingerprint(kind, self.agent, arguments, code)
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
-        """Yield the words of one sentence; every `pushpop` pulls a word of `source` until the end is announced."""
+        """Yield the words of one sentence; each `pushpop` pulls a word of `source` until the agent has seen the end."""
         self.agent.reset()
         return driven(source, self._pushpop, lambda problem: DataError(f"{self.name}: {problem}"))
 

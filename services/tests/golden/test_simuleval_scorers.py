@@ -69,7 +69,7 @@ def test_scores_of_an_old_log_equal_a_run(tmp_path: Path, user_dir: str, old: tu
     assert {name: scores[name] for name in SCORERS} == expected(EXAMPLE, tmp_path / "runs")
 
 
-def test_wrong_questions_give_a_one_line_error(user_dir: str, old: tuple[object, ...]) -> None:
+def test_invalid_questions_give_a_one_line_error(user_dir: str, old: tuple[object, ...]) -> None:
     done = simuleval(*old, *scoring(user_dir, "{name: mini-es, limit: 2}"), check=False)
     last = done.stderr.splitlines()[-1]
     assert done.returncode == 1 and "Traceback" not in done.stderr

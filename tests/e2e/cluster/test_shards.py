@@ -44,7 +44,7 @@ def test_four_shards_write_the_same_bytes_as_a_sweep(tmp_path: Path) -> None:
     assert blocks(tmp_path / "shared") == blocks(tmp_path / "alone")
 
 
-def test_wrong_shards_are_refused(tmp_path: Path) -> None:
+def test_invalid_shards_are_refused(tmp_path: Path) -> None:
     (tmp_path / "swept.yaml").write_text(yaml.safe_dump({"dataset": {"name": "mini-es"}, **PARTS}), encoding="utf-8")
     for shard in ("0/4", "5/4", "1", "x/2"):
         refusal = process(*SWEEP, "--shard", shard, cwd=tmp_path)

@@ -147,7 +147,7 @@ def test_mlp_applies_a_hidden_layer_and_calibration():
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_files_round_trip_and_wrong_shape_is_refused(name, tmp_path):
+def test_files_round_trip_and_invalid_shape_is_refused(name, tmp_path):
     buzzer, network = make(name), NETWORKS[name]
     buzzer.save(tmp_path)
     again = learnt.load(network, tmp_path)

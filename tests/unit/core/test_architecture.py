@@ -110,7 +110,7 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Yield every module that a file imports at its top or inside a function, and every imported name."""
+    """Yield every module that a file imports, at module level or inside a function, and every imported name."""
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -84,7 +84,7 @@ def test_too_many_sentences_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
-def test_wrong_encoding_is_refused(tmp_path: Path, encoding: str) -> None:
+def test_invalid_encoding_is_refused(tmp_path: Path, encoding: str) -> None:
     log, references = tmp_path / "instances.log", tmp_path / "ref.txt"
     log.write_text('{"delays": [1], "source_length": 2}\n' * 2)
     references.write_bytes("a b\nc é\n".encode(encoding))

@@ -79,7 +79,7 @@ def test_damaged_or_truncated_file_is_refused(store: Store) -> None:
         refused(DataError, f"{path}: .*delete it and run again", store.read, STAGE, 1, EMISSIONS)
 
 
-def test_wrong_blocks_rows_and_columns_are_refused(store: Store) -> None:
+def test_invalid_blocks_rows_and_columns_are_refused(store: Store) -> None:
     refused(DataError, r"has rows of 'q'.*; delete it", read_rows, store, STAGE, 1, [replace(Q, id="other")])
     refused(DataError, "has the columns .* expected", store.read, STAGE, 1, BUZZES)
     store.block(STAGE, 1).rename(store.block(STAGE, 0))
@@ -101,7 +101,7 @@ def test_concurrent_writers_and_failed_writes_are_safe(tmp_path: Path) -> None:
         write_text(path, "\ud800")
     with pytest.raises(OSError) as full, atomic(path):
         raise OSError(errno.ENOSPC, "No space left on device")
-    assert full.value.filename == str(path) and path.read_text() == "first"  # the last writer to finish
+    assert full.value.filename == str(path) and path.read_text() == "first"  # written by the last writer to finish
     assert [p.name for p in tmp_path.iterdir()] == ["x.txt"]
 
 

@@ -110,7 +110,7 @@ WRONG = {  # objects of a log or text of a table, and the error after the file n
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_wrong_log_is_refused(tmp_path, what):
+def test_invalid_log_is_refused(tmp_path, what):
     content, expected = WRONG[what]
     assert expected in problem(recorded(tmp_path, content))
 

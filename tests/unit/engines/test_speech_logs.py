@@ -155,7 +155,7 @@ WRONG_WHISPER = {
 
 
 @pytest.mark.parametrize("what", [*WRONG, *WRONG_WHISPER])
-def test_wrong_log_is_refused(what: str, tmp_path: Path) -> None:
+def test_invalid_log_is_refused(what: str, tmp_path: Path) -> None:
     rows, message = (WRONG | WRONG_WHISPER)[what]
     assert message in problem(log(tmp_path, rows), [TWO] if what in WRONG_WHISPER else DATA)
 
@@ -232,5 +232,5 @@ def test_word_times_change_the_key_but_not_the_source(tmp_path: Path) -> None:
         ({"recording": "a.wav"}, "word_times: expected 3 seconds, one for each word, got None"),
     ],
 )
-def test_wrong_times_are_refused(more: dict, message: str, tmp_path: Path) -> None:
+def test_invalid_times_are_refused(more: dict, message: str, tmp_path: Path) -> None:
     refused(DataError, rf"record 0\.{message}", questions, tmp_path, **more)

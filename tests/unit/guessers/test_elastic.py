@@ -172,7 +172,7 @@ SPOILT = {  # change to the server after indexing, options of the guesser, messa
 
 
 @pytest.mark.parametrize("what", SPOILT)
-def test_wrong_index_or_server_is_refused(server, twin, what):
+def test_invalid_index_or_server_is_refused(server, twin, what):
     index(twin, server)
     spoil, options, message = SPOILT[what]
     spoil(server)

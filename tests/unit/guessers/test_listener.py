@@ -136,7 +136,7 @@ BEYOND = (["..."], "a\tb", 1000, [])
 
 
 @pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in WRONG.items() for value in values])
-def test_wrong_records_are_refused(key: str, value: object, tmp_path: Path) -> None:
+def test_invalid_records_are_refused(key: str, value: object, tmp_path: Path) -> None:
     record = {**RECORDS[0], key: value}
     path = tmp_path / "q.jsonl"
     path.write_text(json.dumps(record) + "\n", encoding="utf-8")

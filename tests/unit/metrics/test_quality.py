@@ -262,7 +262,7 @@ def test_files_of_scores_are_read(tmp_path: Path, text: str, scores: list[float]
         ("\udcff", ":1: not UTF-8"),
     ],
 )
-def test_wrong_files_of_scores_are_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_files_of_scores_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "x.tsv"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     assert refused(DataError, re.escape(message), read, path, SEGMENTS).startswith(str(path))

@@ -301,6 +301,6 @@ def test_second_run_loads_no_model(comets, bert, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("config", [CometConfig, BertScoreConfig, BleurtConfig])
-def test_wrong_options_are_refused(config: type) -> None:
+def test_invalid_options_are_refused(config: type) -> None:
     refused(ConfigError, "model: must be a folder or a name.*\n.*name: must not be empty", config, model="", name="")
     refused(ConfigError, "batch_size: must be >= 1, got 0", config, model="m", batch_size=0)

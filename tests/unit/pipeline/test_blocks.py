@@ -157,7 +157,7 @@ def test_scheduler_options_are_parsed_or_refused():
     refused(ConfigError, r"jobs: must be >= 1, got 0", SlurmConfig, jobs=0)
 
 
-def test_wrong_store_of_a_scheduler_is_refused(tmp_path):
+def test_invalid_store_of_a_scheduler_is_refused(tmp_path):
     for spec, store, says in ((None, "s3://b/x", "only for --scheduler"), ("local", "nowhere://b/x", "nowhere://b/x")):
         with pytest.raises(ConfigError, match=f"--store: {says}"), scheduled(spec, tmp_path, store):
             pass

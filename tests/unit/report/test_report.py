@@ -235,7 +235,7 @@ def test_texts_are_escaped_in_markdown(text: str) -> None:
 # -------------------------------------------------------------------------------------------------------- refusals
 
 
-def test_wrong_folders_are_refused(sweep: list[Path], tmp_path: Path) -> None:
+def test_invalid_folders_are_refused(sweep: list[Path], tmp_path: Path) -> None:
     refused(ConfigError, r"named twice", main, [sweep[0], sweep[1], sweep[0].parent / "." / "wait1"], tmp_path)
     refused(ConfigError, r"give at least one", main, [], tmp_path)
     refused(ConfigError, r"nowhere: is not the folder of a finished run", main, [tmp_path / "nowhere"], tmp_path)

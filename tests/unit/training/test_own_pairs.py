@@ -112,7 +112,7 @@ def test_incompatible_settings_are_refused(folder: Path, corpus: dict[str, objec
     refused(DataError, "nowhere.tsv", main, config(folder, train=str(folder / "nowhere.tsv")), folder / "runs")
 
 
-def test_own_pairs_are_read_line_by_line(tmp_path: Path) -> None:
+def test_user_pairs_are_read_line_by_line(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_text("这是GPT-4。\tThis is GPT-4.\tnews\n你好\t \n", encoding="utf-8")
     pairs = load_own_pairs(path, "zh-en")

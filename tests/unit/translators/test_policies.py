@@ -192,7 +192,7 @@ def test_policy_keys_of_a_config_are_read(keys, policy):
         (("wait", 6), "policy: must be one of wait-k, local-agreement, hold, retranslate, got 'wait'"),
     ],
 )
-def test_wrong_keys_are_refused(keys, message):
+def test_invalid_keys_are_refused(keys, message):
     refused(ConfigError, message, policy_of, asked(*keys))
 
 
@@ -216,7 +216,7 @@ def test_nested_policy_equals_the_short_spelling():
         ({"policy": {"n": 2}}, "translator.policy: expected 'wait-k' or "),
     ],
 )
-def test_wrong_keys_of_a_nested_policy_are_refused(more, message):
+def test_invalid_keys_of_a_nested_policy_are_refused(more, message):
     refused(ConfigError, message, configured, **more)
 
 

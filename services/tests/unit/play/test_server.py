@@ -296,7 +296,7 @@ def test_leaving_deletes_the_player(url: str, book: play_games.Journal) -> None:
         ({"questions": 0}, "Expected `int` >= 1 - at `$.questions`"),
     ],
 )
-def test_wrong_requests_are_refused(url: str, wanted: dict[str, object], problem: str) -> None:
+def test_invalid_requests_are_refused(url: str, wanted: dict[str, object], problem: str) -> None:
     player = Player(url)
     body = {"run": "echo", "mode": "alone", "system": "echo", "pace": 600, "questions": 3} | wanted
     reply = player.send("POST", "games", body)

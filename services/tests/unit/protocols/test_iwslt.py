@@ -71,7 +71,7 @@ def test_speech_is_sent_up_to_its_last_sample(tmp_path: Path, rate: int, size: i
     assert all(reach == pytest.approx(given, abs=1) for reach, given in reaches)
 
 
-def test_wrong_recording_length_is_refused(tmp_path: Path) -> None:
+def test_invalid_recording_length_is_refused(tmp_path: Path) -> None:
     wav = recording(tmp_path / "a.wav", 16 * 1000)
     for length, fits in ((990, True), (1010, True), (500, False), (2000, False)):
         content = {"utts": {"a": {"input": {"path": str(wav), "length_ms": length}, "output": {"text": "eins"}}}}
