@@ -1,4 +1,4 @@
-"""History of the claims over k: differences and verdicts of every published version of the models.
+"""History of the claims over k: differences and verdicts of every published measurement.
 
 The versions are commits of this repository.  The first has its verdicts in docs/results.md only; each later version
 has the ledger `claims`.
@@ -25,6 +25,7 @@ VERSIONS = {  # commit -> date, change
     "908e1905": ("2026-11-24", "a lexicon for the language model"),
     "83fdbd30": ("2026-11-25", "the Polish model reads glosses"),
     "cb675d30": ("2026-11-26", "language models trained on ten times as much"),
+    "f3a98f95": ("2026-11-27", "the same models on another machine"),
 }
 CLAIMS, SYSTEM = ("rise", "fall"), ["both", "language model", "rerank"]
 
@@ -73,7 +74,7 @@ def block(ledger: Ledger) -> list[str]:
 ITEMS = (
     Item(
         name="claims-history",
-        shows="verdicts on the claims over k in every published version of the models",
+        shows="verdicts on the claims over k in every published measurement",
         config="",
         columns=("date", "change", "claim", "between"),
         measure=measure,
