@@ -1,4 +1,4 @@
-"""Hooks and fixtures of all tests: a browser, and skips if the real data are missing."""
+"""Hooks and fixtures for all tests, such as a browser and the skipping of tests whose data are missing."""
 
 import gc
 import os
@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude modules and tests from garbage collection, which saves a tenth of a test run's work."""
+    """Exclude modules and tests from garbage collection, which saves a tenth of the time of a test run."""
     gc.collect()
     gc.freeze()
 

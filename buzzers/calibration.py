@@ -18,9 +18,10 @@ KNOTS = 20  # maximum number of bins of the fit
 
 
 def fit(logits: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return (2, k) knots, 1 <= k <= 20: increasing logits, and their calibrated logits minus .01 times the logit.
+    """Return the knots of the calibration, an array of shape (2, k) with 1 <= k <= 20.
 
-    The calibrated logits never decrease.  Takes finite `logits` (n,) and `right` (n,) bool, n >= 1.
+    The first row has increasing logits, the second their calibrated logits, which never decrease, minus .01 times the
+    logit.  `logits` are finite, `right` is boolean; both have shape (n,), n >= 1.
     """
     order = np.argsort(logits, kind="stable")
     pools: list[list[float]] = []  # [steps, sum of logits, right steps]
@@ -44,11 +45,11 @@ def _mean(pool: list[float]) -> float:
 
 
 def expected_calibration_error(chances: np.ndarray, right: np.ndarray) -> float:
-    """Return the ECE of probabilities (n,) in 0..1 with labels (n,), n >= 1."""
+    """Return the ECE of n >= 1 probabilities, given their labels `right`."""
     bins = np.minimum((chances * BINS).astype(np.int64), BINS - 1)
     return float(np.abs(np.bincount(bins, chances - right)).sum() / len(chances))
 
 
 def brier(chances: np.ndarray, right: np.ndarray) -> float:
-    """Return the Brier score of probabilities (n,), n >= 1."""
+    """Return the Brier score of n >= 1 probabilities, given their labels `right`."""
     return float(np.mean((chances - right) ** 2))

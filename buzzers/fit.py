@@ -6,7 +6,7 @@ curve at step t.  Then
 
     sum_t EW_t right_t p_t prod_{s<t} (1 - p_s)
 
-is the question's expected wins if every step answers with that probability.  It is differentiable, so training
+is the question's expected wins if every step answers with that probability.  The sum is differentiable, so training
 maximises it directly over the whole question.  A share of the cross entropy is added so that p remains a probability of
 being right.  With `at_end`, the remaining probability goes to an answer at the last step.
 """
@@ -28,14 +28,14 @@ from sqa.files.devices import Arithmetic, Device, Dtype, place
 from sqa.training.trainer import Trainer
 
 GRADIENT_NORM = 1.0  # maximum norm of the gradient
-Scale = tuple[np.ndarray, np.ndarray]  # mean and standard deviation, each (d,)
+Scale = tuple[np.ndarray, np.ndarray]  # mean and standard deviation, each of shape (d,)
 AT_ONCE = 256  # number of questions scored at once
 
 
 @dataclass(frozen=True, slots=True)
 @checked
 class FitConfig:
-    """Settings under `training` in configs/train_buzzers.yaml, which gives meanings and units."""
+    """Settings under `training` in configs/train_buzzers.yaml, which documents their meanings and units."""
 
     features: Literal["qanta", "all"]
     objective: Literal["wins", "label"]
@@ -51,7 +51,7 @@ class FitConfig:
 
 
 class Batch(NamedTuple):
-    """B questions, padded to the longest."""
+    """A batch of B questions, padded to the length of the longest."""
 
     rows: Tensor  # (B, n, d), standardised
     right: Tensor  # (B, n), 1 where the top guess is right
@@ -69,7 +69,7 @@ class StepNetwork(nn.Module):
         self.output = nn.Linear(units or width, 1)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Map (B, n, d) to (B, n)."""
+        """Return logits of shape (B, n) for features of shape (B, n, d)."""
         inner = rows if self.hidden is None else torch.relu(self.hidden(rows))
         return self.output(inner).squeeze(-1)
 
@@ -85,7 +85,7 @@ class StateNetwork(nn.Module):
         self.output = nn.Linear(units + width if skip else units, 1)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Map (B, n, d) to (B, n)."""
+        """Return logits of shape (B, n) for features of shape (B, n, d)."""
         states = self.dropout(self.cell(rows)[0])  # (B, n, H)
         return self.output(torch.cat([states, rows], dim=-1) if self.skip else states).squeeze(-1)
 
@@ -94,14 +94,14 @@ class Fitted(NamedTuple):
     """A fitted network."""
 
     tensors: dict[str, np.ndarray]  # the network's tensors, mean and standard deviation; float32
-    logits: Callable[[Histories], list[np.ndarray]]  # per question (n,), uncalibrated
+    logits: Callable[[Histories], list[np.ndarray]]  # returns uncalibrated logits of shape (n,) for each question
     epoch: int  # the selected epoch, from 1
 
 
 def fit(
     config: FitConfig, make: Callable[[int], nn.Module], learnt: Histories, kept: Histories, at_end: bool = False
 ) -> Fitted:
-    """Return the network of the epoch with the best expected wins on `kept`; `make` takes the number of features."""
+    """Train `make(features)` on `learnt` and return the network of the epoch with the most expected wins on `kept`."""
     torch.manual_seed(config.seed)
     width = WIDTHS[config.features]
     rows = np.concatenate([history.rows[:, :width] for history in learnt])
@@ -145,7 +145,7 @@ def batch_of(histories: Histories, scale: Scale, at_end: bool = False, device: s
 
 
 def loss(logits: Tensor, batch: Batch, config: FitConfig) -> Tensor:
-    """Return the training loss for logits (B, n): a scalar."""
+    """Return the training loss, a scalar, for logits of shape (B, n)."""
     entropy = binary_cross_entropy_with_logits(logits, batch.right, weight=batch.guessed, reduction="sum")
     label = entropy / batch.guessed.sum().clamp(min=1)
     if config.objective == "label":
@@ -154,7 +154,7 @@ def loss(logits: Tensor, batch: Batch, config: FitConfig) -> Tensor:
 
 
 def soft_wins(logits: Tensor, batch: Batch) -> Tensor:
-    """Return the expected wins (B,) if each step with a guess answers with probability sigmoid(logit)."""
+    """Return expected wins of shape (B,) if each step with a guess answers with probability sigmoid(logit)."""
     wait = -softplus(logits) * batch.guessed  # ln(1 - p), (B, n)
     waited = torch.cumsum(wait, dim=1) - wait  # ln of the probability that no earlier step answered
     answer = torch.exp(waited - softplus(-logits)) * batch.guessed
@@ -163,7 +163,7 @@ def soft_wins(logits: Tensor, batch: Batch) -> Tensor:
 
 @torch.no_grad()
 def logits_of(network: nn.Module, histories: Histories, scale: Scale) -> list[np.ndarray]:
-    """Return the logits per question, (n,) float32."""
+    """Return the logits of each question, float32 arrays of shape (n,)."""
     network.eval()
     groups = [histories[start : start + AT_ONCE] for start in range(0, len(histories), AT_ONCE)]
     device = str(next(network.parameters()).device)

@@ -55,7 +55,7 @@ class GuessHistory:
     signals: np.ndarray  # (n, 3) float64: SIGNALS; -inf at steps where a fixed threshold never buzzes
     right: np.ndarray  # (n,) bool, the top guess is right
     guessed: np.ndarray  # (n,) bool, there is a guess
-    fraction: np.ndarray  # (n,) float64, characters read / characters
+    fraction: np.ndarray  # (n,) float64, characters read / all characters
 
 
 Histories = Sequence[GuessHistory]
@@ -100,7 +100,7 @@ def _write(path: Path, histories: Histories) -> None:
 
 
 def _read(path: Path) -> list[GuessHistory] | None:
-    """Read a file of `_write`; return None if it is missing, truncated or of another layout."""
+    """Read a file written by `_write`; return None if it is missing, truncated or has another layout."""
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:  # np.load would leave a bad file open
             arrays = dict(file)

@@ -66,7 +66,7 @@ _TINY = 1e-6
 
 
 def features(history: Sequence[Sequence[Guess]]) -> np.ndarray:
-    """Return QANTA's features, (n, 22) float32 for n steps of a question; row t depends only on history[: t + 1]."""
+    """Return QANTA's features of n steps, float32 of shape (n, 22); row t depends only on history[: t + 1]."""
     n = len(history)
     scores = np.zeros((n + 1, N_GUESSES))  # row 0: before the first step
     is_new = np.zeros((n, N_GUESSES))
@@ -92,7 +92,7 @@ def features(history: Sequence[Sequence[Guess]]) -> np.ndarray:
 
 
 def shape(history: Sequence[Sequence[Guess]]) -> np.ndarray:
-    """Return the `shape` features, (n, 23) float32 for n steps; row t depends only on history[: t + 1]."""
+    """Return the `shape` features of n steps, float32 of shape (n, 23); row t depends only on history[: t + 1]."""
     n = len(history)
     scores, count = np.zeros((n, N_GUESSES)), np.zeros(n)
     for step, guesses in enumerate(history):
@@ -123,7 +123,7 @@ def shape(history: Sequence[Sequence[Guess]]) -> np.ndarray:
 
 
 def _loyalty(history: Sequence[Sequence[Guess]]) -> np.ndarray:
-    """Return columns 11-14, (4, n), about repeated top guesses; a step without a guess has 0, except in column 12."""
+    """Return features 11-14, of shape (4, n), about repeated top guesses; all but 12 are 0 at steps without a guess."""
     columns = np.zeros((4, len(history)))
     times: dict[str, int] = {}  # page -> number of steps on top
     first: dict[str, int] = {}  # page -> first step among the ten
@@ -142,14 +142,14 @@ def _loyalty(history: Sequence[Sequence[Guess]]) -> np.ndarray:
 
 
 def _change(series: np.ndarray, lag: int) -> np.ndarray:
-    """Return series[t] - series[t - lag], (n,); the series is 0 before its start."""
+    """Return series[t] - series[t - lag] for each t; the series is 0 before its start."""
     before = np.zeros_like(series)
     before[lag:] = series[:-lag]
     return series - before
 
 
 def all_features(history: Sequence[Sequence[Guess]]) -> np.ndarray:
-    """Return (n, 45) float32: QANTA's 22 features, then the 23 of `shape`."""
+    """Return all features of n steps, float32 of shape (n, 45): QANTA's 22, then the 23 of `shape`."""
     return np.concatenate([features(history), shape(history)], axis=1)
 
 
@@ -161,8 +161,8 @@ class Network:
     """A kind of network: its name, and the layers before the output layer."""
 
     kind: str  # "mlp"
-    inner: Callable[[int, Tensors], tuple[Shapes, int]]  # (features, tensors) -> shape of each tensor, outputs
-    seen: Callable[[Tensors, np.ndarray], np.ndarray]  # (tensors, (n, d) standardised) -> (n, numbers)
+    inner: Callable[[int, Tensors], tuple[Shapes, int]]  # (features, tensors) -> (shapes, outputs)
+    seen: Callable[[Tensors, np.ndarray], np.ndarray]  # (tensors, (n, d) features) -> (n, outputs)
 
     def shapes(self, width: int, tensors: Tensors) -> Shapes:
         """Return the required shape of each tensor for `width` features; raises ValueError or KeyError if none fits."""
@@ -170,12 +170,12 @@ class Network:
         return shapes | {"output.weight": (1, seen), "output.bias": (1,)}
 
     def logits(self, tensors: Tensors, rows: np.ndarray) -> np.ndarray:
-        """Map (n, d) to (n,)."""
+        """Return logits of shape (n,) for standardised features of shape (n, d)."""
         return affine(self.seen(tensors, rows), tensors["output.weight"], tensors["output.bias"])[:, 0]
 
 
 def affine(rows: np.ndarray, weight: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """Map (n, d), (h, d), (h,) to (n, h), with a separate product per row: results do not depend on n."""
+    """Return rows @ weight.T + bias, computed row by row, so that a row's result does not depend on the others."""
     return np.matmul(rows[:, None, :], weight.T)[:, 0] + bias
 
 
@@ -195,7 +195,7 @@ MLP = Network("mlp", _rectified_shapes, _rectified)
 # ------------------------------------------------------------------------------------------------------------- buzzers
 
 VERSION = 2  # version of the files, and of the code that turns guesses into buzzes
-WIDTHS = {"qanta": N_FEATURES, "all": N_FEATURES + N_SHAPE}  # set of features -> numbers per step
+WIDTHS = {"qanta": N_FEATURES, "all": N_FEATURES + N_SHAPE}  # set of features -> number of features per step
 SLOPE = 0.01  # slope added so that the calibrated value always increases
 ROUNDING = 1e-5  # rounding error of float32 logits
 CLIP = 8.0  # limit of standardised features, in standard deviations
@@ -246,8 +246,8 @@ class LearntBuzzer:
         """Store a network and its tensors.
 
         Args:
-            tensors: float32: mean (d,), deviation (d,), calibration (2, k) (buzzers/calibration.py), and the network's
-                own.
+            tensors: float32 tensors: mean (d,), deviation (d,), calibration (2, k) (buzzers/calibration.py), and those
+                of the network.
             digest: Digest that represents the tensors in the fingerprint.
 
         Raises:
@@ -277,7 +277,7 @@ class LearntBuzzer:
         return self.card.threshold
 
     def chances(self, rows: np.ndarray) -> np.ndarray:
-        """Return the probability that the top guess is right, (n,) float64, for a question's (n, 45) features."""
+        """Return the probability at each of n steps that the top guess is right, for features of shape (n, 45)."""
         t = self.tensors
         rows = rows[:, : WIDTHS[self.card.features]]
         logits = self.network.logits(t, standardise(rows, t["mean"], t["deviation"]))
@@ -302,14 +302,14 @@ class LearntBuzzer:
 
 
 def calibrated(knots: np.ndarray, logits: np.ndarray) -> np.ndarray:
-    """Map logits (n,) to probabilities (n,) float64, increasing with the logit."""
+    """Return the calibrated probabilities of logits, float64; they increase with the logit."""
     at, height = knots.astype(np.float64)
     logits = logits.astype(np.float64)
     return np.exp(-np.logaddexp(0, -(np.interp(logits, at, height) + SLOPE * logits)))
 
 
 def standardise(rows: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
-    """Return (n, d) features in standard deviations from the mean, limited to -8..8."""
+    """Return features in standard deviations from the mean, clipped to -8..8."""
     return np.clip((rows - mean) / deviation, -CLIP, CLIP)
 
 
@@ -324,7 +324,7 @@ def load(network: Network, folder: Path, threshold: float | None = None, end: En
 
 
 def bundled(network: Network, config: LearntConfig) -> LearntBuzzer:
-    """Return the bundled buzzer of that kind for the guesser `model`, or the one in the folder `model`.
+    """Return the bundled buzzer with this network for the guesser `model`, or the one in the folder `model`.
 
     Raises ConfigError if neither exists.
     """

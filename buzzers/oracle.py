@@ -14,7 +14,7 @@ VERSION = 1  # version of the code that turns guesses into buzzes
 
 @dataclass(frozen=True, slots=True)
 class OracleConfig:
-    """Empty options of `buzzer: {name: oracle}`."""
+    """Options of `buzzer: {name: oracle}`; there are none."""
 
 
 class OracleBuzzer:

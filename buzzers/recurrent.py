@@ -26,7 +26,7 @@ def _state_shapes(width: int, tensors: Tensors) -> tuple[Shapes, int]:
 
 
 def _states(tensors: Tensors, rows: np.ndarray) -> np.ndarray:
-    """Return the states (n, H), starting from zeros, with the step's features appended if the output reads them."""
+    """Return states of shape (n, H), starting from zeros, with the features appended if the output reads them."""
     inputs = affine(rows, tensors["cell.weight_ih_l0"], tensors["cell.bias_ih_l0"])  # (n, G H)
     weight, bias = tensors["cell.weight_hh_l0"], tensors["cell.bias_hh_l0"]
     units = weight.shape[1]
@@ -40,7 +40,7 @@ def _states(tensors: Tensors, rows: np.ndarray) -> np.ndarray:
 
 
 def _gru(x: np.ndarray, h: np.ndarray, hidden: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Take one step of torch's GRU: gates of input and state (3 H,), state (H,) -> next state (H,)."""
+    """Return the next state of a torch GRU from the gates of input and state (each 3 H) and the state."""
     n = len(hidden)
     reset, update = np.split(_sigmoid(x[: 2 * n] + h[: 2 * n]), 2)
     new = np.tanh(x[2 * n :] + reset * h[2 * n :])
@@ -48,7 +48,7 @@ def _gru(x: np.ndarray, h: np.ndarray, hidden: np.ndarray, cell: np.ndarray) -> 
 
 
 def _lstm(x: np.ndarray, h: np.ndarray, hidden: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Take one step of torch's LSTM: gates of input and state (4 H,), state and cell (H,) -> next state and cell."""
+    """Return the next state and cell of a torch LSTM from the gates of input and state (each 4 H) and the cell."""
     enter, forget, new, leave = np.split(x + h, 4)
     cell = _sigmoid(forget) * cell + _sigmoid(enter) * np.tanh(new)
     return _sigmoid(leave) * np.tanh(cell), cell

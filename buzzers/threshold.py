@@ -1,10 +1,10 @@
 """The threshold buzzer, which answers once one of three signals of the top guess reaches a threshold.
 
-share    its share of the sum of the best ten scores, between .1 (ten equal guesses) and 1, independent of the scale of
-         the scores (QANTA's TF-IDF baseline answers at .3).  Ten guesses are required, because the few guesses after
-         the first words of a question always have large shares
+share    the share of its score in the sum of the best ten scores, between .1 (ten equal guesses) and 1, independent of
+         the scale of the scores (QANTA's TF-IDF baseline answers at .3).  Ten guesses are required, because the few
+         guesses after the first words of a question always have large shares
 score    its score
-margin   its lead over the second guess; two guesses are required
+margin   the difference between its score and that of the second guess; two guesses are required
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ThresholdConfig:
         if self.threshold is not None and self.signal in (None, "share") and self.model is None and self.threshold > 1:
             raise ConfigError(f"threshold: must be at most 1, the largest share, got {self.threshold}")
         if self.model is not None and self.signal is not None:
-            raise ConfigError("signal: a model has its own; omit `signal` or `model`")
+            raise ConfigError("signal: the model defines it already; omit `signal` or `model`")
 
 
 def share(guesses: Sequence[Guess]) -> float:
@@ -54,7 +54,7 @@ def share(guesses: Sequence[Guess]) -> float:
 
 
 def signals(guesses: Sequence[Guess]) -> tuple[float, float, float]:
-    """Return SIGNALS of one step: share of the best ten, top score, lead over the second guess.
+    """Return the values of SIGNALS at one step: share of the best ten, top score, lead over the second guess.
 
     The share of fewer than ten guesses and the lead of a single guess are -inf.  Otherwise both would be largest at the
     start of a question.
@@ -89,7 +89,7 @@ class ThresholdBuzzer:
 
     @classmethod
     def load(cls, folder: Path, threshold: float | None = None) -> ThresholdBuzzer:
-        """Read a model folder of `save`.  Raises DataError if it is damaged."""
+        """Read a model folder written by `save`.  Raises DataError if it is damaged."""
         tensors, config = read_tensors(folder, KIND, VERSION)
         stored = tensors.get("threshold", np.zeros(0))
         if stored.shape != (1,) or config.get("signal") not in SIGNALS:

@@ -5,12 +5,12 @@ answer page are included; the guesser is never right on them, as on unknown answ
 to choose the epoch and the probability threshold (by expected wins) and to calibrate.
 
 With `noise`, every tossup is used twice: clean, and corrupted like a translation (`sqa.data.texts`).  With
-`translated`, round-trip translations in files (`guessers.noise`) are also used, and corrupted as well.  Such a buzzer
-is for translations, so its threshold is tuned on all corrupted texts and on no clean originals.
+`translated`, round-trip translations in files (`guessers.noise`) are also used, and corrupted as well.  A buzzer
+trained with `translated` is for translations, so its threshold is tuned on all corrupted texts, not on clean tossups.
 
 With `end: answer`, a question that ends unanswered is answered with the top guess, and a wrong answer costs nothing.
-The fold `dev` is read only for the final report.  `python -m buzzers.train CONFIG...` trains several buzzers, which
-share the guesses of a common guesser.
+The fold `dev` is read only for the final report.  `python -m buzzers.train CONFIG...` trains several buzzers; those
+with the same guesser share its cached guesses.
 """
 
 import json
@@ -54,7 +54,7 @@ class NetworkShape:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdTraining:
-    """Keys of configs/train_buzzers.yaml, which documents meanings and units."""
+    """Config for tuning a threshold buzzer; configs/train_buzzers.yaml documents meanings and units."""
 
     kind: Literal["threshold"]
     output: Path
@@ -63,7 +63,7 @@ class ThresholdTraining:
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """Keys of configs/train_buzzers.yaml, which documents meanings and units."""
+    """Config for training a buzzer's network; configs/train_buzzers.yaml documents meanings and units."""
 
     kind: Literal["logistic", "mlp", "recurrent"]
     output: Path
@@ -127,7 +127,7 @@ class Material(NamedTuple):
 
 
 def material(data: DataChoice) -> Material:
-    """Return the tossups in the variants that the config selects."""
+    """Return the guess histories of the tossups, in the variants (clean, translated, corrupted) that `data` selects."""
     guesser = guesser_of(data)
     whole = tossups_of(["buzzer"], data.half)
     kept_back = {tossup.id for tossup in whole[::KEPT_BACK]}
@@ -153,7 +153,7 @@ def material(data: DataChoice) -> Material:
 
 
 def load_config(path: Path) -> ThresholdTraining | Learning:
-    """Load a training config.  Raises ConfigError with all problems."""
+    """Load a training config.  Raises ConfigError that lists all problems."""
     kind = read_yaml(path).get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         raise ConfigError(f"{path} kind: expected one of {', '.join(KINDS)}, got {repr(kind)[:60]}")
@@ -161,7 +161,7 @@ def load_config(path: Path) -> ThresholdTraining | Learning:
 
 
 def tune(histories: Histories) -> tuple[ThresholdBuzzer, int]:
-    """Return the threshold buzzer with the best expected wins over all signals, and its signal's column in SIGNALS."""
+    """Return the threshold buzzer with the best expected wins over all signals, and the index of its signal."""
     columns = range(len(SIGNALS))
     best = [wins.best_threshold(histories, [history.signals[:, column] for history in histories]) for column in columns]
     column = max(columns, key=lambda column: best[column][1])
@@ -169,7 +169,7 @@ def tune(histories: Histories) -> tuple[ThresholdBuzzer, int]:
 
 
 def learn(config: Learning, learnt: Histories, kept: Histories, tuning: Histories) -> tuple[LearntBuzzer, int]:
-    """Return the trained, calibrated and tuned buzzer, and its epoch."""
+    """Return the trained, calibrated and tuned buzzer, and the selected epoch."""
     network = NETWORKS[config.kind]
     fitted = fit(config.training, config.untrained, learnt, kept, config.end == "answer")
     logits = fitted.logits(kept)
@@ -197,7 +197,7 @@ def quality(histories: Histories, chances: wins.Scores) -> dict[str, float]:
 
 
 def dev_wins(dev: Histories, scores: wins.Scores, threshold: float, at_end: bool = False) -> dict[str, float]:
-    """Return the expected wins of the buzzer and of two oracles, and the buzzer's share of each oracle's."""
+    """Return the expected wins of the buzzer and of two oracles, and the buzzer's share of each oracle's wins."""
     reached = float(wins.wins(dev, scores, np.array([threshold]), at_end).mean())
     oracle = float(np.mean([oracle_expected_wins(wins.CURVE, history.fraction, history.right, 0.0) for history in dev]))
     stable = float(np.mean([stable_expected_wins(wins.CURVE, history.fraction, history.right, 0.0) for history in dev]))

@@ -4,8 +4,9 @@ A contestant is named after its guesser ("bm25") if no other contestant has the 
 guesser, the name includes the buzzer ("bm25+mlp").  If they share both, the first digits of a digest of the whole
 config follow ("bm25+mlp-1f0c2d3e").
 
-A contestant may be `optional`, for example because its server may be down or its package may be missing.  If it is
-not available, it is left out with the reason.  If another contestant is not available, the command stops.
+A contestant may be `optional`, for example because its server may be down or its package may be missing.  An optional
+contestant that is not available is left out, and the reason is reported.  If any other contestant is not available,
+the command stops.
 """
 
 import shutil
@@ -33,12 +34,12 @@ def twice(values: Sequence[Any]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Requirements of a translator, which is left out if one is missing.  null = no requirement."""
+    """Requirements of a translator; a translator with a missing requirement is left out.  null = no requirement."""
 
     program: str | None = None  # name of a program on the PATH
     package: str | None = None  # Python package
     folder: Path | None = None  # relative to the working directory
-    hint: str | None = None  # how to get it, for the message about the missing part
+    hint: str | None = None  # how to meet the requirement, for the message that reports it as missing
 
     def missing(self) -> str:
         """Return a description of the first missing requirement, or "" if none is missing."""
@@ -91,7 +92,7 @@ def components(
 
 
 def names_of(contestants: Sequence[Contestant], reserved: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return identity -> name of each contestant, in order.
+    """Return a dict that maps the identity of each contestant to its name, in order.
 
     `reserved` maps identities to names that no other contestant may have.  The identity is the sha256 (hex) of the
     whole config of guesser and buzzer, defaults included.  Raises ConfigError for a duplicate or an invalid config.

@@ -25,9 +25,9 @@ CONTINUED = "multi-path wait-k"  # one model for all k, trained further for as l
 @dataclass(frozen=True, slots=True)
 @checked
 class System:
-    """A translator of the grid, at every k."""
+    """A translator in the grid, evaluated at each of its values of k."""
 
-    label: str  # its name in tables and figures
+    label: str  # name in tables and figures
     language: str  # source language code of its data sets: es, or spa
     translator: dict[str, Any]  # as in a run's config, without k
     k: tuple[K, ...] | None = None  # null = the grid's values of k
@@ -35,7 +35,7 @@ class System:
     seed: Whole | None = None  # training seed; entries that differ only in seed and model are one translator
 
     def problems(self) -> list[str]:
-        """Return the problems that bounds do not check; raises ConfigError if the translator is invalid."""
+        """Return the problems that the declared bounds do not check; raises ConfigError for an invalid translator."""
         wrong = [] if self.label.strip() and self.label.isprintable() else [f"label: a name, got {self.label!r}"]
         wrong += ["k: at least one value, or null"] if self.k == () else []
         wrong += ["translator.k: give it as `k` of the entry"] if "k" in self.translator else []
@@ -85,9 +85,10 @@ def part_of_name(family: str) -> str:
 
 
 def usable(config: AblationConfig) -> list[str]:
-    """Return the available data sets, downloaded if necessary; stderr names those left out, with the reasons.
+    """Return the names of the available data sets, or the fallback data sets if none is available.
 
-    A problem with a user's own file is an error; no other data set replaces it.
+    Missing data sets are downloaded.  A data set that cannot be loaded is reported on stderr and left out, but a
+    problem with a user's own file raises an error.
     """
     available = []
     for name in config.datasets:
@@ -116,7 +117,7 @@ def run_name(config: AblationConfig, cell: Cell) -> str:
 
 
 def experiment(config: AblationConfig, datasets: Sequence[str], runs: Path, models: Sequence[Entry] = ()) -> Experiment:
-    """Return the experiment of a config on data sets: its translators, trained models and the human translation."""
+    """Return an experiment with a config's translators, the trained `models` and the human translation."""
     human = {"name": "fixed", "text": "reference"}
     named = zip(names_of(config.contestants).values(), config.contestants, strict=True)
     return Experiment(
@@ -139,7 +140,7 @@ def experiment(config: AblationConfig, datasets: Sequence[str], runs: Path, mode
 
 
 def _translators(config: AblationConfig, languages: Sequence[str]) -> Iterator[Entry]:
-    """Yield the config's translators of each language at each k; stderr names those left out, with the reasons."""
+    """Yield the config's translators of each language at each k; report translators left out on stderr."""
     offered: dict[str, list[str]] = {}
     for system in config.translators:
         offered.setdefault(system.label, []).append(code_of(system.language))
@@ -163,7 +164,7 @@ def finished(config: AblationConfig, runs: Path, wanted: Callable[[Cell], bool] 
 
 
 def workshop(runs: Path) -> Workshop:
-    """Return the objects that runs share within a process: questions, guessers, and the most recent of the others."""
+    """Return the questions, components and plans that all runs of this process share."""
     return workshop_of(Store(runs.resolve()))
 
 

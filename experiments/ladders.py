@@ -40,7 +40,7 @@ class Ladder(NamedTuple):
     translator: str
     contestant: str
     ks: tuple[K, ...]  # full input last
-    parts: tuple[Mapping[str, Floats], ...]  # per data set: metric -> (n, K, d)
+    parts: tuple[Mapping[str, Floats], ...]  # for each data set: metric -> statistics (n, K, d)
 
     @property
     def metrics(self) -> set[str]:
@@ -48,16 +48,19 @@ class Ladder(NamedTuple):
         return set.intersection(*(set(part) for part in self.parts))
 
     def table(self, metric: str) -> Floats:
-        """Return (n, K, d) over the questions of all parts, weighted so that every part has the same sum of weights."""
+        """Return the statistics of all parts, of shape (n, K, d), weighted so that all parts count equally."""
         return np.concatenate([part[metric] / len(part[metric]) for part in self.parts])
 
     def scores(self, metric: str) -> Floats:
-        """Return (K,): the metric at every k."""
+        """Return the metric at every k, as an array of shape (K,)."""
         [built] = metric_names.build([metric])
         return np.array(built.score_many(self.table(metric).sum(axis=0)))
 
     def compared(self, kind: str) -> tuple[list[int], int] | None:
-        """Return (indices of the k, of which the best is compared; index of the other k); None if k are too few."""
+        """Return the indices of the k whose best is compared, and the index of the k to compare it with.
+
+        Returns None if there are too few k.
+        """
         full = len(self.ks) - 1 if self.ks[-1] == FULL else None
         finite = len(self.ks) if full is None else full
         if kind == RISE:
@@ -72,7 +75,7 @@ class Ladder(NamedTuple):
 
 
 def ladders(grid: Iterable[Result]) -> list[Ladder]:
-    """Return the ladders of a grid's translators; translators trained with several seeds have none."""
+    """Return the ladders of a grid's translators, without translators trained with several seeds."""
     once = (row for row in grid if row.cell.family != "reference" and row.cell.seed is None)
     return of_tables({(r.cell.dataset, r.cell.family, r.cell.contestant, r.cell.k): r.stats for r in once})
 
@@ -80,8 +83,8 @@ def ladders(grid: Iterable[Result]) -> list[Ladder]:
 def of_tables(tables: Mapping[tuple[str, str, str, K], Mapping[str, Floats]]) -> list[Ladder]:
     """Return a ladder for each data set, contestant and translator with several k, then the pooled ladders.
 
-    Data sets are pooled if they have the same k.  tables: (data set, translator, contestant, k) -> metric ->
-    statistics (n, d).
+    Data sets are pooled if they have the same k.  `tables` maps (data set, translator, contestant, k) to a dict that
+    maps each metric to its statistics, of shape (n, d).
     """
     rows: dict[tuple[str, str, str], dict[K, Mapping[str, Floats]]] = {}
     for (dataset, family, contestant, k), stats in tables.items():
@@ -103,7 +106,7 @@ def of_tables(tables: Mapping[tuple[str, str, str, K], Mapping[str, Floats]]) ->
 
 
 def differences(ladder: Ladder) -> Iterator[Row]:
-    """Yield a row for each claim that the ladder's k and metrics allow."""
+    """Yield a row for each claim that can be tested with the ladder's k and metrics."""
     for claim, (metric, kind, _) in CLAIMS.items():
         compared = ladder.compared(kind)
         if compared is not None and metric in ladder.metrics:
@@ -134,10 +137,11 @@ def p_of(
     shuffled_only: bool = True,
     permutations: int = PERMUTATIONS,
 ) -> Floats:
-    """Return (R,): one-sided p-values of a claim on the real table (R = 1) or on `tables` (n, K, d, R).
+    """Return the one-sided p-values of a claim on the ladder's own table, or on `tables` of shape (n, K, d, R).
 
-    shuffled_only: `tables` are the real table with the k of each question permuted, so that all share one null
-    distribution.  Raises ValueError if the ladder has too few k for the claim.
+    The result has shape (R,); R is 1 for the ladder's own table.  `shuffled_only` says that `tables` are the ladder's
+    table with the k of each question permuted, so that all have the same null distribution.  Raises ValueError if the
+    ladder has too few k for the claim.
     """
     metric, kind, _ = CLAIMS[claim]
     compared = ladder.compared(kind)
@@ -164,7 +168,7 @@ def _flat(table: Floats) -> Floats:
 
 
 def _scorer(metric: str, d: int) -> Callable[[Floats], Floats]:
-    """Return a function from sums (b, m, d * R) to scores (b, m, R)."""
+    """Return a function that maps sums of shape (b, m, d * R) to scores of shape (b, m, R)."""
     [built] = metric_names.build([metric])
 
     def score(sums: Floats) -> Floats:

@@ -34,7 +34,7 @@ def gap(dataset: str, translator: str, guesser: str, claim: str, comparison: Com
 
 
 class Outputs:
-    """The files that an item has written, in order."""
+    """Writes the output files of an item to a folder; `paths` lists them in order."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -71,6 +71,6 @@ class Outputs:
         show_lines(*self.paths)
 
     def write(self, name: str, text: str) -> None:
-        """Write a file."""
+        """Write a text file to the item's folder."""
         write_text(self.folder / name, text)
         self.paths.append(self.folder / name)

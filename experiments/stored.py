@@ -1,6 +1,6 @@
-"""Rows of an experiment's own stage, one per question, stored block by block.
+"""Store the rows of an experiment's own stage, one for each question, in blocks.
 
-A killed command resumes at the missing block; a stage whose inputs changed is recomputed.
+A killed command resumes at the first missing block.  A stage whose inputs have changed is recomputed.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +26,7 @@ def store_block(
     index: int,
     **kinds: str,
 ) -> None:
-    """Compute one block; the arguments are those of `stored`."""
+    """Compute and store one block; the arguments are those of `stored`."""
     block = slice(index * stage.block_size, (index + 1) * stage.block_size)
     rows = ([id, *row] for id, row in zip(ids[block], make(block), strict=True))
     store.write(stage, index, table_of({"question_id": "text", **kinds}, rows))
@@ -40,9 +40,9 @@ def stored(
     title: str,
     **kinds: str,
 ) -> list[tuple[Any, ...]]:
-    """Return one tuple of values per question, in order, with one value for each of `kinds`.
+    """Return a tuple of values for each question, in order, with one value for each column in `kinds`.
 
-    make: computes the tuples of a block that the store lacks.  title: title of the progress bar.
+    `make` computes the tuples of a block that is not in the store.  `title` is shown at the progress bar.
     """
     schema = {"question_id": "text", **kinds}
     blocks = number_of_blocks(stage, ids)

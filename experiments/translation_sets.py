@@ -1,4 +1,4 @@
-"""Test sets of translators: question sets, parts of the parallel text of a language pair, or files of sentences."""
+"""Test sets for translators: question sets, parts of the parallel text of a language pair, or files of sentences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class SetConfig:
 
 
 def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]:
-    """Return a test set's name in a run's config, and its segments as questions.
+    """Return the data set name of a test set for a run's config, and its segments as questions.
 
     Raises DataError if the set is not available, and ConfigError if it is unknown or in another language.
     """
@@ -46,7 +46,7 @@ def load_set(config: SetConfig, limit: int | None) -> tuple[str, list[Question]]
 
 
 def _sentences(name: str, language: str, pairs: Sequence[tuple[str, str]]) -> list[Question]:
-    """Return each pair as a question of one sentence."""
+    """Return each pair as a question with one sentence."""
     questions = []
     for i, (source, target) in enumerate(pairs):
         words, english = tuple(source.split()), target.strip()

@@ -33,9 +33,9 @@ from sqa.data.texts import fold_of, load_guessdev, load_tossups
 from sqa.files import records
 
 RUN = 4  # words per run
-PHRASE = 20  # a run in more questions is a common phrase
+PHRASE = 20  # a run that occurs in more questions is a common phrase
 WORDING, MIN_RUNS = 0.25, 3  # minimum share and number of repeated runs in a repetition
-FACTS, MIN_STEMS = 0.75, 6  # minimum share of repeated stems in a repetition, minimum number of stems of its clue
+FACTS, MIN_STEMS = 0.75, 6  # minimum share of repeated stems in a repetition, and minimum number of stems of the clue
 GUESSED_PAGES = frozenset({"skey", "alt-alias", "alt-assign", "or-alias"})  # labels given by unreliable rules
 
 Verdict = Literal["kept", "no page", "wording", "facts"]

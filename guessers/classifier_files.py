@@ -1,6 +1,7 @@
 """Files of the page classifiers (GRU and BERT), and selection of the best pages.
 
-Tables with one row per word or page are int8 with one step per row, norms are float32, and all other tensors float16.
+Tables with one row per word or page are stored as int8 with one quantisation step per row, norms as float32, and all
+other tensors as float16.
 """
 
 from collections.abc import Callable, Container, Sequence
@@ -37,10 +38,11 @@ def read(
     version: int,
     make: Callable[[dict[str, Any], Tensors, list[str], list[str]], tuple[nn.Module, P]],
 ) -> P:
-    """Read a folder that `pack` filled; `make` gets its config, tensors, words and titles.
+    """Read a folder with tensors from `pack`; `make` gets its config, tensors, words and titles.
 
     `make` removes the tensors that do not belong to the network.  It returns the network, whose weights are loaded
-    afterwards, and the result of `read`.  Raises DataError for damaged or inconsistent files, or another kind.
+    afterwards, and the value that `read` returns.  Raises DataError if files are damaged, inconsistent or of another
+    kind.
     """
     tensors, config = read_tensors(folder, kind, version)
     try:
@@ -62,7 +64,7 @@ def read(
 
 
 def quantise(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
-    """Quantise (R, C) floats to int8 with a float16 step per row: value = int8 * step."""
+    """Quantise an array of shape (R, C) to int8 with a float16 step per row: value = int8 * step."""
     step = (np.abs(array).max(1, keepdims=True) / 127).astype(np.float16)
     step = np.maximum(step, np.finfo(np.float16).tiny)
     codes = np.clip(np.rint(array / step.astype(np.float32)), -127, 127).astype(np.int8)
@@ -70,7 +72,7 @@ def quantise(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def dequantise(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return all tensors as float32, codes multiplied by their steps; ValueError if a row has no single step."""
+    """Return all tensors as float32, codes multiplied by their steps.  Raises ValueError unless rows have one step."""
     plain = {}
     for name, array in tensors.items():
         if not name.endswith(".step"):
@@ -82,7 +84,7 @@ def dequantise(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def best_pages(logits: Tensor, titles: Sequence[str], n: int) -> list[list[Guess]]:
-    """Return the `n` most probable pages per row of (N, P) logits, best first, ties by page; scores are a softmax."""
+    """Return the `n` most probable pages for each row of logits, best first, ties by index; scores are a softmax."""
     values, pages = torch.topk(torch.softmax(logits, -1), min(n, logits.shape[1]), dim=1)
     has_ties = (values[:, 1:] == values[:, :-1]).any(1).tolist()
     guesses = []

@@ -14,9 +14,10 @@ from sqa.files.atomic import atomic
 def kept_vectors(
     folder: Path, texts: Sequence[str], block: int, width: int, compute: Callable[[Sequence[str]], np.ndarray]
 ) -> np.ndarray:
-    """Return vectors (texts, width) float16; read existing files of `folder`, and compute and write missing ones.
+    """Return the vectors of texts, a float16 array of shape (texts, width).
 
-    Each file has the vectors of `block` texts.  Raises DataError for a damaged file or one of another shape.
+    Existing files in `folder`, each with the vectors of `block` texts, are read; missing ones are computed and written.
+    Raises DataError if a file is damaged or has another shape.
     """
     files = {folder / f"{start:08d}.npy": texts[start : start + block] for start in range(0, len(texts), block)}
     missing = [path for path in files if not path.is_file()]

@@ -68,7 +68,7 @@ def own_texts(files: Sequence[Path]) -> list[Tossup]:
 
 
 def check_output(output: Path, texts: Sequence[Path]) -> None:
-    """Raise ConfigError if a guesser of the user's own texts would overwrite a bundled model."""
+    """Raise ConfigError if a guesser trained on the user's own texts would overwrite a bundled model."""
     bundled = (DATA / "models").resolve()
     if texts and (output.resolve() == bundled or bundled in output.resolve().parents):
         raise ConfigError(f"output: {output} is the folder of a bundled model; name another folder for your own texts")

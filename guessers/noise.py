@@ -34,23 +34,23 @@ from sqa.data.sentences import split
 from sqa.data.texts import Tossup, tossups_of
 from sqa.files.records import parse_json
 
-BLOCK = 100  # tossups translated together, and the maximum that a kill loses
+BLOCK = 100  # tossups translated together, and the maximum lost if the command is killed
 KS = ("3", "6", "9", "12", "15", "full")
 
 
 def rng_for(seed: int, tossup_id: str, time: int = 0) -> np.random.Generator:
-    """Return the random generator of a tossup at one time (epoch), independent of earlier draws."""
+    """Return the random generator of a tossup at one `time` (epoch), independent of earlier draws."""
     name = int.from_bytes(hashlib.sha256(tossup_id.encode()).digest()[:8], "big")
     return np.random.default_rng([seed, time, name])
 
 
 def hide_words(ids: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Replace about `share` of the token ids (L,) by 0, the unknown word."""
+    """Replace about `share` of the token ids by 0, the unknown word."""
     return np.where(rng.random(len(ids)) < share, 0, ids) if share else ids
 
 
 def swap_words(ids: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Swap neighbouring token ids (L,); about `share` of them begin a swapped pair, and no token moves twice."""
+    """Swap neighbouring token ids; about `share` of them begin a swapped pair, and no token moves twice."""
     swapped = ids.copy()
     free = 0
     for index in np.flatnonzero(rng.random(max(0, len(ids) - 1)) < share) if share else ():
@@ -64,7 +64,7 @@ def swap_words(ids: np.ndarray, share: float, rng: np.random.Generator) -> np.nd
 
 
 class RoundTrip:
-    """English -> foreign -> English by two registered translators, the second at a k chosen for each tossup."""
+    """Translation from English into another language and back; the second translator has a k chosen per tossup."""
 
     def __init__(self, there: Any, back: Mapping[str, Any]) -> None:
         """Store the translators; `there` and each of `back` (by k) have `translate_batch` and `fingerprint`."""
@@ -86,7 +86,7 @@ class RoundTrip:
         return ks[int(rng_for(seed, tossup_id).integers(len(ks)))]
 
     def records(self, tossups: Sequence[Tossup], seed: int) -> list[dict[str, Any]]:
-        """Return one record per tossup, in their order."""
+        """Return the translations of the tossups as records of the output file, in the same order."""
         english = [_question(t.id, split(t.text, "en")) for t in tossups]
         foreign = [
             _question(question.id, _by_sentence(question, emissions))
@@ -121,7 +121,7 @@ def choose(tossups: Iterable[Tossup], n: int, seed: int) -> list[Tossup]:
 
 
 def write(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int) -> None:
-    """Translate the tossups to `path` in blocks, skipping finished ones.
+    """Translate the tossups and write them to `path` in blocks, skipping finished ones.
 
     Raises ConfigError if the file was written from other tossups or by other translators.
     """
@@ -139,7 +139,7 @@ def write(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int) -> 
 
 
 def _finished(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int) -> list[bytes]:
-    """Return the complete lines of an earlier run."""
+    """Return the complete lines of an earlier run.  Raises ConfigError if they are not those of this run."""
     if not path.is_file():
         return []
     lines = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]

@@ -26,7 +26,10 @@ COLUMNS = ("dataset", "n", "metric", "a", "b", "a - b", "low", "high", "p")
 
 
 def stats(guesser: Any, questions: Sequence[Question], complete: bool) -> dict[str, np.ndarray]:
-    """Return metric -> (questions, 2): the statistics of `accuracy` and, unless `complete`, `oracle-ew`."""
+    """Return a dict that maps each metric to an array of shape (questions, 2).
+
+    The metrics are `accuracy` and, unless `complete`, `oracle-ew`.
+    """
     right, wins = [], []
     for question in tqdm(questions, mininterval=1, leave=False):
         words = question.reference_text.split()

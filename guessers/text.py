@@ -38,7 +38,7 @@ _english = stemmer("english")
 
 
 class Profile(Protocol):
-    """A text for training or of a question, and the page that it describes (None or "" if unknown)."""
+    """A training or question text and the page it describes (None or "" if unknown)."""
 
     @property
     def text(self) -> str: ...
@@ -81,7 +81,7 @@ def line_stems(line: str) -> frozenset[str]:
 
 
 def spans(words: Sequence[str], least: int, most: int) -> list[tuple[int, int]]:
-    """Return begin and end of each passage of a text, about a sentence each; [] for no words.
+    """Split a text into passages of about one sentence and return their (begin, end) word indices; [] for no words.
 
     A passage ends at a sentence end if it has `least` words, and anywhere if it has `most`.  All passages except the
     last are independent of later words.

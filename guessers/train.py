@@ -57,7 +57,7 @@ def _alone(config: Any, folder: Path) -> None:
     import_module(KINDS[config.kind][0]).train(config).save(folder)
 
 
-KINDS: dict[str, tuple[str, str, Callable[[Any, Path], None]]] = {  # kind -> module of its config, and its training
+KINDS: dict[str, tuple[str, str, Callable[[Any, Path], None]]] = {  # kind -> module and class of config, training
     "bert": ("guessers.bert.train", "BertTraining", _bert),
     "bm25": ("guessers.retrieval.counting", "Bm25Training", _bm25),
     "gru": ("guessers.gru.train", "GruTraining", _gru),

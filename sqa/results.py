@@ -141,7 +141,7 @@ class Frame:
         """
         rows = self.where(metric, **cell)
         if len(rows) > 1:
-            raise DataError(f"{self.title}: {metric} of {cell} names {len(rows)} rows; name more columns")
+            raise DataError(f"{self.title}: {metric} of {cell} matches {len(rows)} rows; specify more columns")
         return rows[0] if rows else None
 
     def values(self, column: str) -> list[str]:
@@ -232,7 +232,7 @@ class Table:
                 column, and if that is not enough, the last columns are left out.  The first column always stays.
 
         Returns:
-            The columns side by side, two blanks apart; columns of numbers are right-aligned.
+            The columns side by side, two spaces apart; columns of numbers are right-aligned.
         """
         text, numbers = self.text, self._numeric()
         widths = self._widths(width)
@@ -240,8 +240,8 @@ class Table:
         for row in text:
             wrapped = [_wrapped(cell, room) for cell, room in zip(row, widths, strict=False)]
             for parts in zip_longest(*wrapped, fillvalue=""):
-                blanks = [" " * (room - _width(part)) for part, room in zip(parts, widths, strict=True)]
-                cells = zip(parts, blanks, numbers, strict=False)
+                spaces = [" " * (room - _width(part)) for part, room in zip(parts, widths, strict=True)]
+                cells = zip(parts, spaces, numbers, strict=False)
                 lines.append("  ".join(pad + cell if right else cell + pad for cell, pad, right in cells).rstrip())
         return "".join(line + "\n" for line in lines)
 

@@ -1,4 +1,4 @@
-"""A short ablation of test doubles, with schedulers and workers that end while it runs."""
+"""A short ablation with test doubles, and schedulers and workers that are stopped while it runs."""
 
 import os
 import signal
@@ -65,7 +65,7 @@ def threads_as_workers(port: int = 0, workers: int = 1) -> Any:
 
 @contextmanager
 def beside(action: Callable[[], None], ready: Callable[[], bool]) -> Iterator[None]:
-    """Run `action` in another thread once `ready` holds, or after two minutes."""
+    """Run `action` in another thread when `ready` returns true, or after two minutes."""
 
     def wait() -> None:
         deadline = time.monotonic() + 120
@@ -81,7 +81,10 @@ def beside(action: Callable[[], None], ready: Callable[[], bool]) -> Iterator[No
 
 @contextmanager
 def restarted(ready: Callable[[], bool], ending: threading.Event | None = None) -> Iterator[str]:
-    """Yield the address of a scheduler that ends and is replaced once `ready` holds; set `ending` before."""
+    """Yield the address of a scheduler that is closed and replaced when `ready` returns true.
+
+    `ending` is set before the scheduler is closed.
+    """
     clusters = [threads_as_workers()]
     address = clusters[0].scheduler_address
 
@@ -98,7 +101,7 @@ def restarted(ready: Callable[[], bool], ending: threading.Event | None = None) 
 
 @contextmanager
 def killed(cluster: Any, ready: Callable[[], bool]) -> Iterator[list[int]]:
-    """Kill (-9) one worker once `ready` holds; yield a list that receives its process id."""
+    """Kill (-9) one worker when `ready` returns true; yield a list to which its process id is added."""
     pids: list[int] = []
 
     def kill() -> None:

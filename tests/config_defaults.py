@@ -1,8 +1,8 @@
-"""The defaults of every config class of some packages.
+"""Default values of every config class in the given packages.
 
     python -m config_defaults PACKAGE...     prints {config class: {field: default}} as JSON
 
-As a program, it imports all modules of the packages.
+The program imports all modules of the packages.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ ELSEWHERE = {"simulstream", "omnisteval"}  # packages that need separate environ
 
 
 def defaults(package: str) -> dict[str, dict[str, str]]:
-    """Map config class -> field -> source text of its default."""
+    """Return a dict that maps each config class of a package to the repr of each field's default."""
     classes: dict[str, dict[str, str]] = {}
     for found in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
         if found.name.endswith("__main__"):
@@ -45,7 +45,7 @@ def defaults(package: str) -> dict[str, dict[str, str]]:
 
 
 def check(path: Path, *packages: str) -> None:
-    """Compare with the record, in a separate process so that this one does not load all modules."""
+    """Compare the packages' config defaults with the reference file, in a subprocess that loads the modules."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-m", "config_defaults", *packages]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

@@ -1,4 +1,4 @@
-"""Small components with simple, known behaviour, and questions for them."""
+"""Test doubles: components with simple, predictable behaviour, and questions for them."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def question(
 
 
 def echo(q: Question) -> tuple[Emission, ...]:
-    """Return wait-1 copying emissions: every source word at once."""
+    """Return the emissions of a translator that writes every source word as soon as it has read it."""
     return tuple(
         Emission(i, word, g, False)
         for i, sentence in enumerate(q.sentences)
@@ -50,7 +50,7 @@ def write_questions(path: Path, n: int) -> Path:
 class EchoConfig:
     """The options of the copying translator."""
 
-    k: int = 1  # source words read before the first is copied
+    k: int = 1  # source words read before the first word is copied
     delay: float = 0.0  # seconds per sentence
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ def build_translator(config: EchoConfig) -> EchoTranslator:
 
 
 class DyingTranslator(EchoTranslator):
-    """A translator that kills its process at the word $FATAL_WORD, unless a mark in the current folder exists."""
+    """A translator that kills its process at the word $FATAL_WORD, unless the file `dead` exists."""
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
         for word in super().translate(source):
@@ -133,13 +133,13 @@ def build_dropper(config: DropperConfig) -> DroppingTranslator:
 
 @dataclass(frozen=True, slots=True)
 class GuesserConfig:
-    """Pages that are guessed after their names were read."""
+    """The pages that the guesser knows."""
 
     pages: tuple[str, ...] = ("France", "Spain")
 
 
 class KeywordGuesser:
-    """A guesser of the pages whose lower-cased name is a word of the text, the latest first."""
+    """A guesser that names the pages whose lower-cased name is a word of the text, the last in the text first."""
 
     def __init__(self, config: GuesserConfig) -> None:
         self.pages = frozenset(config.pages)
@@ -185,7 +185,7 @@ def build_buzzer(config: BuzzerConfig) -> FirstGuessBuzzer:
 
 
 class OracleBuzzer(FirstGuessBuzzer):
-    """A buzzer that receives the answer and buzzes on it."""
+    """A buzzer that knows the answer and buzzes at each step whose best guess is right."""
 
     oracle = True
 

@@ -1,8 +1,8 @@
 """Reference outputs of fairseq for tiny models: `python fairseq_reference.py FOLDER`, with a Python that has fairseq.
 
-FOLDER holds train.es and train.en, cut into pieces. fairseq-preprocess and fairseq-train train a model for each of
-VARIANTS in FOLDER/NAME. FOLDER/NAME/reference.pt then holds, for the first lines of train.es, the source ids, the
-greedy output, and the logits along it. This script does not import the project.
+FOLDER contains train.es and train.en, segmented into pieces. For each entry of VARIANTS, the script trains a model in
+FOLDER/NAME with fairseq-preprocess and fairseq-train. It then writes FOLDER/NAME/reference.pt with the source ids, the
+greedy output and its logits for the first lines of train.es. The script does not import the project.
 """
 
 import os
@@ -34,11 +34,11 @@ VARIANTS = {  # name -> (options of fairseq-preprocess, options of fairseq-train
 
 
 def main(folder: Path) -> None:
-    """Train all variants and write their references."""
+    """Train all variants and write their reference outputs."""
     import fairseq
 
-    # The package's examples import each other as `examples...`. Its folder must not be on the path, because it has a
-    # module called logging. With --user-dir fairseq would import them twice, which fails.
+    # fairseq's examples import each other as `examples...`. The package's folder must not be on the path, because it
+    # has a module called logging. With --user-dir, fairseq would import the examples twice, which fails.
     (folder / "path").mkdir()
     (folder / "path" / "examples").symlink_to(Path(fairseq.__file__).parent / "examples")
     sys.path.insert(0, str(folder / "path"))
@@ -52,10 +52,10 @@ def main(folder: Path) -> None:
 
 
 class Alignment(ModuleType):
-    """A replacement for a compiled module that crashes with current torch, with the same recursion."""
+    """A replacement for a compiled module of fairseq that crashes with current torch; it computes the same values."""
 
     def alignment_train_cpu(self, p: object, alpha: object, eps: float) -> None:
-        """Compute the expected alignment `alpha` of stopping probabilities `p`, (B, T, S) (Raffel 2017, eq. 16)."""
+        """Write the expected alignment for stopping probabilities `p` (B, T, S) to `alpha` (Raffel 2017, eq. 16)."""
         import torch
 
         going_on = torch.cat([torch.ones_like(p[..., :1]), 1 - p[..., :-1]], 2).cumprod(2)
@@ -67,7 +67,7 @@ class Alignment(ModuleType):
 
 
 def without_simul_type() -> None:
-    """Stop fairseq-train from reading --simul-type in its structured configuration, which has no such key."""
+    """Keep fairseq-train from looking up --simul-type in its structured configuration, which has no such key."""
     from fairseq.registry import REGISTRIES
     from fairseq_cli import train
 
@@ -90,13 +90,13 @@ def run(command: str, options: str) -> None:
 
 
 def reference(folder: Path) -> None:
-    """Write reference.pt."""
+    """Write reference.pt for the trained model in a folder."""
     from argparse import Namespace
 
     import torch
     from fairseq import checkpoint_utils
 
-    torch.serialization.add_safe_globals([Namespace])  # fairseq's loader predates torch's new default
+    torch.serialization.add_safe_globals([Namespace])  # needed by torch's default of weights_only
     overrides = {"data": str(folder / "data")}
     models, _, task = checkpoint_utils.load_model_ensemble_and_task([str(folder / "checkpoint_last.pt")], overrides)
     model = models[0].eval()

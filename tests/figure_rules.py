@@ -1,4 +1,4 @@
-"""Rules of a drawn figure, as far as a program can tell: clipping, overlap, font size, greyscale, fonts of the PDF."""
+"""Checks of a drawn figure: clipped or overlapping text, font sizes, legibility in greyscale, and fonts of the PDF."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from matplotlib.transforms import Bbox
 
 from sqa.report.plots import PAGE, SMALLEST
 
-TOUCH = 1.0  # pixels by which two labels may touch
+TOUCH = 1.0  # pixels by which two labels may overlap
 LUMINANCE = (0.2126, 0.7152, 0.0722)  # weights of red, green and blue
-FAR = 0.25  # distance of two luminances (0 to 1) that differ on paper
+FAR = 0.25  # minimum difference of two luminances (0 to 1) that can be distinguished in print
 
 
 def problems(figure: Figure, human: bool = False) -> list[str]:
-    """Return the broken rules of a figure; human: the legend must name a human translation.
+    """Return the problems of a figure.  With `human`, the legend must name a human translation.
 
-    Call it within `sqa.report.plots.style`, so that the PDF has its settings.
+    Call this function within `sqa.report.plots.style`, whose settings apply to the PDF.
     """
     texts = drawn_texts(figure)
     found = [
@@ -41,7 +41,7 @@ def problems(figure: Figure, human: bool = False) -> list[str]:
 
 
 def drawn_texts(figure: Figure) -> list[Text]:
-    """Return the texts that appear when the figure is drawn, which leaves out tick labels beyond the axes."""
+    """Return the texts that appear when the figure is drawn, without tick labels beyond the axes."""
     renderer = FigureCanvasAgg(figure).get_renderer()
     texts: list[Text] = []
     draw_text = renderer.draw_text
@@ -95,7 +95,7 @@ def _small(figure: Figure, texts: list[Text]) -> Iterator[str]:
 
 
 def _alike(figure: Figure) -> Iterator[str]:
-    """Yield the entries of a legend that look alike without colours."""
+    """Yield a problem for each pair of legend entries that look alike in greyscale."""
     for legend in legends(figure):
         looks = [
             (text.get_text(), *look(handle)) for text, handle in zip(legend.texts, legend.legend_handles, strict=True)
@@ -106,7 +106,7 @@ def _alike(figure: Figure) -> Iterator[str]:
 
 
 def look(handle: Any) -> tuple[tuple[Any, ...], float]:
-    """Return the shape (markers and strokes, or hatch) and the luminance (0 to 1) of a legend's line or area."""
+    """Return the shape (marker and line style, or hatch) and the luminance (0 to 1) of a legend's line or area."""
     if isinstance(handle, Line2D):
         return (handle.get_marker(), handle.get_linestyle()), luminance(handle.get_color(), handle.get_alpha())
     return (handle.get_hatch(),), luminance(handle.get_facecolor(), None)

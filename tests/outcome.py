@@ -1,4 +1,4 @@
-"""Outcomes of `sqa` commands."""
+"""Run `sqa` commands in tests."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ Command = Callable[..., Outcome]
 
 
 def process(*words: str, cwd: Path, code: str = "", python: str = sys.executable, **environment: str) -> Outcome:
-    """Run `sqa` in a separate process with the test doubles; `code` is executed in place of the command."""
+    """Run `sqa`, or the Python code `code`, in a separate process that can import the test doubles."""
     call = [python, *(("-c", code) if code else ("-m", "sqa")), *words]
     around = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])} | environment
     done = subprocess.run(call, cwd=cwd, env=around, capture_output=True, text=True, timeout=300)

@@ -1,4 +1,4 @@
-"""Runs of user parts in a temporary folder."""
+"""Helpers for runs with user-defined parts in a temporary folder."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from sqa.pipeline.engine import RunResult, run
 
 
 def write(folder: Path, **modules: str) -> None:
-    """Write modules by their names, including "package/module"."""
+    """Write Python modules to a folder; a name may be "package/module"."""
     for name, text in modules.items():
         file = folder / f"{name}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -18,7 +18,7 @@ def write(folder: Path, **modules: str) -> None:
 
 
 def played(folder: Path, **keys: object) -> RunResult:
-    """Return a run of two questions, with test doubles by default; its store is in runs/."""
+    """Run a config on two questions, by default with a test double as translator; the store is in folder/runs."""
     questions = folder / "questions.jsonl"
     if not questions.exists():
         write_questions(questions, 2)

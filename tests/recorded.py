@@ -1,9 +1,10 @@
-"""Comparison of outputs and figures with their records; a changed digit, word or line fails.
+"""Compare output files and figures with recorded output; a changed digit, word or line fails the test.
 
-    SQA_RECORD=1 python -m pytest tests/e2e/paper      updates the records; `git diff` then shows the changes
+    SQA_RECORD=1 python -m pytest tests/e2e/paper      updates the recorded output; `git diff` then shows the changes
 
-Numbers may differ by one unit of their last digit, as sums do between processors. Each test file has a file of records
-that maps `folder/name` of an output to every content that it may have, because several tests may write one name.
+Numbers may differ by one unit of their last digit, because sums differ between processors. Each test file has a JSON
+file, recorded/TEST.json, that maps `folder/name` of an output to a list of contents, because several tests may write
+an output of the same name.
 """
 
 import json
@@ -28,9 +29,9 @@ Keep = Callable[[str, str], None]  # (name, content); fails if the content was n
 
 @contextmanager
 def recorded(tests: Path, whole: bool = False) -> Iterator[Keep]:
-    """Compare outputs of items and figures with the records of this test file within the block, or record them.
+    """Compare the output files and figures written within the `with` block with the recorded output of a test file.
 
-    With `whole`, each recorded output must be made within the block.
+    With `whole`, all recorded output must be written within the block.  If SQA_RECORD is set, the output is recorded.
     """
     path = tests.parent / "recorded" / f"{tests.stem}.json"
     records: dict[str, list[str]] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
@@ -69,9 +70,9 @@ def recorded(tests: Path, whole: bool = False) -> Iterator[Keep]:
 
 
 def plain(text: str) -> str:
-    """Return a text without values that differ between machines and days.
+    """Return a text with placeholders for values that differ between machines and days.
 
-    These are folders, digests, dates, versions and reasons for missing values.
+    These are temporary folders, digests, dates, versions and reasons for missing values.
     """
     text = re.sub(r"^(all\t-\t.*\t)[^\t\n]+$", r"\1WHY", text, flags=re.MULTILINE)  # a missing package or its model
     text = re.sub(r"[^\s|,(`\"]*pytest-[^\s|,)`\"]*/", "", text).replace(__version__, "VERSION")
@@ -80,7 +81,7 @@ def plain(text: str) -> str:
 
 
 def same(old: str, new: str) -> bool:
-    """Return whether two texts differ at most by one unit of the last digit of decimal numbers."""
+    """Return whether two texts are equal, except that decimal numbers may differ by one unit of their last digit."""
     if old == new:
         return True
     if NUMBER.sub("#", old) != NUMBER.sub("#", new):
@@ -90,13 +91,13 @@ def same(old: str, new: str) -> bool:
 
 
 def unit(number: str) -> float:
-    """Return one unit of the last digit shown."""
+    """Return the value of one unit of a number's last digit, such as 0.01 for "1.25"."""
     mantissa, _, exponent = number.partition("e")
     return float(10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2])))
 
 
 def difference(versions: list[str], new: str) -> str:
-    """Return the first line that is in no recorded version."""
+    """Return a message with the first line of `new` that is in no recorded version."""
     old = {line for version in versions for line in version.splitlines()}
     fresh = [line for line in new.splitlines() if not any(same(each, line) for each in old)]
     return f"{fresh[0][:300]!r} was not recorded" if fresh else "lines are missing or in another order"

@@ -1,4 +1,4 @@
-"""Checks of refusals: the expected error type, and one line that names the place."""
+"""Check that a call is refused with the expected error."""
 
 import re
 from collections.abc import Callable
@@ -10,9 +10,9 @@ from sqa.core.errors import ConfigError
 
 
 def refused(kind: type[BaseException], says: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> str:
-    """Check that `call(*arguments, **options)` raises `kind` and return the whole message.
+    """Check that `call(*arguments, **options)` raises an error of type `kind`, and return the message.
 
-    Each of its problems is one line, and one of them matches the regular expression `says`.
+    The message must match the regular expression `says`, and must be one line unless the error is a ConfigError.
     """
     with pytest.raises(kind) as caught:
         call(*arguments, **options)

@@ -1,4 +1,4 @@
-"""configs/ablation.yaml reduced to some bundled questions, BM25 and one process."""
+"""Write configs/ablation.yaml reduced to a few bundled questions, BM25 and one process."""
 
 import csv
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def rows(table: Path) -> list[dict[str, str]]:
 
 
 def write_small_ablation(folder: Path, ks: Sequence[int | str], limit: int) -> Path:
-    """Write folder/ablation.yaml and return its path."""
+    """Write the reduced config to folder/ablation.yaml and return its path."""
     mapping = read_yaml(ROOT / "configs" / "ablation.yaml") | {
         "datasets": ["mini-es"],
         "fallback": ["mini-es"],

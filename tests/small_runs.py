@@ -1,4 +1,4 @@
-"""Runs of test doubles on a few generated questions."""
+"""Run test doubles on a few generated questions."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ PARTS = {kind: f"doubles:build_{kind}" for kind in ("translator", "guesser", "bu
 
 
 def small_config(folder: Path, n: int = 5, **changes: object) -> RunConfig:
-    """Return the config "t" on `n` questions with changed keys; a part that is None is removed."""
+    """Return the config of a run named "t" on `n` questions; `changes` replace keys of the config."""
     questions = folder / f"questions{n}.jsonl"
     if not questions.exists():
         write_questions(questions, n)
@@ -27,5 +27,5 @@ def small_config(folder: Path, n: int = 5, **changes: object) -> RunConfig:
 
 
 def small_run(folder: Path, n: int = 5, parts: Parts | None = None, **changes: object) -> RunResult:
-    """Return the run of `small_config`; its store is in folder/runs."""
+    """Run the config that `small_config` returns; the store is in folder/runs."""
     return run(small_config(folder, n, **changes), Store(folder / "runs"), parts=parts, progress=False)

@@ -1,4 +1,4 @@
-"""A small wait-k model with random weights and a real vocabulary, because decoding rules do not depend on quality."""
+"""A small, randomly initialized wait-k model with a real vocabulary, for tests that do not depend on quality."""
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ from sqa.pipeline.engine import CountedSource
 
 @functools.cache
 def vocabulary() -> Vocabulary:
-    """Return 600 pieces learnt from the bundled questions."""
+    """Return a vocabulary of 600 pieces learnt from the bundled questions."""
     questions = [*load_questions("mini-es"), *load_questions("mini-en")]
     return Vocabulary.train((" ".join(s) for q in questions for s in q.sentences), 600)
 
@@ -21,7 +21,7 @@ def vocabulary() -> Vocabulary:
 def random_model(
     encoder: str = "causal", lexicon_width: int = 4, seed: int = 1, max_pieces: int = Transformer.MAX_PIECES
 ) -> Transformer:
-    """Return a model whose random weights are scaled up so that choices differ from step to step."""
+    """Return a randomly initialized model whose weights are scaled up so that its output differs between steps."""
     torch.manual_seed(seed)
     config = ModelConfig(600, 32, 4, 64, 2, 2, 0.0, encoder=encoder, lexicon_width=lexicon_width, max_pieces=max_pieces)
     model = Transformer(config).eval()
@@ -38,6 +38,6 @@ def random_model(
 def streamed(
     stream: Callable[[Iterator[str]], Iterator[str]], sentences: Sequence[Sequence[str]]
 ) -> list[list[tuple[str, int, bool]]]:
-    """Return (word, g, whether the source had ended) of each sentence, translated word by word."""
+    """Translate each sentence and return a tuple (word, g, whether the source had ended) for each target word."""
     sources = [CountedSource(sentence) for sentence in sentences]
     return [[(token, source.read, source.ended) for token in stream(source)] for source in sources]

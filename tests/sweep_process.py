@@ -1,8 +1,8 @@
-"""A small sweep on the bundled questions; as a program, a process that tests kill or run twice.
+"""A small sweep on the bundled questions, which tests can run in a separate process in order to kill it.
 
     python -m tests.sweep_process RUNS KS SEEDS STEPS
 
-With `--preload`, it gives a Dask worker the same data.
+A Dask worker that preloads this module (`--preload`) uses the same data.
 """
 
 import json
@@ -25,12 +25,12 @@ QUESTIONS = sqa.data.datasets.load_questions("mini-es", limit=20)
 
 
 def sentence_pairs(*_: str) -> list[tuple[str, str, str]]:
-    """Return sentences of the bundled questions in place of `sqa.data.texts.load_parallel`."""
+    """Return sentence pairs of the bundled questions; replaces `sqa.data.texts.load_parallel`."""
     return [(" ".join(x), y, "mini") for q in QUESTIONS for x, y in zip(q.sentences, q.reference, strict=True)]
 
 
 def prepared(runs: Path, name: str = "mini") -> Path:
-    """Write training data to runs/smt/<name>/data as `prepare` does."""
+    """Write training data to runs/smt/<name>/data, as `prepare` does, and return the folder."""
     pairs, data = sentence_pairs(), runs / "smt" / name / "data"
     packed = pack(pairs, vocabulary(), [[(0, 0), (1, 1)]] * len(pairs))
     save_arrays(packed, data / "packed")
@@ -43,7 +43,7 @@ def prepared(runs: Path, name: str = "mini") -> Path:
 
 
 def config(steps: int = 4, **train: object) -> SmtConfig:
-    """Return the config of a short training run with dropout, on data prepared under the name "mini"."""
+    """Return the config of a short training run with dropout on the data in runs/smt/mini."""
     settings = {"batch_pieces": 300, "warmup": 2, "cooldown": 2, "checkpoint_every": 3, "keep": 2, "evaluate_every": 0}
     settings |= {"evaluate_sentences": 1, "k": (2, "full"), "threads": 1, "steps": steps}
     model = ModelConfig(600, 32, 2, 64, 1, 1, 0.1, lexicon_width=4)
@@ -51,7 +51,7 @@ def config(steps: int = 4, **train: object) -> SmtConfig:
 
 
 def dask_setup(_: object) -> None:
-    """Replace the data in a Dask worker that preloads this module."""
+    """Use the bundled questions as training data in a Dask worker that preloads this module."""
     sqa.data.texts.load_parallel = sentence_pairs
 
 

@@ -1,4 +1,4 @@
-"""A toy language of a few hundred sentences, and phrase-based SMT trained on it in seconds."""
+"""A toy corpus of a few hundred sentence pairs, and phrase-based SMT trained on it in seconds."""
 
 import itertools
 from pathlib import Path
@@ -23,7 +23,7 @@ CONFIG = PbmtConfig(
 
 
 def pairs():
-    """Return sentence pairs in which adjectives follow the noun in one language and precede it in the other."""
+    """Yield sentence pairs in which adjectives follow the noun in Spanish and precede it in English."""
     for (a, x), (v, y), (b, z), (c, w) in itertools.product(
         NOUNS.items(), VERBS.items(), NOUNS.items(), COLOURS.items()
     ):
@@ -32,7 +32,7 @@ def pairs():
 
 
 def train_tiny(runs: Path) -> Path:
-    """Train in a runs folder and return the model's folder."""
+    """Train a model in a folder of runs and return the model's folder."""
     with pytest.MonkeyPatch.context() as patch:
         use_tiny_language(patch)
         statistical_train.train(CONFIG, runs)

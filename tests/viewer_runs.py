@@ -1,4 +1,4 @@
-"""Finished runs of two copying systems and an aligner without dependencies, for the tests of the viewer."""
+"""Helpers for the tests of the viewer: finished runs of copying systems, and an aligner and a detector of errors."""
 
 import json
 from collections.abc import Sequence
@@ -29,7 +29,10 @@ RECORDS = [
 
 
 def make(folder: Path, name: str, k: int = 1, records: Sequence[dict] = RECORDS, **parts: object) -> Path:
-    """Return the folder of a run that copies with lag k - 1; its guesser names Spain and France after reading them."""
+    """Make a run that copies with a lag of k - 1, whose guesser names Spain and France after reading them.
+
+    Return the folder of the run.
+    """
     questions = folder / "questions.jsonl"
     questions.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     config = {
@@ -46,7 +49,7 @@ def make(folder: Path, name: str, k: int = 1, records: Sequence[dict] = RECORDS,
 
 
 class CopyAligner:
-    """An aligner that links equal words and does not know "grande"."""
+    """An aligner that links equal words, except for "grande"."""
 
     pair = "es-en"
 
@@ -63,7 +66,7 @@ class CopyAligner:
 
 
 class TrustJudge:
-    """A judge whose error probability is 1 minus the word's alignment trust."""
+    """An error detector whose error probability is 1 minus the word's alignment trust."""
 
     def words(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
         return [1.0 - np.array(alignment.target) for alignment in alignments]

@@ -1,11 +1,12 @@
-"""Quality, lag and answers of every system, and the agreement of quality metrics with expected wins on the ranking.
+"""Scores of every system, and the rank correlation (Kendall's tau) of quality and lag metrics with expected wins.
 
     sqa reproduce correlation
 
 The abstract of Han, Carpuat and Boyd-Graber (2022) says that usual evaluations of simultaneous translation miss
-properties that answering needs.  A tau below 1 alone shows nothing, because chance also reorders equal systems.  The
-systems are the translators of the ablation at every k.  The human translation is in the table but not ranked,
-because it is the reference of the quality metrics.  sqa/report/correlation.py defines tau and its interval.
+properties that matter for answering questions.  A tau below 1 by itself is no evidence of this, because chance also
+reorders equally good systems.  The systems are the translators of the ablation at every k.  The human translation is
+in the table but not ranked, because it is the reference of the quality metrics.  sqa/report/correlation.py defines
+tau and its interval.
 
 The CSV files contain every metric of the runs.  Metrics that cannot be compared are named on stderr, with the
 reasons.  The paper has no such table.
@@ -44,11 +45,11 @@ class CorrelationConfig:
     resamples: int = 10_000
 
 
-Taus = dict[tuple[str, str], list[Correlation]]  # (data set, guesser) -> correlations over systems
+Taus = dict[tuple[str, str], list[Correlation]]  # maps (data set, guesser) to correlations over systems
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """Compute missing runs; write numbers and figures; print the taus of the figure."""
+    """Compute missing runs, write the numbers and figures, and print the taus that the figures show."""
     config = load(config_path, CorrelationConfig)
     finished, taus, metrics = ranked(config_path, runs)
     outputs, head = Outputs(runs / config.name), ["dataset", "guesser", *HEADER]
@@ -67,7 +68,7 @@ def main(config_path: Path, runs: Path) -> None:
 def ranked(config_path: Path, runs: Path) -> tuple[Results, Taus, dict[str, Any]]:
     """Return all finished cells, the correlations of each data set and guesser, and the compared metrics.
 
-    A data set and guesser with too few systems has no correlations.  Missing runs are computed.
+    A data set and guesser with too few systems have an empty list of correlations.  Missing runs are computed.
     """
     config = load(config_path, CorrelationConfig)
     finished = grid_rows.finished(config_path.parent / config.ablation, runs, lambda cell: cell.k != "diagonal")
@@ -91,9 +92,9 @@ def ranked(config_path: Path, runs: Path) -> tuple[Results, Taus, dict[str, Any]
 def drawn(
     taus: Mapping[str, Sequence[Correlation]], dataset: str, names: Sequence[str], metrics: Mapping[str, Any]
 ) -> plots.Figure:
-    """Draw Kendall's tau between answers and each quality or lag metric, on one data set.
+    """Draw Kendall's tau between the metrics in SHORT and each quality or lag metric, on one data set.
 
-    There is a panel for each guesser and a dot for each metric in SHORT.
+    There is a panel for each guesser, and each metric in SHORT has its own colour.
     """
     panels: dict[str, list[plots.Dot]] = {guesser: [] for guesser in taus}
     for guesser, correlations in taus.items():

@@ -1,10 +1,10 @@
-"""Shapes, training settings and sizes of the trained models, beside the recipe that the paper describes.
+"""Shapes, training settings and sizes of the trained models, next to the recipe that the paper describes.
 
     sqa reproduce models
 
-Each column of the table is a model.  Its settings are read from its own files, and missing settings from its training
-config; its size is measured.  The paper has no such table and the item tests no claim.  The paper's column is the
-recipe of configs/*_paper*.yaml, whose comments give the source of each value.
+Each column of the table is a model.  Its settings are read from the model's files, or else from its training config.
+Its size is measured.  The paper has no such table, and no claim is tested.  The paper's column is the recipe in
+configs/*_paper*.yaml, whose comments give the source of each value.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ def main(config_path: Path, runs: Path) -> None:
 
 
 def settings(column: ModelColumn, prefixes: Sequence[str] = ()) -> dict[str, tuple[str, str]]:
-    """Return dotted name -> (value, source file or "measured") for every setting of a model, with its size last."""
+    """Return a dict that maps each setting's dotted name to (value, source file or "measured"), with the size last."""
     values: dict[str, tuple[str, str]] = {}
     for file in column.files:
         for key, value in _flat(read_yaml(ROOT / file), ""):
@@ -82,7 +82,7 @@ def _shown(value: Any) -> str:
 
 
 def measure(folder: Path) -> tuple[int, int]:
-    """Return the number of weights, quantisation scales included, and the unpacked bytes of all files but the card."""
+    """Return the number of weights, including quantisation scales, and the unpacked bytes of all files but the card."""
     from safetensors import SafetensorError
     from safetensors.numpy import load as load_tensors
 

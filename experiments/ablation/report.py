@@ -1,8 +1,8 @@
 """`sqa ablation CONFIG`: expected wins, accuracy, BLEU and lag over k, on real questions (`make reproduce`).
 
-The figures follow Figure 3 of Han, Carpuat and Boyd-Graber (2022).  There BLEU only grows with k and flattens.
-Expected wins rises, peaks and falls, and oracle expected wins peaks earlier.  differences.tsv, which is also printed,
-tests these claims on the runs.
+The figures follow Figure 3 of Han, Carpuat and Boyd-Graber (2022).  In that figure, BLEU grows with k and flattens,
+expected wins rises, peaks and falls, and oracle expected wins peaks earlier.  differences.tsv tests these claims on
+the runs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PEAK = ["data set", "translator", "contestant", "best k", "EW", "at the smallest
 
 
 def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int | None = None) -> None:
-    """Compute missing runs; write table, differences, figures and report; print the peaks of EW."""
+    """Compute missing runs, write the table, differences, figures and report, and print the peaks of EW."""
     config = load_study(config_path, AblationConfig, words)
     config = config if workers is None else replace(config, workers=workers)
     rows = finished(config, runs)
@@ -64,7 +64,7 @@ def peak(ladder: Ladder) -> list[Any]:
 
 
 def title(dataset: str, config: AblationConfig) -> str:
-    """Return a data set's name for titles, with the data sets that it replaces."""
+    """Return the title of a data set, which also names the data sets that it replaces."""
     instead = "" if dataset in config.datasets else f", in place of {' and '.join(config.datasets)}"
     return f"{Path(dataset).name}{instead}"
 

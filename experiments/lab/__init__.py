@@ -1,1 +1,1 @@
-"""Engine of the lab book: items are measured into tracked ledgers, the only source of pages and pictures."""
+"""Measure items into tracked ledgers, and generate the tables and pictures of the pages from them."""

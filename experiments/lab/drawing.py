@@ -1,6 +1,7 @@
-"""Contents of a figure in words and numbers, independent of fonts and versions.
+"""Contents of a figure as text, independent of fonts and versions.
 
-The contents show whether a picture is older than the code that draws it, and tests compare figures by them.
+A digest of the contents shows whether a picture is older than the code that draws it.  Tests compare figures by their
+contents.
 """
 
 from __future__ import annotations

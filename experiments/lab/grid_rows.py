@@ -27,7 +27,7 @@ def finished(config_path: Path, runs: Path, wanted: Callable[[Cell], bool] = lam
 def inputs(config_path: Path) -> dict[str, str]:
     """Return digests of the config, of the models that it names, and of its data sets."""
     config = load(config_path, AblationConfig)
-    digests = {f"config {config_path.name}": digest_of(replace(config, workers=None))}  # `workers` changes no number
+    digests = {f"config {config_path.name}": digest_of(replace(config, workers=None))}  # `workers` does not matter
     return digests | model_digests(config) | dataset_digests(config.datasets)
 
 
@@ -45,5 +45,5 @@ def of_grid(
     measure: Callable[[Path, Path], Iterable[Row]] = measure,
     **options: Any,
 ) -> Item:
-    """Return an item about the runs of a grid, with the inputs of these runs."""
+    """Return an item that is measured on the runs of a grid and has the inputs of these runs."""
     return Item(name, shows, config, columns, measure, inputs, **options)

@@ -1,6 +1,6 @@
 """Items: the runs behind a figure, a table or a study, and their presentation in pages and pictures.
 
-A module of experiments/ lists its items as `ITEMS`; a plugin registers a function that returns them.  A user's own
+A module of experiments/ lists its items as `ITEMS`; a plugin registers a function that returns its items.  A user's own
 item is named `mine.py:ITEM`.
 """
 
@@ -53,9 +53,9 @@ class Item:
     measure: Measure  # (config, runs) -> rows; missing runs are computed first
     inputs: Callable[[Path], Mapping[str, str]] = config_inputs  # config -> digests of all inputs of the numbers
     blocks: Mapping[str, Block] = field(default_factory=dict)  # shown in pages, by name
-    figures: Mapping[str, Drawing] = field(default_factory=dict)  # file below the repository -> drawing
+    figures: Mapping[str, Drawing] = field(default_factory=dict)  # picture file, relative to the repository -> drawing
     values: Callable[[Path, Path], Mapping[tuple[str, ...], Floats]] | None = None  # (config, runs) -> stored values
-    kept: str = ""  # why it is only measured by name or --force (hours, an idle machine); "": measured by default
+    kept: str = ""  # reason to measure it only by name or --force; "": measured by default
 
     def path(self) -> Path:
         """Return the path of the config; an empty path if there is none."""
@@ -68,7 +68,7 @@ class Item:
 
 
 def elsewhere(how: str) -> Measure:
-    """Return a `measure` for rows from outside the project; it raises ConfigError with their origin."""
+    """Return a `measure` function for rows from outside the project, which raises ConfigError with the rows' origin."""
 
     def measure(config: Path, runs: Path) -> Iterable[Row]:
         raise ConfigError(f"no command measures this item: {how}; its ledger stays as it is")
@@ -130,7 +130,7 @@ def folder_digest(folder: Path) -> str:
 
 
 def dataset_digests(names: Iterable[str]) -> dict[str, str]:
-    """Return the digest of each question set, from the manifest or of its file; "bundled" if it has neither."""
+    """Return the digest of each question set, from the manifest or of the user's file, or "bundled" in other cases."""
     from sqa.data.download import entries
 
     manifest = {entry.name: entry.sha256 for entry in entries()}
@@ -139,7 +139,7 @@ def dataset_digests(names: Iterable[str]) -> dict[str, str]:
 
 
 def _strings(value: Any) -> set[str]:
-    """Return every string in plain YAML values, keys included."""
+    """Return the set of all strings in nested YAML values, including keys."""
     if isinstance(value, str):
         return {value}
     parts = [*value, *value.values()] if isinstance(value, dict) else value

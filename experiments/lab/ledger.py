@@ -59,7 +59,7 @@ def _parsed(text: str) -> Ledger:
 
 
 def _named(head: Mapping[str, str], kind: str) -> dict[str, str]:
-    """Return the head's lines of one kind ("<kind> <name>") by name."""
+    """Return the values of the header lines whose key starts with `kind`, by the rest of the key."""
     return {key.removeprefix(kind): value for key, value in head.items() if key.startswith(kind)}
 
 

@@ -40,7 +40,7 @@ def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
 
 
 def measure(item: Item, runs: Path) -> None:
-    """Write an item's ledger; unchanged numbers keep their date.
+    """Measure an item and write its ledger, which keeps its date if all numbers are unchanged.
 
     A number whose signature has changed is named on stderr, because it cannot be compared with the old number.
     Raises DataError, and keeps the ledger, if all numbers of a data set or a system are lost because its data or

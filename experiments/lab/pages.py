@@ -1,7 +1,7 @@
-"""Blocks of pages and pictures, made from ledgers: `<!-- [[[cog show("ITEM", "BLOCK") ]]] -->` in Markdown (cog).
+"""Generate blocks of pages, and pictures, from ledgers: `<!-- [[[cog show("ITEM", "BLOCK") ]]] -->` in Markdown.
 
-cog runs the line between the marks and inserts its output below, up to `<!-- [[[end]]] -->`.  A picture contains
-the digest of its ledger, by which `sqa results check` recognises an outdated picture.
+cog runs the code in this comment and inserts its output below, up to `<!-- [[[end]]] -->`.  A picture contains the
+digest of its ledger, by which `sqa results check` recognises an outdated picture.
 """
 
 import difflib
@@ -40,7 +40,7 @@ def ledger_of(name: str) -> Ledger:
 
 
 def show(item: str, block: str) -> None:
-    """Print a block of an item; the marks in pages call this function."""
+    """Print a block of an item; the cog comments in pages call this function."""
     [chosen_item] = chosen([item])
     if block not in chosen_item.blocks:
         raise DataError(f"{item}: no block is called {block!r}{did_you_mean(block, chosen_item.blocks)}")

@@ -1,4 +1,4 @@
-"""Markdown tables from ledgers: rows picked by cell, columns by metric."""
+"""Markdown tables from ledgers, with rows selected by cell and columns by metric."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -41,7 +41,7 @@ def number(row: Row | None, digits: int | None = None, interval: bool = True, si
 def table(
     ledger: Ledger, head: Sequence[str], rows: Iterable[tuple[Sequence[str], Cell]], columns: Sequence[Column]
 ) -> list[str]:
-    """Return the lines of a table; `rows` are (names, cell), and `head` is the heading of the names."""
+    """Return the lines of a Markdown table.  `rows` are pairs (names, cell); `head` has the headings of the names."""
     lines = [[*names, *(_shown(ledger, c, {**cell, **c.cell}) for c in columns)] for names, cell in rows]
     return markdown([*head, *(column.head for column in columns)], lines)
 
@@ -56,10 +56,10 @@ def _shown(ledger: Ledger, column: Column, cell: Cell) -> str:
 def pivot(
     names: Sequence[str], columns: Sequence[Column], heads: Sequence[str] = (), **only: str | Sequence[str]
 ) -> Block:
-    """Return a page block with one row for each combination of the columns `names` that has a number.
+    """Return a page block: a table with a row for each combination of values of the columns `names` with a number.
 
-    Rows are in order of appearance.  `only` fixes the value of another column, or lists the values shown of a
-    column in `names`.
+    Rows are in order of appearance.  `only` maps a column that is not in `names` to its value, or a column in `names`
+    to the list of values to show.
     """
     fixed = {name: value for name, value in only.items() if isinstance(value, str)}
     shown = {name: value for name, value in only.items() if not isinstance(value, str)}
@@ -76,5 +76,5 @@ def pivot(
 
 
 def across(metric: str, column: str, values: Iterable[str | int], head: str = "{}", **cell: str) -> list[Column]:
-    """Return a metric as one column for each value of a column of the ledger."""
+    """Return table columns that show a metric at each of the given values of a ledger column."""
     return [Column(metric, head.format(value), cell={column: value, **cell}) for value in values]

@@ -1,4 +1,4 @@
-"""Per-question statistics of measured rows, from which intervals and p-values are recomputed without any run.
+"""Per-question statistics of measured rows, from which intervals and p-values can be recomputed without runs.
 
     from experiments.lab import values
     from sqa import metrics
@@ -8,9 +8,9 @@
     best, full = (tables["xqb-es", "language model", k, "rerank", "ew"] for k in ("3", "full"))
     compare(best, full, *metrics.build(["ew"]))
 
-`sqa results update ITEM` writes experiments/ledger/values/ITEM.npz beside the ledger of an item that has `values`.
-Row i of all tables of a data set is the same question.  A metric's score is computed from the sum of its
-statistics.
+`sqa results update ITEM` writes experiments/ledger/values/ITEM.npz next to the ledger of an item that has `values`.
+In all tables of a data set, row i belongs to the same question.  A metric's score is computed from the sum of its
+statistics over questions.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ def path_of(item: str) -> Path:
 
 
 def of_grid(metrics: tuple[str, ...], wanted: Callable[[Cell], bool]) -> Callable[[Path, Path], Tables]:
-    """Return a function (config, runs) -> tables of `metrics` for the wanted cells of a grid."""
+    """Return a function of (config, runs) that returns the tables of `metrics` for the wanted cells of a grid."""
 
     def tables(config: Path, runs: Path) -> Tables:
         grid = grid_rows.finished(config, runs, wanted)
@@ -44,7 +44,7 @@ def of_grid(metrics: tuple[str, ...], wanted: Callable[[Cell], bool]) -> Callabl
 
 
 def write(item: str, tables: Tables) -> None:
-    """Write the tables of an item; the same tables give the same bytes."""
+    """Write the tables of an item; equal tables give equal bytes."""
     file = BytesIO()
     np.savez_compressed(file, **{"\t".join(key): table for key, table in tables.items()})
     path_of(item).parent.mkdir(exist_ok=True)
@@ -52,7 +52,7 @@ def write(item: str, tables: Tables) -> None:
 
 
 def read(item: str) -> dict[tuple[str, ...], Floats]:
-    """Return the tables of an item by their cell and metric; raises DataError if none has been written."""
+    """Return the tables of an item by cell and metric; raises DataError if none has been written."""
     try:
         with np.load(path_of(item), allow_pickle=False) as arrays:
             return {tuple(name.split("\t")): arrays[name] for name in arrays.files}

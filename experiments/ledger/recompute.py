@@ -1,6 +1,6 @@
-"""Recompute the tables of the README and of the primary analysis from values of individual questions.
+"""Recompute the headline table and the primary analysis of docs/results.md from values of individual questions.
 
-It needs numpy and this folder only.  The language model's rows have no such values (docs/rankings.md).
+The script needs only numpy and this folder.
 
     python experiments/ledger/recompute.py
 
@@ -19,7 +19,7 @@ rng = np.random.default_rng(1)
 
 
 def read(item):
-    """Return the values of single questions, and the ledger's rows, by cell and metric."""
+    """Return the values per question and the numbers in the ledger, both by cell and metric."""
     stored = np.load(HERE / "values" / f"{item}.npz", allow_pickle=False)
     lines = [line for line in (HERE / f"{item}.tsv").read_text(encoding="utf-8").splitlines() if line[0] != "#"]
     rows = list(csv.reader(lines, delimiter="\t"))[1:]
@@ -27,7 +27,7 @@ def read(item):
 
 
 def score(metric, table):
-    """Return a metric of a table (n, statistics)."""
+    """Return the score of a metric from its statistics, of shape (n, d)."""
     total = table.sum(axis=0)
     if metric != "bleu":
         return total[0] / total[1]

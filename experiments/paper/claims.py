@@ -6,8 +6,8 @@ languages pooled with equal weight.
     rise   the best k has more expected wins than the smallest k
     fall   the best k has more expected wins than full input
 
-The family was declared after these questions had been examined.  It therefore describes them with a known error
-rate and confirms nothing.
+The family was declared after these questions had been examined.  The tests are therefore descriptive, with a known
+error rate, and not confirmatory.
 
 experiments/paper/error_rates.py measures how often a claim is wrongly held and how often a true difference is found.
 """
@@ -49,7 +49,7 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 
 
 def block(ledger: Ledger) -> list[str]:
-    """Return the table of the primary family."""
+    """Return the Markdown table of the primary family."""
     lines = []
     for p in ledger.where("p after Holm"):
         row = ledger.one("ew", **dict(zip(ledger.columns, p.cell, strict=True)))

@@ -1,7 +1,7 @@
 """Error rates of the primary claims over k (experiments/paper/claims.py).
 
 False alarms: how often a claim is held although k has no effect.  The k of every question are permuted at random, and
-both claims are tested as on the real table.  At the level of .05, one set in twenty may hold a claim.
+both claims are tested as on the real table.  At level .05, a claim may be held in one set out of twenty.
 
 Power: how often a true difference is found.  In permuted sets, some k win additional questions, drawn at random,
 until their expected wins is DIFFERENCE above chance.  These k are either all between the smallest and full input
@@ -46,7 +46,7 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 
 
 def held(ladder: Ladder, tables: Floats, shuffled_only: bool = True) -> dict[str, np.ndarray]:
-    """Return whether each claim is held on each table (n, K, d, R) after Holm over the family, as (R,) per claim."""
+    """Return a boolean array (R,) for each claim: whether it is held on each of `tables` (n, K, d, R), after Holm."""
     permutations = PERMUTATIONS if shuffled_only else 2000
     p = np.stack([p_of(ladder, claim, tables, shuffled_only, permutations) for claim in FAMILY])
     corrected = np.array([holm(column) for column in p.T]).T <= ALPHA
@@ -54,12 +54,12 @@ def held(ladder: Ladder, tables: Floats, shuffled_only: bool = True) -> dict[str
 
 
 def without_effect(ladder: Ladder, sets: int, seed: int = 0) -> Floats:
-    """Return (n, K, d, sets): the table with the k of each question shuffled."""
+    """Return `sets` copies of the ladder's table, (n, K, d, sets), with the k of each question shuffled."""
     return shuffled(ladder.table("ew"), sets, seed)
 
 
 def planted(ladder: Ladder, sets: int, indices: Sequence[int], seed: int = 1) -> Floats:
-    """Return permuted tables in which the k at `indices` win DIFFERENCE more, on questions that they lost."""
+    """Return shuffled tables in which the k at `indices` win further questions, which raises their EW by DIFFERENCE."""
     tables = without_effect(ladder, sets, seed)
     rng, start = np.random.default_rng(seed), 0
     for part in ladder.parts:
@@ -75,12 +75,12 @@ def planted(ladder: Ladder, sets: int, indices: Sequence[int], seed: int = 1) ->
 
 
 def shares(quantity: str, held_by_claim: dict[str, np.ndarray]) -> Iterator[Row]:
-    """Yield one row per claim."""
+    """Yield the share of sets in which each claim is held."""
     yield from (share((claim,), quantity, yes) for claim, yes in held_by_claim.items())
 
 
 def share(cell: tuple[str, ...], quantity: str, yes: np.ndarray) -> Row:
-    """Return the share of sets with its Clopper-Pearson interval."""
+    """Return the share of true values in `yes` with its Clopper-Pearson interval."""
     ends = binomtest(int(yes.sum()), len(yes)).proportion_ci()
     return Row(cell, quantity, float(yes.mean()), float(ends.low), float(ends.high), len(yes), "share of sets")
 

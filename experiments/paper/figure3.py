@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 
 from experiments.grid import SEPARATE
@@ -14,17 +13,13 @@ from experiments.lab.item import Block
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.pages import ledger_of
 from experiments.lab.tables import DEVIATION, Column, columns, pivot, table
-from sqa.api.experiment import COLUMNS, Cell
+from sqa.api.experiment import Cell
 from sqa.report import plots
 
 BEST = "rerank"
 ES, PL = "xqb-es", "xqb-pl"
 ANSWERS = columns("ew: EW", "oracle-ew: oracle EW", "accuracy")
 TEXT = columns("bleu: BLEU", "dal: DAL", digits=1, interval=False)
-DIFFERENCES = [
-    *columns("ew: EW", "oracle-ew: oracle EW", "accuracy", interval=False, sign=True),
-    *columns("bleu: BLEU", digits=1, interval=False, sign=True),
-]
 HEADLINE = ("ew", "oracle-ew", "accuracy", "bleu")  # metrics of the claims, whose values are stored per question
 PANELS = (("bleu", "BLEU"), ("ew", "expected wins"), ("oracle-ew", "oracle expected wins"))
 MODEL = ("language model", "language model, no lexicon")
@@ -44,35 +39,12 @@ STORY = (  # name, data set, translator, values of k
     ("Polish, phrase-based", PL, "phrase-based", ("2", "full")),
     ("Polish, human translation", PL, "reference", ("full",)),
 )
-README = (  # name, data set, translator, k
-    ("Spanish, language model, wait-1", ES, "language model", "1"),
-    ("Spanish, language model, wait-3", ES, "language model", "3"),
-    ("Spanish, language model, full input", ES, "language model", "full"),
-    ("Spanish, phrase-based, wait-6", ES, "phrase-based", "6"),
-    ("Spanish, human translation, full input", ES, "reference", "full"),
-    ("Polish, language model, wait-6", PL, "language model", "6"),
-    ("Polish, phrase-based, wait-2", PL, "phrase-based", "2"),
-    ("Polish, human translation, full input", PL, "reference", "full"),
-)
 
 
-def in_readme(cell: Cell, of_model: bool = False) -> bool:
-    """Return whether a cell is a row of the README's table, of the language model or of another system."""
-    rows = {row[1:] for row in README}
-    chosen = cell.contestant == BEST and (cell.dataset, cell.family, str(cell.k)) in rows
-    return chosen and (cell.family == MODEL[0]) == of_model
-
-
-def again(config_path: Path, runs: Path) -> Iterator[Row]:
-    """Yield the README's rows of the language model, measured again, minus those of the item `over-k`."""
-    ledger = ledger_of("over-k")
-    for result in grid_rows.finished(config_path, runs, partial(in_readme, of_model=True)):
-        for metric in HEADLINE:
-            row, [before] = (
-                result.rows[metric],
-                ledger.where(metric, **dict(zip(COLUMNS, result.cell.key, strict=True))),
-            )
-            yield Row(result.cell.key, metric, row.value - before.value, n=row.n, unit=row.unit)
+def in_table(cell: Cell) -> bool:
+    """Return whether a cell is a row of the headline table."""
+    rows = {(dataset, translator, k) for _, dataset, translator, ks in STORY for k in ks}
+    return cell.contestant == BEST and (cell.dataset, cell.family, str(cell.k)) in rows
 
 
 def picked(
@@ -159,13 +131,8 @@ ITEMS = (
     grid_rows.of_grid(
         "over-k",
         "expected wins, quality and lag over k (Figure 3)",
-        values=values.of_grid(HEADLINE, in_readme),
+        values=values.of_grid(HEADLINE, in_table),
         blocks={
-            "readme": picked(
-                [f"contestant `{BEST}`"],
-                (([name], dataset, translator, k) for name, dataset, translator, k in README),
-                [*ANSWERS[:2], *TEXT],
-            ),
             "story": picked(
                 ["translator", "k"],
                 (([name, k], dataset, translator, k) for name, dataset, translator, ks in STORY for k in ks),
@@ -175,13 +142,6 @@ ITEMS = (
             **{f"pbmt-{name[-2:]}": every_k(name, translators=("phrase-based",), names=True) for name in (ES, PL)},
         },
         figures={"docs/figure3.png": figure3, "docs/figure3_lag.png": partial(figure3, lag=True)},
-    ),
-    grid_rows.of_grid(
-        "language-model-again",
-        "rows of the language model measured again, minus those of `over-k`",
-        measure=again,
-        blocks={"table": pivot(("dataset", "k"), DIFFERENCES, contestant=BEST)},
-        kept="a quarter of an hour of the language model",
     ),
     grid_rows.of_grid(
         "few-shot",

@@ -10,7 +10,7 @@ because more would overlap.  The human translation is shown sentence by sentence
 
 Claims, after Han, Carpuat and Boyd-Graber (2022).  Log MRR rises for every k as more is read.  In the first half the
 smallest k is above full input, which waits for the end of each sentence; at the end it is below.  After the first
-third k = 9 is above the mean of the other k.  The differences are printed and written beside the figures.
+third k = 9 is above the mean of the other k.  The differences are printed and written next to the figures.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 Claims, after Han, Carpuat and Boyd-Graber (2022).  For each guesser EW rises, peaks and falls with k.  Oracle EW
 peaks at a smaller k than EW.  Full input has lower EW than the best k and higher accuracy than the smallest k.  Any
-two guessers rank the k alike (Kendall's tau over k).  The differences are printed and written beside the figures.
+two guessers rank the k similarly (Kendall's tau over k).  The differences are printed and written next to the figures.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main(config_path: Path, runs: Path) -> None:
 
 
 def matched(grid: Runs) -> Runs:
-    """Return the results on the questions whose answer at least one of the guessers can name."""
+    """Return the results restricted to the questions whose answer at least one of the guessers can name."""
     config, parts = grid.config, grid.parts
     guessers = [contestant.guesser for contestant in config.contestants if contestant.label in grid.contestants]
     masks = {}
@@ -61,10 +61,10 @@ def matched(grid: Runs) -> Runs:
 
 
 def agreement(stats: np.ndarray) -> np.ndarray:
-    """Return Kendall's tau-a of two guessers over K values of k, (B, 4 K) -> (B, 1), for `bootstrap_band`.
+    """Return Kendall's tau-a between two guessers over K values of k, of shape (B, 1), for `bootstrap_band`.
 
-    stats: sum and count of each k for the first guesser, then for the second.  A tie counts as neither concordant
-    nor discordant.
+    `stats` has shape (B, 4 K): sum and count at each k for the first guesser, then for the second.  A tie counts as
+    neither concordant nor discordant.
     """
     values = (stats[:, 0::2] / stats[:, 1::2]).reshape(len(stats), 2, -1)  # (B, 2, K)
     first, other = np.triu_indices(values.shape[2], 1)

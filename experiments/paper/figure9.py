@@ -1,4 +1,4 @@
-"""Figure 9: quality over k by the metrics that the paper adds to BLEU: YiSi-1, Prism and BLEURT.
+"""Figure 9: translation quality over k by the metrics that the paper uses besides BLEU: YiSi-1, Prism and BLEURT.
 
     sqa reproduce fig9
 
@@ -83,7 +83,7 @@ def measure(config: Figure9Config, base: AblationConfig, runs: Path) -> Results:
 
 
 def differences_of(results: Sequence[Result], labels: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the claim for every data set, translator with several k, and metric."""
+    """Yield the claim's difference for every data set, metric and translator with several k including full input."""
     for dataset, family in dict.fromkeys((result.dataset, result.cell.family) for result in results):
         of_family = [result for result in results if (result.dataset, result.cell.family) == (dataset, family)]
         for name, label in labels.items():
@@ -98,7 +98,10 @@ def differences_of(results: Sequence[Result], labels: Mapping[str, str]) -> Iter
 
 
 def drawn(rows: Sequence[Row], labels: Mapping[str, str], families: Sequence[str]) -> plots.Figure:
-    """Draw one data set's figure: a panel for each metric.  families: translators of all data sets, in colour order."""
+    """Draw one data set's figure, with a panel for each metric.
+
+    `families` lists the translators of all data sets in the order of the colours.
+    """
     panels = []
     for name, label in labels.items():
         lines = plots.lines((row for row in rows if row.metric == name), 1, 2, families)

@@ -4,23 +4,23 @@
 
 Each question is translated into English as a whole (k = infinity), BM25 retrieves passages for it, and a reader
 extracts a short answer.  Exact match and F1 follow XOR-TyDi's official rule (`sqa.metrics.short_answers`).  Scores
-are means over fi and ru, as in the official script, with 95% bootstrap intervals over questions.  Every two
-translations are compared by a paired difference, the better one first.
+are means over fi and ru, as in the official script, with 95% bootstrap intervals over questions.  Each pair of
+translations is compared by a paired difference: the presumably better one minus the other.
 
 Claims, after Table 4 of Han, Carpuat and Boyd-Graber (2022), judged for each set, language and reader by F1:
     - answers to a human translation are better than answers to the untranslated question (the floor);
-    - answers to a machine translation are better than that floor, and worse than those to a human one;
-    - a reader beats the answer "yes" to everything, which needs neither translation nor passage.
+    - answers to a machine translation are better than that floor, and worse than answers to a human translation;
+    - a reader beats answering "yes" to every question, which needs neither translation nor passage.
 The paper's scores use its own Wikipedia passages and a trained reader (experiments/ledger/xor-tydi-paper.tsv).
 
 A language model is also tested as a reader, with the retrieved passages and with a passage that contains the answer
-("gold").  The gold passage is found with the human translation and the answer together, so it needs a set that has
-both.  Yes/no questions have no gold passage.
+("gold").  The query for the gold passage is the human translation with the answer, so only a set that has both can be
+used.  Yes/no questions have no gold passage.
 
 The only machine translation that needs no download is a weak phrase-based model.  It is trained on XOR-TyDi's own
 translations of other questions (experiments/paper/xor_translator.py).
 
-Sets: dev-engspan is the official one, without human translations; train-engspan has a human translation of every
+Sets: dev-engspan is the official set, without human translations; train-engspan has a human translation of every
 question.  A system whose model, program or file is missing is listed in differences.tsv, with the reason.
 """
 
@@ -42,7 +42,7 @@ from sqa.results import markdown
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """Write table, predictions and differences of Table 4; print the differences."""
+    """Write the scores, predictions and differences of Table 4, and print the differences."""
     config = load(config_path, Table4Config)
     results, left_out = measure(config, Store(runs))
     outputs = Outputs(runs / config.name)
@@ -58,7 +58,7 @@ def main(config_path: Path, runs: Path) -> None:
 
 
 def rows_measured(config_path: Path, runs: Path) -> Iterator[Row]:
-    """Yield the scores of all systems and readers, and the differences of every two systems."""
+    """Yield the scores of all systems and readers, and the differences between each pair of systems."""
     config = load(config_path, Table4Config)
     return rows_of(measure(config, Store(runs))[0], config)
 
@@ -71,7 +71,7 @@ TYPED = [
 
 
 def floor(ledger: Ledger) -> list[str]:
-    """Return a table of the answer "yes" to every question, the floor of all systems."""
+    """Return a table with the F1 of answering "yes" to every question, a lower limit for all systems."""
     sets = ("dev-engspan", "train-engspan")
     rows = [ledger.one("f1", set=name, language=MEAN, system="-", reader="always yes") for name in sets]
     return markdown(("answer", *(f"{name}: F1" for name in sets)), [["always yes", *map(number, rows)]])

@@ -1,7 +1,7 @@
-"""Table 4's three steps, each kept in the store: translation into English, retrieval of passages, answers.
+"""The three steps of Table 4, with results in the store: translation into English, retrieval of passages, answers.
 
-The rows of a step are stored block by block, under a key of everything that can change them.  A killed run therefore
-resumes, and two readers share translation and passages.
+The rows of a step are stored in blocks, under a key of everything that can change them.  A killed run therefore
+resumes, and readers share translations and passages.
 """
 
 import sys
@@ -30,7 +30,7 @@ from sqa.pipeline.engine import BLOCK_SIZE
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.spread import make_ahead
 
-VERSION = 1  # version of the steps; raise it when the same parts would give different rows
+VERSION = 1  # version of the steps; increase it when the code would compute different rows from the same inputs
 
 Make = Callable[[slice], Iterable[tuple[Any, ...]]]  # block of questions -> values of each question
 
@@ -44,7 +44,7 @@ class Retrieval(NamedTuple):
 
 @dataclass(frozen=True)
 class Library:
-    """The passages, read and indexed when first needed."""
+    """A collection of passages, which is read and indexed when first needed."""
 
     path: Path | None  # None: the Quizbowl text in the data mirror
     depth: int  # passages per question
@@ -62,7 +62,7 @@ class Library:
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """Index of each passage id."""
+        """Dict that maps the id of each passage to its index."""
         return {passage.id: number for number, passage in enumerate(self.passages)}
 
     @cached_property
@@ -100,7 +100,7 @@ class RuleReader(NamedTuple):
     kind: str
 
     def answer(self, question: str, passages: Sequence[Passage]) -> str:
-        """Return the answer, or "" without a passage."""
+        """Return the answer, or "" if there is no passage."""
         rule = short_answers.title_answer if self.kind == "title" else short_answers.typed_answer
         return rule(question, passages)
 
@@ -120,7 +120,7 @@ def build_reader(entry: ReaderEntry) -> AnyReader:
 
 
 def is_yes_no(question: OpenQuestion) -> bool:
-    """Return whether a right answer is yes or no."""
+    """Return whether one of the question's right answers is yes or no."""
     return any(normalise(answer) in ("yes", "no") for answer in question.answers)
 
 
@@ -157,7 +157,7 @@ class Steps:
         return self._looked_up("passages", (digest(list(texts)),), make)
 
     def gold(self) -> list[Retrieval] | None:
-        """Return the best passage that contains a right answer, for each question.
+        """Return, for each question, the best passage that contains a right answer.
 
         Yes/no questions, and questions whose answer no passage contains, get no passage.  The query is the human
         translation with the answer, so it does not depend on any system.  Returns None for a set without human

@@ -14,17 +14,17 @@ MEAN = "mean"  # mean over the languages
 COLUMNS = ("set", "language", "system", "reader")
 METRICS = ("em", "f1", "em.spans", "f1.spans", "em.yes_no", "found")
 DIFFERENCES = ("em", "f1", "f1.spans")
-MINUS = " minus "  # between the two systems of a difference
+MINUS = " minus "  # separates the names of the two systems of a difference
 YES = "always-yes"
 GOLD = "gold"  # value of `ReaderEntry.passages`
-ALL = "all"  # in place of a language, system or reader: all of them are left out for the same reason
+ALL = "all"  # stands for every language, system or reader of an entry without numbers
 NOTHING = "-"  # the "system" of a reader that does not read the question
-RANK = {"human": 0, "trained": 1, "translated": 1, "source": 2, NOTHING: 3}  # in a difference, the lower rank is first
+RANK = {"human": 0, "trained": 1, "translated": 1, "source": 2, NOTHING: 3}  # a difference is lower minus higher rank
 
 Group = tuple[str, str, str, str]  # set, language or MEAN, system, reader
 
-# human: XOR-TyDi's translations; source: the untranslated question; trained: experiments/paper/xor_translator.py,
-# trained first if needed; translated: by `translator`
+# human: XOR-TyDi's translation; source: the untranslated question; trained: translated by a model of
+# experiments/paper/xor_translator.py, which is trained first if needed; translated: translated by `translator`
 Question = Literal["human", "source", "trained", "translated"]
 Set = Literal["dev-engspan", "train-engspan"]
 Language = Literal["fi", "ru"]
@@ -38,11 +38,11 @@ class System:
     label: str
     question: Question = "translated"
     translator: dict[str, Any] = field(default_factory=dict)  # translator of a run's config; for "translated"
-    languages: tuple[Language, ...] = ("fi", "ru")  # languages that it is used for
+    languages: tuple[Language, ...] = ("fi", "ru")  # languages of the questions that it translates
     sets: tuple[Set, ...] = ("dev-engspan", "train-engspan")  # a file of translations covers only one set
 
     def problems(self) -> list[str]:
-        """Return the problems that bounds do not check; raises ConfigError if the translator is invalid."""
+        """Return the problems that the declared bounds do not check; raises ConfigError for an invalid translator."""
         if (self.question == "translated") != bool(self.translator):
             return ["translator: needed for question: translated, and for nothing else"]
         if self.translator:
@@ -77,5 +77,5 @@ class Table4Config:
 
 
 def plain(label: str) -> str:
-    """Return a label in a form that fits into a file name."""
+    """Return a label in lower case, with every character that is not alphanumeric replaced by a hyphen."""
     return "".join(c if c.isalnum() else "-" for c in label.lower())

@@ -1,4 +1,4 @@
-"""Answers of Table 4: every system and reader on every set and language, and the entries that cannot be measured."""
+"""Measure Table 4: the answers of every system and reader on every set and language, and the entries left out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from sqa.pipeline.parts import Parts
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """One system and reader on one set and language."""
+    """The answers of one system and reader on one set and language."""
 
     set: str
     language: str
@@ -28,11 +28,11 @@ class Answered:
     questions: list[OpenQuestion]
     answers: list[str]  # "" = no answer
     texts: list[str] | None = None  # translated questions; None for NOTHING
-    found: list[bool] | None = None  # per question, whether a retrieved passage has a right answer; None = no retrieval
+    found: list[bool] | None = None  # for each question, whether a passage contains a right answer; None = no passages
 
-    @cache  # noqa: B019 the instances live as long as the results, which are all compared with one another
+    @cache  # noqa: B019 all instances are needed until the end, because they are compared with each other
     def values(self, metric: str) -> np.ndarray:
-        """Return (n,) values from 0 to 1, nan for questions that the metric omits."""
+        """Return the metric of each question (0 to 1), as an array (n,); nan for questions that the metric omits."""
         spans = np.array([not is_yes_no(question) for question in self.questions])
         if metric == "found":
             return np.full(len(spans), np.nan) if self.found is None else np.where(spans, self.found, np.nan)
@@ -42,9 +42,9 @@ class Answered:
 
 
 def measure(config: Table4Config, store: Store) -> tuple[list[Answered], list[LeftOut]]:
-    """Return the answers of every system and reader, and the entries without numbers.
+    """Return the answers of every system and reader, and the entries that cannot be measured.
 
-    Raises DataError if none has numbers.
+    Raises DataError if no system can be measured.
     """
     outcomes = list(_answered(config, store))
     results = [outcome for outcome in outcomes if isinstance(outcome, Answered)]
@@ -108,8 +108,8 @@ def _one_set(
 def _sample(entry: ReaderEntry, passages: Sequence[Retrieval], seed: int) -> list[int]:
     """Return the indices of the questions that a reader answers.
 
-    They are a sample of all questions, or of those with a gold passage if the reader uses gold passages.  The sample
-    does not depend on the system.
+    The questions are drawn from all questions, or from those with a gold passage if the reader uses gold passages.
+    The sample does not depend on the system.
     """
     indices = [i for i, retrieval in enumerate(passages) if entry.passages != GOLD or retrieval.passages]
     drawn = np.random.default_rng(seed).permutation(len(indices))[: entry.sample]
@@ -117,7 +117,7 @@ def _sample(entry: ReaderEntry, passages: Sequence[Retrieval], seed: int) -> lis
 
 
 def english(system: System, steps: Steps, parts: Parts) -> list[str]:
-    """Return each question as the system translates it; raises SqaError with the reason if it cannot."""
+    """Return the system's English translation of each question; raises SqaError with the reason if it has none."""
     questions: list[OpenQuestion] = steps.questions
     if system.question == "source":
         return [question.text for question in questions]
@@ -135,5 +135,5 @@ def english(system: System, steps: Steps, parts: Parts) -> list[str]:
 
 
 def _gone(name: str, language: str, system: str, reader: str, why: str) -> LeftOut:
-    """Return an entry without numbers; ALL stands for every language, system or reader."""
+    """Return the entry for a combination that cannot be measured; ALL stands for every language, system or reader."""
     return LeftOut(f"{name} {language} {system} {reader}", " ".join(why.split()))

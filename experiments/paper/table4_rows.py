@@ -1,4 +1,4 @@
-"""Numbers of Table 4: scores of systems and readers, BLEU of each system, differences of two systems."""
+"""Numbers of Table 4: scores of systems and readers, BLEU of each system, differences between systems."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,9 +18,10 @@ from sqa.pipeline.paired import intervals
 
 
 def rows_of(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
-    """Yield scores (0 to 1) of systems and readers, BLEU of each system, and differences of two systems.
+    """Yield scores (0 to 1) of systems and readers, BLEU of each system, and differences between systems.
 
-    A system is also compared with the reader that reads nothing, if both answered the same questions.
+    Each system is also compared with the reader that does not read the questions ("always yes").  A difference needs
+    answers to the same questions.
     """
     by_cell = groups(results, config)
     for cell, parts in by_cell.items():
@@ -39,7 +40,7 @@ def rows_of(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
 
 
 def groups(results: Sequence[Answered], config: Table4Config) -> dict[Group, list[Answered]]:
-    """Group answers by system and reader: each language, then the mean if all languages are present."""
+    """Return the answers of each set, language, system and reader; MEAN joins the languages if all are present."""
     by_cell: dict[Group, list[Answered]] = {}
     for result in results:
         for language in (result.language, MEAN):
@@ -49,7 +50,7 @@ def groups(results: Sequence[Answered], config: Table4Config) -> dict[Group, lis
 
 
 def _stats(parts: Sequence[Answered], metric: str) -> np.ndarray | None:
-    """Return (n, 2 L) statistics of `LanguageMean` over all parts; None if a language has no value."""
+    """Return the statistics of `LanguageMean` over all parts, of shape (n, 2 L), or None if a language has no value."""
     values = np.concatenate([part.values(metric) for part in parts])
     stats = by_language(values.tolist(), [part.language for part in parts for _ in part.questions])
     return stats if (stats.sum(axis=0)[1::2] > 0).all() else None
@@ -75,7 +76,7 @@ def _bleu(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
 
 
 def claim(row: Row) -> Row:
-    """Return a difference of two systems as a claim."""
+    """Return the row of a difference between two systems, labelled as a claim."""
     name, language, between, reader = row.cell
     better, _, worse = between.partition(MINUS)
     words = f"answers to {better} are better than to {worse} (F1)"

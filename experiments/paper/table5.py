@@ -12,7 +12,7 @@ QUESTIONS = 2  # number of questions shown from a data set without the paper's q
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """Write Table 5: the paper's questions if the data set has them, else the first ones with a known answer."""
+    """Write Table 5: the paper's questions if the data set has them, else the first questions with a known answer."""
     selection = load_systems(config_path, runs)
     rows = [["dataset", "question", "answer", "what", "text"]]
     for dataset in selection.datasets:
@@ -33,7 +33,7 @@ def main(config_path: Path, runs: Path) -> None:
 
 
 def shown_questions(selection: Selection, subject: Subject) -> list[int]:
-    """Return the indices of the shown questions of a data set."""
+    """Return the indices of the questions of a data set that the table shows."""
     wanted = {key(page) for page in selection.config.pages}
     questions = subject.run.questions
     named = [index for index, question in enumerate(questions) if key(question.page) in wanted]

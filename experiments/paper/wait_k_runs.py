@@ -2,9 +2,9 @@
 
 The runs have the ablation's names and keys, so finished runs are reused.
 
-With `questions: guessable`, a question counts only if the guesser can name its answer (Table 1 gives the number).
-With `matched`, a question counts if any compared guesser can name its answer.  The paper likewise takes the
-questions whose answer is in its English training questions.
+With `questions: guessable`, a question counts only if the guesser can name its answer (Table 1 gives the number of
+such questions).  With `matched`, a question counts if any compared guesser can name its answer.  The paper similarly
+uses the questions whose answer occurs in its English training questions.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class FigureConfig:
 
 
 class Runs(NamedTuple):
-    """Runs of the ablation's wait-k models, answered by some contestants."""
+    """Runs of the ablation's wait-k models, answered by the contestants of a figure."""
 
     config: FigureConfig
     base: AblationConfig
@@ -114,9 +114,9 @@ def runs_of(config_path: Path, runs: Path, metrics: Sequence[str] = ()) -> Runs:
 def nameable(
     guessers: Sequence[Mapping[str, Any]], questions: Sequence[Question], word: str, parts: Parts
 ) -> np.ndarray:
-    """Return (n,) bool: the questions whose answer at least one of the guessers can name.
+    """Return a boolean array (n,): whether at least one of the guessers can name the answer of each question.
 
-    Raises ConfigError if no guesser lists its answers, or if no question qualifies.  word: value of the key
+    Raises ConfigError if no guesser lists its answers, or if no question qualifies.  `word` is the value of the key
     `questions`, for the message.
     """
     masks = [knows(parts.component(GUESSERS, components(guesser)[0]), questions) for guesser in guessers]

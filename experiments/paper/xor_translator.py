@@ -25,13 +25,13 @@ from sqa.data.xor_tydi import SPLITS, load_translations, load_xor_tydi
 from sqa.files.store import digest
 
 Pair = tuple[str, str]  # question, its English translation
-VERSION = 1  # raise it when the same questions would give a different model
+VERSION = 1  # increase it when the code would train a different model on the same questions
 HELD_BACK = 200  # translations for tuning the weights
 
 
 @dataclass(frozen=True, slots=True)
 class XorTraining:
-    """Settings for the stages of phrase-based training."""
+    """Settings for the stages of training a phrase-based model."""
 
     pair: str  # "fi-en"
     phrases: PhraseConfig = field(default_factory=PhraseConfig)
@@ -49,7 +49,7 @@ def training_pairs(language: str) -> list[Pair]:
 
 
 def model(language: str, runs: Path) -> Path:
-    """Return the folder of a language's model; train it (half a minute) if its questions have changed."""
+    """Return the folder of a language's model, which is trained (half a minute) if missing or out of date."""
     folder = runs / "smt" / f"xor-{language}-en"
     config, pairs = XorTraining(f"{language}-en"), training_pairs(language)
     key = digest([VERSION, HELD_BACK, asdict(config), pairs])
@@ -63,7 +63,7 @@ def model(language: str, runs: Path) -> Path:
 
 
 def train(config: XorTraining, questions: list[Pair], key: str, folder: Path) -> None:
-    """Train a model from scratch; `key` identifies its training data."""
+    """Train a model from scratch and write it to `folder`; `key` identifies its settings and training data."""
     need("thot", "phrase-based translation")
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "model").mkdir(parents=True)

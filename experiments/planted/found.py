@@ -7,10 +7,11 @@
 
 handmade.tsv has one line per error: kind, source languages, question, 0-based sentence, the words of the bundled
 English sentence, and the words that replace them.  The questions and these errors are CC0, and nothing is trained
-on them.  A sentence has at most one error; the 45 questions (180 sentences) have about 70.  --plant corrupts XQB's
-human translations instead, with one kind of error from experiments/planted/materials.py: a number of errors per
-question, or a share of its words.  All texts are diagnosed like a run of their translations, with the shipped
-weights and, by default, the shipped threshold.
+on them.  A sentence has at most one error; the 45 questions (180 sentences) have about 70 errors.
+
+--plant corrupts the human translations of XQB instead, with one kind of error from experiments/planted/materials.py: a
+number of errors per question, or a share of its words.  All texts are diagnosed as if a run had produced them, with
+the shipped weights and, by default, the shipped threshold.
 
 An error is found if one of its words is flagged; for an omission, the next word counts.  Precision is the share of
 all flagged words that belong to an error.  Dropped stretches are counted by sentence: a sentence is flagged if an
@@ -65,7 +66,7 @@ def handmade(language: str) -> Given:
 
 
 def _written(line: str, number: int, kind: str, right: str, wrong: str) -> list[tuple[str, str]]:
-    """Return the words of a line with an error; each wrong word, or the word after an omission, has the kind."""
+    """Return the words of a line with an error, with `kind` at each wrong word or at the word after an omission."""
     if line.count(right) != 1:
         raise DataError(
             f"{FILE}:{number}: {right!r} must occur once in the sentence, but occurs {line.count(right)} times"
@@ -100,7 +101,7 @@ def diagnosed(language: str, detector: str, texts: Given, config: DiagnoseConfig
 
 
 def of_words(texts: Given, results: Sequence[StepErrors], together: bool) -> Judged:
-    """Judge every word.  together: whether all words of one kind in a sentence are one error."""
+    """Judge every word.  `together`: whether all words of one kind in a sentence count as one error."""
     judged: Judged = []
     for index, ((_, lines), errors) in enumerate(zip(texts, results, strict=True)):
         flags = iter(errors.hallucinated)
@@ -120,7 +121,7 @@ def of_sentences(texts: Given, results: Sequence[StepErrors]) -> Judged:
 
 
 def lines_of(language: str, detector: str, judged: Judged) -> Iterator[list[str]]:
-    """Yield the counts of all errors, then of each kind."""
+    """Yield a line with the counts of all errors, then a line for each kind."""
     flagged, right = sum(flag for _, flag, _ in judged), sum(flag for kind, flag, _ in judged if kind)
     errors = {(kind, which) for kind, _, which in judged if kind}
     hits = {(kind, which) for kind, flag, which in judged if kind and flag}
@@ -131,7 +132,7 @@ def lines_of(language: str, detector: str, judged: Judged) -> Iterator[list[str]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command of the module's docstring; print TSV."""
+    """Run the command line described in the module's docstring, and print the counts as TSV."""
     parser = argparse.ArgumentParser(prog="python -m experiments.planted.found", description=__doc__.split("\n")[0])
     parser.add_argument("languages", nargs="+", choices=("es", "pl"))
     parser.add_argument("--detector", choices=(UNSCORED, *SCORERS.names()), default="language-model")

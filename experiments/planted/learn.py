@@ -34,7 +34,7 @@ RATES: tuple[int | float, ...] = (1, 1, 2, 0.05, 0.1, 0.2)  # errors per text: a
 HIDDEN, MEMBERS, STEPS, DECAY, RATE = 8, 3, 200, 1e-3, 0.03
 TEXTS = 60  # texts per corpus
 CALIBRATION = 5  # every fifth text is used for the logistic curve
-SERVED = {"transformer": ("words", "model"), "language-model": ("lm",)}  # scorer -> groups of signals from it
+SERVED = {"transformer": ("words", "model"), "language-model": ("lm",)}  # scorer -> groups of signals that it provides
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def of_group(data: Signals, group: str) -> Signals:
 
 
 def fit(data: Signals, without: Collection[str] = ()) -> Network:
-    """Return the network that separates planted words from others, trained without errors of the kinds `without`."""
+    """Return a network that recognises planted words, trained without the words planted by the kinds in `without`."""
     seen = ~np.isin(data.kinds, list(without))
     held = np.isin(data.texts, sorted(set(data.texts[seen]))[::CALIBRATION])
     learnt, calibrated = data.signals[seen & ~held], seen & held
@@ -84,11 +84,11 @@ def fit(data: Signals, without: Collection[str] = ()) -> Network:
 
 
 def _descend(signals: Floats, x: Floats, prior: Floats, signs: Floats, planted: np.ndarray) -> tuple[Floats, ...]:
-    """Return weights of MEMBERS randomly initialised networks and of the direct signals, trained by Adam on all words.
+    """Return the weights of MEMBERS randomly initialised networks and of the direct signals, trained with Adam.
 
-    Direct signals start at their `prior`, are regularised towards it and never fall below 0; the networks do not
-    use them. `signs` constrains the networks' weights per signal: 1 = evidence for an error, -1 = against it, 0 =
-    both; nan = unused.
+    The weights of direct signals start at `prior`, are regularised towards it and stay non-negative.  `signs`
+    constrains the networks' weights of each signal: 1 = evidence for an error, -1 = evidence against an error, 0 =
+    unconstrained, nan = not used by the networks.
     """
     import torch
     import torch.nn.functional as F
@@ -150,7 +150,7 @@ def training_signals(language: str, scorer: WordScorer) -> Signals:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command of the module's docstring."""
+    """Run the command line described in the module's docstring."""
     parser = argparse.ArgumentParser(prog="python -m experiments.planted.learn", description=__doc__.split("\n")[0])
     parser.add_argument("language", choices=("es", "pl"))
     parser.add_argument("folder", type=Path, help="detector.json is written there")

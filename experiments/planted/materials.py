@@ -1,13 +1,13 @@
-"""Texts with human translations, and errors planted in them.  All random draws depend on (seed, text id) alone.
+"""Texts with human translations, and errors planted in them.  All random draws depend only on (seed, text id).
 
 name       a name replaced by a name of another text
 number     a number with one changed digit
-noun       a lower-case content word replaced by one of another text
+noun       a lower-case content word replaced by a content word of another text
 inserted   an inserted content word of another text
 garbled    a content word with dropped, doubled, exchanged or changed letters
 copied     a content word replaced by an untranslated source word from a nearby position
 repeated   two to four repeated words
-dropped    four to eight consecutive omitted words
+dropped    four to eight omitted consecutive words
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +29,7 @@ WORDS_DROPPED = (4, 9)  # number of consecutive words that are dropped: at least
 SENTENCES = 5  # sentences per text of a parallel corpus, as many as a question has
 # parallel text other than XQB: human translations of news and of encyclopedias
 TRAINING = {"es": ("newstest2011", "newstest2012", "flores-dev"), "pl": ("ntrex128", "flores-dev")}
-NEIGHBOURS = 10  # other texts that unrelated words are drawn from
+NEIGHBOURS = 10  # number of other texts from which unrelated words are drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ class Corrupted:
 
 
 def rng_for(*key: object) -> np.random.Generator:
-    """Return a random number generator that depends on the key alone."""
+    """Return a random number generator that depends only on the key."""
     return np.random.default_rng(int(digest(list(key))[:16], 16))
 
 
 def references(language: str) -> Iterator[Text]:
-    """Yield XQB's questions that have equally many English and source sentences."""
+    """Yield XQB's questions that have as many English as source sentences."""
     for question in load_questions(f"xqb-{language}"):
         if len(question.reference) == len(question.sentences):
             lines = tuple(tuple(line.split()) for line in question.reference)
@@ -65,7 +65,7 @@ def references(language: str) -> Iterator[Text]:
 
 
 def parallel(language: str, name: str) -> Iterator[Text]:
-    """Yield a development or test set of the translators, SENTENCES per text."""
+    """Yield a development or test set of the translators, cut into texts of SENTENCES sentences."""
     pairs = ((tuple(s.split()), tuple(t.split())) for s, t, _ in load_parallel(f"{language}-en", name))
     rows, number = (pair for pair in pairs if all(pair)), 0
     while block := list(islice(rows, SENTENCES)):
@@ -74,7 +74,7 @@ def parallel(language: str, name: str) -> Iterator[Text]:
 
 
 def training(language: str, limit: int) -> list[Text]:
-    """Return the first texts of each corpus of TRAINING."""
+    """Return the first `limit` texts of each training corpus of a language."""
     return [text for name in TRAINING[language] for text in islice(parallel(language, name), limit)]
 
 
@@ -82,7 +82,7 @@ def training(language: str, limit: int) -> list[Text]:
 
 
 class Planted(NamedTuple):
-    """Replacement of the words from `start` to `stop` of a sentence by wrong words, or by nothing."""
+    """Replacement of a sentence's words `start` to `stop` (exclusive) with wrong words, or with none."""
 
     start: int
     stop: int
@@ -101,7 +101,7 @@ Kind = Callable[[Sequence[str], list[str], Unrelated, np.random.Generator], Plan
 
 
 def unrelated(lines: Sequence[Sequence[str]]) -> Unrelated:
-    """Return the names and other content words of sentences."""
+    """Return the names in the sentences and their lower-case content words of at least three letters."""
     bare = [(j, strip_edges(word)) for line in lines for j, word in enumerate(line) if is_content(word, TARGET)]
     named = [word for j, word in bare if j and word[:1].isupper()]
     return Unrelated(named, [word for _, word in bare if word.islower() and len(word) > 2])
@@ -112,7 +112,7 @@ def _pick(positions: Sequence[int], rng: np.random.Generator) -> int | None:
 
 
 def _replaced(line: list[str], position: int | None, new: str | None) -> Planted | None:
-    """Replace the word at `position`, keeping the punctuation around it."""
+    """Return a replacement of the word at `position` that keeps the punctuation around it."""
     if position is None or new is None:
         return None
     word, bare = line[position], strip_edges(line[position])
@@ -120,7 +120,7 @@ def _replaced(line: list[str], position: int | None, new: str | None) -> Planted
 
 
 def unrelated_word(pool: Sequence[str], have: Sequence[str], rng: np.random.Generator) -> str | None:
-    """Return a word of the pool that differs from all words in `have`, or None if there is none."""
+    """Return a random word of the pool that resembles no word in `have`, or None if 20 draws find none."""
     forms = {form(word, TARGET) for word in have}
     for index in rng.permutation(len(pool))[:20]:
         if form(pool[index], TARGET) not in forms and not any(similar(word, pool[index]) for word in have):
@@ -221,10 +221,11 @@ WORDS = tuple(kind for kind in KINDS if kind != "dropped")  # kinds that leave w
 
 
 def plant(texts: Sequence[Text], errors: Sequence[int | float], kinds: Sequence[str], seed: int) -> list[Corrupted]:
-    """Return the sentences of texts, corrupted.
+    """Return the sentences of the texts with planted errors.
 
-    Each text draws one of `errors`, which is a number of errors or a share of its words, and a kind for each error.
-    If an error of that kind is impossible (for example, if there is no number to change), another kind replaces it.
+    For each text, one of `errors` is drawn, which is a number of errors or a share of the text's words, and a kind for
+    each error.  If an error of that kind is impossible (for example, if there is no number to change), another kind is
+    used.
     """
     corrupted = []
     for text in texts:

@@ -29,12 +29,12 @@ HEADER = ("language", "signals", "kind", "threshold", "planted", "flagged", "fou
 
 
 def kind_of_text(data: Signals) -> Mapping[str, str]:
-    """Return the kind of the one error of each text id; errors that are not content words are omitted."""
+    """Return a dict that maps each text id to the kind of its only error; errors without content words are omitted."""
     return {text: kind for text, kind in zip(data.texts.tolist(), data.kinds.tolist(), strict=True) if kind}
 
 
 def unseen(test: Signals, networks: Mapping[str, Network], shipped: Network) -> Floats:
-    """Return (N,) probabilities from the network trained without the text's kind of error.
+    """Return probabilities (N,), each from the network trained without the kind of error in the word's text.
 
     The network `shipped` is used for texts without an error.
     """
@@ -49,7 +49,7 @@ def unseen(test: Signals, networks: Mapping[str, Network], shipped: Network) -> 
 
 
 def best_threshold(probabilities: Floats, planted: np.ndarray) -> float:
-    """Return the threshold of the highest F1."""
+    """Return the threshold with the highest F1."""
     order = np.argsort(-probabilities, kind="stable")
     hits = np.cumsum(planted[order])
     f1 = 2 * hits / (np.arange(1, len(order) + 1) + planted.sum())
@@ -57,7 +57,7 @@ def best_threshold(probabilities: Floats, planted: np.ndarray) -> float:
 
 
 def row(language: str, group: str, kind: str, threshold: float, p: Floats, planted: np.ndarray) -> list[str]:
-    """Return the counts of one kind, or of all, at a threshold; kind "none" means undamaged translations."""
+    """Return the counts of one kind, or of all, at a threshold; kind "none" stands for translations without errors."""
     flagged = p >= threshold
     counts = [int(which.sum()) for which in (planted, flagged, flagged & planted)]
     shares = [f"{counts[2] / n:.3f}" if n else "n/a" for n in (counts[1], counts[0])]
@@ -65,7 +65,7 @@ def row(language: str, group: str, kind: str, threshold: float, p: Floats, plant
 
 
 def rows_of(language: str, groups: Sequence[str], train: Signals, test: Signals, clean: Signals) -> list[list[str]]:
-    """Return all rows of a language and of groups of signals."""
+    """Return all rows of a language for the given groups of signals."""
     rows = []
     for group in groups:
         learnt, data, plain = (of_group(each, group) for each in (train, test, clean))
@@ -82,7 +82,7 @@ def rows_of(language: str, groups: Sequence[str], train: Signals, test: Signals,
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command of the module's docstring; print TSV."""
+    """Run the command line described in the module's docstring, and print the rows as TSV."""
     parser = argparse.ArgumentParser(prog="python -m experiments.planted.once", description=__doc__.split("\n")[0])
     parser.add_argument("languages", nargs="+", choices=("es", "pl"))
     parser.add_argument("--limit", type=int, default=None, metavar="N", help="the first N questions")

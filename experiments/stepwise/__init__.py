@@ -1,1 +1,1 @@
-"""Step-wise errors of wait-k translations: their detection, the choice of examples, and their figures."""
+"""Step-wise errors of wait-k translations: detection, selection of examples, and figures."""

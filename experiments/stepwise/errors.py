@@ -2,21 +2,22 @@
 
     sqa reproduce errors
 
-Examples are chosen by rule, never by hand, from the findings of `sqa diagnose`.  For each kind the example is the
-error that cost most log MRR, at least ln 2 nats (a fall from rank 1 to 2).  For under-translations it is the first of
-the ranking.  Kinds:
+Examples are chosen by rule, never by hand, from the findings of `sqa diagnose`.  The example of a kind is the error
+with the highest cost in log MRR, which must be at least ln 2 nats (a fall from rank 1 to 2).  The example of
+under-translation is the first in the ranking of the findings.  Kinds:
 
     hallucination      content words without a corresponding source word
     omission           a stretch of untranslated source words in a sentence whose translation continues after it
     under-translation  an untranslated stretch after which nothing is written: reading continues, writing has stopped
 
-The cost of a hallucination is the fall of log MRR while it was written.  Nothing is written for an omitted stretch.
-Its cost is the additional log MRR that the human translation gained over the sentence.
+The cost of a hallucination is the fall of log MRR while it was written.  The cost of an omission is how much more log
+MRR the human translation gained over the sentence.
 
 Claims, after Section 7 of Han, Carpuat and Boyd-Graber (2022):
 
     - Invented words mislead the player: log MRR changes for the worse at these words.
-    - Omitted source words cannot help the player: more log MRR is lost there against the human translation.
+    - Omitted source words cannot help the player: sentences with omissions lose more log MRR compared with the human
+      translation than other sentences.
     - The smallest k invents more content words than full input, and omits source words in more sentences.
 
 The paper has no such table.
@@ -52,7 +53,7 @@ from sqa.pipeline.config import load
 
 FEW = 10  # minimum number of sentences or words of a compared mean
 COSTS, COUNTS = ("kind", "dataset"), ("dataset", "k", "kind")  # columns
-ALONE = ("least alone", "most alone")  # metrics of single alignments
+ALONE = ("least alone", "most alone")  # metrics of a single seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class StepwiseConfig:
 
 
 def subjects(config_path: Path, runs: Path) -> Selection:
-    """Return the systems of a config: those with counted errors, and the one shown in examples."""
+    """Return the systems of a config: the systems whose errors are counted, and the system shown in examples."""
     config = load(config_path, StepwiseConfig)
     return systems(config, config_path, runs, [("wait-k", k) for k in dict.fromkeys((*config.counted, config.k))])
 
@@ -77,9 +78,9 @@ def subjects(config_path: Path, runs: Path) -> Selection:
 
 
 def sentence_gap(subject: Subject, kind: Kind) -> np.ndarray:
-    """Return (n, 4): sum and count of log MRR lost against the human translation, in sentences with and without `kind`.
+    """Return the sum and the count of the losses in sentences with `kind`, then in all other sentences: shape (n, 4).
 
-    A sentence's loss is how much more log MRR the human translation gains over it.
+    The loss of a sentence is how much more log MRR the human translation gains over it.
     """
     rows = []
     for index, errors in enumerate(subject.errors):
@@ -90,14 +91,14 @@ def sentence_gap(subject: Subject, kind: Kind) -> np.ndarray:
 
 
 def word_gap(subject: Subject) -> np.ndarray:
-    """Return (n, 4): sum and count of the changes of log MRR at hallucinated content words, then at all other words."""
+    """Return the sum and the count of the changes of log MRR at hallucinated words, then at others: shape (n, 4)."""
     pairs = zip(subject.errors, subject.lines, strict=True)
     rows = [apart(np.diff(line.log_mrr, prepend=RULES.floor), errors.hallucinated) for errors, line in pairs]
     return np.array(rows, dtype=np.float64)
 
 
 def apart(values: Sequence[float] | np.ndarray, marked: Sequence[bool]) -> list[float]:
-    """Return the sum and the number of the marked values, then of the others."""
+    """Return the sum and the number of the marked values, then of the unmarked values."""
     parts = (np.asarray(values)[np.array(marked, dtype=bool) == side] for side in (True, False))
     return [number for part in parts for number in (part.sum(), len(part))]
 
@@ -107,13 +108,13 @@ class Cost(NamedTuple):
 
     kind: Kind
     costly: bool  # whether an example must cost at least RULES.drop
-    label: str  # name of the words or sentences with such an error
+    label: str  # name of the words or sentences that contain this kind of error
     gap: Callable[[Subject], np.ndarray]
 
     def rows(self, subject: Subject, ablation: AblationConfig) -> Iterator[Row]:
-        """Yield the number of places with such an error, and the difference of log MRR there and elsewhere.
+        """Yield the number of places with this kind of error, and the difference in log MRR from all other places.
 
-        The difference needs at least FEW places on both sides.
+        The difference is omitted if there are fewer than FEW places of either kind.
         """
         stats, cell = self.gap(subject), (self.label, subject.dataset)
         counts = stats.sum(axis=0)[1::2]
@@ -141,7 +142,7 @@ def costs(selection: Selection) -> Iterator[Row]:
 
 
 def shares(subject: Subject) -> dict[str, np.ndarray]:
-    """Return kind -> (n, 2): the number of errors and the number of places in each question of one system."""
+    """Return a dict that maps each kind to an array (n, 2): the errors and the places in each question of a system."""
     words = [len(errors.unaligned) for errors in subject.errors]
     sentences = [len(question.sentences) for question in subject.run.questions]
 
@@ -159,7 +160,7 @@ def shares(subject: Subject) -> dict[str, np.ndarray]:
 
 
 def counts(selection: Selection) -> Iterator[Row]:
-    """Yield each share (0 to 1) and its range over single alignments at each k, and smallest k minus full input."""
+    """Yield each share (0 to 1) and its range over seeds at each k, and the difference of smallest k and full input."""
     config, counted = selection.ablation, [s for s in selection.subjects if s.k in selection.config.counted]
     for subject in counted:
         seeds = [shares(replace(subject, errors=errors)) for errors in errors_of_seeds(subject.run, SEEDS)]
@@ -190,7 +191,7 @@ EXAMPLE_COLUMNS = (
 def worst(subject: Subject, kind: Kind, costly: bool) -> list[Finding]:
     """Return the worst finding of a kind for each question.
 
-    costly: only findings that cost at least RULES.drop, ordered by cost.
+    With `costly`, only findings that cost at least RULES.drop count, and the worst is the most costly finding.
     """
     findings = subject.findings(kind)
     if costly:
@@ -202,9 +203,9 @@ def worst(subject: Subject, kind: Kind, costly: bool) -> list[Finding]:
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """Write counts, costs and examples, and draw the worst error of each kind; print counts and costs.
+    """Write counts, costs and examples, draw the worst error of each kind, and print the counts and costs.
 
-    The examples have the columns of `sqa diagnose`, and also the data set, the finer kind, the cost and the answer.
+    The table of examples has the columns of `sqa diagnose`, and also data set, system, guesser, kind, cost and answer.
     """
     selection = subjects(config_path, runs)
     outputs = Outputs(selection.folder)

@@ -1,8 +1,8 @@
 """Selection rule for the questions of Figure 5 and Table 2; no question is picked by hand.
 
-A question with an unknown answer shows nothing, because its log MRR is always at the floor.  A question therefore
-counts only if its answer is first when the whole human translation has been read.  Each data set shows two examples
-from the configured systems:
+A question whose answer is unknown to the guesser cannot serve as an example, because its log MRR is always at the
+floor.  A question therefore counts only if its answer is first after the whole human translation.  For each data set,
+two examples are selected from the configured systems:
 
     (a) the hallucination at which log MRR falls most: up to SHORT words, including content words, without a
         corresponding source word; the output is at most LONG times as long as the human translation (longer ones are
@@ -81,7 +81,7 @@ def is_answerable(subject: Subject, index: int) -> bool:
 
 
 def tells(panel: Panel, subject: Subject, finding: Finding) -> bool:
-    """Return whether an error is a valid example; the module's docstring gives the rule."""
+    """Return whether an error is a valid example by the rule in the module's docstring."""
     index = subject.index_of(finding)
     line = subject.lines[index]
     if not is_answerable(subject, index):
@@ -106,7 +106,7 @@ def candidates(selection: Selection, dataset: str, panel: Panel) -> Iterator[Exa
 
 
 def chosen(selection: Selection) -> list[Example]:
-    """Return the largest error of each data set and panel; raises NotComputable if there is none at all."""
+    """Return the largest error of each data set and panel; raises NotComputable if no panel has an error."""
     examples = []
     for dataset, panel in product(selection.datasets, KINDS):
         examples += sorted(candidates(selection, dataset, panel), key=Example.order)[:1]
@@ -116,7 +116,7 @@ def chosen(selection: Selection) -> list[Example]:
 
 
 def missing(selection: Selection, examples: Iterable[Example]) -> list[tuple[str, str]]:
-    """Return (data set, reason) for each panel without an example and each system that is left out."""
+    """Return a pair (data set, reason) for each panel without an example and each system that is left out."""
     shown = {(example.subject.dataset, example.panel) for example in examples}
     names = ", ".join(selection.config.translators)
     gone = []

@@ -1,10 +1,10 @@
-"""Figure of a question word by word: log MRR over the source read, the red curve, all words written and read.
+"""Draw a question word by word: log MRR over the source read, the red curve, all target and source words.
 
 The figure follows Figure 5 of Han, Carpuat and Boyd-Graber (2022).  The top panel shows log MRR over the share of
 the source's characters read, for the system and for the human translation.  The red curve below it is 1 where a
-word without a corresponding source word is written, else 0.  Below it are all written words in order.  Words of one
-position on the axis stand side by side, and a line leads from each word to its position; words without a source
-word are red.  At the bottom are the source's words with the links of the word aligner; lost words are red.  The
+word without a corresponding source word is written, else 0.  Below it are all written words in order.  Words with the
+same position on the axis are drawn side by side, with a line from each word to its position; words without a source
+word are red.  At the bottom are the source words with the links of the word aligner; lost words are red.  The
 numbers (1), (2), ... mark the hallucinated stretches.
 """
 
@@ -29,7 +29,7 @@ BOX = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}  # b
 
 
 def numbers(subject: Subject, finding: Finding) -> list[list[str]]:
-    """Return the drawn numbers: one row per word of the system, then of the human translation."""
+    """Return the numbers in the figure as a table: a row for each word of the system, then of the human translation."""
     index, trace = subject.index_of(finding), subject.trace(finding)
     errors, lines = subject.errors[index], {subject.system: subject.lines[index], "human": subject.human[index]}
     rows = [["question", "of", "step", "source_words", "source_read", "word", "links", "unaligned", "log_mrr"]]
@@ -49,7 +49,7 @@ def ranks(finding: Finding) -> str:
 
 
 def draw(subject: Subject, finding: Finding, panel: str = "") -> plots.Figure:
-    """Draw the figure of one finding, as wide as its words need."""
+    """Draw the figure of one finding; its width grows with the number of words."""
     trace = subject.trace(finding)
     numbered = {mark.first: f"({number}) " for number, mark in enumerate(subject.marks(finding), 1)}
     written = {step: numbered.get(step, "") + e.token for step, e in enumerate(trace.emissions) if e.token}
@@ -68,9 +68,9 @@ def draw(subject: Subject, finding: Finding, panel: str = "") -> plots.Figure:
 
 
 def _logs(axes: plots.Axes, subject: Subject, finding: Finding) -> None:
-    """Draw log MRR at every word written over the share of the source read, and the hallucinated stretches."""
+    """Draw log MRR at every written word over the share of the source read, and mark the hallucinated stretches."""
     system, human = (lines[subject.index_of(finding)] for lines in (subject.lines, subject.human))
-    curves = ((system, subject.system, BLUE, "-"), (human, "human", GREY, "--"))  # dashed: lines below stay visible
+    curves = ((system, subject.system, BLUE, "-"), (human, "human", GREY, "--"))  # dashed: the line below stays visible
     for line, name, colour, dash in curves:
         x = 100 * np.concatenate([[0], line.fraction, [1]])
         y = np.concatenate([[RULES.floor], line.log_mrr, line.log_mrr[-1:]])
@@ -108,7 +108,7 @@ def _red(axes: plots.Axes, subject: Subject, finding: Finding) -> None:
 
 
 def red_curve(fraction: np.ndarray, unaligned: tuple[bool, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions and the value from each one on: 1 if a word written at the position is unaligned, else 0."""
+    """Return the x and y of the steps: y is 1 from a position where an unaligned word is written, else 0."""
     positions, inverse = np.unique(fraction, return_inverse=True)
     flags = np.bincount(inverse, weights=unaligned, minlength=len(positions)) > 0
     return np.concatenate([[0], positions, [1]]), np.concatenate([[0], flags, flags[-1:] if len(flags) else [0]])
@@ -117,9 +117,9 @@ def red_curve(fraction: np.ndarray, unaligned: tuple[bool, ...]) -> tuple[np.nda
 def _words(
     axes: plots.Axes, subject: Subject, finding: Finding, written: dict[int, str], heights: tuple[float, float, float]
 ) -> None:
-    """Draw every written word below its position on the axis, and its links to the source's words.
+    """Draw every written word with a line from its position on the axis, and its links to the source words.
 
-    The y axis is in points; heights: upper ends of the source's words, of the links, and of the whole.
+    The y axis is in points.  `heights` are the upper ends of the source words, of the links, and of the panel.
     """
     index, source = subject.index_of(finding), subject.trace(finding).question.words
     errors, fraction = subject.errors[index], subject.lines[index].fraction
@@ -143,7 +143,7 @@ def _words(
 
 
 def _word(axes: plots.Axes, x: float, y: float, word: str, red: bool, bold: bool) -> None:
-    """Draw a word upright, its upper end at (x, y)."""
+    """Draw a word vertically, with its upper end at (x, y)."""
     colour, weight = RED if red else "black", "bold" if bold else "normal"
     options: dict[str, Any] = {"color": colour, "fontweight": weight, "fontsize": SIZE, "bbox": BOX}
     axes.text(x, y, word.replace("$", r"\$"), ha="center", va="top", rotation=90, **options)

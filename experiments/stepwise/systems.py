@@ -29,11 +29,11 @@ Kind = Literal["hallucination", "omission", "under-translation", "drop"]
 
 
 class Line(NamedTuple):
-    """The state at each step of one question; arrays (n,)."""
+    """State at each of the n steps of one question, as arrays of shape (n,)."""
 
     read: np.ndarray  # source words read, over all sentences of the question
     fraction: np.ndarray  # share of the question's source characters read, 0 to 1
-    sentence: np.ndarray  # 0-based number of the sentence
+    sentence: np.ndarray  # 0-based index of the sentence
     log_mrr: np.ndarray  # natural logarithm of 1 / rank, RULES.floor if the answer is not in the list
 
     def at(self, position: int) -> float:
@@ -75,7 +75,7 @@ class Subject:
         return [finding for finding in findings if self.kind(finding) == kind]
 
     def kind(self, finding: Finding) -> Kind:
-        """Return the kind of a finding, which separates omissions from under-translations."""
+        """Return the kind of a finding; omissions after which nothing is written are under-translations."""
         if finding.kind != "omission" or finding.span is None:
             return finding.kind
         line = self.lines[self.index_of(finding)]
@@ -110,7 +110,7 @@ class Subject:
 
 
 class Selection(NamedTuple):
-    """Systems of an item."""
+    """Systems that an item compares."""
 
     config: Any  # config of the item: its name, the ablation, its guesser, and more
     ablation: AblationConfig
@@ -124,10 +124,10 @@ class Selection(NamedTuple):
 
 
 def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collection[tuple[str, int | str]]) -> Selection:
-    """Return each (translator, k) on every data set, in the order of the ablation; missing runs are computed.
+    """Return the wanted systems, pairs (translator, k), on every data set; missing runs are computed.
 
-    A system whose words cannot be aligned is left out with the reason.  A translator that is not available has no
-    systems.
+    A system whose words cannot be aligned is left out, and the reason is reported.  A translator that is not available
+    has no systems.
     """
     base = replace(load(config_path.parent / config.ablation, AblationConfig), sweeps={})
     names = names_of(base.contestants).values()
@@ -168,7 +168,7 @@ def opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[Li
 
 
 def errors_of_seeds(run: FinishedRun, seeds: Sequence[int]) -> list[tuple[StepErrors, ...]]:
-    """Return the errors of each question for each seed's own alignment instead of their mean."""
+    """Return, for each seed, the errors of each question by the alignment with this seed only."""
     traces = list(run.traces)  # read once for all seeds
     return [_errors(run, traces, f".seed{seed}", (seed,)) for seed in seeds]
 

@@ -1,4 +1,4 @@
-"""Effect of strict answer matching, and of perturbed copies of the questions."""
+"""Studies of answers: the effect of strict answer matching, and of perturbed copies of the questions."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,7 +23,7 @@ MEASURES = ("ew", "oracle-ew", "stable-ew", "accuracy", "mrr")
 
 
 def measure(_: Path, runs: Path) -> Iterator[Row]:
-    """Yield each measure under the strict rule, and the gain under the lenient rule."""
+    """Yield each measure under the strict rule, and the gain when aliases of an answer also count."""
     store, parts = Store(runs), Parts()
     for language, text, guesser in product(("es", "pl"), ("human", "wait6"), ("bm25", "gru")):
         config = load_run(CONFIGS / f"xqb.yaml:answers_{language}_{text}_{guesser}")
@@ -31,7 +31,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 
 
 def both_rules(cell: tuple[str, ...], config: RunConfig, store: Store, parts: Parts) -> Iterator[Row]:
-    """Yield the measures of a run by both rules, on the same traces."""
+    """Yield the measures of a run under the strict rule, and the gain with aliases on the same traces."""
     config_of_rules = replace(config, metrics=MEASURES, quality=(), answers=AnswersConfig("aliases"))
     stats, strict = run(config_of_rules, store, parts=parts, ahead=make_ahead).stats, metric_names.build(MEASURES)
     pairs = [(stats[f"{name}@aliases"], stats[name]) for name in MEASURES]

@@ -1,13 +1,13 @@
-"""When to answer: the quality of every buzzer of a guesser, and its distance from the best that the guesses allow.
+"""When to answer: the expected wins of every buzzer of a guesser, and the maximum that the guesses allow.
 
-The item `buzzers` shows expected wins and those of the two oracles, statistics at the answer, calibration, and the
-paired difference from the best fixed threshold.
+The item `buzzers` shows the expected wins of the buzzers and of the two oracles, statistics at the answer,
+calibration, and the paired difference from the best fixed threshold.
 
 That threshold is the best of a grid on the same questions as the table, over all three signals of the threshold
 buzzer.  No threshold chosen in advance can win more, so a buzzer above it beats every fixed threshold.
 
-A question that ends unanswered wins nothing (the paper's rule).  Buzzers trained with an answer at the end have two
-lines: by the paper's rule (", silent") and by their own rule, each with the probabilities tuned for it.  The suffix
+A question that stays unanswered wins nothing (the paper's rule).  Buzzers trained with "answer at end" have two lines:
+under the paper's rule (", silent") and under their own rule, each with the threshold tuned for it.  The suffix
 "-translated" marks buzzers that were also trained on translations.
 
     dev             tossups that neither the guesser nor the buzzer was trained on, guessed by the guesser that buzzers
@@ -53,7 +53,7 @@ NETWORKS = (RECURRENT, MLP, LOGISTIC)
 AGAINST = "minus best threshold"
 
 Histories = Sequence[GuessHistory]
-Scores = Sequence[np.ndarray]  # per question, the score at each step
+Scores = Sequence[np.ndarray]  # for each question, the score at each step
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def outcomes(guesser: str, histories: Histories, models: Path = DATA / "models")
 
 
 def oracles(histories: Histories) -> list[Outcome]:
-    """Return the two upper bounds; they answer only when they win."""
+    """Return the outcomes of the stable oracle and the oracle, which stay silent on questions that they cannot win."""
     first, lasting = [], []
     for history in histories:
         n = len(history.right)
@@ -184,7 +184,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 
 
 def contestants_compared(config: Path, runs: Path) -> Iterator[Row]:
-    """Yield both contestants of every translator at every k, and their paired difference."""
+    """Yield the metrics of both contestants for every translator at every k, and their paired difference."""
     cells: dict[tuple[str, str, str], dict[str, Result]] = {}
     for row in grid_rows.finished(config, runs):
         cells.setdefault((row.cell.dataset, row.cell.translator, str(row.cell.k)), {})[row.cell.contestant] = row

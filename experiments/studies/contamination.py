@@ -1,8 +1,8 @@
 """Test whether the language model saw the questions in training.
 
 The English side of XQB has been public for years and may be in a pretrained model's training text.  A translation
-could then be memorised.  The item `contamination` compares two measures with newer questions (tournaments of 2023 to
-2025, and separately those played after August 2024, the reported end of Gemma 3's training text):
+could then be memorised.  The item `contamination` compares XQB with newer questions (tournaments of 2023 to 2025, and
+separately the tournaments after August 2024, the reported end of Gemma 3's training text) by two measures:
 
     - nats per word of the base model on the English text
     - share of the next words that the model reproduces greedily after the first half of a question
@@ -36,7 +36,7 @@ from sqa.files.devices import is_fast
 from sqa.files.records import json_lines
 
 TEXTS = 147  # texts per set
-CHANGED = 40  # texts of each set that get synonyms
+CHANGED = 40  # texts of each set in which words are replaced by synonyms
 NEXT = 12  # number of words that the model continues
 SYNONYMS = dict(
     pair.split("=")
@@ -54,7 +54,7 @@ AFTER = frozenset({"2024 ACF Fall", "2024 ACF Winter", "2024 Penn Bowl", "2025 A
 
 
 def measure(_: Path, __: Path) -> Iterator[Row]:
-    """Yield nats per word and the share of the next words that the model writes, for each set of texts."""
+    """Yield nats per word and the share of the next words that the model reproduces, for each set of texts."""
     base = model()
     for of_set, sample in samples().items():
         nats, next_words = nats_per_word(base, sample), continued(base, sample)
@@ -64,7 +64,7 @@ def measure(_: Path, __: Path) -> Iterator[Row]:
 
 
 def measure_paraphrased(_: Path, __: Path) -> Iterator[Row]:
-    """Yield the nats that a synonym costs, and the mean number of synonyms per text, for each set of texts."""
+    """Yield the additional nats per synonym, and the mean number of synonyms per text, for each set of texts."""
     base = model()
     for of_set, sample in samples().items():
         with_synonyms = [text for text in sample if paraphrased(text) != text]
@@ -82,7 +82,7 @@ def model() -> Base:
 
 
 def samples() -> dict[str, list[str]]:
-    """Return TEXTS texts of each set."""
+    """Return up to TEXTS texts of each set."""
     young, late = load_questions("human-buzzes"), played_in(AFTER)
     sets = {
         "XQB Spanish, reference": [q.reference_text for q in load_questions("xqb-es")],
@@ -94,12 +94,12 @@ def samples() -> dict[str, list[str]]:
 
 
 def paraphrased(text: str) -> str:
-    """Return a text with every lower-case word of SYNONYMS replaced."""
+    """Return a text in which every lower-case word with an entry in SYNONYMS is replaced."""
     return re.sub(r"\b[a-z]+\b", lambda word: SYNONYMS.get(word[0], word[0]), text)
 
 
 def differing(text: str, other: str) -> int:
-    """Return the number of words in which two texts of the same length differ."""
+    """Return the number of positions at which the words of two texts of equal length differ."""
     return sum(a != b for a, b in zip(text.split(), other.split(), strict=True))
 
 
@@ -110,7 +110,7 @@ def played_in(tournaments: frozenset[str]) -> frozenset[str]:
 
 
 def spread(texts: Sequence[str], n: int) -> list[str]:
-    """Return n evenly spaced texts of a list."""
+    """Return n evenly spaced texts of a list, or all if there are fewer."""
     return [texts[i] for i in np.linspace(0, len(texts) - 1, min(n, len(texts))).astype(int)]
 
 
@@ -122,7 +122,7 @@ def interval(values: np.ndarray) -> tuple[float, float, float]:
 
 @torch.inference_mode()
 def nats_per_word(base: Base, texts: Sequence[str]) -> np.ndarray:
-    """Return the cross-entropy of each text per word, in nats (n,)."""
+    """Return the cross-entropy of each text per word, in nats, as an array of shape (n,)."""
     nats = []
     for text in texts:
         pieces = opened(base, text)  # (1, N)
@@ -133,7 +133,7 @@ def nats_per_word(base: Base, texts: Sequence[str]) -> np.ndarray:
 
 
 def continued(base: Base, texts: Sequence[str]) -> np.ndarray:
-    """Return the share of the NEXT words after a text's first half that the model reproduces (n,)."""
+    """Return, for each text, the share of the NEXT words after its first half that the model reproduces."""
     shares = []
     for words in map(str.split, texts):
         half = len(words) // 2
@@ -145,26 +145,26 @@ def continued(base: Base, texts: Sequence[str]) -> np.ndarray:
 
 
 def opened(base: Base, text: str) -> Tensor:
-    """Return a text's pieces (1, N), preceded by the start symbol."""
+    """Return a text's token ids (1, N), preceded by the start symbol if the model has one."""
     start = [] if base.tokens.bos is None else [base.tokens.bos]
     return torch.tensor([start + base.tokens.text(text)])
 
 
 def read(base: Base, pieces: Tensor) -> tuple[Tensor, list[KeyValue]]:
-    """Return the hidden states and the key-value cache of pieces (1, N) under a causal mask."""
+    """Return the hidden states and the key-value cache of token ids (1, N) under a causal mask."""
     n = pieces.shape[1]
     causal = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), base.network.dtype)
     return base.network(pieces, torch.arange(n)[None], causal)
 
 
 def scores(base: Base, states: Tensor) -> Tensor:
-    """Return logits (N, V) of states (N, D)."""
+    """Return the logits (N, V) for hidden states (N, D)."""
     return F.linear(states, base.network.output_rows()).float()
 
 
 @torch.inference_mode()
 def greedy(base: Base, text: str, pieces: int) -> str:
-    """Return the model's greedy continuation of a text with the given number of pieces."""
+    """Return the model's greedy continuation of a text, `pieces` tokens long."""
     given = opened(base, text)
     states, memory = read(base, given)
     no_mask = torch.zeros(1, 1, 1, 1, dtype=base.network.dtype)

@@ -1,8 +1,8 @@
 """Delay or text: the full-input translation shown at wait-k's pace, compared with wait-k's own translation.
 
 With the same text, only the pace differs (the cost of waiting).  At the same pace, only the text differs (the
-benefit of waiting).  The guesses and buzzes of a text depend on its words alone, so the traces of finished runs get
-new delays and are scored again.
+benefit of waiting).  The guesses and buzzes depend only on the words of a text, so the traces of finished runs are
+given new delays and scored again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def rescheduled(trace: QuestionTrace, k: int) -> QuestionTrace:
 
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
-    """Yield, for each translator with several k, both texts at each pace and the two differences."""
+    """Yield, for each translator and k, the metrics of the full-input text at wait-k's pace and the two differences."""
     grid = grid_rows.finished(config_path, runs, lambda cell: cell.contestant == BEST)
     for dataset, family in dict.fromkeys((row.cell.dataset, row.cell.family) for row in grid):
         ladder = {row.cell.k: row for row in grid if (row.cell.dataset, row.cell.family) == (dataset, family)}
@@ -62,7 +62,7 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 
 
 def figure(ledger: Ledger) -> plots.Figure:
-    """Draw two bars for each translator and k (pace, text) and their sum as a line."""
+    """Draw two bars (pace, text) for each translator and k, and the sums of the bars as a line."""
     pairs = list(dict.fromkeys(row.cell[:2] for row in ledger.rows))
     high = -(-len(pairs) // 2)
     drawn_figure, grid = plots.canvas((plots.PAGE, 1.7 * high + 0.5), high, 2, sharey=True)

@@ -1,4 +1,4 @@
-"""Examples of the pages: the report of `sqa run` on a log, and screenshots of `sqa view` and `sqa play`."""
+"""Examples for the documentation: the report of `sqa run` on a log, and screenshots of `sqa view` and `sqa play`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def measure(_: Path, runs: Path) -> Sequence[Row]:
 
 
 def printed(ledger: Ledger) -> list[str]:
-    """Return the command and its output."""
+    """Return a console block with the command and its output."""
     rows = (replace(row, value=int(row.value)) if row.unit in COUNTED else row for row in ledger.rows)
     lines = ("\t".join(line[:SHOWN]) for line in Frame((), tuple(rows)).table().text)
     return ["```console", f"$ sqa run {EXAMPLE} | cut -f 1-{SHOWN}", *lines, "```"]
@@ -63,7 +63,7 @@ def inputs(config: Path) -> dict[str, str]:
 
 
 def watched(config: Path, runs: Path) -> Iterator[Row]:
-    """Yield the rank of the answer after each written word of the viewer's question."""
+    """Yield the rank of the answer after each written word of the question in the screenshot."""
     result = run(load_run(config), Store(runs), progress=False)
     [trace] = [trace for trace in result.traces if trace.question.id == QUESTION]
     for step, rank in enumerate(trace.rank):

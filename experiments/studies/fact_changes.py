@@ -27,7 +27,7 @@ AUXILIARIES = frozenset("is are was were has have had will would can could shoul
 
 
 def one_place(able: Callable[[str], bool], change: Callable[[str, random.Random], str]) -> Change:
-    """Return a change of one randomly chosen word for which `able` is true."""
+    """Return a perturbation that applies `change` to one random word for which `able` is true."""
 
     def changed(question: Question, rng: random.Random) -> Question:
         words = list(question.words)
@@ -40,13 +40,13 @@ def one_place(able: Callable[[str], bool], change: Callable[[str, random.Random]
 
 
 def swapped(word: str, rng: random.Random) -> str:
-    """Swap two letters within a word."""
+    """Return a word with two neighbouring letters swapped, neither the first nor the last."""
     at = rng.choice([at for at in range(1, len(word) - 2) if word[at] != word[at + 1]] or [1])
     return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
 
 
 def order(question: Question, rng: random.Random) -> Question:
-    """Swap two neighbouring words that are neither capitalised nor numbers."""
+    """Swap two random neighbouring words that are neither capitalised nor numbers."""
     words = list(question.words)
     if positions := [
         position for position in range(len(words) - 1) if _common(words[position]) and _common(words[position + 1])
@@ -57,13 +57,13 @@ def order(question: Question, rng: random.Random) -> Question:
 
 
 def entity(question: Question, rng: random.Random) -> Question:
-    """Replace one name by another."""
+    """Replace one name by a random given name."""
     names = sorted(" ".join(language_of("es").given_names).split())
     return _fact(question, rng, "name", lambda _: rng.choice(names))
 
 
 def number_changed(question: Question, rng: random.Random) -> Question:
-    """Replace one number by another."""
+    """Replace one number by another one between 21 and 98."""
     return _fact(question, rng, "number", lambda text: rng.choice([str(n) for n in range(21, 99) if str(n) != text]))
 
 

@@ -1,10 +1,11 @@
 """Facts in any test set: accuracy of the extraction, differences between systems, and effect of text changes.
 
-reading     precision and recall of the rules, on hand-marked sentences
-systems     shares of arrived and of invented facts, the delay, and paired differences, for systems on news test sets
-contrast    effect of changing one place in a translation, as in AskQE (Ki, Duh and Carpuat 2025); differences are
-            paired, over the sentences that a change applies to
-log         facts of a log published with OmniSTEval
+reading      precision and recall of the rules, on hand-marked sentences
+systems      shares of arrived and of invented facts, and their delay, for systems on news test sets
+differences  paired differences between these systems
+contrast     effect of changing one place in a translation, as in AskQE (Ki, Duh and Carpuat 2025); differences are
+             paired, over the sentences to which a change applies
+log          facts of a log published with OmniSTEval
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +38,7 @@ from sqa.pipeline.engine import run
 from sqa.pipeline.paired import intervals, scored
 from sqa.results import markdown
 
-GOLD = ROOT / "tests" / "golden" / "vectors"  # facts-*.tsv: ids of sentences, and their facts marked by hand
+GOLD = ROOT / "tests" / "golden" / "vectors"  # facts-*.tsv: sentence ids with hand-marked facts
 METRICS = ("facts", "facts@invented", "facts-lag", "facts@timed", "names", "bleu", "chrf")
 LIMIT = 500  # sentences per test set
 HUMAN, APERTIUM = "human translation", {"name": "command", "command": ["apertium", "-u", "spa-eng"]}
@@ -87,7 +88,10 @@ def of_others() -> Iterator[Row]:
 
 
 def reading(gold: Path) -> Iterator[Row]:
-    """Yield precision and recall on hand-marked sentences (id, facts as word numbers, optional ones in brackets)."""
+    """Yield precision and recall on hand-marked sentences.
+
+    Each line of the file has an id and the facts as indices of words; indices in brackets are optional.
+    """
     texts = marked_sentences(gold)
     right, n_read, n_matched, n_marked = [], [], [], []
     for line in gold.read_text(encoding="utf-8").splitlines():
@@ -107,7 +111,7 @@ def reading(gold: Path) -> Iterator[Row]:
 
 
 def marked_sentences(gold: Path) -> dict[str, str]:
-    """Return the hand-marked sentences of a file by their id."""
+    """Return the text of the hand-marked sentences of a file, by id."""
     name = gold.stem.removeprefix("facts-")
     if name not in ("xqb", "mini"):
         return {q.id.rpartition("-")[2]: q.reference_text for q in load_set(SetConfig(name, "es-en"), None)[1]}
@@ -116,7 +120,7 @@ def marked_sentences(gold: Path) -> dict[str, str]:
 
 
 def contrast(label: str, questions: Sequence[Question], outputs: Sequence[Sequence[str]]) -> Iterator[Row]:
-    """Yield the scores of changed translations minus those of the unchanged translations, with p-values."""
+    """Yield, for each change, the score of the changed minus that of the unchanged translations, and its p-value."""
     for family, kinds in CONTRAST.items():
         for kind in kinds:
             before, after = [], []

@@ -1,19 +1,19 @@
 """Tables 1 and 3: how often each guesser knows the answer after 10%, 20%, ... 100% of the question.
 
     sqa guessers configs/guessers.yaml
-    sqa reproduce table1      # the same
+    sqa reproduce table1      # writes the same files
     sqa reproduce table3      # sizes of the Spanish and the Polish question set
 
 The text is English written by a person (the human translation of XQB, the question itself of guessdev).  After a
-fraction f of its characters, in whole words, a guesser names its best 50 pages, and each question gives
+fraction f of its characters, in whole words, a guesser names its best 50 pages, and each question is scored by
 
     acc@1, acc@10, acc@50   1 if the answer is among the first 1, 10, 50, else 0
     mrr                     1 / rank of the answer, 0 beyond 50
     ew                      EW(f) if the top guess is right, else 0: the expected wins of a buzz at f
 
 Every number is a mean over questions with a 95% bootstrap interval.  A question whose page the guesser does not
-know counts as wrong; the group `guessable` excludes such questions.  Ranks are stored block by block under the
-guesser's fingerprint: a killed report resumes, and a retrained guesser is measured again.
+know counts as wrong; the group `guessable` excludes such questions.  Ranks are stored in blocks under the guesser's
+fingerprint.  Therefore a killed report resumes, and a retrained guesser is measured again.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ DEPTHS = (1, 10, DEPTH)
 MEASURES = (*(f"acc@{depth}" for depth in DEPTHS), "mrr", "ew")  # in the order of the statistics
 ALL, GUESSABLE = "all", "guessable"  # groups in addition to the categories
 COLUMNS = ("dataset", "group", "guesser", "read")
-VERSION = 1  # version of the ranks; raise it when their computation changes
+VERSION = 1  # version of the ranks; increase it when their computation changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Given(NamedTuple):
 
 
 def given(config: ReportConfig) -> Given:
-    """Return data sets and guessers; an optional guesser that fails is left out."""
+    """Return the available data sets and guessers; an optional guesser that cannot be loaded is left out."""
     parts, guessers = Parts(), {}
 
     def make(entry: NamedContestant) -> None:
@@ -115,7 +115,7 @@ def given(config: ReportConfig) -> Given:
 
 
 def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int | None = None) -> None:
-    """Write tables and figure of the guessers; print the table."""
+    """Write the tables and the figure of the guessers, and print the scores."""
     config = load_study(config_path, ReportConfig, words)
     inputs, outputs = given(config), Outputs(runs / config.name)
     make_ranks(inputs, config, Store(runs), workers)
@@ -155,7 +155,7 @@ def measured(inputs: Given, config: ReportConfig, store: Store) -> Iterator[Row]
 
 
 def words_at(words: Sequence[str], fractions: Sequence[float]) -> np.ndarray:
-    """Return (F,) int64: the number of words wholly within each fraction of the characters of the text."""
+    """Return the number of words completely within each fraction of the text's characters, as an array (F,)."""
     ends = np.cumsum([len(word) + 1 for word in words]) - 1  # characters up to the end of each word
     return np.searchsorted(ends, np.array(fractions) * ends[-1] + 1e-9, side="right")
 
@@ -163,7 +163,7 @@ def words_at(words: Sequence[str], fractions: Sequence[float]) -> np.ndarray:
 def guesses_at(
     guesser: Any, words: Sequence[str], fractions: Sequence[float], every_word: bool
 ) -> list[Sequence[Guess]]:
-    """Return the guesses after each fraction of the text; none before its first word."""
+    """Return the guesses after each fraction of the text; an empty list if the fraction has no complete word."""
     counts = words_at(words, fractions).tolist()
     if every_word and isinstance(guesser, IncrementalGuesser):
         steps = guesser.guess_prefixes(words, DEPTH)
@@ -200,14 +200,17 @@ class Ranks:
             yield ([rank_of(listed, question.page) for listed in guesses],)
 
     def read(self, store: Store) -> np.ndarray:
-        """Return (n, F) int64: the ranks of all questions; blocks that the store lacks are computed."""
+        """Return the ranks of all questions, of shape (n, F); blocks that are not in the store are computed."""
         title = f"{self.questions[0].dataset} {self.identity.partition(':')[0]}"
         rows = stored(store, self.stage, self.ids, self.make, title, ranks="[i4]")
         return np.array([ranks for (ranks,) in rows], dtype=np.int64)
 
 
 def make_ranks(inputs: Given, config: ReportConfig, store: Store, workers: int | None) -> None:
-    """Compute missing blocks of ranks on worker processes if there are many; skip guessers that must see all texts."""
+    """Compute missing blocks of ranks in worker processes if there are many.
+
+    Guessers that must see all texts are skipped.
+    """
     calls: list[Call] = []
     for entry in config.guessers:
         for name, questions in inputs.sets.items() if entry.label in inputs.guessers else ():
@@ -228,7 +231,7 @@ def make_ranks(inputs: Given, config: ReportConfig, store: Store, workers: int |
 def _make_block(
     entry: NamedContestant, dataset: DatasetConfig, fractions: Sequence[float], index: int, store: Store
 ) -> None:
-    """Compute a block of ranks on a worker."""
+    """Compute and store a block of ranks in a worker process."""
     parts, (options, _) = workshop_of(store).parts, components(entry.guesser)
     guesser, identity = parts.component(GUESSERS, options), GUESSERS.identity(options.name)
     ranks = Ranks(guesser, identity, parts.questions(dataset), fractions, entry.every_word)
@@ -236,7 +239,7 @@ def _make_block(
 
 
 def values(ranks: np.ndarray, fractions: Sequence[float], curve: AnyCurve) -> np.ndarray:
-    """Return (n, len(MEASURES) * F) scores of ranks (n, F), grouped by measure."""
+    """Return the scores of ranks (n, F), of shape (n, len(MEASURES) * F), grouped by measure."""
     listed = ranks > 0
     hits = [listed & (ranks <= depth) for depth in DEPTHS]
     reciprocal = np.where(listed, 1 / np.maximum(ranks, 1), 0.0)
@@ -248,7 +251,7 @@ def values(ranks: np.ndarray, fractions: Sequence[float], curve: AnyCurve) -> np
 
 
 def knows(guesser: Any, questions: Sequence[Question]) -> np.ndarray | None:
-    """Return (n,) bool: whether the guesser can name the answer; None if it has no page list."""
+    """Return a boolean array (n,): whether the guesser can name each answer; None if it has no page list."""
     pages = getattr(guesser, "pages", None)
     if pages is None:
         return None
@@ -259,7 +262,8 @@ def knows(guesser: Any, questions: Sequence[Question]) -> np.ndarray | None:
 def described(inputs: Given) -> list[list[str]]:
     """Return Table 1: sizes of each data set, and the number of answers that each guesser knows.
 
-    A guesser without a page list has "n/a"; the number of answers that no guesser knows is then "n/a", too.
+    The number is "n/a" for a guesser without a page list.  If there is such a guesser, the number of answers that no
+    guesser knows is also "n/a".
     """
     head = "dataset questions source_sentences source_words english_words source_words_a_question"
     head += " english_words_a_question pages"
@@ -288,7 +292,7 @@ def categories(name: str) -> dict[str, str]:
 
 
 def groups(name: str, questions: Sequence[Question], is_known: np.ndarray | None) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield (group, (n,) bool): all questions, the guessable ones, and each category, the largest first."""
+    """Yield each group with its mask (n,): all questions, guessable questions, and the categories, largest first."""
     yield ALL, np.ones(len(questions), dtype=bool)
     if is_known is not None:
         yield GUESSABLE, is_known
@@ -300,7 +304,7 @@ def groups(name: str, questions: Sequence[Question], is_known: np.ndarray | None
 
 
 def accuracy_over_question(rows: Sequence[Row], labels: Sequence[str]) -> plots.Figure:
-    """Draw accuracy at 1 over the question, a panel per data set, one column wide."""
+    """Draw accuracy at 1 over the fraction of the question read, with a panel for each data set, one column wide."""
     panels = []
     for name in dict.fromkeys(row.cell[0] for row in rows):
         of_dataset = [row for row in rows if (*row.cell[:2], row.metric) == (name, ALL, "acc@1")]

@@ -1,4 +1,4 @@
-"""Accuracy of guessers: alone on complete questions, in pairs after every word, and queried less often."""
+"""Accuracy of guessers on complete questions, pairs of guessers after every word, and guessers queried less often."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ _BASES = ("bm25", "gru")
 
 
 def complete(_: Path, __: Path) -> Iterator[Row]:
-    """Yield accuracy at 1, 10 and 50 and MRR on complete questions."""
+    """Yield each guesser's accuracy at 1, 10 and 50 and MRR on complete questions."""
     for guesser, dataset, n, scores in evaluate.measured(("rerank", "tfidf", "bm25", "bert", "gru"), SETS):
         for name, score in scores.items():
             yield Row((guesser, dataset), name, score, n=n, unit="0-1")

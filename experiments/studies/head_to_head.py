@@ -10,16 +10,16 @@ Each recorded buzz is one opponent.  The system buzzes after s words (infinity i
     s >= h  last guess right  -10                +15
             last guess wrong  -10                 +5
 
-These are Protobowl's points, own minus the opponent's (Pinafore/qb, qanta/buzzer/eval.py).  A tie goes to the
-opponent; after a wrong opponent the system answers at the end of the question.  The system wins at +10 and +15 and
-loses at -10 and -15; at -5 and +5 neither side answered correctly.  Every share is the mean over a question's
-opponents, then over questions, with a bootstrap interval over questions.  Only teams that buzzed left a record, so
-only they are opponents.
+These are Protobowl's points, own minus the opponent's (Pinafore/qb, qanta/buzzer/eval.py).  If both buzz at the same
+word, the opponent answers.  If the opponent is wrong, the system answers at the end of the question.  The system wins
+at +10 and +15 and loses at -10 and -15; at -5 and +5 neither side answered correctly.  Every share is the mean over a
+question's opponents, then over questions, with a bootstrap interval over questions.  The data contain only teams that
+buzzed, so only these are opponents.
 
 Questions that repeat a text of the guessers' training data are excluded and listed.  The overlap of two texts is
-the number of common runs of six words, as a share of the runs of the text with fewer runs.  A question repeats a
-text if that share is at least .3, with at least four common runs.  (Two tossups on one answer that share a famous
-quotation can reach .2; a reused question is near 1.)
+the number of common six-word sequences ("runs"), as a share of the runs of the text with fewer runs.  A question
+repeats a text if that share is at least .3 and there are at least four common runs.  (Two tossups on the same answer
+with the same famous quotation can reach .2; a reused question is near 1.)
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class HeadToHeadConfig:
 
 @dataclass(frozen=True)
 class Opponents:
-    """The people who buzzed on one question; (m,) arrays."""
+    """The m people who buzzed on one question, as arrays of shape (m,)."""
 
     heard: np.ndarray  # int64, words heard at the buzz, 1 .. words of the question
     right: np.ndarray  # bool, whether the opponent was right
@@ -127,7 +127,7 @@ class Play:
 
 
 def main(config_path: Path, runs: Path, words: Sequence[str] = ()) -> None:
-    """Play and score; write the table and the list of excluded questions; print the table."""
+    """Let every contestant play, write the scores and the list of excluded questions, and print the scores."""
     rows, repeats = played(config_path, runs, words)
     outputs = Outputs(runs / load_study(config_path, HeadToHeadConfig, words).name)
     outputs.rows("head_to_head.csv", COLUMNS, rows, show=True)
@@ -169,8 +169,9 @@ def played(config_path: Path, runs: Path, words: Sequence[str] = ()) -> tuple[li
 def opponents_of(buzzes: Buzzes, questions: Sequence[Question], first_word: int) -> dict[str, Opponents]:
     """Return the people who buzzed on each question, by question id.
 
-    `first_word` is the word_index of a question's first word, 0 or 1: a buzz on word_index w came after w + 1 -
-    first_word words, at most all of them.  Raises DataError if the buzzes belong to a text of another length.
+    `first_word` is the word_index of a question's first word, 0 or 1.  A buzz at word_index w comes after w + 1 -
+    first_word words, clipped to the length of the question.  Raises DataError if the number of words recorded with a
+    buzz differs from the question's.
     """
     if buzzes.word is None or buzzes.words is None:
         raise DataError(f"{buzzes.name}: head-to-head needs the columns word_index and n_words")
@@ -188,7 +189,7 @@ def opponents_of(buzzes: Buzzes, questions: Sequence[Question], first_word: int)
 
 
 def play_of(trace: QuestionTrace) -> Play:
-    """Return the system's play on a question; a trace without a step gives no buzz and no right guess."""
+    """Return the system's play on a question; for a trace without steps, no buzz and no right guess."""
     read, correct = trace.source_words, trace.correct
     buzzed = np.flatnonzero([buzz.buzz for buzz in trace.buzzes or ()])
     right = np.flatnonzero(correct)
@@ -201,7 +202,7 @@ def play_of(trace: QuestionTrace) -> Play:
 
 
 def points(play: Play, opponents: Opponents) -> np.ndarray:
-    """Return (m,) Protobowl points against each opponent, by the table of the module's docstring."""
+    """Return the Protobowl points against each opponent (m,), by the table in the module's docstring."""
     first = play.buzz < opponents.heard
     when_first = np.where(play.right, 10, np.where(opponents.right, -15, -5))
     when_second = np.where(opponents.right, -10, 15 if play.right_at_end else 5)
@@ -209,7 +210,7 @@ def points(play: Play, opponents: Opponents) -> np.ndarray:
 
 
 def measures(play: Play, opponents: Opponents) -> dict[str, tuple[float, float]]:
-    """Return (sum, weight) of each measure on one question, for `Mean`.
+    """Return a dict that maps each measure to its (sum, weight) on one question, for `Mean`.
 
     points            mean points against an opponent
     beaten, lost-to, neither   shares of opponents; they sum to 1
@@ -240,7 +241,7 @@ def rows_of(label: str, result: RunResult, opponents: dict[str, Opponents], conf
     measured = [measures(play_of(t), opponents[t.question.id]) for t in result.traces if t.question.id in opponents]
     how = f"opponents:{config.opponents}|first-word:{config.first_word}|tie:opponent|mean:question"
     tables = {name: np.array([values[name] for values in measured]) for name in (*MEASURES, *OUTCOMES)}
-    against = [(Mean(name), table) for name, table in tables.items() if table[:, 1].sum() > 0]  # 0: never first
+    against = [(Mean(name), table) for name, table in tables.items() if table[:, 1].sum() > 0]  # 0: never buzzed first
     is_played = np.array([question.id in opponents for question in result.questions])
     of_run = [(metric, stats[is_played]) for metric, stats in scored(result)]
     rows = intervals((label,), against, config.resamples, config.seed, unit="")
@@ -253,7 +254,7 @@ def rows_of(label: str, result: RunResult, opponents: dict[str, Opponents], conf
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """Training text with the largest overlap with a question."""
+    """Overlap of a question with the most similar training text."""
 
     question: str  # id of the question
     text: str  # "<file>:<record>"
@@ -267,9 +268,9 @@ class Repeat:
 
 
 def nearest(questions: Sequence[Question], training: Sequence[str]) -> dict[str, Repeat]:
-    """Return the nearest training text of each question id; questions without a common run are absent.
+    """Return, by question id, the most similar training text; questions without a common run are absent.
 
-    `training` holds names of the manifest or files of JSON lines whose records have a `text`.
+    `training` lists names in the manifest or paths of JSON Lines files whose records have a `text`.
     """
     by_question = {question.id: runs_of(question.text) for question in questions}
     with_run: defaultdict[Run, list[str]] = defaultdict(list)
@@ -288,7 +289,7 @@ def nearest(questions: Sequence[Question], training: Sequence[str]) -> dict[str,
 
 
 def runs_of(text: str) -> set[Run]:
-    """Return all runs of RUN words, ignoring letter case and punctuation."""
+    """Return all sequences of RUN consecutive words of a text, ignoring case and punctuation."""
     words = _WORD.findall(text.casefold())
     return set(zip(*(words[start:] for start in range(RUN)), strict=False))
 
@@ -310,7 +311,7 @@ READ = (0, 0.25, 0.5, 0.75, 1)  # shares of a question read
 
 
 def curves(_: Path, __: Path) -> Iterator[Row]:
-    """Yield expected wins at some shares of a question by each fitted curve, with the band over questions."""
+    """Yield the expected wins at each share in READ by each fitted curve, with the band over questions."""
     for method in METHODS:
         fitted = fit(PEOPLE, FitConfig(method, "clip"))
         for t in READ:

@@ -1,7 +1,7 @@
 """Validity by known groups: which metrics notice damage of a known kind in the human translation.
 
-Every group is a text in place of the human translation, shown after each source sentence, so that all groups have the
-same pace.  Each bundled guesser answers with its own buzzer.  A valid metric orders the groups as a reader would: the
+Every group replaces the human translation by another text, shown sentence by sentence so that all groups have the same
+pace.  Each bundled guesser answers with its own buzzer.  A valid metric orders the groups as a reader would: the
 intact text and a harmless change first, another question's text last.
 
     change   metric of the group minus that of the intact text, paired, with its interval over questions
@@ -35,7 +35,7 @@ from sqa.report import plots
 from sqa.results import markdown
 
 DATASETS, SIZE = ("xqb-es", "xqb-pl"), 147
-LIMITS = {"xqb-es": None, "xqb-pl": SIZE}  # equally many questions of each set
+LIMITS = {"xqb-es": None, "xqb-pl": SIZE}  # the same number of questions of each set
 GUESSERS: Mapping[str, tuple[Any, Mapping[str, str]]] = {  # name -> guesser, buzzer
     "rerank": ("rerank", {"name": "mlp", "model": "rerank-translated"}),
     "bm25": ("bm25", {"name": "mlp", "model": "bm25"}),
@@ -49,10 +49,10 @@ GROUPS = (INTACT, *EACH, REPLACED, *MACHINES, OTHER)
 
 
 def stats_of(dataset: str, runs: Path) -> dict[tuple[str, str], Mapping[str, Floats]]:
-    """Return (group, guesser) -> statistics of each metric; missing runs are computed.
+    """Return a dict that maps (group, guesser) to the statistics of each metric; missing runs are computed.
 
-    The texts are written below `runs`.  The metrics of texts do not depend on the guesser, so only the best guesser's
-    runs have them.
+    The texts are written below `runs`.  The text metrics do not depend on the guesser, so they are computed only for
+    the best guesser.
     """
     pair = f"{dataset.removeprefix('xqb-')}-en"
     translators: dict[str, Mapping[str, Any]] = {}
@@ -76,12 +76,12 @@ def stats_of(dataset: str, runs: Path) -> dict[tuple[str, str], Mapping[str, Flo
 
 
 def slug(group: str) -> str:
-    """Return the form of a group's name in file names."""
+    """Return a group's name with hyphens in place of other characters, for file names."""
     return re.sub(r"\W+", "-", group)
 
 
 def measure(_: Path, runs: Path) -> Iterator[Row]:
-    """Yield value, change and drop of every metric, group and guesser, and the share of sentences that changed."""
+    """Yield value, change and drop of every metric, group and guesser, and each group's share of changed sentences."""
     for dataset in DATASETS:
         stats = stats_of(dataset, runs)
         groups = texts(load_questions(dataset))
@@ -112,7 +112,7 @@ def rows(dataset: str, guesser: str, name: str, tables: Mapping[str, Floats]) ->
 
 
 def drop(cell: tuple[str, ...], metric: Any, intact: Floats, group: Floats, other: Floats) -> Row:
-    """Return the share of the way from the intact text to another question's, with its percentile interval."""
+    """Return the drop from the intact text as a share of the drop to another question's text, with its interval."""
     stats = [intact, group, other]
     scorers = [metric.score_many] * 3
     a, b, c = score_sums(stats, scorers, bootstrap_weights(len(intact), 1000, 0))
@@ -132,7 +132,7 @@ SHOWN = (  # heading, guesser, metric
 
 
 def block(ledger: Ledger, dataset: str) -> list[str]:
-    """Return the table of a data set's drops, with intervals for the best guesser; accuracy is only in the figure."""
+    """Return the table of a data set's drops without accuracy, with intervals for the best guesser only."""
     measured = {(row.cell[1], row.metric) for row in ledger.where(dataset=dataset, what="drop")}
     columns_shown = [column for column in SHOWN if column[1:] in measured and column[2] != "accuracy"]
     lines = []
@@ -144,7 +144,7 @@ def block(ledger: Ledger, dataset: str) -> list[str]:
 
 
 def figure(ledger: Ledger) -> plots.Figure:
-    """Draw the drop of every group, a panel for each metric, a colour for each language."""
+    """Draw the drop of every group, with a panel for each metric and a colour for each language."""
     groups = [group for group in GROUPS if group not in (INTACT, OTHER)]
     panels: dict[str, list[plots.Dot]] = {head: [] for head, *_ in SHOWN[:5]}
     for head, guesser, metric in SHOWN[:5]:

@@ -1,4 +1,4 @@
-"""Translators trained several times: one model per k or one for all, and the variance between training runs.
+"""Translators trained several times: one model per k or one model for all k, and the variance between training runs.
 
 The study gives means and standard deviations over training runs, and differences between systems.  The interval of a
 difference resamples questions and training runs together.  For a system that was trained once, it does not include the
@@ -27,7 +27,7 @@ from sqa.pipeline.config import load
 from sqa.report import plots
 
 LANGUAGES = (("Spanish", "es-en"), ("Polish", "pl-en"))
-SHIPPED = "wait-k"  # the bundled model, from which these models were trained further
+SHIPPED = "wait-k"  # the bundled model, from which the training of these models started
 SHOWN = ("bleu", "ew", "oracle-ew", "accuracy")
 ANSWERS = (("bleu", "BLEU, XQB"), ("ew", "EW"), ("oracle-ew", "oracle EW"), ("accuracy", "accuracy"))
 DEVELOPMENT, NO_GUESSER = "flores-dev", "-"  # data set and guesser of BLEU on development sentences
@@ -39,7 +39,7 @@ OVER_K = [
 
 Key = tuple[str, str, int | str, str]  # data set, family, k, guesser
 Groups = Mapping[Key, Sequence[Result]]
-Pair = tuple[tuple[str, ...], Sequence[Result], Sequence[Result], bool]  # cell, runs a and b, whether they are the same
+Pair = tuple[tuple[str, ...], Sequence[Result], Sequence[Result], bool]  # cell, runs a and b, whether models are shared
 
 
 def development(_: Path, runs: Path) -> Iterator[Row]:
@@ -50,7 +50,7 @@ def development(_: Path, runs: Path) -> Iterator[Row]:
 
 
 def development_bleu(runs: Path, name: str) -> Mapping[tuple[str, str], Sequence[float]]:
-    """Return (family, k) -> BLEU of each seed's model of a sweep on development sentences."""
+    """Return a dict that maps (family, k) to the BLEU of each seed's model on development sentences."""
     scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for run in finished(runs / "smt" / name):
         for k, bleu in run.bleu.items():
@@ -59,7 +59,7 @@ def development_bleu(runs: Path, name: str) -> Mapping[tuple[str, str], Sequence
 
 
 def scratch(config: Path, runs: Path) -> Iterator[Row]:
-    """Yield the rows of models trained from random weights: BLEU on development sentences, then the answers."""
+    """Yield the rows of models trained from random weights: BLEU on development sentences, then those of `answers`."""
     [name] = load(config, AblationConfig).sweeps.values()
     for cell, values in development_bleu(runs, name).items():
         yield from _spread_over((DEVELOPMENT, *cell, NO_GUESSER), "bleu", values, "0-100")
@@ -74,15 +74,15 @@ def _spread_over(cell: tuple[str, ...], metric: str, values: Sequence[float], un
 
 
 def answers(config: Path, runs: Path) -> Iterator[Row]:
-    """Yield means, standard deviations and differences over training runs, measured by question answering."""
+    """Yield the rows of `rows_of` for a grid's config; missing runs are computed."""
     return rows_of(grid_rows.finished(config, runs), load(config, AblationConfig).resamples)
 
 
 def rows_of(grid: Sequence[Result], resamples: int) -> Iterator[Row]:
-    """Yield means and standard deviations over training runs, and differences.
+    """Yield the mean and standard deviation of each metric over training runs, and differences.
 
-    The differences are the largest k minus the smallest, and separate models minus the multi-path or shipped model.
-    The shipped model counts as one training run.
+    The differences are largest minus smallest k, and separate models minus the multi-path or shipped model.  The
+    shipped model counts as one training run.
     """
     groups: defaultdict[Key, list[Result]] = defaultdict(list)
     for row in grid:
@@ -102,7 +102,7 @@ def rows_of(grid: Sequence[Result], resamples: int) -> Iterator[Row]:
 
 
 def trends(groups: Groups) -> Iterator[Pair]:
-    """Yield the pairs of largest and smallest k of each translator with several training runs, matched by seed."""
+    """Yield the runs at the largest and smallest k of each translator with several training runs, matched by seed."""
     ladders: defaultdict[tuple[str, str, str], list[Key]] = defaultdict(list)
     for key, trainings in groups.items():
         if len(trainings) > 1:
@@ -117,7 +117,7 @@ def trends(groups: Groups) -> Iterator[Pair]:
 
 
 def models(groups: Groups) -> Iterator[Pair]:
-    """Yield the pairs of separate models and multi-path or shipped models at the same k."""
+    """Yield the runs of separate models paired with the runs of multi-path or shipped models at the same k."""
     for other in (CONTINUED, SHIPPED):
         for (dataset, family, k, guesser), separate in groups.items():
             if family == SEPARATE and (others := groups.get((dataset, other, k, guesser))):

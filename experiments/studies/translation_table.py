@@ -3,9 +3,9 @@
     sqa translations configs/translation_table.yaml
 
 Question: what quality does each translator reach, at what lag, and how much does quality gain from reading further
-ahead?  A segment is one question of XQB or one sentence of a news test.  Every number is over segments, with a 95%
-bootstrap interval.  A translator that is not installed, or a test set that is not available, is left out and named in
-differences.tsv with the reason.
+ahead?  A segment is one question of XQB or one sentence of a news test.  Every number is computed over segments, with
+a 95% bootstrap interval.  A translator that is not installed, or a test set that is not available, is left out and
+named in differences.tsv with the reason.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from sqa.report import plots
 METRICS = ("bleu", "chrf", "dal")
 SHARES = ("empty", "copied", "looping")
 COLUMNS = ("pair", "test", "translator", "k")  # columns of a ledger
-COPIED_FROM = 4  # minimum number of words of a copied sentence; shorter sentences are often equal in both languages
+COPIED_FROM = 4  # minimum number of words of a copied sentence; shorter sentences are often the same in both languages
 LOOP = re.compile(r"(\b[\w' ]{1,30}\b)(?:\W+\1\b){3,}|(\w{1,4})\2{5,}")  # a phrase 4 times, or letters 6 times
 
 
@@ -105,9 +105,9 @@ class Wanted(NamedTuple):
 def main(
     config_path: Path, runs: Path, sets: Sequence[str] = (), words: Sequence[str] = (), workers: int | None = None
 ) -> None:
-    """Write table and figure of the translators; print the table.
+    """Write the table and the figure of the translators, and print the table.
 
-    sets: names of the wanted test sets; empty = all.
+    `sets` lists the names of the test sets to use; empty: all.
     """
     config = load_study(config_path, TableConfig, words)
     names = [test.name for test in config.sets]
@@ -149,7 +149,7 @@ def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]
 
 
 def _wanted(config: TableConfig) -> tuple[list[Wanted], list[LeftOut]]:
-    """Return what can be measured, in the order of the config, and the entries that cannot be measured."""
+    """Return the entries that can be measured, in the order of the config, and the entries left out."""
     wanted: list[Wanted] = []
     left_out: list[LeftOut] = []
     for test in config.sets:
@@ -173,7 +173,7 @@ def finished(
 ) -> list[Row]:
     """Return a row for each metric and each share of odd sentences, once all blocks are in the store.
 
-    A metric that is undefined here (DAL of a translator that retracts words) has no row.
+    A metric that is undefined for the translator (DAL of a translator that retracts words) has no row.
     """
     result = run_stages(config, store, parts=parts, questions=store.kept(kept), progress=False)
     pairs = (zip(map(" ".join, t.question.sentences), t.hypotheses, strict=True) for t in result.traces)
@@ -192,7 +192,7 @@ def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
 
 
 def quality_over_lag(rows: Sequence[Row]) -> plots.Figure:
-    """Draw Figure 8: BLEU over DAL, a panel for each test set, a line for each translator with a lag."""
+    """Draw Figure 8: BLEU over DAL, with a panel for each test set and a line for each translator that has a lag."""
     names = list(dict.fromkeys(row.cell[2] for row in rows))
     panels = []
     for test in dict.fromkeys(row.cell[1] for row in rows if row.metric == "dal"):
@@ -218,7 +218,7 @@ def with_models(config_path: Path) -> dict[str, str]:
 
 
 def bonuses_beside_used(config_path: Path, runs: Path) -> Iterator[Row]:
-    """Yield the rows of every bonus of a lexicon, and the paired difference of each from the ablation's bonus."""
+    """Yield the rows of every lexicon bonus, and the paired difference of each bonus from the ablation's bonus."""
     config, store = load(config_path, TableConfig), Store(runs)
     yield from measure(config, store)[0]
     stats = {

@@ -2,9 +2,9 @@
 
 A question counts if the guesser ranks its answer first after the whole human translation.  A system keeps the
 question if the answer is also first at the end of the system's translation, and loses it otherwise.  A metric is
-judged by the AUC of its values per question.  An AUC of .5 is chance; at 1 every kept question has a better value
-than every lost question (Mann and Whitney 1947; ties count half).  The metrics of Figure 9 are included if they are
-installed.
+judged by the AUC of its values per question.  An AUC of .5 is chance level; at 1 every kept question has a better
+value than every lost question (Mann and Whitney 1947; ties count half).  The metrics of Figure 9 are included if they
+are installed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,9 +37,10 @@ LEAST = 5  # minimum number of kept and of lost questions for an AUC
 
 
 def auc(score: Floats, kept: Bools) -> float:
-    """Return the probability that a kept question has the better score; ties count half; nan if a side is empty.
+    """Return the probability that a kept question has a better score than a lost question; ties count half.
 
-    Questions without a score (for example, without a name in the reference) are left out.
+    Questions without a score (for example, without a name in the reference) are ignored.  Returns nan if no kept or no
+    lost question remains.
     """
     defined = ~np.isnan(score)
     score, kept = score[defined], kept[defined]
@@ -102,12 +103,12 @@ def _dataset(dataset: str, systems: Sequence[System], answerable: Bools, metrics
 
 
 def _row(cell: tuple[str, str, str], metric: str, values: Floats, n: int) -> Row:
-    """Return the row of the first of `values`; the other values are its resamples."""
+    """Return a row with the first of `values`, and with the percentile interval of the others, which are resamples."""
     return Row(cell, metric, float(values[0]), *percentiles(values[1:]), n, "AUC")
 
 
 def block(ledger: Ledger) -> list[str]:
-    """Return the mean AUC of each metric over all systems of a data set, and its difference from BLEU."""
+    """Return a Markdown table with each metric's mean AUC over the systems of a data set, and its gap to BLEU."""
     lines = []
     for dataset in ledger.values("dataset"):
         where = {"dataset": dataset, "translator": MEAN}
@@ -120,7 +121,7 @@ def block(ledger: Ledger) -> list[str]:
 
 
 def agreement(config_path: Path, runs: Path) -> Iterator[Row]:
-    """Yield Kendall's tau of each answer metric with each other metric, over the systems."""
+    """Yield Kendall's tau between each answer metric and each quality or lag metric, over the systems."""
     for group, taus in correlation.ranked(config_path, runs)[1].items():
         for tau in taus:
             if tau.tau is not None and not metric_names.is_variant(tau.b):

@@ -3,11 +3,11 @@
 The human translation is linked to its source by the word aligner (sqa/diagnose/alignment.py).  A target word is
 *ahead* at k if wait-k writes it before reading its last linked source word.  At that time wait-k has read g(j) =
 min(k + floor((j - 1) / r), |S|) source words, so a system has to guess, omit or move the word.  Shares are
-given for r = 1 and for catch-up, where r is the number of target words per source word of the set.  They cover all
-words, and names (linked words with a capital inside the sentence).
+given for r = 1 and for catch-up, where r is the number of target words per source word of the set.  They are given
+for all words and for names (linked, capitalised words that do not begin a sentence).
 
-Only questions with equally many sentences in both languages count; intervals are over questions, or over sentences
-of news.
+Only questions with the same number of sentences in both languages count.  Intervals are over questions, or over
+sentences of news.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ class WordsAheadConfig:
 
 
 def segments(entry: SetConfig) -> list[list[Pair]]:
-    """Return the sentence pairs of each question, or the single pair of each sentence of news."""
+    """Return the sentence pairs of each question; a sentence of news is a question with one pair."""
     whole = (q for q in load_set(entry, None)[1] if len(q.sentences) == len(q.reference))
     texts: Iterator[list[Pair]]
     texts = ([(x, y.split()) for x, y in zip(q.sentences, q.reference, strict=True)] for q in whole)
@@ -47,7 +47,7 @@ def segments(entry: SetConfig) -> list[list[Pair]]:
 
 
 def last_linked(alignment: Alignment, words: int) -> list[int]:
-    """Return the last linked source word (from 1) of each target word; 0 if it has no link."""
+    """Return the 1-based position of the last linked source word of each target word; 0 if it has no link."""
     last = [0] * words
     for i, j in alignment.links:
         last[j] = max(last[j], i + 1)

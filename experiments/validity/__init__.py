@@ -1,1 +1,1 @@
-"""Support for the claims: texts at equal pace, word order, error rates, limits, and the history of the claims."""
+"""Evidence for the validity of the claims: texts at equal pace, word order, limits, and the history of the claims."""

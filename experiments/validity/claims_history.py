@@ -1,6 +1,7 @@
-"""History of the claims over k: differences and verdicts of every published version of the models.
+"""History of the claims over k: differences and verdicts of every published measurement.
 
-The versions are commits of this repository; each had the ledger `claims`, or a table of verdicts on its page.
+The versions are commits of this repository.  The first has its verdicts in docs/results.md only; each later version
+has the ledger `claims`.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ VERSIONS = {  # commit -> date, change
     "908e1905": ("2026-11-24", "a lexicon for the language model"),
     "83fdbd30": ("2026-11-25", "the Polish model reads glosses"),
     "cb675d30": ("2026-11-26", "language models trained on ten times as much"),
+    "f3a98f95": ("2026-11-27", "the same models on another machine"),
 }
 CLAIMS, SYSTEM = ("rise", "fall"), ["both", "language model", "rerank"]
 
 
 def shown(commit: str, path: str) -> list[str]:
-    """Return the lines of a file as it was in a commit."""
+    """Return the lines of a file at a commit."""
     command = ["git", "show", f"{commit}:{path}"]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
 
@@ -55,7 +57,7 @@ def measure(_: Path, __: Path) -> Iterator[Row]:
 
 
 def block(ledger: Ledger) -> list[str]:
-    """Return a line for each version."""
+    """Return a Markdown table with one row per version."""
     first = next(row for row in ledger.rows if row.metric == "undecided")
     none = f"undecided in {first.value:.0f} of {first.n} tests"
     lines = [[*first.cell[:2], none, "-"]]
@@ -72,7 +74,7 @@ def block(ledger: Ledger) -> list[str]:
 ITEMS = (
     Item(
         name="claims-history",
-        shows="verdicts on the claims over k in every published version of the models",
+        shows="verdicts on the claims over k in every published measurement",
         config="",
         columns=("date", "change", "claim", "between"),
         measure=measure,

@@ -1,7 +1,7 @@
 """Damage of a known kind in the human translation of questions, sentence by sentence.
 
-A name is a word with a capital that no reference of the set writes in lower case.  A number has a digit or is one of
-the English words in NUMBERS.  Neither uses the rules of the metric `facts`, so the groups do not presuppose it.
+A name is a capitalised word that no reference of the set writes in lower case.  A number has a digit or is one of the
+English words in NUMBERS.  These definitions are independent of the rules of the metric `facts`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NUMBERS = tuple(
     "two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand "
     "second third fourth fifth sixth seventh eighth ninth tenth".split()
 )
-_CORE = re.compile(r"^(\W*)(.*?)((?:['’]s)?\W*)$", re.DOTALL)  # a word between its punctuation marks
+_CORE = re.compile(r"^(\W*)(.*?)((?:['’]s)?\W*)$", re.DOTALL)  # a word with the punctuation marks around it
 Sentence = list[str]
 
 
@@ -49,13 +49,13 @@ def bare(word: str) -> str:
 
 
 def with_core(word: str, core: str) -> str:
-    """Return a word with another core and the same punctuation."""
+    """Return `word` with its core replaced by `core`, and the same punctuation."""
     before, _, after = _CORE.match(word).groups()
     return f"{before}{core}{after}"
 
 
 def unmarked(sentence: Sentence, rng: random.Random, words: Words) -> Sentence:
-    """Return the words in lower case without punctuation; a listener hears no difference."""
+    """Return the words in lower case without punctuation, which a listener would not notice."""
     return [core for word in sentence if (core := re.sub(r"[^\w\s'’-]", "", word).lower())]
 
 
@@ -65,7 +65,7 @@ def shuffled(sentence: Sentence, rng: random.Random, words: Words) -> Sentence:
 
 
 def roles_swapped(sentence: Sentence, rng: random.Random, words: Words) -> Sentence:
-    """Swap the first name and the next different name."""
+    """Swap the first name with the next different name."""
     runs = [(is_name, list(run)) for is_name, run in groupby(sentence, words.is_name)]
     named = [i for i, (is_name, _) in enumerate(runs) if is_name]
     others = [i for i in named[1:] if [*map(bare, runs[i][1])] != [*map(bare, runs[named[0]][1])]]
@@ -126,7 +126,10 @@ REPLACED = "entities replaced"
 
 
 def sentences(question: Question) -> list[Sentence]:
-    """Return the human translation's words per source sentence, split in proportion if the sentence counts differ."""
+    """Return the words of the human translation for each source sentence.
+
+    If the numbers of sentences differ, the words are split in proportion to the lengths of the source sentences.
+    """
     if len(question.reference) == len(question.sentences):
         return [text.split() for text in question.reference]
     return laid(question.reference_text.split(), [len(s) for s in question.sentences])
@@ -139,7 +142,7 @@ def laid(words: Sentence, lengths: Sequence[int]) -> list[Sentence]:
 
 
 def texts(questions: Sequence[Question]) -> dict[str, list[list[Sentence]]]:
-    """Return group -> texts, for the intact and every changed group; a text has the words for each source sentence."""
+    """Return the texts of each group, intact and changed; a text is a list of the words for each source sentence."""
     intact = [sentences(question) for question in questions]
     every = [bare(word) for text in intact for sentence in text for word in sentence]
     lower = frozenset(word for word in every if word and word[0].islower())

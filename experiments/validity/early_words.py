@@ -1,10 +1,10 @@
-"""Words of `reveal: diagonal` that come before their source word, by the word aligner and two rules.
+"""Count words of `reveal: diagonal` that come before their source word, by the word aligner and two rules.
 
-shown    at target word j, ceil(j |S| / |T|) whole source words were read, as under `reveal: diagonal`, and the last
+shown    at target word j, ceil(j |S| / |T|) source words have been read, as under `reveal: diagonal`, and the last
          linked source word comes later
-placed   the word's place j / |T| is before that of its last linked source word, i / |S|: no rounding
+placed   the position of the word, j / |T|, is before the position of its last linked source word, i / |S|
 
-Names are linked words with a capital inside the sentence.  The share for names is among all names.
+Names are linked, capitalised words that do not begin a sentence.  The share for names is among all names.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def measure(_: Path, __: Path) -> Iterator[Row]:
 
 
 def block(ledger: Ledger) -> list[str]:
-    """Return a line for each data set and rule."""
+    """Return a Markdown table with the words placed early of each data set; the item `limits` has those shown early."""
     lines = []
-    for dataset, rule in product(DATASETS, RULES):
-        rows = (ledger.one("share", dataset=dataset, what=f"{part} {rule} before their source word") for part in PARTS)
-        lines.append([dataset, rule, *map(number, rows)])
-    return markdown(("data set", "before their source word", *PARTS), lines)
+    for dataset in DATASETS:
+        rows = (ledger.one("share", dataset=dataset, what=f"{part} placed before their source word") for part in PARTS)
+        lines.append([dataset, *map(number, rows)])
+    return markdown(("data set", *(f"{part} placed early" for part in PARTS)), lines)
 
 
 ITEMS = (

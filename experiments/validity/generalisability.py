@@ -1,10 +1,10 @@
 """Generalisability of expected wins over questions and guessers: variance components and sample sizes.
 
-Values x[s, g, q] of systems (the texts of the item `known-groups`, except another question's text), guessers and
-questions, fully crossed, one value each (Brennan 2001).  Components are those of the random-effects analysis of
-variance; negative estimates become 0.
+The design is fully crossed with one value x[s, g, q] for each system, guesser and question (Brennan 2001).  The
+systems are the texts of the item `known-groups`, except another question's text.  The variance components are those of
+the random-effects analysis of variance; negative estimates become 0.
 
-    error          standard error of one system's EW, from questions alone, and from questions and guessers
+    error          standard error of one system's EW due to questions, and due to questions and guessers
     reliability    between two samples of n questions read by the same m guessers:
                    (v_s + v_sg / m) / (v_s + v_sg / m + (v_sq + v_sgq / m) / n)
     tau            Kendall's tau between the rankings of the two samples, 2 / pi * arcsin(reliability) for normal scores
@@ -48,7 +48,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 
 
 def rows(dataset: str, x: Floats) -> Iterator[Row]:
-    """Yield the rows of a table x (systems, guessers, questions)."""
+    """Yield the rows of a data set; x has shape (systems, guessers, questions)."""
     n, rng = x.shape[2], np.random.default_rng(0)
     drawn = [components(x[:, :, rng.integers(n, size=n)]) for _ in range(RESAMPLES)]
     observed = components(x)
@@ -67,7 +67,7 @@ def rows(dataset: str, x: Floats) -> Iterator[Row]:
 
 
 def components(x: Floats) -> Floats:
-    """Return (7,) variances of x (systems, guessers, questions), in the order of EFFECTS."""
+    """Return the variance components (7,) of x (systems, guessers, questions), in the order of EFFECTS."""
     sizes = dict(zip("sgq", x.shape, strict=True))
     squares: dict[str, float] = {}
     for effect in EFFECTS:
@@ -90,7 +90,7 @@ def components(x: Floats) -> Floats:
 
 
 def error(v: Floats, guessers: int, questions: int, guessers_too: bool) -> float:
-    """Return the standard error of one system's EW, a mean over guessers and questions."""
+    """Return the standard error of one system's EW, averaged over guessers and questions."""
     _, g, q, sg, sq, gq, rest = v
     over_questions = (q + sq + (gq + rest) / guessers) / questions
     return float(np.sqrt(over_questions + guessers_too * (g + sg) / guessers))
@@ -104,7 +104,7 @@ def reliability(v: Floats, guessers: int, questions: float) -> float:
 
 
 def tau(reliability_of: float) -> float:
-    """Return Kendall's tau of two normal scores with this correlation."""
+    """Return Kendall's tau of two normal variables with the given correlation."""
     return float(2 / np.pi * np.arcsin(reliability_of))
 
 
@@ -116,7 +116,7 @@ def questions_for(v: Floats, guessers: int) -> float:
 
 
 def splits(x: Floats, rng: np.random.Generator) -> list[float]:
-    """Return Kendall's tau of the systems' EW between random halves of the questions."""
+    """Return Kendall's tau between the systems' EW on two random halves of the questions, for SPLITS splits."""
     means, half, found = x.mean(axis=1), x.shape[2] // 2, []
     for _ in range(SPLITS):
         order = rng.permutation(x.shape[2])
@@ -126,12 +126,12 @@ def splits(x: Floats, rng: np.random.Generator) -> list[float]:
 
 
 def with_interval(cell: tuple[str, str], metric: str, value: float, drawn: list[float], n: int) -> Row:
-    """Return a row with the percentile interval of its resampled values."""
+    """Return a row with a value and the percentile interval of its resampled values `drawn`."""
     return Row(cell, metric, min(value, 1e6), *percentiles(np.minimum(drawn, 1e6)), n)
 
 
 def needs(ledger: Ledger) -> list[str]:
-    """Return the table of questions needed for TAU, a line for each data set."""
+    """Return a Markdown table with the number of questions needed for TAU, a row for each data set."""
     lines = []
     for dataset in DATASETS:
         cells = [ledger.one("questions", dataset=dataset, what=f"{m} guessers") for m in MOST]

@@ -1,8 +1,8 @@
 """Limits of the instrument: unanswerable questions, words shown too early, and differences too small to detect.
 
-answerable   questions whose answer page a bundled guesser can name; the others count as lost in every metric
-early        words of `reveal: diagonal` shown before their source word was read, by the word aligner
-detectable   smallest difference of two texts at equal pace that a test at .05 finds in 80% of cases
+answerable   questions whose answer page a bundled guesser can name; other questions count as lost in every metric
+early        words of `reveal: diagonal` shown before their source word is read, by the word aligner
+detectable   smallest difference between two texts at equal pace that a test at level .05 finds in 80% of cases
 adaptation   Quizbowl tossups in the training text of the bundled translators, counted by their model cards
 """
 
@@ -67,12 +67,12 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 
 
 def answerable(dataset: str) -> np.ndarray:
-    """Return (n,) bool: whether a bundled guesser can name the answer page of each question."""
+    """Return a boolean array (n,): whether a bundled guesser can name the answer page of each question."""
     return nameable([{"name": name} for name in ANSWERERS], load_questions(dataset), "answerable", Parts())
 
 
 def with_texts(dataset: str, known: np.ndarray) -> int:
-    """Return how many of the questions that are not `known` have an answer page with any tossup or bonus clue."""
+    """Count the questions not in `known` whose answer page has a tossup or a bonus clue for training."""
     titles = [tossup.page for tossup in load_tossups()] + [clue.page for clue in load_bonus()]
     pages = {answers.key(title) for title in titles if title}
     lost = (question for question, is_known in zip(load_questions(dataset), known, strict=True) if not is_known)
@@ -80,7 +80,7 @@ def with_texts(dataset: str, known: np.ndarray) -> int:
 
 
 def detectable(dataset: str) -> Iterator[Row]:
-    """Yield the smallest detectable difference in EW, from the interval of wait-2's text alone."""
+    """Yield the smallest detectable difference in EW, from the interval of the effect of wait-2's text."""
     row = ledger_of("delay-or-text").one("ew", dataset=dataset, translator="language model", k="2", part="text alone")
     assert row is not None and row.low is not None and row.high is not None
     error = (row.high - row.low) / (2 * ARM)
@@ -88,7 +88,7 @@ def detectable(dataset: str) -> Iterator[Row]:
 
 
 def block(ledger: Ledger) -> list[str]:
-    """Return a line for each data set."""
+    """Return a Markdown table with a row for each data set."""
     lines = []
     for dataset in DATASETS:
         unknown, words, names = ledger.where("share", dataset=dataset)
@@ -102,7 +102,7 @@ def block(ledger: Ledger) -> list[str]:
 
 
 def adaptation(ledger: Ledger) -> list[str]:
-    """Return the share of tossups in the training text of each model."""
+    """Return a Markdown table with the share of tossups in the training text of each model."""
     rows = ledger.where("share", subject="training text")
     return markdown(("model", "tossups in its training text"), [[row.cell[0], number(row)] for row in rows])
 

@@ -2,15 +2,15 @@
 
 The item needs the same files as `sqa train guesser configs/train_guessers.yaml:rerank` (300 translated tossups are
 enough).  The weights are learnt from the first LEARNT tossups of the first half of the fold `buzzer`, and from the
-translated tossups of that half.  The texts below were used neither there nor in the counts, and none is a question of
-XQB:
+translated tossups of that half.  The texts below were used neither for the weights nor for the retrieval's word
+counts, and none is a question of XQB:
 
     dev          the first TOSSUPS tossups of the fold `dev`, unchanged
     corrupted    the same tossups with words corrupted
-    translated   tossups of the second half of the fold `buzzer`, translated back and forth
+    translated   tossups of the second half of the fold `buzzer`, translated into another language and back
 
-The criterion, fixed before the first training run, is the smallest mean of the three cross entropies.  If settings
-other than the shipped ones are best, both answer XQB once.
+The criterion, fixed before the first training run, is the smallest mean of the three cross entropies.  If the best
+settings are not the shipped settings, the accuracy of both on XQB is measured once.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ TEXTS = ("dev", "corrupted", "translated")
 
 
 def measure(config_path: Path, _: Path) -> Iterator[Row]:
-    """Yield cross entropy and accuracy of every variant on development texts, and of the best one on XQB."""
+    """Yield scores of every variant on development texts; if the best is not SHIPPED, also accuracies on XQB."""
     config = load(config_path, RerankTraining)
     knowledge = knowledge_of(config.learnt, config.least)
     taught = kinds_of_lessons(knowledge, config, tossups_of(["buzzer"], "first"), LEARNT)
@@ -85,9 +85,9 @@ def measure(config_path: Path, _: Path) -> Iterator[Row]:
 def kinds_of_lessons(
     knowledge: Knowledge, config: RerankTraining, tossups: Sequence[Tossup], first: int | None = None
 ) -> list[list[Lesson]]:
-    """Return the lessons of tossups as guessers/rerank/train.py reads them: unchanged, corrupted, translated.
+    """Return the three lists of lessons that guessers/rerank/train.py uses: unchanged, corrupted, translated tossups.
 
-    first: number of tossups that are read unchanged and corrupted; None: all.
+    `first` is the number of tossups used unchanged and corrupted; None: all.
     """
     unchanged = tossups[:first]
     kinds = (unchanged, corrupt(unchanged, config.noise), translations(config.translated, tossups))
@@ -98,13 +98,13 @@ def kinds_of_lessons(
 def lessons_of(
     knowledge: Knowledge, config: RerankTraining, texts: Sequence[Tossup], numbers: Iterable[int]
 ) -> list[Lesson]:
-    """Return the lessons of numbered texts, except texts without an indexed word."""
+    """Return the lesson of each text and its number, except for texts without an indexed word."""
     lessons = [lesson_of_text(knowledge, text, number, config) for text, number in zip(texts, numbers, strict=False)]
     return [lesson for lesson in lessons if len(lesson.target)]
 
 
 def scores(cell: tuple[str, str], scorer: Scorer, lessons: Sequence[Lesson]) -> list[Row]:
-    """Return the cross entropy in nats and the accuracy, means over texts of the means over their steps."""
+    """Return rows of cross entropy in nats and accuracy, each averaged over the steps of a text, then over texts."""
     values = np.array([score(scorer, lesson) for lesson in lessons])
     return [
         row
@@ -114,7 +114,10 @@ def scores(cell: tuple[str, str], scorer: Scorer, lessons: Sequence[Lesson]) -> 
 
 
 def score(scorer: Scorer, lesson: Lesson) -> Floats:
-    """Return the mean cross entropy and accuracy over the steps of a lesson; a step without the answer is wrong."""
+    """Return the mean cross entropy and accuracy over the steps of a lesson.
+
+    A step whose candidates do not include the answer counts as wrong.
+    """
     steps = len(lesson.target)
     chances, step = scorer.chances(lesson.rows, lesson.step[:-steps]), lesson.step[:-steps]
     none = 1 - np.bincount(step, chances, steps)
@@ -126,7 +129,7 @@ def score(scorer: Scorer, lesson: Lesson) -> Floats:
 
 
 def on_xqb(name: str, best: RerankGuesser, shipped: RerankGuesser) -> Iterator[Row]:
-    """Yield the accuracy on complete questions of XQB with the best settings and with the shipped ones."""
+    """Yield the accuracy on complete questions of XQB with the best and the shipped settings, and the difference."""
     for dataset in ("xqb-es", "xqb-pl"):
         questions = load_questions(dataset)
         a, b = (paired.stats(guesser, questions, complete=True)["accuracy"] for guesser in (best, shipped))

@@ -5,7 +5,7 @@ training   standard deviation of EW between training runs of one system on the s
            assumes normal values.
 buzzer     variance components of EW over the kinds of bundled buzzers, two guessers and questions, as in
            generalisability.py, and the standard deviation of one guesser's EW between kinds of buzzers: the square
-           root of the sum of the components "buzzer" and "buzzer x guesser".  The text is that of the small
+           root of the sum of the components "buzzer" and "buzzer x guesser".  The translations are by the small
            Transformer at k = 3.  Intervals are percentiles over resampled questions.
 curve      standard deviation of EW between the two published curves, for the same text, BM25 and the MLP buzzer.
 """
@@ -59,7 +59,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 def pooled(cell: tuple[str, str, str], over_k: Sequence[Row], shared: bool) -> Row:
     """Return the root mean square over k of the standard deviations between training runs, with a chi-square interval.
 
-    The row's n is the number of training runs.  shared: whether the same training runs serve every k.
+    The row's n is the number of training runs.  `shared` tells whether the same training runs are used at every k.
     """
     groups = 1 if shared else len(over_k)
     trainings = over_k[0].n * groups
@@ -70,7 +70,7 @@ def pooled(cell: tuple[str, str, str], over_k: Sequence[Row], shared: bool) -> R
 
 
 def between_curves(dataset: str, x: Floats) -> Row:
-    """Return the standard deviation of EW between curves, from a table x (curves, questions)."""
+    """Return the standard deviation of EW between curves; x has shape (curves, questions)."""
     n, rng = x.shape[1], np.random.default_rng(0)
     drawn = [float(x[:, rng.integers(n, size=n)].mean(axis=1).std(ddof=1)) for _ in range(RESAMPLES)]
     cell = (dataset, "curve", "small Transformer, k = 3, bm25")
@@ -78,7 +78,7 @@ def between_curves(dataset: str, x: Floats) -> Row:
 
 
 def played(dataset: str, runs: Path) -> Floats:
-    """Return EW (curves, buzzers, guessers, questions) of the small Transformer's text."""
+    """Return the EW of the small Transformer's translations, of shape (curves, buzzers, guessers, questions)."""
     players = {
         f"{guesser}, {kind}": ({"name": guesser}, {"name": kind, "model": guesser})
         for kind in BUZZERS
@@ -101,7 +101,7 @@ def played(dataset: str, runs: Path) -> Floats:
 
 
 def rows(dataset: str, x: Floats) -> Iterator[Row]:
-    """Yield EW, components and standard deviation between buzzers, from a table x (buzzers, guessers, questions)."""
+    """Yield EW, variance components and the standard deviation between buzzers; x is (buzzers, guessers, questions)."""
     n, rng = x.shape[2], np.random.default_rng(0)
     draws = [rng.integers(n, size=n) for _ in range(RESAMPLES)]
     for i, kind in enumerate(BUZZERS):
@@ -116,11 +116,11 @@ def rows(dataset: str, x: Floats) -> Iterator[Row]:
 
 
 def block(ledger: Ledger) -> list[str]:
-    """Return standard deviations of EW, beside the standard error over questions of the same or a similar system."""
+    """Return a Markdown table of standard deviations of EW, each next to a standard error over questions."""
     lines = []
     for row in (row for row in ledger.rows if row.metric == "sd"):
         dataset, varies, system = row.cell
-        if system.startswith(LANGUAGE_MODEL):  # the bundled one, with the same guesser
+        if system.startswith(LANGUAGE_MODEL):  # the bundled model with the same guesser
             at = {"translator": LANGUAGE_MODEL, "k": str(K), "contestant": system.rpartition(", ")[2]}
             ew = ledger_of("over-k").one("ew", dataset=dataset, **at)
         else:
@@ -132,7 +132,7 @@ def block(ledger: Ledger) -> list[str]:
 
 
 def inputs(config: Path) -> dict[str, str]:
-    """Return the digests of models and data sets, and of the rows of the ledgers."""
+    """Return the digests of the models, the data sets, and the ledgers in TRAININGS."""
     buzzers = (f"buzzer-{kind}-{guesser}" for kind in BUZZERS for guesser in GUESSERS)
     files = {f"ledger {item}": file_digest(ledger_path(item))[:DIGITS] for item in TRAININGS}
     return {**inputs_of(("es-en", "pl-en", *GUESSERS, *buzzers), DATASETS)(config), **files}

@@ -56,7 +56,7 @@ EW, ORACLE = metric_names.build(["ew", "oracle-ew"])
 
 
 class Texts(NamedTuple):
-    """A translator's texts at every pace."""
+    """EW of the texts of one translator at every pace."""
 
     dataset: str
     translator: str
@@ -64,12 +64,15 @@ class Texts(NamedTuple):
     table: Floats  # (n, texts, paces, 2): statistics of EW
 
     def diagonal(self, table: Floats) -> Floats:
-        """Return (n, K, 2, ...) of a table (n, texts, paces, 2, ...): each text at its own pace."""
+        """Return the values of each text at its own pace, (n, K, 2, ...), from a table (n, texts, paces, 2, ...)."""
         return np.stack([table[:, i, i] for i in range(len(self.ks))], axis=1)
 
 
 def at_pace(traces: Sequence[QuestionTrace], k: K, metric: Metric = EW) -> Floats:
-    """Return a metric's statistics (n, d) for the same words at wait-k's pace; "full" waits for the whole sentence."""
+    """Return a metric's statistics (n, d) if the words of the traces are shown at wait-k's pace.
+
+    At k = "full", a sentence is shown when its whole source has been read.
+    """
     return np.stack([metric.stats(rescheduled(trace, 10_000 if k == FULL else int(k))) for trace in traces])
 
 
@@ -90,7 +93,7 @@ def read(config_path: Path, runs: Path) -> tuple[list[Texts], dict[str, list[Que
 
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
-    """Yield values, differences and tests."""
+    """Yield the EW of each text, the differences, and the p-values before and after Holm."""
     found, human = read(config_path, runs)
     tests = []
     for texts in found:
@@ -119,7 +122,7 @@ def human_line(config_path: Path, runs: Path) -> Iterator[Row]:
 
 
 def values(config_path: Path, runs: Path) -> dict[tuple[str, ...], Floats]:
-    """Return (data set, translator, k of the text, k of the pace, "ew") -> statistics of each question."""
+    """Return the EW statistics of each question, by (data set, translator, k of the text, k of the pace, "ew")."""
     found, human = read(config_path, runs)
     tables: dict[tuple[str, ...], Floats] = {
         (t.dataset, t.translator, str(text), str(pace), "ew"): t.table[:, i, j]
@@ -134,7 +137,7 @@ def values(config_path: Path, runs: Path) -> dict[tuple[str, ...], Floats]:
 
 
 def gap(paces: int, sums: Floats) -> Floats:
-    """Return (b, R): the largest |text| over k, from sums (b, texts, paces * 2 * R)."""
+    """Return the largest |text| over k, of shape (b, R), from sums of shape (b, texts, paces * 2 * R)."""
     b, m, _ = sums.shape
     values = EW.score_many(np.moveaxis(sums.reshape(b, m, paces, 2, -1), 3, -1).reshape(-1, 2))
     scores = values.reshape(b, m, paces, -1)
@@ -144,13 +147,13 @@ def gap(paces: int, sums: Floats) -> Floats:
 
 
 def observed(table: Floats) -> Floats:
-    """Return (R,): the statistic of each of R tables, from (n, texts, paces, 2, R)."""
+    """Return the test statistic of each of R tables, of shape (R,), from `table` (n, texts, paces, 2, R)."""
     n, m, paces = table.shape[:3]
     return gap(paces, table.reshape(n, m, -1).sum(axis=0)[None])[0]
 
 
 def null(texts: Texts, permutations: int | None = None) -> Floats:
-    """Return (B, 1): the statistic with the texts of each question permuted."""
+    """Return the test statistic under each permutation of the texts of each question, of shape (permutations, 1)."""
     n, m, paces = texts.table.shape[:3]
     return null_of(texts.table.reshape(n, m, -1), partial(gap, paces), permutations or PERMUTATIONS, 0)
 
@@ -177,13 +180,13 @@ def error_rates(config_path: Path, runs: Path) -> Iterator[Row]:
 
 
 def without_effect(texts: Texts, sets: int, seed: int) -> Floats:
-    """Return (n, texts, paces, 2, sets): the texts of each question shuffled, at all paces together."""
+    """Return tables (n, texts, paces, 2, sets) with the texts of each question shuffled, at all paces together."""
     n, m, paces = texts.table.shape[:3]
     return shuffled(texts.table.reshape(n, m, -1), sets, seed).reshape(n, m, paces, 2, sets)
 
 
 def power(texts: Texts, seed: int) -> Floats:
-    """Return (PLANTED,): p-values where the full-input text wins DIFFERENCE more, on questions that it lost."""
+    """Return the p-values of PLANTED shuffled tables in which the full-input text's EW is raised by DIFFERENCE."""
     tables, rng = without_effect(texts, PLANTED, seed + 100), np.random.default_rng(seed)
     n, m, paces = texts.table.shape[:3]
     won = texts.table[..., 0]
@@ -200,7 +203,7 @@ def power(texts: Texts, seed: int) -> Floats:
 
 
 def block(ledger: Ledger) -> list[str]:
-    """Return the table of the analysis: a line for each translator and k."""
+    """Return the Markdown table of the analysis, with a row for each translator and k."""
     lines = []
     for dataset, translator, k in dict.fromkeys(row.cell[:3] for row in ledger.where("ew", part=OWN)):
         if k == FULL:  # full input has only its own text and pace
@@ -214,7 +217,7 @@ def block(ledger: Ledger) -> list[str]:
 
 
 def verdicts(ledger: Ledger) -> list[str]:
-    """Return the table of the tests."""
+    """Return the Markdown table of the tests."""
     lines = []
     for row in ledger.where("p after Holm"):
         dataset, translator = row.cell[:2]
@@ -228,7 +231,7 @@ def verdicts(ledger: Ledger) -> list[str]:
 
 
 def rates(ledger: Ledger) -> list[str]:
-    """Return the table of error rates."""
+    """Return the Markdown table of error rates."""
     quantities = list(dict.fromkeys(row.metric for row in ledger.rows))
     cells = dict.fromkeys(row.cell for row in ledger.rows)
     lines = [
@@ -242,7 +245,7 @@ def rates(ledger: Ledger) -> list[str]:
 
 
 def figure(ledger: Ledger) -> plots.Figure:
-    """Draw the three texts at wait-k's pace over k, a panel for each translator and language."""
+    """Draw the EW of the three texts at wait-k's pace over k, with a panel for each translator and language."""
     pairs = list(dict.fromkeys(row.cell[:2] for row in ledger.where("ew")))
     panels = []
     for dataset, translator in pairs:

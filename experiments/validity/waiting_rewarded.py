@@ -1,8 +1,8 @@
 """Does waiting gain facts where a translation has more to guess?  XQB against news and FLORES.
 
-XQB's references follow the order of the source, so beyond a few words waiting cannot help there (item `words-ahead`).
-News and FLORES leave several times as much to guess.  Prediction: from k = 3 on, full input gains more facts there
-than on XQB.  Facts are read from the final text, so the pace has no effect.
+XQB's references follow the order of the source, so waiting for more than a few words cannot help there (item
+`words-ahead`).  In news and FLORES, several times as many words must be guessed.  Prediction: from k = 3 on, full
+input gains more facts in these sets than on XQB.  Facts are extracted from the final text, so the pace has no effect.
 
     gain         facts of the full-input text minus facts of the text at k, on the same sentences
     beyond XQB   gain on a set minus gain on XQB, positive if the prediction holds
@@ -38,7 +38,7 @@ Tables = Mapping[str, Floats]  # k -> statistics
 
 
 def texts(pair: str, name: str, runs: Path) -> Mapping[str, Tables]:
-    """Return metric -> k -> statistics of the bundled Transformer's texts."""
+    """Return, for each metric, a dict that maps k to the statistics of the bundled Transformer's translations."""
     questions = load_set(SetConfig(name, pair), QUESTIONS if name.startswith("xqb") else SENTENCES)[1]
     found: dict[str, dict[str, Floats]] = {metric: {} for metric in METRICS}
     for k in KS:
@@ -50,7 +50,7 @@ def texts(pair: str, name: str, runs: Path) -> Mapping[str, Tables]:
 
 
 def measure(_: Path, runs: Path) -> Iterator[Row]:
-    """Yield value and gain of every set and k, and the gain beyond XQB's."""
+    """Yield the value and the gain of every set and k, and the gain minus XQB's gain."""
     for pair, (xqb, *others) in SETS.items():
         of_xqb = texts(pair, xqb, runs)
         yield from rows(pair, xqb, of_xqb)
@@ -62,7 +62,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 
 
 def rows(pair: str, name: str, found: Mapping[str, Tables]) -> Iterator[Row]:
-    """Yield values and gains of one set."""
+    """Yield the values and gains of one set."""
     for metric in metric_names.build(METRICS):
         tables = found[metric.name]
         for k, stats in tables.items():
@@ -81,7 +81,7 @@ def beyond(cell: tuple[str, ...], of_set: Tables, of_xqb: Tables, k: str) -> Row
 
 
 def block(ledger: Ledger) -> list[str]:
-    """Return a line for each set: facts at full input, gain from each k, gain beyond XQB's."""
+    """Return a Markdown table with a row for each set: facts at full input, gain from each k, gain minus XQB's gain."""
     lines = []
     for pair, name in dict.fromkeys(row.cell[:2] for row in ledger.rows):
         cell: dict[str, Any] = {"pair": pair, "set": name}

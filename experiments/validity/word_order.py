@@ -1,22 +1,24 @@
 """Does blindness to word order belong to the task or to retrieval?  A language model reads the known groups.
 
 The base model of the extra `lm` scores BM25's best titles for the text up to the end of each sentence
-(guessers/llm/base.py).  Three readers order the same titles:
+(guessers/llm/base.py).  Three readers rank the same titles:
 
     retrieval        by the BM25 score
-    language model   by the likelihood of the title after the text, and without a text
-    combined         by all three numbers
+    language model   by the likelihood of the title after the text and its likelihood without a text
+    combined         by the score and both likelihoods
 
 A fourth reader, `own titles`, writes the title itself after the whole text, without retrieval.  The weights of a
 reader, and the confidence at which it answers, are fitted on guessdev.  Nothing is chosen on XQB.
 
-    nats     ln of the right title's share among the titles, for questions whose right title is listed for both texts
-    a page   whether the title that the model writes is one of the pages of the retrieval
+    nats     ln of the right title's probability among the titles, for questions whose right title is listed for both
+             texts
+    a page   whether the title that the model writes is a page of the retrieval index
     change   metric of the group minus that of the intact text, paired, with its interval over questions
     effect   mean change divided by the standard deviation of the changes (Cohen's d of paired values)
     excess   change of a reader minus that of retrieval on the same questions
 
-`nats per word` is the negative log-likelihood of the text itself, among the pieces of all texts read.
+`nats per word` is the negative log-likelihood of the text itself, with the vocabulary limited to the tokens of all
+texts read.
 """
 
 from __future__ import annotations
@@ -55,10 +57,10 @@ DATASETS, SIZE, BOTH = ("xqb-es", "xqb-pl"), 100, "both sets"
 DEVELOPMENT, DEVELOPMENT_SIZE = "guessdev", 50
 GROUPS = (INTACT, HARMLESS, SHUFFLED, "roles swapped", "negated")
 EACH_SENTENCE = (INTACT, SHUFFLED)  # read after each sentence, for EW; the other groups are read once
-WRITTEN = (INTACT, HARMLESS, SHUFFLED)  # answered by own titles
+WRITTEN = (INTACT, HARMLESS, SHUFFLED)  # answered by `own titles`
 PROMPTS = {"solved questions": None, "no solved question": "Question: {text}\nAnswer:"}  # None: the guesser's prompt
 PROMPT = "solved questions"  # the better prompt on guessdev
-WHOLE = 10_000  # words of a portion, large enough to read a whole text at once
+WHOLE = 10_000  # number of words read at once, large enough for a whole text
 RETRIEVAL, MODEL, OWN, TEXT = "retrieval", "language model", "own titles", "-"
 PER_WORD, LISTED = "nats per word", "a page"
 UNITS = {"accuracy": "0-1", "ew": "0-1", LISTED: "0-1", "nats": "nats", PER_WORD: "nats"}
@@ -66,13 +68,13 @@ Answers = Sequence[Sequence[Guess]]  # best first, after each sentence
 
 
 class Reader(NamedTuple):
-    """Weights of a title's numbers, and the confidence at which the reader answers."""
+    """Weights of a title's three scores, and the confidence threshold above which the reader answers."""
 
     weights: Weights
     threshold: float
 
 
-USED: Mapping[str, tuple[int, int, int]] = {  # reader -> which of retrieval, likelihood and prior it uses
+USED: Mapping[str, tuple[int, int, int]] = {  # reader -> whether it uses retrieval score, likelihood and prior
     RETRIEVAL: (1, 0, 0),
     MODEL: (0, 1, 1),
     "combined": (1, 1, 1),
@@ -80,14 +82,14 @@ USED: Mapping[str, tuple[int, int, int]] = {  # reader -> which of retrieval, li
 
 
 class Asked(NamedTuple):
-    """The replies to a text, after each sentence or once, and the shares of the source's characters read by then."""
+    """The model's replies after each sentence or at the end of a text, and the shares of the source read by then."""
 
     page: str
     fraction: Floats
     replies: tuple[str, ...]
 
     def steps(self, question: int, used: Sequence[int]) -> Iterator[Step]:
-        """Yield the steps that `fitted` reads; numbers that are not in `used` are 0."""
+        """Yield the steps for `fitted`; features that are 0 in `used` are set to 0."""
         for reply in self.replies:
             candidates = [Candidate(**candidate) for candidate in parse_json(reply)["candidates"]]
             if candidates:
@@ -103,7 +105,7 @@ class Asked(NamedTuple):
 
 
 def guesser_of(runs: Path, prompt: str = PROMPT, base: BaseConfig | None = None) -> LlmGuesser:
-    """Return the guesser with a prompt; its replies are kept below `runs`."""
+    """Return the guesser with the given prompt, whose replies are cached in `runs`."""
     cache, unlimited = runs / "word-order.sqlite", 1_000_000
     config = LlmConfig(
         base=base or BaseConfig(), every=WHOLE, prompt=PROMPTS[prompt], max_requests=unlimited, cache=cache
@@ -145,7 +147,7 @@ def fractions(question: Question) -> Floats:
 
 
 def history(each: Asked, weights: Weights) -> tuple[GuessHistory, Floats]:
-    """Return a reader's answers to a text as a buzzer sees them, and their confidences."""
+    """Return a reader's answers to a text as input of a buzzer, and their confidences."""
     answers = each.answers(weights)
     right = np.array([bool(guesses) and is_right(guesses[0].page, each.page) for guesses in answers])
     guessed = np.array([bool(guesses) for guesses in answers])
@@ -165,7 +167,7 @@ def values(texts: Sequence[Asked], reader: Reader) -> dict[str, Floats]:
 
 
 def nats(guesses: Sequence[Guess], page: str) -> float:
-    """Return ln of the right page's share among the guesses; nan if it is not among them."""
+    """Return ln of the right page's share of the guesses' total score; nan if it is not among the guesses."""
     right = sum(guess.score for guess in guesses if is_right(guess.page, page))
     return float(np.log(right / sum(guess.score for guess in guesses))) if right > 0 else float("nan")
 
@@ -192,7 +194,7 @@ def crossed(texts: Sequence[Asked], used: Sequence[int]) -> dict[str, Floats]:
 
 
 def development(runs: Path) -> tuple[list[Row], dict[str, Reader]]:
-    """Return the rows of guessdev, whole texts with each prompt and sentence by sentence, and the readers."""
+    """Return the rows of guessdev (whole texts with each prompt, then sentence by sentence) and the fitted readers."""
     every = load_questions(DEVELOPMENT)
     questions = every[:: len(every) // DEVELOPMENT_SIZE][:DEVELOPMENT_SIZE]
     texts = [damage.sentences(question) for question in questions]
@@ -239,7 +241,7 @@ def measured(
     readers: Mapping[str, Reader],
     base: BaseConfig | None = None,
 ) -> Table:
-    """Return all values of a set of questions."""
+    """Return the values of each question of a set, for every reader, metric and group."""
     base = base or BaseConfig()
     table: Table = {(TEXT, PER_WORD, group): column for group, column in surprise(base, groups).items()}
     for group, texts in asked(guesser_of(runs, base=base), questions, groups).items():
@@ -256,7 +258,7 @@ def measured(
 def own_titles(
     guesser: LlmGuesser, questions: Sequence[Question], groups: Mapping[str, Sequence[Sequence[Sentence]]]
 ) -> Table:
-    """Return whether the title that the model writes after the whole text is right, and whether it is a page."""
+    """Return, for each text, whether the title written by the model is right, and whether it is an indexed page."""
     assert guesser.config.base is not None  # `guesser_of` gives one
     table: Table = {}
     pages = Titles.of(guesser.config.base.retrieval)
@@ -307,7 +309,10 @@ def rows(dataset: str, table: Table) -> Iterator[Row]:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A mean change in standard deviations of the changes: stats = [sum of changes, sum of squares, number]."""
+    """Mean change divided by the standard deviation of the changes.
+
+    The statistics are the sum of the changes, the sum of their squares, and their number.
+    """
 
     name: str
 
@@ -321,7 +326,7 @@ class Effect:
 
 
 def effect(cell: tuple[str, ...], name: str, change: Floats) -> Iterator[Row]:
-    """Yield the effect of a change with its interval; nothing if all changes are equal."""
+    """Yield the row of a change's effect with its interval, or no row if all changes are equal."""
     if len(set(change)) > 1:
         stats = np.column_stack([change, change**2, np.ones(len(change))])
         yield from intervals(cell, [(Effect(name), stats)], unit="standard deviations")
@@ -340,7 +345,7 @@ SHOWN = (  # heading, reader, metric
 
 
 def block(ledger: Ledger, dataset: str) -> list[str]:
-    """Return the table of the values of the intact text, and of the changes by a harmless change and by shuffling."""
+    """Return a table with the values of the intact text, and their changes by a harmless change and by shuffling."""
     lines = []
     for head, reader, metric in SHOWN:
         cell = {"dataset": dataset, "reader": reader}

@@ -2,8 +2,8 @@
 
 A text is split into passages of about a sentence each by a rule that reads only the words so far.  A further word
 therefore changes only the last passage, and no question exceeds an encoder's length limit.  Each passage is encoded
-alone.  Its vectors are sums over its word pieces, weighted by rarity, so the vectors of a text are the sums over its
-passages.
+separately.  Its vectors are sums over its word pieces, weighted by rarity, so the vectors of a text are the sums over
+its passages.
 
 Encoders are read only from safetensors, and no code in a model's folder is run.
 """
@@ -35,7 +35,7 @@ LEAST, MOST = 12, 64  # words of a passage, which ends at a sentence end after L
 
 
 def spans(words: Sequence[str]) -> list[tuple[int, int]]:
-    """Return begin and end of each passage."""
+    """Return the (begin, end) word indices of each passage."""
     return text.spans(words, LEAST, MOST)
 
 
@@ -51,7 +51,7 @@ def find_encoder(model: str, revision: str | None = None, download: bool = False
 
 
 def load_encoder(folder: Path) -> tuple[nn.Module, Any]:
-    """Return the encoder of a folder (float32, eval mode) and its tokenizer; raises DataError if there is none."""
+    """Return the encoder in a folder (float32, eval mode) and its tokenizer.  Raises DataError if there is none."""
     need("transformers", f"the encoder in {folder}", "bert")
     tokenizer, model = load_pretrained(folder, "AutoModel", "an encoder")
     if tokenizer.pad_token_id is None or not hasattr(model.config, "max_position_embeddings"):
@@ -80,7 +80,7 @@ class Encoder:
         where: Place = CPU,
         tokens: int = 2048,
     ) -> None:
-        """Store a model; `weights` (V,) are the pieces' weights, 0..1; `tokens` limits a batch with its padding."""
+        """Store a model; `weights` has the weight, 0..1, of each piece; `tokens` limits a batch, including padding."""
         self.tokenizer, self.where, self.tokens, self.device = tokenizer, where, tokens, where.device
         self.width = int(model.config.hidden_size)
         if weights.shape != (model.config.vocab_size,):
@@ -95,13 +95,13 @@ class Encoder:
         self.model = model.to(self.device, torch.float32 if where.dtype == "int8" else getattr(torch, where.dtype))
 
     def pieces(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the piece ids of each passage, with begin and end marks, truncated at the encoder's limit."""
+        """Return the piece ids of each passage, including special tokens, truncated at the encoder's limit."""
         if not texts:
             return []
         return self.tokenizer(list(texts), truncation=True, max_length=self.limit, verbose=False)["input_ids"]
 
     def sums(self, texts: Sequence[str]) -> np.ndarray:
-        """Return the sums over the word pieces of each passage, (len(texts), 2 + 2 H) float64; see `pool`.
+        """Return the sums over the word pieces of each passage, float64 of shape (len(texts), 2 + 2 H); see `pool`.
 
         Passages of similar length are read together.
         """
@@ -117,24 +117,24 @@ class Encoder:
         return pool(self.table[ids], self._read(rows, ids, mask), self.weights[ids] * mask)
 
     def _read(self, rows: list[list[int]], ids: Tensor, mask: Tensor) -> Tensor:
-        """Return the last states, (B, S, H) float32."""
+        """Return the last hidden states, float32 of shape (B, S, H)."""
         if self._engine is not None:
             return torch.from_numpy(np.array(self._engine.forward_batch(rows).last_hidden_state)).to(self.device)
         return self.model(input_ids=ids, attention_mask=mask.long()).last_hidden_state.float()
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Tensor, Tensor]:
-    """Return (B, S) piece ids, with short rows padded by `pad`, and (B, S) bool, True for pieces."""
+    """Return the piece ids of shape (B, S), padded with `pad`, and a mask of that shape, True for pieces."""
     lengths = torch.tensor([len(row) for row in rows])
     ids = pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=pad)
     return ids, torch.arange(ids.shape[1]) < lengths[:, None]
 
 
 def pool(vectors: Tensor, states: Tensor, weights: Tensor) -> Tensor:
-    """Return the sums over a passage, (B, 2 + 2 H), of piece vectors and states (B, S, H) with weights (B, S).
+    """Return weighted sums over each passage, of shape (B, 2 + 2 H).
 
-    The sums are those of the weights (twice, for vectors and states), of the weighted vectors and of the weighted
-    states.
+    Piece vectors and states have shape (B, S, H), weights (B, S).  A row of the result has the sum of the weights
+    (twice, for vectors and states), the sum of the weighted vectors, and the sum of the weighted states.
     """
     row = weights[:, None]  # (B, 1, S)
     total = weights.sum(1, keepdim=True)
@@ -142,9 +142,9 @@ def pool(vectors: Tensor, states: Tensor, weights: Tensor) -> Tensor:
 
 
 def rarity(rows: Iterable[Sequence[int]], pieces: int, special: Sequence[int]) -> np.ndarray:
-    """Return the rarity of pieces, (pieces,) float32: ln(1 + (N - df + 1/2) / (df + 1/2)) over N texts.
+    """Return the rarity of each piece, float32: ln(1 + (N - df + 1/2) / (df + 1/2)) over N texts.
 
-    The values are divided by the largest; special marks have the value 0.
+    The values are divided by the largest one; the `special` pieces have the value 0.
     """
     frequency = np.zeros(pieces, np.int64)
     count = 0
@@ -158,7 +158,7 @@ def rarity(rows: Iterable[Sequence[int]], pieces: int, special: Sequence[int]) -
 
 
 def _ctranslate(model: Any, tokenizer: Any) -> Any:
-    """Return the network as an int8 engine; CTranslate2 scales each row alone, so no row depends on its batch."""
+    """Return the network as an int8 engine, which scales each row separately, so that no row depends on its batch."""
     need("ctranslate2", "dtype: int8")
     import ctranslate2
     from ctranslate2.converters import TransformersConverter

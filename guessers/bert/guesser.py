@@ -7,8 +7,8 @@ GRU guesser, the mean starts from a weighted zero vector, which keeps the confid
 Only the last passage of a text changes with the next word.  Each prefix of a text therefore costs one short passage,
 and passages of similar length are read together.
 
-A model's folder contains the head, the name of its encoder and the sha256 of the encoder's files.  Another encoder is
-refused.
+A model's folder contains the head, the name of its encoder and the sha256 of the encoder's files.  Loading the model
+with any other encoder raises DataError.
 
 Shapes: N texts, H width of the encoder, D bottleneck, P pages.
 """
@@ -62,7 +62,7 @@ class Shape:
     """Sizes of a head, saved with it."""
 
     width: int  # H of the encoder
-    pages: int  # classes
+    pages: int  # number of classes
     bottleneck: int  # D
     dropout: float  # dropout of the features in training
 
@@ -73,7 +73,7 @@ class EncoderName:
 
     name: str  # name for `find_encoder`
     revision: str | None
-    sha256: str  # weights_digest of its folder
+    sha256: str  # `weights_digest` of its folder
 
 
 class Head(nn.Module):
@@ -89,11 +89,11 @@ class Head(nn.Module):
         self.pages = nn.Linear(shape.bottleneck, shape.pages)
 
     def forward(self, sums: Tensor) -> Tensor:
-        """Map sums (N, 2 + 2 H), as returned by Encoder.sums, to logits (N, P)."""
+        """Return logits of shape (N, P) for sums of shape (N, 2 + 2 H), as returned by `Encoder.sums`."""
         return self.pages(self.bottleneck(self.dropout(self.norm(self.means(sums)))))
 
     def means(self, sums: Tensor) -> Tensor:
-        """Return the mean vector of the pieces and the mean state: (N, 2 + 2 H) -> (N, 2 H)."""
+        """Return the mean piece vectors and mean states, of shape (N, 2 H), for sums of shape (N, 2 + 2 H)."""
         sums = sums.to(self.log_prior.device)
         weights = (sums[:, :2] + self.log_prior.exp()).repeat_interleave(self.shape.width, 1)  # (N, 2 H)
         return sums[:, 2:] / weights
@@ -155,7 +155,7 @@ class BertGuesser:
         return hashlib.sha256(f"bert {key!r}".encode()).hexdigest()
 
     def sums(self, texts: Sequence[Sequence[str]]) -> np.ndarray:
-        """Return the sums of texts given as words, (N, 2 + 2 H) float64; a repeated passage is read once."""
+        """Return the sums of texts given as words, float64 of shape (N, 2 + 2 H); a repeated passage is read once."""
         cut = [[" ".join(words[a:b]) for a, b in spans(words)] for words in texts]
         rows = {passage: i for i, passage in enumerate(dict.fromkeys(p for of_text in cut for p in of_text))}
         of_passages = self.encoder.sums(list(rows))
@@ -186,7 +186,7 @@ class BertGuesser:
     # --- files
 
     def save(self, folder: Path) -> None:
-        """Write model.safetensors (pages int8 by row, the rest float16) and config.json."""
+        """Write model.safetensors (element types as in `guessers.classifier_files`) and config.json."""
         tensors = classifier_files.pack(self._head, ("pages.weight",), sorted(self._parts.words), self._parts.titles)
         tensors["weights"] = self._parts.weights
         described = {"shape": asdict(self._head.shape), "encoder": asdict(self._parts.encoder)}

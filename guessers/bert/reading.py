@@ -35,7 +35,7 @@ class Lesson(text.Profile, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text as passages, with at most one truncated passage."""
+    """A text split into passages, at most one of which is also given in a truncated form."""
 
     page: int  # -1 if it is not a page of the training texts
     whole: tuple[str, ...]
@@ -86,11 +86,11 @@ def _reading(lesson: Lesson, ids: dict[str, int], broken: float, seed: int) -> R
 class Sums:
     """The encoder's sums of readings' passages; the truncated passage of a reading follows its whole passages."""
 
-    table: np.ndarray  # (R, 2 + 2 H) float16, as Encoder.sums
-    starts: np.ndarray  # (readings + 1,) first passage of each reading
+    table: np.ndarray  # (R, 2 + 2 H) float16, the result of `Encoder.sums`
+    starts: np.ndarray  # (readings + 1,) index of the first passage of each reading
 
     def added(self, rows: Sequence[Sequence[int]]) -> Tensor:
-        """Return the sum over each group of passages, (len(rows), 2 + 2 H) float32."""
+        """Return the sum over each group of passages, float32 of shape (len(rows), 2 + 2 H)."""
         flat = np.fromiter((row for group in rows for row in group), np.int64)
         owner = np.repeat(np.arange(len(rows)), [len(group) for group in rows])
         total = torch.zeros(len(rows), self.table.shape[1])

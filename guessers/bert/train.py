@@ -34,7 +34,7 @@ ANY = ("device", "stop_after", "download")  # keys that may change when a traini
 @dataclass(frozen=True, slots=True)
 @checked
 class BertTraining:
-    """Settings of configs/train_guessers.yaml:bert, which gives meanings and units."""
+    """Settings of the entry `bert` in configs/train_guessers.yaml, which documents their meanings and units."""
 
     kind: Literal["bert"]
     output: Path
@@ -90,7 +90,7 @@ def start_from_means(head: Head, sums: Sums, readings: Sequence[Reading]) -> Non
 
 
 def _draw(reading: Reading, start: int, rng: np.random.Generator) -> list[int]:
-    """Return the rows of a random run of passages; a last passage that has a truncated form is replaced by it."""
+    """Return the rows of a random run of passages; the last one is replaced by its truncated form if it has one."""
     last = int(rng.integers(len(reading.whole)))
     first = int(rng.integers(last + 1)) if rng.random() < 0.5 else 0
     rows = list(range(start + first, start + last + 1))
@@ -103,7 +103,7 @@ def _draw(reading: Reading, start: int, rng: np.random.Generator) -> list[int]:
 
 
 def train(config: BertTraining, lessons: Sequence[Lesson], dev: Sequence[Lesson]) -> BertGuesser:
-    """Train to the end, resuming from `config.work`."""
+    """Train a guesser, resuming from `config.work`, and return it."""
     torch.manual_seed(config.seed)
     folder = find_encoder(config.encoder, config.revision, config.download)
     name = EncoderName(config.encoder, config.revision, weights_digest(folder))
@@ -122,7 +122,7 @@ def train(config: BertTraining, lessons: Sequence[Lesson], dev: Sequence[Lesson]
 
 
 def _weights(model: Any, tokenizer: Any, lessons: Sequence[Lesson]) -> np.ndarray:
-    """Return the rarity of the word pieces in the training texts, (V,) float16."""
+    """Return the rarity of each word piece in the training texts, float16."""
     texts = [lesson.text for lesson in lessons]
     groups = (tokenizer(texts[i : i + SHARD], verbose=False)["input_ids"] for i in range(0, len(texts), SHARD))
     rows = (row for group in groups for row in group)

@@ -1,14 +1,14 @@
-"""YiSi-1 (Lo 2019): similarity of the words of a translation and of the human translation, by an encoder.
+"""YiSi-1 (Lo 2019): similarity of the words of a translation and of the human translation, measured with an encoder.
 
     quality:
       - guessers.bert.yisi:build: {idf: [xqb-es, xqb-pl]}
 
 Words are the pieces of an encoder, a piece's vector is its last hidden state in its text, and similarity is the cosine.
-Precision is the mean over the translation's pieces of the best similarity with a piece of the human translation, recall
-the mean over the human translation's pieces, both weighted by rarity, ln(1 + (N + 1) / (df + 1)) over N human
-translations; YiSi-1 = P R / (alpha P + (1 - alpha) R), so alpha is the weight of recall.  Semantic roles are omitted,
-as the author does for languages without a labeller.  The encoder is the bundled BERT guesser's (the extra `bert`) or
-your own folder; scores of different encoders are not comparable.
+Precision P is the mean over the translation's pieces of the best similarity with a piece of the human translation.
+Recall R is the corresponding mean over the human translation's pieces.  Both are weighted by the rarity of a piece,
+ln(1 + (N + 1) / (df + 1)) over N human translations.  YiSi-1 = P R / (alpha P + (1 - alpha) R), so alpha is the weight
+of recall.  Semantic roles are omitted, as the author does for languages without a labeller.  The encoder is that of the
+bundled BERT guesser (the extra `bert`) or one in your own folder; scores of different encoders are not comparable.
 """
 
 from collections import Counter
@@ -64,7 +64,7 @@ class Yisi:
         return Counter(piece for row in self.pieces(self.references) for piece in set(row))
 
     def pieces(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the piece ids of each text, with begin and end marks, truncated at LONGEST."""
+        """Return the piece ids of each text, including special tokens, truncated at LONGEST."""
         encoded = self.loaded[1](list(texts), truncation=True, max_length=LONGEST, verbose=False)
         pieces: list[list[int]] = encoded["input_ids"]
         return pieces
@@ -77,7 +77,7 @@ class Yisi:
         return [yisi(*hypothesis, *self.read[s.reference]) for hypothesis, s in zip(written, segments, strict=True)]
 
     def _read(self, texts: Sequence[str]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return (vectors (pieces, H), weights (pieces,)) of each text."""
+        """Return the vectors, of shape (pieces, H), and the weights, of shape (pieces,), of each text."""
         if not texts:
             return []
         rows, n = self.pieces(texts), len(self.references)
@@ -85,7 +85,7 @@ class Yisi:
         return list(zip(self._vectors(rows), weights, strict=True))
 
     def _vectors(self, rows: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        """Return the unit vectors (pieces, H) of each text, without its marks."""
+        """Return the unit vectors of each text, of shape (pieces, H), without those of special tokens."""
         model, tokenizer = self.loaded
         vectors: list[np.ndarray] = [np.empty(0)] * len(rows)
         with torch.inference_mode():
@@ -104,7 +104,7 @@ def rarity(count: int, texts: int) -> float:
 
 
 def yisi(a: np.ndarray, a_weights: np.ndarray, b: np.ndarray, b_weights: np.ndarray, alpha: float = ALPHA) -> float:
-    """Return YiSi-1 of a translation a (m, H) and a human one b (n, H): unit vectors, with weights of the pieces."""
+    """Return YiSi-1 of a translation `a` and a human translation `b`, given the unit vectors and weights of pieces."""
     if not len(a) or not len(b):
         return 0.0
     similar = a @ b.T  # (m, n)
@@ -115,7 +115,7 @@ def yisi(a: np.ndarray, a_weights: np.ndarray, b: np.ndarray, b_weights: np.ndar
 
 
 def build(config: YisiConfig) -> MeanOfSegments:
-    """Return the metric of a config and hash the encoder's files; raises ConfigError or DataError without them."""
+    """Return the metric of a config.  Raises ConfigError or DataError if the encoder or all texts are missing."""
     folder = find_encoder(config.model)
     datasets = [name for name in config.idf if available(name)]
     if not datasets:

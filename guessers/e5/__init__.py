@@ -1,1 +1,1 @@
-"""A guesser that reads the untranslated text by multilingual sentence vectors."""
+"""A guesser that reads the untranslated text with multilingual sentence vectors."""

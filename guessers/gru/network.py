@@ -36,7 +36,7 @@ class Shape:
     """Sizes of a network, saved with it."""
 
     vocabulary: int  # number of word types, without the unknown word
-    pages: int  # classes
+    pages: int  # number of classes
     embedding: int  # E
     hidden: int  # H, number of states of one direction
     bottleneck: int  # D; ignored by the bidirectional network, which has none
@@ -45,7 +45,7 @@ class Shape:
 
     @property
     def features(self) -> int:
-        """Return F: last state, mean of states and word vectors, maximum of states; bidirectional: two last states."""
+        """Number of features: last state, means of states and word vectors, maximum of states; or two last states."""
         return 3 * self.hidden + self.embedding if self.direction == "forward" else 2 * self.hidden
 
 
@@ -65,7 +65,7 @@ class PrefixGru(nn.Module):
         self.pages = nn.Linear(shape.bottleneck, shape.pages)
 
     def features(self, ids: Tensor) -> Tensor:
-        """Return the features after each token, (B, L) int64 -> (B, L, F); position t depends on ids[:, : t + 1]."""
+        """Return the features after each token, of shape (B, L, F); position t depends only on ids[:, : t + 1]."""
         words = self.dropout(self.embedding(ids))  # (B, L, E)
         states, _ = self.gru(words)  # (B, L, H)
         weight = torch.sigmoid(self.salience(words))  # (B, L, 1)
@@ -74,11 +74,11 @@ class PrefixGru(nn.Module):
         return torch.cat([states, mean, torch.cummax(states, 1).values], -1)
 
     def features_at(self, ids: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-        """Return the features (N, F) of ids[row, : column + 1], for (B, L) ids, (N,) rows and (N,) columns."""
+        """Return the features of ids[row, : column + 1] for each of N rows and columns, of shape (N, F)."""
         return self.features(ids)[rows, columns]
 
     def logits(self, features: Tensor) -> Tensor:
-        """Map features (N, F) to logits (N, P)."""
+        """Return logits of shape (N, P) for features of shape (N, F)."""
         return self.pages(self.bottleneck(self.dropout(self.norm(features))))
 
 
@@ -95,10 +95,9 @@ class BidirectionalGru(nn.Module):
         self.dropout = nn.Dropout(shape.dropout)
 
     def features_at(self, ids: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-        """Return the last states (N, F) of both readings of ids[row, : column + 1].
+        """Return both directions' last states of ids[row, : column + 1] for N rows and columns, of shape (N, F).
 
-        Takes (B, L) ids, (N,) rows and (N,) columns.  Outside training, it reads READ_TOGETHER prefixes at a time,
-        which is fastest if they are ordered by length.
+        Outside training, READ_TOGETHER prefixes are read at a time, which is fastest if they are ordered by length.
         """
         if self.training:
             return self._last_states(ids, rows, columns)
@@ -113,7 +112,7 @@ class BidirectionalGru(nn.Module):
         return torch.cat([last[0], last[1]], -1)
 
     def logits(self, features: Tensor) -> Tensor:
-        """Map features (N, F) to logits (N, P)."""
+        """Return logits of shape (N, P) for features of shape (N, F)."""
         return self.dropout(self.norm(self.pages(features)))
 
 
@@ -121,6 +120,6 @@ Network = PrefixGru | BidirectionalGru
 
 
 def network_of(shape: Shape) -> Network:
-    """Return an untrained network of a shape; raises KeyError for an unknown direction."""
+    """Return an untrained network with these sizes.  Raises KeyError for an unknown direction."""
     networks: Mapping[str, type[Network]] = {"forward": PrefixGru, "bidirectional": BidirectionalGru}
     return networks[shape.direction](shape)

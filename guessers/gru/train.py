@@ -118,7 +118,7 @@ def start_from_svd(network: Network, examples: Sequence[Example]) -> None:
 
     W (pages x words) holds BM25 weights; W ~ U S V'.  Words get V S^1/2, pages get U S^1/2, and the bottleneck copies
     the running mean of the word vectors.  The bidirectional network has no such mean and gets only the word vectors.
-    Raises ConfigError if there are too few pages or words for vectors of that width.
+    Raises ConfigError if there are too few pages or words for vectors of the configured width.
     """
     shape = network.shape
     if shape.embedding >= min(shape.pages, shape.vocabulary + 1):

@@ -1,6 +1,6 @@
 """Pretrained word vectors from a user's file in GloVe or word2vec text format.
 
-Each line has a word and its numbers, separated by blanks, as in GloVe (https://nlp.stanford.edu/projects/glove/).  A
+Each line has a word and its numbers, separated by spaces, as in GloVe (https://nlp.stanford.edu/projects/glove/).  A
 first line of two numbers, as in word2vec and fastText, is skipped.  The file may be compressed as .zst.
 """
 
@@ -16,7 +16,7 @@ from sqa.files import records
 
 
 def table(path: Path, vocabulary: Sequence[str], width: int, *, stems: bool) -> tuple[np.ndarray, int]:
-    """Return the vectors of a vocabulary, (V + 1, width) float32, and the number of its words found in the file.
+    """Return a vocabulary's vectors, float32 of shape (V + 1, width), and the number of its words found in the file.
 
     Row 0 (the unknown word) and missing words get the mean of the vectors found, as in QANTA.  With `stems`, a stem
     gets the mean vector of the file's words with that stem.  Raises DataError if the vectors have another width or if
@@ -37,7 +37,7 @@ def table(path: Path, vocabulary: Sequence[str], width: int, *, stems: bool) -> 
 
 
 def _rows(word: str, rows: Mapping[str, int], stems: bool) -> list[int]:
-    """Return the row of a word of the file; empty unless it is exactly one token of the vocabulary."""
+    """Return a list with the row of a word; empty unless the word is exactly one token of the vocabulary."""
     tokens = text.tokens(word)
     if len(tokens) != 1:
         return []
@@ -46,7 +46,7 @@ def _rows(word: str, rows: Mapping[str, int], stems: bool) -> list[int]:
 
 
 def read(path: Path, width: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the words of a file and their vectors, (width,) each; raises DataError naming an invalid line."""
+    """Yield the words of a file and their vectors of shape (width,).  Raises DataError that names an invalid line."""
     for number, line in enumerate(tqdm(records.lines(path), "reading vectors", unit=" words", mininterval=4), start=1):
         fields = line.rstrip().split(" ")
         if number == 1 and len(fields) == 2 and all(field.isdecimal() for field in fields):
@@ -61,7 +61,7 @@ def read(path: Path, width: int) -> Iterator[tuple[str, np.ndarray]]:
             vector = np.full(width, np.nan)
         if len(fields) <= width or not np.isfinite(vector).all():
             raise DataError(f"{path}:{number}: expected a word and {width} numbers, got {line[:60]!r}")
-        yield " ".join(fields[:-width]), vector  # a few words of GloVe 840B contain blanks
+        yield " ".join(fields[:-width]), vector  # a few words of GloVe 840B contain spaces
 
 
 def _wrong_width(path: Path, width: int, actual: int) -> str:

@@ -4,7 +4,7 @@ The prompt holds a few solved questions, so that the model only has to continue 
 
     likelihood   the model scores each title retrieved for the text by its likelihood; the confidence combines it with
                  the retrieval score and the title's likelihood without a text
-    free         the model writes a title itself, the likeliest piece each time, up to the line break
+    free         the model writes a title itself, always with the likeliest next piece, up to the line break
 
 The network is smt/lm's.  Keys and values of a prompt are cached, and the part that the next prompt shares is reused.
 A question that grows by five words therefore costs only those words and its candidates.  The text is always read in the
@@ -74,7 +74,7 @@ class BaseConfig:
 
 
 class Candidate(NamedTuple):
-    """A title for a text, and its scores."""
+    """A candidate title for a text, and its scores."""
 
     page: str
     retrieval: float  # BM25 score
@@ -83,7 +83,7 @@ class Candidate(NamedTuple):
 
 
 class BaseChat:
-    """A model of `smt.lm` that replies in JSON; loaded by the first prompt without a stored reply."""
+    """A model of `smt.lm` that replies in JSON; loaded for the first prompt that has no stored reply."""
 
     workers = 1
 
@@ -105,7 +105,7 @@ class BaseChat:
 
     @cached_property
     def identity(self) -> str:
-        """Return a hash of everything except the prompt that a reply depends on: files, arithmetic, retrieval.
+        """Return a hash of everything that a reply depends on besides the text: files, arithmetic, retrieval.
 
         The weights are excluded, because they apply to stored replies.
         """
@@ -128,7 +128,7 @@ class BaseChat:
         return Reader(load(self.config), titles)
 
     def complete(self, prompt: str) -> Reply:
-        """Return the reply to a prompt, as JSON; one prompt at a time."""
+        """Return the reply to a prompt as JSON; prompts are processed one at a time."""
         with self._lock:
             self.budget.spend()
             text = prompt[len(self._before) : len(prompt) - len(self._after)]

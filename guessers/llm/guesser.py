@@ -37,7 +37,7 @@ from sqa.net.reply_cache import Cache, CachedChat
 VERSION = 1  # version of the code from texts to prompts and from replies to guesses; raise it when guesses change
 TITLE_VERSION = 2  # version of that code for `reply: title` alone
 MAX_TEXT = 20_000  # maximum number of characters of a text that are sent
-FIRST_WARNINGS = (1, 10, 100, 1000, 10_000)  # numbers of unusable replies at which a message is printed
+FIRST_WARNINGS = (1, 10, 100, 1000, 10_000)  # counts of unusable replies at which a message is printed
 PROMPT = """\
 You play Quizbowl. A question describes one thing, from obscure clues to easy ones; its answer is the title of an \
 English Wikipedia page. Below is the beginning of a question, cut off anywhere. It was translated into English by a \
@@ -136,7 +136,7 @@ class LlmGuesser:
         """Store the parts; the guesser may name only pages in `titles`, or any page if it is None."""
         self.config, self._titles = config, titles
         self.chat = CachedChat(chat, Cache.at(config.cache, config.cache_mb))
-        self.unusable = 0  # replies in another form than requested
+        self.unusable = 0  # replies that do not have the requested form
         self.left_out = 0  # guesses in usable replies that were malformed or not in the list
 
     @property
@@ -153,10 +153,10 @@ class LlmGuesser:
         return digest(["llm", VERSION, self.chat.chat.identity, c.asked, c.every, c.guesses, listed, *replies])
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
-        """Return at most `n` pages for each text, by its first words up to a multiple of `every`; scores are in 0..1.
+        """Return at most `n` pages for each text, given its words up to the last multiple of `every`.
 
-        A text of fewer than `every` words has no guesses.  Raises EndpointError, ConfigError or DataError if the model
-        cannot be reached; replies received before are kept.
+        Scores are in 0..1.  A text of fewer than `every` words has no guesses.  Raises EndpointError, ConfigError or
+        DataError if the model cannot be reached; replies received before are kept.
         """
         if n < 1:
             return [[] for _ in texts]

@@ -37,7 +37,7 @@ class LocalConfig:
 
 
 class LocalChat:
-    """A chat model in memory, loaded by the first prompt without a stored reply."""
+    """A chat model in memory, loaded for the first prompt that has no stored reply."""
 
     workers = 1
 
@@ -71,12 +71,12 @@ class LocalChat:
         tokenizer, model = load_pretrained(
             self.folder, "AutoModelForCausalLM", "a causal language model", self._where.dtype
         )
-        # set on the model, because `generate` overrides default values of a config passed to it by the model's own
+        # set on the model, because in a config passed to `generate`, default values are replaced by the model's
         model.generation_config = self._generation(model)
         return tokenizer, model.to(self._where.device)
 
     def complete(self, prompt: str) -> Reply:
-        """Return the greedy reply, at most `max_tokens` pieces; one prompt at a time."""
+        """Return the greedy reply to a prompt, at most `max_tokens` pieces; prompts are processed one at a time."""
         import torch
 
         with self._lock:

@@ -30,7 +30,7 @@ class Reader:
         self._column = {piece: index for index, piece in enumerate(pieces)}
         self._rows = self._network.output_rows(self._tensor(pieces) if titles is not None else None)  # (V, D)
         self._read: list[tuple[str, list[KeyValue]]] = []  # portions of the last prompt, with their keys and values
-        self._asked: tuple[tuple[str, ...], Tensor, list[KeyValue]] | None = None  # last prompt, its last state, memory
+        self._asked: tuple[tuple[str, ...], Tensor, list[KeyValue]] | None = None  # last prompt, state, keys, values
         self.pieces_run = 0
 
     @torch.inference_mode()
@@ -50,7 +50,7 @@ class Reader:
 
     @torch.inference_mode()
     def write(self, portions: Sequence[str], asking: str, most: int) -> tuple[str, float]:
-        """Return the greedy line after a prompt, of at most `most` pieces, and its log P in nats."""
+        """Return the line that greedy decoding writes after a prompt, at most `most` pieces, and its log P in nats."""
         before, pieces, total = self._memory(portions), self._tokens.text(asking), 0.0
         [end] = self._tokens.text(BREAK)
         written: list[int] = []
@@ -90,7 +90,7 @@ class Reader:
         return self._read[-1][1]
 
     def _run(self, rows: Sequence[Sequence[int]], before: Sequence[KeyValue]) -> tuple[Tensor, list[KeyValue]]:
-        """Return states (B, N, D), keys and values of pieces (B, N) that follow M other pieces, shared by all rows."""
+        """Return states of shape (B, N, D), keys and values of pieces that follow M pieces shared by all rows."""
         pieces = self._tensor(rows)
         b, n = pieces.shape
         m = before[0].key.shape[2] if before else 0

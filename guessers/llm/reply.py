@@ -23,7 +23,7 @@ from sqa.files.model_files import resolve_model
 from sqa.files.store import digest
 
 MAX_TITLE = 255  # UTF-8 bytes, the length of the longest Wikipedia title
-MAX_LIST = 64 << 20  # maximum bytes of a file of titles
+MAX_LIST = 64 << 20  # maximum size of a file of titles, in bytes
 RANK_DISCOUNT = 1e-6  # relative loss of confidence per rank, so that ties keep the model's order
 LABEL = "Answer:"  # before a title in the prompt of solved questions
 _THOUGHT = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
@@ -71,7 +71,10 @@ class Titles:
         return digest(sorted(self.pages))
 
     def find(self, page: str) -> str | None:
-        """Return the listed title of the same answer (`sqa.core.answers`), else the only one equal without accents."""
+        """Return the listed title of the same answer (`sqa.core.answers`), or the only one equal without accents.
+
+        If neither exists, return None.
+        """
         return self._by_key.get(key(page)) or self._by_fold.get(fold(canonical(page)))
 
 

@@ -1,4 +1,4 @@
-"""A listener, which answers a question about the source from the translation so far, word by word.
+"""A listener, which answers a question about the source from the translation so far, after each word.
 
     guesser: {name: listener}        # Gemma 3 270M of the extra lm reads (guessers/open_qa/lm_reader.py)
     guesser: {name: listener, endpoint: {base_url: "http://localhost:8000/v1", model: m}}

@@ -1,8 +1,8 @@
 """A base language model (trained only on plain text) as the reader of retrieved passages.
 
-The prompt starts with a few solved questions.  Then it has the title of each passage with the sentence that shares most
+The prompt starts with a few solved questions.  Then come the title of each passage with the sentence that shares most
 stems with the question, the question, and "Answer:".  The answer is the greedy continuation up to the end of the line.
-It need not occur in any passage, so it can be right even if retrieval found nothing.
+The answer need not occur in any passage, so it can be right even if retrieval found nothing.
 
     reader = LmReader(LmReaderConfig())                # Gemma 3 270M of the extra lm
     reader = LmReader(LmReaderConfig(endpoint=...))    # a base model behind an OpenAI-compatible server

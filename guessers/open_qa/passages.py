@@ -67,7 +67,7 @@ def quiz_passages() -> list[Passage]:
 
 
 def fingerprint(path: Path | None) -> str:
-    """Return the sha256 of a file; None: of the files that `quiz_passages` reads."""
+    """Return the sha256 of the file `path`, or of the files that `quiz_passages` reads if `path` is None."""
     if path is None:
         return " ".join(download.entry(name).sha256 for name in QUIZ_FILES)
     if not path.is_file():
@@ -85,7 +85,7 @@ class PassageIndex:
         self._guesser = fit(profiles, None, Bm25Config(k1=K1, b=B))
 
     def search(self, query: str, n: int) -> list[Passage]:
-        """Return the best `n` passages, best first, ties in the passages' order; [] without an indexed word.
+        """Return the best `n` passages, best first, ties in the passages' order; [] if no word of the query is indexed.
 
         A word that occurs twice in the query counts twice.
         """

@@ -52,7 +52,7 @@ class ReaderConfig:
 
 
 class Reader:
-    """A loaded model."""
+    """An extractive reader with its loaded model."""
 
     def __init__(self, config: ReaderConfig) -> None:
         import torch
@@ -110,9 +110,9 @@ class Reader:
 
 
 def best_span(start: np.ndarray, end: np.ndarray, inside: np.ndarray, longest: int) -> tuple[float, int, int] | None:
-    """Return (score, i, j) of the best span within the pieces `inside` (L,) bool; None if there are none.
+    """Return (score, i, j) of the best span of pieces for which `inside` is True; None if there are none.
 
-    `start` and `end` are logits (L,).
+    `start` and `end` are the logits of all pieces.
     """
     positions = np.flatnonzero(inside)
     if not len(positions):

@@ -90,5 +90,5 @@ def sentences_of(text: str) -> list[str]:
 
 
 def closest_sentence(sentences: Sequence[str], question_stems: frozenset[str]) -> str:
-    """Return the first sentence with the most of the stems `question_stems`; "" without sentences."""
+    """Return the first sentence that has the most of `question_stems`; "" if there are no sentences."""
     return max(sentences, key=lambda sentence: len(line_stems(sentence) & question_stems), default="")

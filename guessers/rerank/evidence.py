@@ -1,7 +1,7 @@
 """The evidence for every page after every word of a text.
 
-There are P pages, M candidates of a step, and R = len(EVIDENCE) numbers for each.  A text is read once, from its start.
-Each word adds its postings, so the evidence at a word depends only on the words so far.
+There are P pages, M candidates of a step, and R = len(EVIDENCE) values for each candidate.  A text is read once, from
+its start.  Each word adds its postings, so the evidence at a word depends only on the words so far.
 """
 
 from collections import deque
@@ -29,9 +29,9 @@ EVIDENCE = (
     "whole title",  # 1 if all title words were read
     "bracket",  # 1 if a word in the title's parentheses was read
     "kinds",  # log ratio of the probability of the question's kinds (kinds.py), relative to an average page
-    "pronouns",  # as `kinds`, for pronouns
-    "last kinds",  # as `kinds`, for the last three kinds including pronouns
-    "last kind",  # as `kinds`, for the last kind
+    "pronouns",  # like `kinds`, for pronouns
+    "last kinds",  # like `kinds`, for the last three kinds including pronouns
+    "last kind",  # like `kinds`, for the last kind
     "kind",  # largest share of the page's lessons that use one of the question's kinds
     "length",  # ln(1 + words counted for the page)
     "lessons",  # ln(1 + number of the page's training texts)
@@ -67,7 +67,7 @@ class Knowledge:
         return self._idf.get(stem, float(np.log(max(len(self.titles), 1))))
 
     def _named(self, names: list[str]) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """Return stem -> pages (n,) that have it in their name, and the summed idf of each name's stems (P,)."""
+        """Return, by stem, the pages with that stem in their name, and the summed idf of each page's name."""
         pages_of: dict[str, list[int]] = {}
         weight = np.zeros(len(names))
         for page, name in enumerate(names):
@@ -113,7 +113,7 @@ class Reading:
             self._add_kind(kind)
 
     def _name(self, stem: str) -> None:
-        """Count a stem that was not read before."""
+        """Update the evidence of titles with a stem that was not read before."""
         if (pages := self._knowledge.of_title.get(stem)) is not None:
             idf = self._knowledge.idf(stem)
             self._title[pages] += idf
@@ -137,7 +137,7 @@ class Reading:
         self._last_kinds.append(kind)
 
     def of(self, pages: np.ndarray) -> np.ndarray:
-        """Return the evidence (M, R) for some pages (M,) after the words read, in the order of EVIDENCE."""
+        """Return the evidence for M pages after the words read, of shape (M, R), with the columns of EVIDENCE."""
         k, score = self._knowledge, self._before[-1][pages]
         back = [self._before[max(len(self._before) - 1 - window, 0)] for window in WINDOWS]
         share = self._title[pages] / np.maximum(k.title_weight[pages], 1e-9)

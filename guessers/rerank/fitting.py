@@ -1,4 +1,4 @@
-"""Fitting of the weights of guessers/rerank/scorer.py, which give the probability of each candidate, or of none."""
+"""Fit the weights of guessers/rerank/scorer.py, which give the probabilities of the candidates and of none of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ KEPT_BACK = 8  # one in this many texts is used to select the epoch
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """A retrieval model, and the texts from which it was counted."""
+    """A retrieval model, and the texts whose terms it counts."""
 
     model: Annotated[str, "a bundled BM25 model or a folder"]
     folds: Annotated[tuple[Fold, ...], "folds of the tossups"]
@@ -31,7 +31,7 @@ class Counts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 @checked
 class RerankTraining:
-    """Settings of configs/train_guessers.yaml:rerank, which gives meanings and units."""
+    """Settings of the entry `rerank` in configs/train_guessers.yaml, which documents their meanings and units."""
 
     limit: Annotated[int, Meta(ge=KEPT_BACK)] | None
     noise: Share
@@ -74,7 +74,7 @@ def drawn_ends(words: int, points: int, seed: int, number: int) -> list[int]:
 
 
 def lesson_of(rows: np.ndarray, step: np.ndarray, right: np.ndarray) -> Lesson:
-    """Return the lesson of rows (M + T, D), step (M,) int64 and right (M,) bool, True for the answer."""
+    """Return the lesson of M candidates in T steps; `rows` has shape (M + T, D), and `right` is True for the answer."""
     m, t = len(right), len(rows) - len(right)
     target = m + np.arange(t)
     target[step[right]] = np.flatnonzero(right)
@@ -82,7 +82,7 @@ def lesson_of(rows: np.ndarray, step: np.ndarray, right: np.ndarray) -> Lesson:
 
 
 def fitted(config: RerankTraining, lessons: Sequence[Lesson]) -> Scorer:
-    """Return the weights of the epoch with the least cross entropy on one lesson in KEPT_BACK."""
+    """Fit the weights; return those of the epoch with the lowest cross entropy on every KEPT_BACK-th lesson."""
     learnt = [lesson for number, lesson in enumerate(lessons) if number % KEPT_BACK]
     kept = lessons[::KEPT_BACK]
     torch.manual_seed(config.seed)
@@ -111,7 +111,7 @@ def fitted(config: RerankTraining, lessons: Sequence[Lesson]) -> Scorer:
 
 
 class Batch(NamedTuple):
-    """R rows of S steps of several texts."""
+    """A batch of R rows for S steps of several texts."""
 
     rows: Tensor  # (R, D), standardised
     step: Tensor  # (R,) int64
@@ -119,7 +119,7 @@ class Batch(NamedTuple):
 
 
 def joined(lessons: Sequence[Lesson], scale: tuple[np.ndarray, np.ndarray], device: str = "cpu") -> Batch:
-    """Join several texts into one batch; `scale` is the mean and standard deviation, each (D,)."""
+    """Join several texts into one batch; `scale` is the mean and standard deviation, each of shape (D,)."""
     rows, steps, targets, row, step = [], [], [], 0, 0
     for lesson in lessons:
         rows.append(np.clip((lesson.rows - scale[0]) / scale[1], -CLIP, CLIP))

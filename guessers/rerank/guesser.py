@@ -4,8 +4,8 @@ Retrieval nearly always has an indexed right page among its ten best for a compl
 page first: the author instead of the novel, or a page that the question names.  Every page among the best 50 of either
 method is described by its evidence (guessers/rerank/evidence.py).  A page's evidence consists of its scores (also for
 the last words alone), the kinds that its training texts use or avoid for it (kinds.py), and the share of its title that
-was read.  Further numbers compare the page with the other candidates (numbers.py).  One layer of rectified units maps
-the numbers to a logit, and a softmax over the pages of the step and "none of them" gives probabilities.
+was read.  Further features compare the page with the other candidates (numbers.py).  One layer of rectified units maps
+the features to a logit, and a softmax over the pages of the step and "none of them" gives probabilities.
 
 A text is read once; each further word adds its postings.
 
@@ -56,7 +56,7 @@ class Candidates(NamedTuple):
 
 
 def candidates(knowledge: Knowledge, words: Sequence[str], at: Sequence[int]) -> Candidates:
-    """Return the candidates after each number of words in `at` (1 .. len(words), ascending)."""
+    """Return the candidates after each number of words in `at`, which ascends within 1 .. len(words)."""
     first, second = (model.guess_prefixes(words, DEPTH) for model in (knowledge.tfidf, knowledge.bm25))
     reading, wanted = Reading(knowledge), set(at)
     pages, evidence, ends = [], [], []
@@ -110,7 +110,7 @@ class RerankGuesser:
     # --- files
 
     def save(self, folder: Path) -> None:
-        """Write model.safetensors and config.json, which names the counts without copying them."""
+        """Write model.safetensors and config.json, which refers to the counts by name."""
         tables = self._knowledge.kinds.tables() | self._scorer.tensors
         about = {
             "kind": KIND,

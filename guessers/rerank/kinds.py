@@ -57,10 +57,10 @@ class Kinds:
         """Store the counts, all int64; raises ValueError if they do not fit together.
 
         Args:
-            starts: (K + 1,) first entry of each kind.
-            pages: (entries,) by kind.
-            counts: (entries,) by kind.
-            lessons: (P,) lessons of each page.
+            starts: Index of the first entry of each kind, of shape (K + 1,).
+            pages: Page of each entry; entries are ordered by kind.
+            counts: Number of lessons of each entry.
+            lessons: Number of lessons of each page.
         """
         fits = len(starts) == len(names) + 1 and starts[-1] == len(pages) == len(counts)
         counted = counts.min(initial=1) > 0 and np.diff(starts).min(initial=1) > 0 and lessons.any()
@@ -98,7 +98,7 @@ class Kinds:
         return pages, self._counts[entries] / (self.lessons[pages] + 1)
 
     def evidence(self, kind: str) -> np.ndarray | None:
-        """Return (P,) logs of p(kind | page) / p(kind | average page); None for an uncounted kind."""
+        """Return ln(p(kind | page) / p(kind | average page)) for each page; None for an uncounted kind."""
         kind_id = self._index.get(kind)
         if kind_id is None:
             return None
@@ -106,12 +106,12 @@ class Kinds:
         return self._of_pages(kind_id, np.log(without / rate), np.log(entries / rate))
 
     def negative(self, kind: str) -> np.ndarray | None:
-        """Return (P,) logs of p(not kind | page) / p(not kind | average page); None for an uncounted kind."""
+        """Return ln(p(not kind | page) / p(not kind | average page)) for each page; None for an uncounted kind."""
         kind_id = self._index.get(kind)
         return None if kind_id is None else self._of_pages(kind_id, *self._negatives(kind_id))
 
     def negatives(self) -> np.ndarray:
-        """Return the sum (P,) of `negative` over all kinds: the evidence of a question that names no kind."""
+        """Return each page's sum of `negative` over all kinds: the evidence of a question that names no kind."""
         without_any, entries = np.zeros(len(self._numbers)), np.zeros(len(self.lessons))
         for kind_id in range(len(self.names)):
             without, called = self._negatives(kind_id)
@@ -121,9 +121,9 @@ class Kinds:
         return without_any[self._number] + entries
 
     def _chances(self, kind_id: int) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return the probability of a kind for pages without it (U,), for its pages (entries,) and for an average page.
+        """Return the probability of a kind for pages without it, for its pages, and for an average page.
 
-        The first array is indexed by the number of lessons.
+        The first array has a value for each of the U distinct numbers of lessons.
         """
         postings = slice(self._starts[kind_id], self._starts[kind_id + 1])
         rate = float(self._counts[postings].sum() / self.lessons.sum())
@@ -132,13 +132,13 @@ class Kinds:
         return times / (self._numbers + SMOOTHING), entries, rate
 
     def _negatives(self, kind_id: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return `negative` for a page without the kind, by its number of lessons (U,), and for the kind's pages."""
+        """Return `negative` for pages without the kind, by distinct number of lessons, and for the kind's pages."""
         without, entries, rate = self._chances(kind_id)
         of_any = np.log1p(-min(rate, CERTAIN))
         return np.log1p(-np.minimum(without, CERTAIN)) - of_any, np.log1p(-np.minimum(entries, CERTAIN)) - of_any
 
     def _of_pages(self, kind_id: int, without: np.ndarray, entries: np.ndarray) -> np.ndarray:
-        """Return values (P,): `without` (U,) by the number of lessons, and `entries` for the pages of a kind."""
+        """Return a value for each page: from `entries` if the page has the kind, else from `without`, by lessons."""
         values = without[self._number]
         values[self._pages[self._starts[kind_id] : self._starts[kind_id + 1]]] = entries
         return values
@@ -155,7 +155,7 @@ class Kinds:
 
     @classmethod
     def read(cls, tables: Tables) -> Kinds:
-        """Invert `tables`; raises KeyError or ValueError if a table is missing or does not fit."""
+        """Return the kinds stored by `tables`.  Raises KeyError or ValueError if a table is missing or does not fit."""
         names = unpack_strings(tables["kinds"])
         keys = ("pages_per_kind", "page_steps", "counts", "lessons")
         per_kind, steps, counts, lessons = (unpack_integers(tables[key]) for key in keys)

@@ -1,8 +1,8 @@
-"""Numbers that describe a candidate: its evidence, alone and compared with the other candidates of its step.
+"""Features of a candidate: its evidence, alone and compared with the other candidates of its step.
 
-There are T steps, M candidates over all steps, and D = len(NUMBERS) numbers for each.  The candidates are followed by
-"none of them" of every step, which has the step's numbers and zeros elsewhere.  The weights see one candidate at
-a time, so the comparison with the other candidates of the step must be part of the numbers.
+There are T steps, M candidates over all steps, and D = len(NUMBERS) features for each.  The candidates are followed by
+a row for "none of them" for every step, which has the step's features and zeros elsewhere.  The weights see one
+candidate at a time, so the comparison with the other candidates of the step must be part of the features.
 """
 
 from collections.abc import Sequence
@@ -41,13 +41,14 @@ NUMBERS = (
     "none of them",
 )
 _TINY = 1e-9
-Columns = dict[str, np.ndarray]  # name -> (M,)
+Columns = dict[str, np.ndarray]  # name -> array of shape (M,)
 
 
 def numbers(evidence: np.ndarray, step: np.ndarray, words: Sequence[int]) -> np.ndarray:
-    """Return the numbers (M + T, D) of evidence (M, R).
+    """Return the features, of shape (M + T, D), for evidence of shape (M, R).
 
-    `step` (M,) int64 contains every step 0 .. T - 1, ascending; `words` (T,) are the numbers of words read.
+    `step` has the step of each candidate, ascending, and contains every step 0 .. T - 1; `words` has the number of
+    words read at each step.
     """
     of = {name: evidence[:, column] for column, name in enumerate(EVIDENCE)}
     of["score"] = of["words"] + of["pairs"]
@@ -66,7 +67,7 @@ def numbers(evidence: np.ndarray, step: np.ndarray, words: Sequence[int]) -> np.
 
 
 def _own(of: Columns, step: np.ndarray, firsts: np.ndarray, read: np.ndarray, top: np.ndarray) -> Columns:
-    """Return the numbers before RELATIVE by name; `read` (T,) are words read, `top` (T,) are best scores."""
+    """Return the features before RELATIVE's, by name; `read` has the words read at each step, `top` the best scores."""
     count = np.diff(firsts, append=len(step))
     own: Columns = {}
     for name in COMPARED:
@@ -102,7 +103,7 @@ def _relative(of: Columns, step: np.ndarray, firsts: np.ndarray) -> list[np.ndar
 
 
 def _others(values: np.ndarray, step: np.ndarray, firsts: np.ndarray) -> np.ndarray:
-    """Return the largest of the other values of the step, for values (M, C); for a single candidate its own."""
+    """Return, for each value, the largest value of the step's other candidates, or the value itself without others."""
     top = values == np.maximum.reduceat(values, firsts)[step]
     second = np.maximum.reduceat(np.where(top, -np.inf, values), firsts)[step]
     alone = top & (np.add.reduceat(top.astype(np.int64), firsts) == 1)[step] & np.isfinite(second)
@@ -110,7 +111,7 @@ def _others(values: np.ndarray, step: np.ndarray, firsts: np.ndarray) -> np.ndar
 
 
 def _order(values: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """Return the order within each step, best first; ties keep their order."""
+    """Return the indices that sort the candidates by step, then best first; ties keep their order."""
     return np.lexsort((-values, step))
 
 
@@ -122,7 +123,7 @@ def _reciprocal_rank(values: np.ndarray, step: np.ndarray, firsts: np.ndarray) -
 
 
 def _lead(values: np.ndarray, step: np.ndarray, firsts: np.ndarray) -> np.ndarray:
-    """Return ln(best / second), (T,), limited to 0 .. 4, or 4 without a second candidate."""
+    """Return ln(best / second) for each step, clipped to 0 .. 4, or 4 without a second candidate."""
     ordered = values[_order(values, step)]
     alone = np.diff(firsts, append=len(values)) < 2
     second = ordered[np.minimum(firsts + 1, len(values) - 1)]

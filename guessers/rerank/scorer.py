@@ -1,6 +1,6 @@
-"""Learnt weights that map candidates' numbers to probabilities, and selection of the best candidates of each step.
+"""Learnt weights that map candidates' features to probabilities, and selection of the best candidates of each step.
 
-Standardised numbers -> rectified units -> a logit, and a softmax over the candidates of a step and "none of them".
+Standardised features -> rectified units -> a logit, and a softmax over the candidates of a step and "none of them".
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,13 +9,13 @@ import numpy as np
 
 from sqa.core.types import Guess
 
-CLIP = 8.0  # limit of standardised numbers, in standard deviations
+CLIP = 8.0  # limit of standardised features, in standard deviations
 
 Tensors = Mapping[str, np.ndarray]
 
 
 class Scorer:
-    """The weights for D numbers per candidate."""
+    """The weights for D features per candidate."""
 
     def __init__(self, tensors: Tensors, numbers: int) -> None:
         """Store the tensors; raises ValueError for wrong names or shapes, or deviations that are not above 0.
@@ -32,9 +32,10 @@ class Scorer:
         self._double = {name: array.astype(np.float64) for name, array in tensors.items()}
 
     def chances(self, rows: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Return the probability of each candidate (M,); those of a step sum to 1 minus that of "none of them".
+        """Return the probability of each of M candidates; with "none of them", those of a step sum to 1.
 
-        rows (M + T, D): the candidates by step, then "none of them" of every step; step (M,) int64.
+        `rows`, of shape (M + T, D), has the features of the candidates, then those of "none of them" of every step.
+        `step` has the step of each candidate.
         """
         t, m = self._double, len(step)
         rows = np.clip((rows - t["mean"]) / t["deviation"], -CLIP, CLIP)
@@ -48,7 +49,7 @@ class Scorer:
 
 
 def best(scores: np.ndarray, pages: Sequence[str], step: np.ndarray, steps: int, n: int) -> list[list[Guess]]:
-    """Return the best `n` candidates of each step, ties by title, from scores (M,), M pages and ascending step (M,)."""
+    """Return the best `n` candidates of each step, ties by title; `step` has each candidate's step, ascending."""
     ends = np.searchsorted(step, np.arange(steps + 1))
     listed = []
     for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):

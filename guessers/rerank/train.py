@@ -3,8 +3,8 @@
 The texts are tossups of the fold `buzzer`: unchanged, with words corrupted (sqa/data/texts.py), and translated back and
 forth.  The unchanged tossups are used a second time at their last word alone.  In training, retrieval and the kinds of
 pages are counted on the fold `guesser` alone.  The finished model combines weights from the whole fold `buzzer` with
-the published counts.  A buzzer learns from guesses for tossups that no part of its guesser saw.  Therefore `work` gets
-weights from the first half of that fold, and buzzers use the second half.
+the published counts.  A buzzer learns from guesses for tossups that no part of its guesser saw.  Therefore the guesser
+in `work` has weights from the first half of the fold `buzzer`, and buzzers use the second half.
 """
 
 import numpy as np
@@ -55,7 +55,7 @@ def at_last_word(lesson: Lesson) -> Lesson:
 
 
 def knowledge_of(counts: Counts, least: int) -> Knowledge:
-    """Return the knowledge of counts, with the kinds of their texts; raises DataError for an unknown page."""
+    """Return the knowledge from a retrieval model and its texts.  Raises DataError if the model lacks a page."""
     index = Index.load(resolve_model(counts.model))
     taught = lessons(counts.folds, counts.bonus)
     if lacking := {lesson.page for lesson in taught} - set(index.titles):

@@ -49,7 +49,7 @@ from sqa.files.model_files import (
 VERSION = 1  # version of the code that computes guesses; raise it when guesses change
 _STEPS, _COUNTS = "page_steps", "counts"
 
-Analyzer = Callable[[str], tuple[str, ...]]  # terms of one word
+Analyzer = Callable[[str], tuple[str, ...]]  # returns the terms of a word
 ANALYZERS = ("stems", "standard", "english")  # our own analyzer, and Lucene's two
 Similarity = Literal["exact", "lucene", "elasticsearch", "tfidf"]
 
@@ -77,7 +77,7 @@ def analyzer_of(name: str) -> Analyzer:
 
 @dataclass(frozen=True)
 class Index:
-    """Term counts by page.  Terms 0..W-1 are words; all later ones are pairs (key: first word * W + second word)."""
+    """Term counts by page.  Terms 0..W-1 are words, later terms are pairs (key: first word * W + second word)."""
 
     titles: tuple[str, ...]  # sorted
     words: tuple[str, ...]  # sorted
@@ -85,7 +85,7 @@ class Index:
     starts: np.ndarray  # (terms + 1,) int64, start of each term's postings
     pages: np.ndarray  # (postings,) int64, increasing within a term
     counts: np.ndarray  # (postings,) int64, >= 1
-    analyzer: str = "stems"  # a name of ANALYZERS
+    analyzer: str = "stems"  # a key of ANALYZERS
 
     def fields(self) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
         """Return (terms, postings) of the words and of the pairs."""
@@ -134,7 +134,7 @@ class Index:
 
 
 def page_steps(starts: np.ndarray, pages: np.ndarray) -> np.ndarray:
-    """Return (postings,) each page minus the previous page in the same term's postings, which compresses well."""
+    """Return each posting's page minus the previous page of the same term; these differences compress well."""
     steps = np.diff(pages, prepend=0)
     firsts = starts[:-1]
     steps[firsts] = pages[firsts]
@@ -150,7 +150,7 @@ def postings_of(steps: np.ndarray, frequency: np.ndarray) -> tuple[np.ndarray, n
 
 
 def weights(index: Index, config: Bm25Config) -> np.ndarray:
-    """Return (postings,) float64: the contribution of one occurrence of the term to the page's score."""
+    """Return, for each posting, the contribution of one occurrence of the term in the text to the page's score."""
     if config.similarity == "tfidf":
         return tfidf_weights(index, config.b, config.pair_boost)
     n = len(index.titles)
@@ -173,10 +173,7 @@ def weights(index: Index, config: Bm25Config) -> np.ndarray:
 
 
 def tfidf_weights(index: Index, b: float, pair_boost: float) -> np.ndarray:
-    """Return (postings,) float64: the contribution of one occurrence of the term to the page's score.
-
-    guessers/retrieval/tfidf.py gives the formula.
-    """
+    """Return, for each posting, its TF-IDF contribution (guessers/retrieval/tfidf.py) to the page's score."""
     pages, frequency = len(index.titles), np.diff(index.starts)
     idf = 1 + np.log(pages / frequency)  # (terms,)
     idf[len(index.words) :] *= pair_boost
@@ -187,10 +184,10 @@ def tfidf_weights(index: Index, b: float, pair_boost: float) -> np.ndarray:
 
 
 def best_indices(scores: np.ndarray, n: int, least: float = math.ulp(0.0)) -> np.ndarray:
-    """Return the indices of the `n` highest scores, highest first and equal scores in order.
+    """Return the indices of the `n` highest scores, highest first, ties by index.
 
-    scores (pages,) float64.  Scores below `least`, which must be above 0, are left out.  If at least `n` scores are
-    known to reach `least`, few scores remain to be sorted.
+    Scores below `least`, which must be above 0, are left out.  If at least `n` scores are known to reach `least`, few
+    scores remain to be sorted.
     """
     indices = (scores >= least).nonzero()[0]
     high = scores[indices]
@@ -258,7 +255,7 @@ class Bm25Guesser:
         return [guesses[bounds[end - 1] : bounds[end]] for end in ends]
 
     def _guesses(self, pages: np.ndarray, scores: np.ndarray) -> list[Guess]:
-        """Return the guesses of pages (R,) int64 and scores (R,); equal guesses share an object, with exceptions."""
+        """Return a guess for each page and its score; most equal guesses share an object."""
         order = scores.argsort()
         pages, scores = pages[order], scores[order]
         new = np.append(True, (pages[1:] != pages[:-1]) | (scores[1:] != scores[:-1]))[: len(order)]
@@ -273,7 +270,7 @@ class Bm25Guesser:
         return [Guess(self._titles[page], float(scores[page])) for page in best_indices(scores, n).tolist()]
 
     def _add(self, terms: Iterable[int], scores: np.ndarray) -> None:
-        """Add the postings of the terms to scores (pages,), one term at a time."""
+        """Add the weights of the terms' postings to the pages' scores, one term at a time."""
         for term in terms:
             postings = slice(self._starts[term], self._starts[term + 1])
             scores[self._pages[postings]] += self.weights[postings]

@@ -14,7 +14,7 @@ from sqa.core.schema import FilePath
 
 @dataclass(frozen=True, slots=True)
 class Bm25Training:
-    """Keys of configs/train_guessers.yaml:bm25, which documents meanings."""
+    """Settings of the entry `bm25` in configs/train_guessers.yaml, which documents their meanings."""
 
     kind: Literal["bm25"]
     output: Path
@@ -36,7 +36,7 @@ def fit(
 
 
 def count(profiles: Iterable[Profile], pair_min_count: int | None, analyzer: str = "stems") -> Index:
-    """Count the profiles that have a page.  `pair_min_count` None: no pairs."""
+    """Return the term counts of the profiles that have a page; if `pair_min_count` is None, without pairs."""
     read = _Reading(analyzer_of(analyzer))
     for profile in profiles:
         if profile.page is not None:
@@ -61,12 +61,12 @@ def count(profiles: Iterable[Profile], pair_min_count: int | None, analyzer: str
 
 
 class _Reading:
-    """Texts as one sequence of word numbers, in order of arrival."""
+    """Texts as one sequence of term ids, in order of arrival."""
 
     def __init__(self, analyze: Analyzer) -> None:
         self._analyze = analyze
         self._ids: dict[str, int] = {}  # by term, in order of first occurrence
-        self._of_word: dict[str, tuple[int, ...]] = {}  # words as written -> ids of their terms
+        self._of_word: dict[str, tuple[int, ...]] = {}  # word as written -> ids of its terms
         self._pages: dict[str, int] = {}
         self._row: list[int] = []
         self._page_of_profile: list[int] = []
@@ -83,9 +83,9 @@ class _Reading:
         self._ends.append(len(row))
 
     def sorted(self) -> tuple[list[str], np.ndarray, list[str], np.ndarray]:
-        """Return sorted titles, page of each term (n,), sorted words, and term ids (n,).
+        """Return sorted titles, the page of each term, sorted words, and the id of each term.
 
-        Pages and term ids are indices into the sorted lists.
+        Pages and ids are indices into the sorted lists.
         """
         titles, page_place = _sorted(self._pages)
         words, word_place = _sorted(self._ids)
@@ -94,7 +94,7 @@ class _Reading:
         return titles, pages, words, word_place[np.array(self._row, np.int64)]
 
     def last_of_profile(self) -> np.ndarray:
-        """Return (n,) bool: whether a term is the last of its text, which forms no pair with the next term."""
+        """Return, for each term, whether it is the last of its text, which forms no pair with the next term."""
         last = np.zeros(len(self._row), np.bool_)
         ends = np.array(self._ends, np.int64)
         last[ends[ends > 0] - 1] = True
@@ -102,7 +102,7 @@ class _Reading:
 
 
 def _sorted(numbered: dict[str, int]) -> tuple[list[str], np.ndarray]:
-    """Return the sorted names, and (n,) int64 the sorted position of each number."""
+    """Return the sorted names, and an array that maps each name's id to its index among them."""
     names = sorted(numbered)
     position = np.empty(len(names), np.int64)
     position[[numbered[name] for name in names]] = np.arange(len(names))
@@ -110,7 +110,7 @@ def _sorted(numbered: dict[str, int]) -> tuple[list[str], np.ndarray]:
 
 
 def _count(terms: np.ndarray, pages: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return terms, pages and counts (rows,) of all occurrences, ordered by term and page."""
+    """Return the distinct pairs of term and page as three arrays: terms, pages and counts, ordered by term and page."""
     width = int(pages.max(initial=0)) + 1
     keys, counts = np.unique(terms * width + pages, return_counts=True)
     return (*np.divmod(keys, width), counts)

@@ -131,7 +131,7 @@ def _class(char: str) -> str:
 
 
 def _cut(word: str) -> list[str]:
-    """Return the tokens of a word, in its own letter case."""
+    """Return the tokens of a word, with unchanged letter case."""
     if _PLAIN.fullmatch(word):
         tokens = [word]
     else:
@@ -163,7 +163,7 @@ def english(word: str) -> tuple[str, ...]:
 
 
 def byte_lengths(lengths: np.ndarray) -> np.ndarray:
-    """Return lengths (n,) >= 0 after Lucene's byte encoding: exact up to 40, then the highest 4 bits from 24 on."""
+    """Return lengths rounded by Lucene's byte encoding: exact up to 40, then 24 plus 4 significant bits of the rest."""
     excess = np.maximum(lengths.astype(np.int64) - 24, 0)
     shift = np.maximum(np.frexp(excess.astype(np.float64))[1] - 4, 0)
     return np.where(lengths < 24, lengths, 24 + ((excess >> shift) << shift))
@@ -172,10 +172,10 @@ def byte_lengths(lengths: np.ndarray) -> np.ndarray:
 def bm25_weights(
     counts: np.ndarray, pages: np.ndarray, frequency: np.ndarray, n_pages: int, k1: float, b: float, boost: float
 ) -> np.ndarray:
-    """Return (postings,) float64: the contribution of one occurrence of a term in the text to a page's score.
+    """Return, for each posting, the contribution of one occurrence of the term in the text to the page's score.
 
-    counts, pages: (postings,) term counts and pages, concatenated over all terms.  frequency: (terms,) number of
-    postings of each term.  Only pages with at least one term count as documents of the field.
+    counts, pages: count and page of each posting, concatenated over all terms.  frequency: number of postings of each
+    term.  Only pages with at least one term count as documents of the field.
     """
     single = np.float32
     lengths = np.bincount(pages, counts, minlength=n_pages)

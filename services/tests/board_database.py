@@ -1,6 +1,6 @@
-"""The database of the board's tests.
+"""Database for the board's tests: SQLite in the test's folder, or the PostgreSQL database of SQA_BOARD_DB.
 
-SQLite in the test's folder, or the PostgreSQL database of SQA_BOARD_DB, emptied first.
+Tables of the board in the PostgreSQL database are dropped first.
 """
 
 import os

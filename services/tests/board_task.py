@@ -1,4 +1,4 @@
-"""A small labelling task for the board's tests; a model file contains its answers and their running time.
+"""A small labelling task for the board's tests; a model's file contains its answers and how long it takes.
 
 If TOY_LOG is set, each model call writes a file into that folder.
 """
@@ -58,7 +58,7 @@ class ToyTask(Task):
         if "refusal" in config:
             raise DataError(config["refusal"])
         answers: Mapping[str, str] = config.get("answers", {})
-        more = config.get("more", {})  # further keys beyond those of a response
+        more = config.get("more", {})  # additional keys of a response
         responses = [{"id": e["id"], "label": answers.get(e["text"], answers.get("", "x")), **more} for e in examples]
         return responses, Job(len(examples), 0.5, 2**30)
 
@@ -117,7 +117,7 @@ Row = tuple[str, int, str, bool]  # token, g, guess, buzz
 def submission(of: Callable[[Question, int], Iterable[Row]], suffix: str = "") -> list[dict[str, Any]]:
     """Return the lines of a submission for mini-es on a board.
 
-    `of` maps a question and its number to rows; `suffix` is appended to the question ids.
+    `of` maps a question and its index to rows; `suffix` is appended to the question ids.
     """
     names = ("token", "g", "guess", "buzz")
     return [

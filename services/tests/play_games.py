@@ -1,4 +1,4 @@
-"""Finished runs for games and a player that sends the page's requests, for the tests of `sqa play`."""
+"""Helpers for the tests of `sqa play`: finished runs, and a player that sends the same requests as the page."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ Event = dict[str, Any]
 
 
 def config(folder: Path, name: str = "echo", n: int = 6, **parts: object) -> Path:
-    """Write the config of a copying run on `n` questions; its guesser names Spain and France once it has read them."""
+    """Write the config of a copying run on `n` questions, whose guesser names Spain and France after reading them."""
     questions = folder / "mine.jsonl"
     if not questions.is_file():
         doubles.write_questions(questions, n)
@@ -64,7 +64,7 @@ def record(
 
 
 class Player:
-    """A player at a page."""
+    """A player who sends the page's requests."""
 
     def __init__(self, url: str, **headers: str) -> None:
         self.url, self._headers = url, headers
@@ -106,10 +106,10 @@ class Player:
         answer: str | None = "",
         on: Mapping[str, Callable[[Event], object]] | None = None,
     ) -> list[Event]:
-        """Return the events up to and including the first that matches `until`, a type or a predicate.
+        """Play and return the events up to and including the first that matches `until`, a type or a predicate.
 
-        The player is always ready for the next question. With `buzz` the player buzzes at that word and answers; an
-        answer of None lets the time run out. `on` maps event types to additional actions.
+        The player starts each next question at once. With `buzz`, the player buzzes at the step of that index and
+        gives `answer`, or lets the time run out if it is None. `on` maps event types to additional actions.
         """
         events = []
         for event in self.events():

@@ -7,7 +7,7 @@ from simuleval.utils import entrypoint
 
 @entrypoint
 class W(TextToTextAgent):
-    """The agent; its one-letter name appears in the recorded service."""
+    """The agent, whose one-letter name appears in the recorded responses."""
 
     def policy(self) -> Action:
         source, written, ended = self.states.source, len(self.states.target), self.states.source_finished

@@ -1,8 +1,8 @@
-"""SimulEval 1.1.4 with two fixes that its remote evaluation needs to run.
+"""SimulEval 1.1.4 with two fixes that its remote evaluation needs.
 
 A text segment's default target language is a type, which JSON cannot encode (later versions use null). The remote
-evaluator reads `instance_iterator`, which the evaluator calls `iterator`. As a program, this is the `simuleval`
-command.
+evaluator reads `instance_iterator`, which the evaluator calls `iterator`. This module can be run in place of the
+`simuleval` command.
 """
 
 from __future__ import annotations

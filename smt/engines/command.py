@@ -25,7 +25,7 @@ from sqa.data.languages import Pair, certain_pair
 from sqa.files.atomic import file_digest
 from sqa.files.store import digest
 
-VERSION = 2  # increase when the same command gives other words
+VERSION = 2  # increase when the same command yields different words
 MAX_PROGRAM = 1 << 20  # bytes; only a smaller program, given by its path, is hashed for the fingerprint
 _INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|deno|java|php|lua|Rscript|julia|bash|dash|zsh|sh|env)[\d.]*$")
 TIMEOUT = 600  # seconds for one call of the command
@@ -50,7 +50,7 @@ class CommandConfig:
         if not self.command:
             return ["command: a program is needed, e.g. [apertium, -u, spa-eng]"]
         if self.separator != " ".join(self.separator.split()):
-            return [f"separator: must be one line of words with single blanks, got {self.separator!r}"]
+            return [f"separator: must be one line of words with single spaces, got {self.separator!r}"]
         return []
 
 
@@ -108,7 +108,7 @@ def _languages(command: Sequence[str]) -> Pair | None:
 
 
 def _digest_of(path: Path) -> object:
-    """Return the digest of a file, or of each file of a folder by relative path; raises DataError if missing."""
+    """Return the digest of a file, or of each file in a folder by relative path.  Raises DataError if it is missing."""
     try:
         if path.is_dir():
             inside = sorted(file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts)

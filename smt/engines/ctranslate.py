@@ -129,7 +129,7 @@ class CTranslate:
         self._files = files_fingerprint(self.folder)
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return the target words of each text; a blank text gives ()."""
+        """Return the target words of each text, which are () for a blank text."""
         return in_batches(texts, self.text.encode, self._words, self.config.batch_tokens)
 
     def _words(self, rows: list[list[str]]) -> list[tuple[str, ...]]:
@@ -137,7 +137,7 @@ class CTranslate:
         return [self.text.decode(pieces, len(row)) for pieces, row in written]
 
     def translate(self, rows: list[list[str]]) -> list[list[str]]:
-        """Return the target pieces of rows of source pieces."""
+        """Translate rows of source pieces into rows of target pieces."""
         results = self.engine.translate_batch(
             rows,
             target_prefix=[self.text.prefix] * len(rows) if self.text.prefix else None,

@@ -146,7 +146,7 @@ def _spec(model: Transformer) -> Any:
 
 
 def _attention(target: Any, norm: nn.LayerNorm, attention: Attention, fused: bool) -> None:
-    """Set the weights; self-attention has one map for query, key and value (`fused`), and cross-attention has two."""
+    """Copy attention weights; self-attention has one matrix for query, key and value (`fused`), cross-attention two."""
     _norm(target.layer_norm, norm)
     query, key_value, output = attention.query, attention.key_value, attention.output
     maps: list[list[nn.Linear]] = [[query, key_value], [output]] if fused else [[query], [key_value], [output]]
@@ -166,7 +166,7 @@ def _norm(target: Any, norm: nn.LayerNorm) -> None:
 
 
 def _backward_attention(heads: int) -> Any:
-    """Return self-attention whose bias (BUCKETS, H) hides later keys, which have half of the buckets of distances."""
+    """Return self-attention whose bias of shape (BUCKETS, H) hides later keys, to which half of the buckets belong."""
     from ctranslate2.specs import attention_spec
 
     attention = attention_spec.MultiHeadAttentionSpec(self_attention=True, relative_attention_bias=True)

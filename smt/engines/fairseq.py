@@ -28,7 +28,7 @@ from sqa.data.languages import certain
 from sqa.files import records
 from sqa.files.atomic import file_digest
 
-ORDER = tuple(("<s>", "<pad>", "</s>", "<unk>").index(symbol) for symbol in SPECIAL)  # fairseq's ids of these
+ORDER = tuple(("<s>", "<pad>", "</s>", "<unk>").index(symbol) for symbol in SPECIAL)  # ids of SPECIAL in fairseq
 FIRST_POSITION = 2  # fairseq's padding index + 1
 OVERWRITE = "#fairseq:overwrite"  # flag of a dictionary line that may repeat a symbol
 
@@ -80,8 +80,8 @@ def convert(
         moses: Source language if Moses tokenised the text before the segmentation.
 
     Raises:
-        DataError: Files have another format or do not fit each other.
-        ConfigError: Options do not fit each other.
+        DataError: A file has the wrong format, or the files do not match.
+        ConfigError: The options contradict each other, or `output` already holds a model.
     """
     if (output / "config.json").exists():
         raise ConfigError(f"output: {output} already holds a model; name another folder or remove it")
@@ -237,14 +237,14 @@ class _Weights:
         return self.loaded.weights[matches[0]].float() if matches else None
 
     def need(self, *names: str) -> Tensor:
-        """Return the same as `take`; raises DataError instead of returning None."""
+        """Like `take`, but raises DataError instead of returning None."""
         weight = self.take(*names)
         if weight is None:
             raise DataError(f"{self.loaded.path}: {self.loaded.architecture} has no weight {names[0]}")
         return weight
 
     def table(self, *names: str) -> Tensor | None:
-        """Return an embedding with its rows in our order, or None."""
+        """Return an embedding with its rows in our order, or None if no unused weight has one of these names."""
         rows = self.take(*names)
         return None if rows is None else torch.cat([rows[list(ORDER)], rows[len(ORDER) :]])
 

@@ -25,7 +25,7 @@ _RECORD_NAMES = {"_codecs.encode", *(f"builtins.{kind}" for kind in "bool dict f
 
 
 class _Record:
-    """Inert record of a pickled object's arguments."""
+    """Inert replacement for a pickled object, which stores the object's arguments and state."""
 
     def __init__(self, *args: object) -> None:
         self.args = args
@@ -111,7 +111,7 @@ def _allowed(path: Path) -> list[Callable[..., object] | tuple[Callable[..., obj
 
 
 def _plain(value: Any) -> Any:
-    """Return namespaces and omegaconf records as dictionaries, lists and values."""
+    """Convert namespaces and omegaconf records to dicts, lists and plain values."""
     if isinstance(value, Namespace):
         value = vars(value)
     if isinstance(value, _Record):

@@ -87,7 +87,7 @@ class FixedTranslator:
 
 
 def _diagonal(sentence: int, size: int, words: Sequence[str]) -> list[Emission]:
-    """Place word j of |T|, from 1, after ceil(j |S| / |T|) of `size` source words."""
+    """Place target word j = 1, ..., |T| after ceil(j |S| / |T|) source words, where |S| is `size`."""
     return [Emission(sentence, word, -(-j * size // len(words)), False) for j, word in enumerate(words, 1)]
 
 

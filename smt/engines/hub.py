@@ -39,7 +39,7 @@ def check_tokenizer(folder: Path) -> None:
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """Return the tokenizer of a folder; the Rust tokenizer only if its file exists, because none is converted here."""
+    """Load the tokenizer of a folder; the Rust version only if its file exists, since none is converted here."""
     need("transformers", f"the model {folder.name}")
     check_tokenizer(folder)
     from transformers import AutoTokenizer
@@ -75,7 +75,7 @@ class TextCodec:
         self.starts_decoder = self.kind == "MBartTokenizer"
         self._last = max(tokenizer.get_vocab().values())  # models may have more pieces, which pad their matrices
         self._mark = ""  # prefix of every source text
-        self.languages: Pair | None = None  # if the config or the tokenizer names them
+        self.languages: Pair | None = None  # None unless config or tokenizer names them
         self._silent: frozenset[int] = frozenset()  # language pieces, which some tokenizers would otherwise decode
         if self.kind == "MarianTokenizer":
             self._bilingual(source_language, target_language)
@@ -97,7 +97,7 @@ class TextCodec:
         return {t: t for t in self.tokenizer.all_special_tokens if LANGUAGE_TOKEN.fullmatch(t)}
 
     def _bilingual(self, source: str | None, target: str | None) -> None:
-        """Set the languages of opus-mt: fixed, or several target languages named at the beginning of the text."""
+        """Set an opus-mt model's languages: a fixed pair, or a target language named at the beginning of the text."""
         language = target
         marks = {mark[2:-2]: mark for mark in self.tokenizer.supported_language_codes}
         if marks:

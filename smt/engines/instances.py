@@ -14,9 +14,10 @@ from sqa.pipeline.export import question_texts
 def write_instances(traces: Iterable[QuestionTrace], folder: Path, unit: Unit = "sentence") -> Path:
     """Write a run in SimulEval 1.1's format, for `simuleval --score-only --output FOLDER`; return the log's path.
 
-    Writes one line per sentence, or with `unit` "question" one per question with the delays of equation 1.  A
-    sentence's reference is its own human translation if source and translation have equally many sentences, else its
-    share of the question's words.  Elapsed times are 0.  Raises NotComputable for a trace with retractions.
+    Writes one line per sentence, or with `unit` "question" one per question with the delays of equation 1 (see
+    `sqa.core.trace`).  A sentence's reference is its own human translation if source and translation have equally many
+    sentences, else its share of the question's words.  Elapsed times are 0.  Raises NotComputable for a trace with
+    retractions.
     """
     rows: list[str] = []
     for trace in traces:

@@ -40,8 +40,8 @@ from sqa.net.chat import Budget, Reply, Task
 from sqa.net.endpoint import CHAT, PLAIN, Endpoint, EndpointConfig
 from sqa.net.reply_cache import Cache, CachedChat
 
-VERSION = 1  # increase when the same config sends other prompts
-LOCAL_VERSION = 2  # increase when the local model gives other replies or counts
+VERSION = 1  # increase when the same config sends different prompts
+LOCAL_VERSION = 2  # increase when the local model gives different replies or counts
 CONTINUATION = "continuation"
 if TYPE_CHECKING:
     LlmPolicy = str | OwnPart
@@ -78,12 +78,12 @@ POLISH = (
     "W tej bitwie Grecy pokonali Persów, którzy wylądowali w pobliżu Aten; za 10 punktów podaj nazwę tej bitwy "
     "z 490 r. p.n.e.",
 )
-EXAMPLES: dict[str, Pairs] = {  # into English, by source language
+EXAMPLES: dict[str, Pairs] = {  # translations into English, by source language
     "es": tuple(zip(SPANISH, ENGLISH, strict=True)),
     "pl": tuple(zip(POLISH, ENGLISH, strict=True)),
 }
 ALL_WRONG = 20  # a run ends if none of its first ALL_WRONG replies is a translation
-SHOWN = (1, 10, 100, 1000, 10_000)  # a line is printed at these counts of a kind of reply
+SHOWN = (1, 10, 100, 1000, 10_000)  # a kind of problem is reported when its count reaches these values
 MARGIN, PER_WORD, STEP = 16, 4, 64  # token limit of a whole reply: base, tokens per source word, rounding step
 
 
@@ -169,10 +169,10 @@ class Step(NamedTuple):
 
 
 class Local:
-    """The project's own batched engine, in place of an endpoint and its stored replies."""
+    """Backend that runs the language model in this process, in place of an endpoint with stored replies."""
 
     def __init__(self, config: LocalConfig, beginning: str) -> None:
-        """Take `beginning`, the common start of all prompts; raises ConfigError or DataError if the model is absent."""
+        """Store `beginning`, the common start of all prompts; raises ConfigError or DataError without the model."""
         from smt.lm.lines import model_identity  # only this backend loads torch
 
         self.config, self.beginning = config, beginning
@@ -185,7 +185,7 @@ class Local:
         return LineWriter(load(self.config), self.beginning)
 
     def ask(self, tasks: Sequence[Task]) -> dict[Task, Reply]:
-        """Return the likeliest line after each text."""
+        """Return the most likely line that follows the text of each task."""
         replies: dict[Task, Reply] = {}
         for most in sorted({task.max_tokens for task in tasks}):
             group = [task for task in tasks if task.max_tokens == most]
@@ -199,7 +199,7 @@ class Llm:
     """A prompted language model as a translator; `usage` counts the replies of a batch, cached or not."""
 
     def __init__(self, config: LlmConfig) -> None:
-        """Take a config; nothing is sent, and no weights are read, before the first text."""
+        """Prepare the model; it receives no request, and no weights are read, before the first text."""
         self.config, self.usage, self._told = config, Counter[str](), Counter[str]()
         self.codes = code_of(config.source_language), code_of(config.target_language)
         self.languages = certain_pair(*self.codes)
@@ -220,7 +220,7 @@ class Llm:
         return digest(["llm", VERSION, llm_replies.VERSION, self._identity, asked])
 
     def words(self, texts: Sequence[str]) -> list[Words]:
-        """Return the target words of each text; a blank text gives ()."""
+        """Return the target words of each text, which are () for a blank text."""
         steps = [Step(tuple(text.split()), True) for text in texts]
         written = iter(self.continued([step for step in steps if step.read]))
         return [next(written) if step.read else () for step in steps]
@@ -283,7 +283,7 @@ class Llm:
 
 
 def moments(source: Iterable[str], k: int) -> Iterator[tuple[Words, bool]]:
-    """Yield the words read so far and whether the sentence has ended: from the k-th word on, and at its end."""
+    """Yield (words read so far, whether the sentence has ended) after each word from the k-th on, and at the end."""
     read: Words = ()
     for word in source:
         read = (*read, word)
@@ -351,7 +351,7 @@ class Continuation:
 
 
 def _sent(lane: Generator[Step, Words, None], words: Words) -> Step | None:
-    """Send a reply to a lane and return the lane's next step, or None at its end."""
+    """Send the words of a reply to a lane and return the lane's next step, or None at its end."""
     try:
         return lane.send(words)
     except StopIteration:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from smt.policies.shown import Words
 from sqa.core.languages import language_of
 
-VERSION = 1  # increase when the same reply gives other words
+VERSION = 1  # increase when the same reply gives different words
 PHRASE = 8  # longest phrase, in words, that may not be written twice in a row; for pieces: smt/models/next_piece.py
 ECHO = 6  # consecutive words of the instruction that make an echo
 VOID = ("refusal", "explanation", "echo", "language")
@@ -44,7 +44,7 @@ class Asked(NamedTuple):
     target: Words  # words committed so far; the reply continues them
     instruction: str  # the fixed text of the prompt
     languages: tuple[str, str]
-    joined: bool  # the reply continues the text directly; without a leading blank it extends the last word
+    joined: bool  # the reply continues the text directly; without a leading space it extends the last word
     cut: bool = False  # the reply ends at its limit, perhaps inside a word
 
 
@@ -66,7 +66,7 @@ def translation(text: str, asked: Asked) -> tuple[Words, tuple[str, ...]]:
 
 
 def _void(lines: Sequence[str], asked: Asked) -> str:
-    """Return why a reply is no translation; empty if it is one."""
+    """Return the reason why a reply is not a translation, or "" if it is one."""
     first = lines[0].strip()
     words = first.split()
     if _REFUSAL.match(first):
@@ -86,7 +86,7 @@ def _phrases(words: Sequence[str], n: int) -> set[tuple[str, ...]]:
 
 
 def _words(line: str, asked: Asked) -> Words:
-    """Return the words of a line that follow the target; a model may repeat the target first."""
+    """Return the words of a line that follow the target, which a model may repeat at the beginning of the line."""
     words = tuple(line.split())
     if asked.target and words[: len(asked.target)] == asked.target:
         return words[len(asked.target) :]
@@ -116,7 +116,7 @@ def unlooped(before: Words, words: Words) -> Words:
 
 
 def unclosed(words: Words, source: str) -> Words:
-    """Return the words without a final full stop or other mark in CLOSING if the source has not ended."""
+    """Return the words without a final mark in CLOSING, such as a full stop, unless the source ends with one."""
     if not words or not source or source.rstrip(_QUOTES)[-1:] in (*CLOSING, ""):
         return words
     last = words[-1].rstrip(_QUOTES)

@@ -92,7 +92,7 @@ class Pretrained:
         return generation
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return the target words of each text; a blank text gives ()."""
+        """Return the target words of each text, which are () for a blank text."""
         encode = partial(self.codec.encode, limit=self.limit)
         return in_batches(texts, encode, self._words, self.config.batch_tokens)
 

@@ -13,10 +13,10 @@ written.  Delays are whole numbers and never decrease.  With `unit: question` th
 a token with delay d belongs to the sentence that contains word d (the inverse of equation 1, see `sqa.core.trace`).
 
 SimulEval's `instances.log` of a text-to-text evaluation in words, one JSON object per line:
-    Release 1.1: delays 0..|x|; a system recognises the last word as the last.
+    Release 1.1: delays 0..|x|; a system is told that a word is the last one.
     Release 1.0 (its lines have "metric"): delays 0..|x|+1, since the end of the sentence is read like a word.
     In both releases, a final "</s>" and its delay are dropped, since it is not a word.
-    With `--start-index` the first index is not 0.  Every line must then have `source`, which shows a wrong part.
+    With `--start-index` the first index is not 0.  Every line must then have `source`, to detect a wrong part.
 
 `smt.engines.recorded_table` reads tables with one line per token.
 
@@ -175,7 +175,7 @@ def units_of(question: Question, unit: Unit) -> list[DataUnit]:
 
 
 def _key(example: Key, index: int, unit: DataUnit) -> Key:
-    """Return the key of unit number `index` of the data set, in a file with keys like `example`."""
+    """Return the key of the unit at `index` in the data set, for a file with keys like `example`."""
     if isinstance(example[0], int):
         return (index,)
     return (unit.question.id,) if unit.sentence is None else (unit.question.id, unit.sentence)
@@ -194,7 +194,7 @@ def _named(key: Key) -> str:
 
 
 def _check_source(path: Path, record: Record, unit: DataUnit) -> None:
-    """Raise DataError unless source, source length and delays of a record fit its unit."""
+    """Raise DataError unless the source, source length and delays of a record match its unit."""
     where, size = f"{path}:{record.lines[0]}", len(unit.words)
     if record.source is not None and record.source != unit.words:
         pairs = zip((*record.source, ""), (*unit.words, ""), strict=False)
@@ -209,7 +209,7 @@ def _check_source(path: Path, record: Record, unit: DataUnit) -> None:
 
 
 def _of_unit(unit: DataUnit, record: Record) -> Iterator[Emission]:
-    """Yield the words of one unit with g in words of their sentence."""
+    """Yield the emissions of one unit, with g counted in words of the sentence."""
     size, written = len(unit.words), zip(record.tokens, record.delays, strict=True)
     words = ((token, delay, delay >= size + record.counts_end, 0) for token, delay in written)
     if unit.sentence is None:

@@ -56,7 +56,7 @@ class RecordedSpeech:
                 raise DataError(f"{self.path}:{recording.line}: {problem} (`recording`, or `id`)")
 
     def _by_name(self, names: Sequence[str]) -> dict[str, Recording]:
-        """Map names to recordings; numbered or single recordings take the data set's names in its order."""
+        """Return a dict of recordings by name; those without a name take the data set's names, in order."""
         if any(recording.name is None for recording in self._recordings) and len(names) != 1:
             problem = f"the log has one recording, but the data set has {len(names)}"
             raise DataError(f"{self.path}:1: {problem}; give a folder with a file for each, such as {names[0]}.jsonl")

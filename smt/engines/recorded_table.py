@@ -1,7 +1,7 @@
 """Tables of delays as translators: one line per target token.
 
 A table is tab-separated and has a header and one line per token.  The header defines how units are named:
-    index     token  delay               the 0-based number of the unit in the data set
+    index     token  delay               the 0-based index of the unit in the data set
     question  sentence  token  delay     the question's id and the 0-based sentence in it (unit: sentence)
     question  token  delay               the question's id (unit: question)
 Delays are 0..|x|+1, where |x|+1 means after the end of the source.  A unit without words is one line with empty
@@ -38,7 +38,7 @@ def read_table(path: Path, unit: str) -> Iterator[Row]:
     for chunk in chunks(path):
         last = chunk[-1:] or last
     if last != b"\n":
-        raise DataError(f"{path}: the last line has no line end; is the file truncated?")
+        raise DataError(f"{path}: the last line has no line ending; is the file truncated?")
     for key, group in groupby(_tokens(path, rows, header), key=itemgetter(1)):
         numbers, _, tokens, delays = zip(*group, strict=True)
         if tokens == ("",):
@@ -60,7 +60,7 @@ def _tokens(path: Path, rows: Iterable[tuple[int, Sequence[str]]], header: Seque
         key = tuple(value if column == "question" else _count(where, column, value) for column, value in columns)
         silent = token == delay == ""
         if not silent and token.split() != [token]:
-            raise DataError(f"{where}: a token is one word without blanks, got {token!r}")
+            raise DataError(f"{where}: a token is one word without spaces, got {token!r}")
         yield number, key, token, 0 if silent else _count(where, "delay", delay)
 
 

@@ -57,7 +57,7 @@ class TimedWord(NamedTuple):
 class Recording:
     """The translation of one recording."""
 
-    name: str | int | None  # file name without extension, or an int that numbers recordings in log order; None: unnamed
+    name: str | int | None  # file name without extension, or the index of the recording in the log; None: unnamed
     line: int  # first line in the log
     wrote: tuple[TimedWord, ...]
     seconds: float | None = None  # length of the recording, if the log states it
@@ -147,13 +147,13 @@ def _simulstream(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
     check_words(file, tokens, pieces)
     for name, states in shown.items():
         if not states:
-            raise DataError(f"{file}:{began[name]}: the recording {name!r} has no other line; is the log truncated?")
+            raise DataError(f"{file}:{began[name]}: recording {name!r} has no further lines; is the log truncated?")
         whole = [state._replace(words=join(state.words).split()) for state in states]
         yield Recording(name, began[name], words_of(whole))
 
 
 def _after(where: str, number: int, output: Output, shown: Sequence[Shown]) -> Shown:
-    """Return the tokens after a line of output."""
+    """Return the tokens of a recording's translation after a line of output."""
     seconds, gone = output.total_audio_processed, output.deleted_tokens
     before = shown[-1] if shown else Shown(0.0, number, [])
     if seconds < before.seconds:
@@ -168,7 +168,7 @@ def _after(where: str, number: int, output: Output, shown: Sequence[Shown]) -> S
 
 
 class Said(Struct):
-    """A line of SimulStreaming."""
+    """A line of SimulStreaming output."""
 
     emission_time: Seconds
     text: str = ""
@@ -186,7 +186,7 @@ def _simulstreaming(rows: Rows, _: Pieces | None) -> Iterator[Recording]:
             problem = f"emission_time is {said.emission_time:g} after {previous:g}"
             raise DataError(f"{where}: {problem}; times must not decrease, and each recording needs its own file")
         previous = said.emission_time
-        if said.status != "INCOMPLETE":  # the translation's units are whole words, with or without a blank
+        if said.status != "INCOMPLETE":  # the translation's units are whole words, with or without a space
             text += said.text if said.status is None else f" {said.text}"
             states.append(Shown(said.emission_time, number, text.split()))
     yield Recording(None, 1, words_of(states))
@@ -196,7 +196,7 @@ def _simulstreaming(rows: Rows, _: Pieces | None) -> Iterator[Recording]:
 
 
 class Segment(Struct):
-    """A line of OmniSTEval; a segment without words has no times."""
+    """A line of OmniSTEval output; a segment without words has no times."""
 
     index: Whole
     docid: Whole

@@ -2,7 +2,7 @@
 
 The bundled weights are packed (sqa/files/packed.py); peft reads them after `zstd -d`.
 
-adapter_model.safetensors   the two factors of every map, float16
+adapter_model.safetensors   the two low-rank factors of every linear map, float16
 adapter_config.json         peft's configuration
 config.json                 direction, base, a probe of the tokenizer, settings of the training run
 pieces.safetensors          the pieces among which the output layer chooses, one bit per vocabulary entry

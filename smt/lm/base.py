@@ -103,7 +103,7 @@ class Base:
 
 
 def load_base(folder: Path, dtype: torch.dtype, device: str = "cpu") -> Base:
-    """Return the model of a folder on a device, not trainable."""
+    """Load the model of a folder onto a device, with frozen weights."""
     _, config = read_shape(folder)
     tokens = Tokens.load(folder, config.get("bos_token_id"))
     network = load_network(folder, dtype).to(device)

@@ -77,7 +77,7 @@ class Batch:
         return Batch(*(None if value is None else value.to(device) for value in values))
 
     def mask(self, k: Tensor, dtype: torch.dtype, ahead: Tensor | None = None) -> Tensor:
-        """Return the additive attention mask (B, 1, N, N); k (B,) source words.
+        """Return the additive attention mask (B, 1, N, N); `k` (B,) counts source words.
 
         Where `ahead` (B,) is true, source positions also attend to later source positions.
         """

@@ -99,7 +99,7 @@ class LmTraining:
         self.ks = np.array(config.k or (FULL,))
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Tensor, Tensor | None]:
-        """Draw a k for each of n pairs (n,), and whether its source attends in both directions (n,)."""
+        """Draw, for each of n pairs, a k and whether the source attends in both directions, each of shape (n,)."""
         full = rng.random(n) < self.settings.full_share
         k = torch.from_numpy(np.where(full, FULL, rng.choice(self.ks, n))).to(self.model.device)
         if not self.settings.bidirectional_share:
@@ -167,7 +167,7 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
 
 
 def glosses_folder(config: LmConfig) -> Path | None:
-    """Return the folder of the packed model with a config's glosses; raises ConfigError for another direction."""
+    """Return the folder of the packed model with a config's glosses; raises ConfigError if its direction differs."""
     return packed_folder(config.glosses, config.direction) if config.glosses else None
 
 

@@ -153,6 +153,6 @@ def _name(name: str, gemma: bool) -> str | None:
 
 
 def _unpaired(weight: Tensor, heads: int) -> Tensor:
-    """Separate the halves of each head's rotary pairs, which llama.cpp interleaves: (H C, D)."""
+    """Separate the halves of each head's rotary pairs, which llama.cpp interleaves in the rows of `weight` (H C, D)."""
     rows, width = weight.shape
     return weight.view(heads, rows // heads // 2, 2, width).transpose(1, 2).reshape(rows, width)

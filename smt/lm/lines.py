@@ -41,7 +41,7 @@ def load(config: Any) -> Base:
 
 
 class Line(NamedTuple):
-    """A line after a prompt; one that begins a new word begins with a blank."""
+    """A line after a prompt, with a leading space if it begins a new word."""
 
     text: str
     read: int  # number of pieces of the prompt, including the beginning
@@ -64,7 +64,7 @@ class LineWriter:
         _, self._beginning = base.network(read, torch.arange(n, device=self._device)[None], causal)
 
     def write(self, prompts: Sequence[str], most: int) -> list[Line]:
-        """Return the greedy line after each prompt, of at most `most` pieces; prompts must not be empty."""
+        """Return the greedily decoded line after each non-empty prompt, with at most `most` pieces."""
         pieces = [self._tokens.text(prompt) for prompt in prompts]
         written: dict[int, Line] = {}
         order = sorted(range(len(prompts)), key=lambda i: len(pieces[i]))

@@ -40,7 +40,7 @@ class LmWriter:
     tokens: Tokens
     layout: Layout
     pieces: Tensor  # (V,) ids of the pieces that may be chosen, ascending
-    numbers: np.ndarray  # the same, on the CPU
+    numbers: np.ndarray  # `pieces` on the CPU
     rows: Tensor | Matrix8  # (V, D) the rows of these pieces in the output layer
     rules: Rules  # rules over the indices of `pieces`
     offset: int | None = OFFSET  # position of the first target piece; None = the end of the source segment
@@ -52,7 +52,7 @@ class LmWriter:
     def of(
         cls, base: Base, layout: Layout, pieces: Tensor, offset: int | None = OFFSET, ahead: bool = False
     ) -> LmWriter:
-        """Make a writer that chooses from `pieces` (V,); pieces with blanks inside are never chosen."""
+        """Return a writer that chooses from `pieces` (V,); pieces with whitespace inside are never chosen."""
         model, tokens = base.network, base.tokens
         numbers = np.unique(np.concatenate([pieces.numpy(), [layout.end]]))
         end = int(np.searchsorted(numbers, layout.end))
@@ -78,7 +78,7 @@ class LmWriter:
         return 4 * (4 * SIZE * s.layers * s.key_heads * s.head_size + 8 * len(self.numbers))
 
     def scores(self, states: Tensor) -> Tensor:
-        """Return the scores of states (B, D), float32 (B, V)."""
+        """Return the scores of the V pieces, float32 (B, V), for states (B, D)."""
         if isinstance(self.rows, Matrix8):
             return multiplied(states, self.rows).float()
         return F.linear(states, self.rows).float()
@@ -141,7 +141,7 @@ class LmStepper:
 
     @torch.inference_mode()
     def encode(self, pieces: Tensor) -> None:
-        """Encode the source pieces (A, n) that `needs` has and the cache lacks."""
+        """Encode the source pieces (A, n) that are in `needs` but not yet in the cache."""
         b, n = pieces.shape
         needs, dtype = self.state.needs[:b, -n:], self.writer.model.dtype
         cached = self.read_cache[0].key.shape[2] if self.read_cache else 0

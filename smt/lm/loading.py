@@ -22,7 +22,7 @@ LARGEST = 1 << 22  # maximum of any size in a configuration
 
 
 def read_shape(folder: Path) -> tuple[Shape, dict[str, Any]]:
-    """Return the shape in a folder's config.json, and its content.
+    """Return the shape of the network that a folder's config.json describes, and the file's content.
 
     Raises DataError for an unsupported family or a damaged file.
     """
@@ -171,7 +171,7 @@ def _fill_layer(layer: Layer, stored: Mapping[str, Tensor], offset: float, dtype
 
 
 def _set(module: torch.nn.Module, name: str, value: Tensor) -> None:
-    """Use a tensor of the expected shape without copying it."""
+    """Set a parameter to a tensor of the expected shape, without a copy."""
     expected = getattr(module, name)
     if expected.shape != value.shape:
         raise RuntimeError(f"{name} of {tuple(value.shape)} where {tuple(expected.shape)} is expected")

@@ -84,10 +84,10 @@ class Projection(nn.Module):
         self.bias = nn.Parameter(torch.empty(sum(outputs)), requires_grad=False) if bias else None
         self.down, self.up = nn.ParameterList(), nn.ParameterList()
         self.scale = 0.0
-        self.matrix8: Matrix8 | None = None  # replaces the weight
+        self.matrix8: Matrix8 | None = None  # replaces `weight` after `quantise`
 
     def adapt(self, rank: int, scale: float, generator: torch.Generator | None) -> None:
-        """Add an adapter of this rank to each map: A drawn at random, B zero."""
+        """Add an adapter of this rank to each map; its matrix A is random, and its matrix B is zero."""
         self.scale = scale
         for outputs in self.outputs:
             down = torch.empty(rank, self.inputs).uniform_(-1, 1, generator=generator) * math.sqrt(3 / self.inputs)
@@ -252,7 +252,7 @@ class CausalLM(nn.Module):
             projection.adapt(rank, scale, generator)
 
     def merge(self) -> None:
-        """Add the adapter to the weights, so that it costs no extra time."""
+        """Add the adapter to the weights, so that it takes no extra time."""
         for projection in self.projections():
             projection.merge()
 

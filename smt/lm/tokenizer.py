@@ -1,7 +1,7 @@
 """Conversion of words to pieces and back, with the tokenizer of a language model.
 
 A model's folder holds tokenizer.json.  For a GGUF file, this module builds the tokenizer from the file's pieces and
-scores.  SentencePiece BPE repeatedly joins the adjacent pair whose joined piece has the highest score.  Blanks are "▁",
+scores.  SentencePiece BPE repeatedly joins the adjacent pair whose joined piece has the highest score.  Spaces are "▁",
 nothing is prepended, and characters without a piece become bytes.
 """
 
@@ -53,10 +53,10 @@ class Tokens:
 
     def __init__(self, tokenizer: Tokenizer, bos: int | None) -> None:
         self.tokenizer, self.bos = tokenizer, bos
-        self.word = lru_cache(maxsize=CACHE)(self._word)  # pieces of a blank and a word
+        self.word = lru_cache(maxsize=CACHE)(self._word)  # pieces of a space and a word
         self.size = tokenizer.get_vocab_size()
         texts = [tokenizer.id_to_token(i) or "" for i in range(self.size)]
-        mark = tokenizer.encode(" a", add_special_tokens=False).tokens[0][0]  # prefix of pieces that follow a blank
+        mark = tokenizer.encode(" a", add_special_tokens=False).tokens[0][0]  # prefix of pieces that follow a space
         self.texts = [_spelled(text, mark) for text in texts]  # letters that each piece adds to a word
         self.starts_word = np.array([text.startswith(mark) for text in texts])  # (V,)
         self.has_digit = np.array([any(c.isdigit() for c in text) for text in texts])  # (V,)
@@ -78,7 +78,7 @@ class Tokens:
 
     @property
     def latin(self) -> np.ndarray:
-        """Mark the pieces of words in Latin script: (V,) bool."""
+        """Whether each piece is part of a word in Latin script, (V,) bool."""
         return np.array([_LATIN.fullmatch(text) is not None for text in self.texts])
 
     def text(self, text: str) -> list[int]:
@@ -89,11 +89,11 @@ class Tokens:
         return tuple(self.text(f" {word}"))
 
     def words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
-        """Return the pieces of words, with a blank before each word, and the 0-based word of every piece."""
+        """Return the pieces of words, with a space before each word, and the 0-based word index of each piece."""
         return joined(map(self.word, words))
 
     def decode(self, pieces: Sequence[int]) -> str:
-        """Return the text of pieces, without blanks at its ends."""
+        """Return the text of pieces, without leading and trailing whitespace."""
         return self.tokenizer.decode(list(pieces), skip_special_tokens=True).strip()
 
 
@@ -112,7 +112,7 @@ def _spells(piece: str) -> bool:
 
 
 def _unprintable(piece: str, mark: str) -> bool:
-    """Return whether a piece is empty, a control piece, or has blanks (Llama and Qwen spell a line break "Ċ")."""
+    """Return whether a piece is empty, a control piece, or contains spaces (Llama and Qwen spell a line break "Ċ")."""
     inside = piece.removeprefix(mark)
     control = re.fullmatch(r"<[^<>]*[a-z_|][^<>]*>|\[multimodal\]", piece) is not None
     return not piece or control or any(c.isspace() or c in f"{BLANK}ĠĊĉč" for c in inside)

@@ -49,7 +49,7 @@ class LmScorer:
         return self._fingerprint
 
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
-        """Return the scores of each (source words, target words); the pairs are independent of each other."""
+        """Return the scores of each pair (source words, target words); the pairs are independent of each other."""
         return [self._of(source, target) if target else WordScores((), (), ()) for source, target in pairs]
 
     def _of(self, source: Words, target: Words) -> WordScores:
@@ -60,7 +60,7 @@ class LmScorer:
 
     @torch.inference_mode()
     def _forced(self, source: Words, pieces: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Return ln p (T,) of each piece, and of the likeliest piece in its place."""
+        """Return ln p of each piece, (T,), and ln p of the most probable piece at its position, (T,)."""
         w = self.writer
         source_pieces, _ = w.layout.source(w.tokens, source)
         target_inputs = [*w.layout.asking, *pieces[:-1]]  # (A + T - 1,); the last T positions predict the pieces

@@ -156,7 +156,7 @@ class BeamSearch:
         return log_p
 
     def merge_ends(self, log_p: Tensor, rows: Tensor) -> None:
-        """Forbid all pieces that complete the word of these rows, (R,) bool, except the most probable."""
+        """Forbid all pieces that complete the current word in these rows, (R,) bool, except the most probable."""
         if not bool(rows.any()):
             return
         rules = self.writer.rules

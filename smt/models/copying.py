@@ -92,7 +92,7 @@ class Begun(NamedTuple):
     """The incomplete words of B sentences, and the number of source words read."""
 
     pieces: Sequence[Sequence[int]]  # piece ids of the incomplete word; empty if there is none
-    names: Sequence[Any]  # per source: the tracker that the bonus uses
+    names: Sequence[Any]  # tracker of each source sentence (`Bonus.names`)
     read: Sequence[int]  # source words read
 
 
@@ -117,7 +117,7 @@ class Copier:
     """The copying bonus over V pieces."""
 
     def __init__(self, texts: Sequence[str], starts_word: np.ndarray, bonus: float, language: str = "") -> None:
-        """Take the text of each piece and `starts_word`, (V,) bool; `language` is the source's ISO 639-1 code."""
+        """Create the bonus from the pieces' texts and `starts_word` (V,); `language` is the source's ISO 639-1 code."""
         self.texts, self.bonus, self.language = texts, bonus, language
         inner = [(text, piece) for piece, text in enumerate(texts) if not starts_word[piece] and text]
         self._place = dict(inner)

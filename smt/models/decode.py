@@ -44,7 +44,7 @@ ROWS = 4096  # maximum hypotheses decoded together on a GPU; more are not faster
 def decode_batch(
     writer: Writer, sentences: Sequence[Sequence[str]], schedule: Schedule, beam: Beam | None = None
 ) -> list[list[Written]]:
-    """Translate whole sentences at once, greedily without a beam; an empty sentence gives no words."""
+    """Translate complete sentences in batches, greedily if `beam` is None; an empty sentence gives no words."""
     written: list[list[Written]] = [[] for _ in sentences]
     waiting = by_length(sentences, max(1, rows_at_once(writer) // (beam.n if beam else 1)))
     while waiting:
@@ -147,7 +147,7 @@ class GreedySearch:
 
     @torch.inference_mode()
     def advance(self, choices: int = 1) -> list[tuple[int, list[Written]]]:
-        """Make some choices per sentence, with READ between them; return (sentence, words) where words are complete.
+        """Make `choices` choices per sentence, with READ between them; return (sentence, words) for completed words.
 
         Sets `due` for the READ that follows.  Sentences that have ended stay unchanged.
         """

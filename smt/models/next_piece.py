@@ -56,7 +56,7 @@ class Rules:
         nothing: int,
         device: torch.device | None = None,
     ) -> None:
-        """Store the piece tables, all (V,) bool.
+        """Store the rules' tables; the first four are of shape (V,), bool.
 
         Args:
             starts_word: Pieces that begin a word.
@@ -64,7 +64,7 @@ class Rules:
             never: Pieces that are never chosen.
             free: Pieces that may be repeated.
             end: The piece that ends a sentence.
-            nothing: A piece among `never`.
+            nothing: A piece that is never chosen, used as padding.
             device: Device of the scores.
         """
         tables = (torch.as_tensor(table, device=device) for table in (starts_word, joins_next, free, never))

@@ -34,7 +34,7 @@ class TransformerScorer:
         self.writer = TransformerWriter(model, vocabulary)
 
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
-        """Return the scores of each (source words, target words); the pairs are independent of each other."""
+        """Return the scores of each pair (source words, target words); the pairs are independent of each other."""
         results = [WordScores((), (), ())] * len(pairs)
         for group in by_length([y for _, y in pairs], ROWS):
             rows = [i for i in group if pairs[i][1]]

@@ -20,7 +20,7 @@ from smt.models.copying import Bonus
 from smt.models.next_piece import Past, Rules, piece_limit
 from smt.policies.waitk import HIDDEN_WORD, Schedule
 
-SIZE = 128  # assumed pieces of a long sentence
+SIZE = 128  # assumed number of pieces of a long sentence
 GROWTH = 32  # number of target positions by which caches and hypotheses grow
 
 
@@ -117,7 +117,7 @@ class State:
 
 
 def at_most(numbers: Tensor, bound: int) -> int:
-    """Return the maximum; on a GPU return an upper bound, because reading the value would wait for the device."""
+    """Return the maximum of `numbers`, or on a GPU `bound`, since reading the value would wait for the device."""
     return int(numbers.max()) if numbers.device.type == "cpu" else bound
 
 

@@ -35,7 +35,7 @@ LEXICON_FLOOR = 1e-3  # probability added before the logarithm (Arthur et al. 20
 
 
 def default_lexicon() -> int:
-    """Return the default translations per source piece: 0 if eflomal, which aligns the pieces, is not installed."""
+    """Return the default number of translations per source piece, 0 if the aligner eflomal is not installed."""
     return 24 if find_spec("eflomal") else 0
 
 

@@ -95,9 +95,9 @@ class TransformerWriter:
         return self.vocabulary.decode_word(pieces)
 
     def logits(self, x: Tensor, alignment: Tensor | None, lexicon: Lexicon | None) -> Tensor:
-        """Return the scores of each piece (B, V): states x (B, D), log alignment (B, S) to the first pieces.
+        """Return the scores of all pieces, (B, V), for states x (B, D) and log alignment (B, S) to the first S pieces.
 
-        Adds the mixture of the lexicon entries of those pieces (a sparse Transformer.lexicon_matrix).
+        Adds the mixture of the lexicon entries of those S pieces (a sparse Transformer.lexicon_matrix).
         """
         if alignment is None or lexicon is None:
             return self.model.logits(x, None)
@@ -225,5 +225,5 @@ class TransformerStepper:
 
 
 def _layers(stacked: Tensor) -> list[KeyValue]:
-    """Return the keys and values of each layer in (B, 2 L, H, S, D/H), as views."""
+    """Return each layer's keys and values as views of `stacked`, (B, 2 L, H, S, D/H)."""
     return [KeyValue(stacked[:, i], stacked[:, i + 1]) for i in range(0, stacked.shape[1], 2)]

@@ -28,7 +28,7 @@ _PUNCTUATION = str.maketrans("’‘“”„«»–—\u00a0", '\'\'"""""-- ') 
 
 
 def normalise(text: str) -> str:
-    """Return the text in NFC with plain quotes and dashes and single blanks; a non-blank text never becomes empty."""
+    """Return the text in NFC with plain quotes and dashes and single spaces; a non-blank text never becomes empty."""
     return " ".join(unicodedata.normalize("NFC", text).translate(_PUNCTUATION).split())
 
 
@@ -77,8 +77,8 @@ class Vocabulary:
     def train(cls, lines: Iterable[str], size: int, kind: Literal["unigram", "bpe"] = "unigram") -> Vocabulary:
         """Learn `size` pieces (byte fallback) from `lines` of both languages.
 
-        Raises ConfigError if the lines have fewer pieces than `size` or more letters, and DataError if there is no
-        line.
+        Raises ConfigError if `size` is too large for the lines or too small for their letters, and DataError if there
+        is no line.
         """
         import sentencepiece
 

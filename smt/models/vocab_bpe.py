@@ -57,7 +57,7 @@ class Cutting:
             raise ConfigError(f"codes: must be {'omitted' if self.codes else 'a file'} for bpe {self.bpe!r}")
 
     def cutter(self) -> Callable[[str], list[str]]:
-        """Return a function from a word to its pieces; raises ConfigError naming a missing package."""
+        """Return a function that splits a word into pieces; raises ConfigError if a package is missing."""
         makers = {"subword-nmt": self._subword_nmt, "sentencepiece": self._sentencepiece}
         cut = makers[self.bpe]() if self.bpe in makers else (lambda word: [word])
         if not self.moses:

@@ -64,7 +64,7 @@ class WaitKConfig:
 
 
 def loaded(folder: Path, where: Place) -> tuple[Transformer, AnyVocabulary, dict[str, Any]]:
-    """Return model, vocabulary and metadata of a folder, ready to decode on a device in an element type."""
+    """Load model, vocabulary and metadata of a folder, ready to decode on the device and in the dtype of `where`."""
     model, vocabulary, about = load_model(folder)
     model.to(where.device).accelerate(where.dtype)
     return model, vocabulary, about

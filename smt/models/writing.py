@@ -61,7 +61,7 @@ class WholeTexts:
         self._load, self.beam, self._fingerprint, self.languages = load, beam, fingerprint, languages
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return the target words of each text; a blank text gives ()."""
+        """Return the target words of each text, which are () for a blank text."""
         written = decode_batch(self._load(), [text.split() for text in texts], Schedule(FULL), self.beam)
         return [tuple(word.token for word in words) for words in written]
 

@@ -17,7 +17,7 @@ class FullInput(Protocol):
     """A system that translates many whole texts at once, each independently of the others."""
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return the target words (without blanks) of each text, in the given order; an empty text gives ()."""
+        """Return the target words (without spaces) of each text, in the given order, () for an empty text."""
 
     def fingerprint(self) -> str:
         """Return a SHA-256 of everything that can change the words."""
@@ -29,7 +29,7 @@ def in_batches(
     translate: Callable[[list[Row]], Sequence[tuple[str, ...]]],
     tokens: int,
 ) -> list[tuple[str, ...]]:
-    """Return the target words of each text; a blank text gives ().
+    """Return the target words of each text, which are () for a blank text.
 
     Texts of similar length are translated in batches of at most `tokens` pieces.
     """

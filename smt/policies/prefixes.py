@@ -39,7 +39,7 @@ def written(
 ) -> Iterator[tuple[Write, int, bool]]:
     """Yield each write of a sentence, the number of words of `source` read before it, and whether the source had ended.
 
-    `translation` returns the system's translation of a prefix, whose words are joined by blanks.
+    `translation` returns the system's translation of a prefix, whose words are joined by spaces.
     """
     shown: Words = ()
     for translations, read, ended in _moments(policy, source, translation):
@@ -53,7 +53,7 @@ def _moments(
 ) -> Iterator[tuple[list[Words], int, bool]]:
     """Yield (translations so far, number of words read, whether the source has ended).
 
-    Yields after every word from number `policy.start` on, and at the end of the sentence.
+    Yields after every word from the `policy.start`-th on, and at the end of the sentence.
     """
     read: list[str] = []
     translations: list[Words] = []

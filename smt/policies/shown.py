@@ -14,7 +14,7 @@ def append(shown: Words, words: Words) -> Words:
 
 
 def agreed(translations: Sequence[Words]) -> Words:
-    """Return the longest common prefix."""
+    """Return the longest common prefix of all translations."""
     columns = takewhile(lambda column: len(set(column)) == 1, zip(*translations, strict=False))
     return tuple(column[0] for column in columns)
 

@@ -48,7 +48,7 @@ class Schedule:
             raise ConfigError(f"unit: must be word or piece, got {self.unit!r}")
 
     def after(self, written: Tensor) -> Tensor:
-        """Return the words to read beyond k when `written` words are written, floor(written / rate); all int64.
+        """Return the number of words to read beyond k when `written` words are written: floor(written / rate), int64.
 
         An emission rate below 1 reads an extra word now and then, so that a translation shorter than its source stays k
         words behind (Ma et al. 2019, Section 4: catch-up).

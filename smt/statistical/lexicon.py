@@ -74,7 +74,7 @@ def model_folder(name: str, languages: tuple[str, str]) -> Path:
 
 
 def check(lexicon: str | None, bonus: float, beam: int) -> None:
-    """Raise ConfigError if the settings are invalid or do not fit together."""
+    """Raise ConfigError if the settings are invalid or incompatible."""
     if not 0 < bonus <= MOST:
         raise ConfigError(f"lexicon_bonus: must be above 0 and at most {MOST:g} nats, got {bonus:g}")
     if lexicon and beam > 1:
@@ -82,7 +82,7 @@ def check(lexicon: str | None, bonus: float, beam: int) -> None:
 
 
 def fingerprint(folder: Path, bonus: float) -> str:
-    """Return a text that identifies the version, the phrases and the size of the bonus."""
+    """Return a string that identifies the version, the phrases and the size of the bonus."""
     return f"lexicon {VERSION} {joined_digest([folder / PHRASES])} {bonus}"
 
 
@@ -93,7 +93,7 @@ def load_table(folder: Path, language: str) -> Table:
 
 
 def table_of(phrases: Iterable[Phrase], language: str) -> Table:
-    """Return the table of `load_table` from phrases; `language` is the ISO 639-1 code of the source."""
+    """Build the table that `load_table` returns from phrases; `language` is the ISO 639-1 code of the source."""
     counts: dict[str, dict[str, list[Phrase]]] = defaultdict(lambda: defaultdict(list))
     totals: dict[str, int] = defaultdict(int)
     for row in phrases:
@@ -196,7 +196,7 @@ class Lexicon:
             gained = torch.zeros_like(beginning).index_add_(0, rows, gained) / beginning
             scores.index_put_((rows, places), bonus, accumulate=True)
             inside = torch.tensor([bool(pieces) for pieces in begun.pieces])
-            scores.addr_(gained.log1p() * inside, self.starts, alpha=-1.0)  # other words do not become likelier
+            scores.addr_(gained.log1p() * inside, self.starts, alpha=-1.0)  # other words do not become more likely
         if later:
             rows, places, weights = _columns(later)
             scores.index_put_((rows, places), doubt[rows] * weights, accumulate=True)

@@ -212,7 +212,7 @@ def read_phrases(path: Path) -> Iterator[Phrase]:
 
 
 def _spelt(text: str) -> bool:
-    """Return whether a text consists of tokens separated by single blanks, as the decoder's files require."""
+    """Return whether a text consists of tokens separated by single spaces, as the decoder's files require."""
     return text.split(" ") == text.split() and "|||" not in text and "\0" not in text
 
 

@@ -77,13 +77,13 @@ class Engine:
         self.model.clear()
 
     def candidates(self, sentences: Sequence[Sequence[str]], n: int) -> list[list[tuple[list[str], list[float]]]]:
-        """Return at most `n` (target tokens, components of the score) of each sentence, best first."""
+        """Return an n-best list for each sentence: at most `n` (target tokens, components of the score), best first."""
         n_best = self.decoder.translate_n_batch([" ".join(sentence[:LONGEST]) for sentence in sentences], n)
         return [[(list(row.target), list(row.score_components)) for row in rows] for rows in n_best]
 
 
 def finish(target: Sequence[str], source: str) -> tuple[str, ...]:
-    """Return the white-space words of target tokens, capitalised if the source text begins with a capital."""
+    """Return the words that target tokens form, capitalised if the source text begins with a capital."""
     words = tokens.words(target)
     return tokens.capitalise(words) if tokens.begins_with_capital(source) else words
 
@@ -101,7 +101,7 @@ class Statistical:
         )
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return the target words of each text; a blank text gives ()."""
+        """Return the target words of each text, which are () for a blank text."""
         split = [tokens.truecase(tokens.tokenise(text), self.forms) for text in texts]
         return [finish(target, text) for target, text in zip(self.engine.translate(split), texts, strict=True)]
 

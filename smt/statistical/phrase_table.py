@@ -61,7 +61,7 @@ class PhraseCounts:
         self.linked: Counter[tuple[str, str]] = Counter()  # (source token, target token)
 
     def add(self, x: Sequence[str], y: Sequence[str], links: np.ndarray) -> None:
-        """Count the pairs of one sentence; `links` (|x|, |y|) bool."""
+        """Count the phrase pairs of a sentence pair; `links` is a bool array of shape (|x|, |y|)."""
         for i, k, j, m in spans(links, self.longest):
             target = " ".join(y[j : m + 1])
             self.target[target] += 1
@@ -101,7 +101,7 @@ def longest_source(table: Path) -> int:
 
 
 def only_phrases_of(table: Path, sentences: Iterable[Sequence[str]], longest: int, out: Path) -> None:
-    """Copy the rows whose source occurs in `sentences`; their translations stay the same, and loading is faster."""
+    """Copy the rows whose source occurs in `sentences`, so that the table loads faster but translates them equally."""
     sources = {
         " ".join(tokens[i : i + n]) for tokens in sentences for n in range(1, longest + 1) for i in range(len(tokens))
     }
@@ -176,7 +176,7 @@ def write_language_weights(prefix: Path, order: int, weights: Sequence[float]) -
 
 
 def write_tokens(path: Path, sentences: Iterable[Sequence[str]]) -> None:
-    """Write one sentence per line, with blanks between tokens."""
+    """Write one sentence per line, with spaces between tokens."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(" ".join(sentence) + "\n" for sentence in sentences)
 

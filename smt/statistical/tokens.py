@@ -26,7 +26,7 @@ _WORD = re.compile(r"[^\W\d_]")
 
 
 def tokenise(text: str) -> list[str]:
-    """Return the tokens of a text; none is empty or contains a blank, and the decoder's own signs are replaced."""
+    """Return the tokens of a text; none is empty or contains whitespace, and the decoder's own signs are replaced."""
     return [token for word in normalise(text).split() for token in _tokens(word)]
 
 
@@ -44,7 +44,7 @@ def _tokens(word: str) -> list[str]:
 
 
 def words(tokens: Iterable[str]) -> tuple[str, ...]:
-    """Return the white-space words of tokens; a joiner without a neighbour on its side is dropped."""
+    """Return the words that tokens form; a joiner without a neighbour on its side is dropped."""
     text = "".join(f" {token}" for token in tokens).translate(_SHOWN)
     return tuple(text.replace(f"{JOINER} ", "").replace(f" {JOINER}", "").replace(JOINER, "").split())
 

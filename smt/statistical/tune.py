@@ -49,7 +49,7 @@ class Candidates:
 
     @classmethod
     def of(cls, lists: Sequence[Sequence[tuple[Sequence[float], Sequence[float]]]]) -> Candidates:
-        """Pad lists of (components, statistics), at least one candidate each."""
+        """Pad n-best lists of (components, statistics) to equal length; none may be empty."""
         width = max(map(len, lists))
         padded = [[*rows, *[rows[0]] * (width - len(rows))] for rows in lists]
         return cls(
@@ -182,7 +182,7 @@ def tune_packed(config: PbmtConfig, folder: Path) -> None:
 
 
 def _small_model(config: PbmtConfig, folder: Path) -> Path:
-    """Return a folder that gives the whole model's translations of the development sentences and loads faster."""
+    """Write a model that translates the development sentences identically but loads faster; return its folder."""
     model, small = folder / "model", folder / "tuning"
     for path in (*model.glob(f"{TABLE}*"), *model.glob(f"{LANGUAGE}*")):
         (small / path.name).symlink_to(path.resolve())
@@ -196,7 +196,8 @@ def tune_weights(config: PbmtConfig, folder: Path, small: Path) -> tuple[list[fl
     """Return the weights with the best BLEU, and weights and BLEU of each round."""
     source = read_tokens(folder / "dev.source")
     pairs = json_document(folder / "dev.json")
-    known: list[dict[tuple[str, ...], tuple[list[float], list[float]]]] = [{} for _ in source]  # words -> a candidate
+    # for each sentence: words of a candidate -> its components and statistics
+    known: list[dict[tuple[str, ...], tuple[list[float], list[float]]]] = [{} for _ in source]
     weights = list(START)
     rounds: list[dict[str, Any]] = []
     engine = Engine(small, weights, config.decoding)

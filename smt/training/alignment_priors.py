@@ -60,7 +60,7 @@ def _sentences(packed: Packed) -> Iterator[tuple[list[int], list[int], list[list
 
 
 def _forms(vocabulary: Vocabulary, language: str) -> Callable[[list[int]], tuple[list[str], list[int]]]:
-    """Return a function from a sentence's pieces to its words' forms and the 0-based word of each piece."""
+    """Return a function that maps a sentence's pieces to its words' forms and the 0-based word index of each piece."""
     starts: list[bool] = vocabulary.starts_word.tolist()
 
     @cache

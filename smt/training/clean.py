@@ -26,7 +26,7 @@ from sqa.core.schema import Count, Share, Whole, checked
 from sqa.results import Table
 
 Pair = tuple[str, str, str]  # source, target, corpus
-VERSION = 2  # increase when other pairs pass, so that users' own pairs are prepared again
+VERSION = 2  # increase when the cleaner accepts other pairs, so that users' own pairs are prepared again
 STEPS = ("length", "ratio", "noise", "copied", "letters", "language", "overlap", "duplicate", "alignment")
 
 _NOISE = re.compile(r"[<>{}|\\_$@#%=~^\[\]]|https?:|www\.|\.{4}|--\w|\(\*\)|\(\"|&\w|\w&|::|/\w+/")
@@ -45,7 +45,7 @@ class CleanConfig:
         float, Meta(ge=1), "maximum ratio of the longer to the shorter side, with `ratio_slack` words added to both"
     ] = 2.0
     ratio_slack: Annotated[Whole, "words added to both sides before `max_ratio` applies"] = 3
-    min_letters: Annotated[Share, "minimum share of characters that are letters, their marks or blanks"] = 0.7
+    min_letters: Annotated[Share, "minimum share of characters that are letters, their marks or spaces"] = 0.7
     language: Annotated[bool, "drop pairs with a side in a wrong language (smt/training/language.py)"] = False
     overlap_words: Annotated[Whole, "drop pairs that share this many consecutive words with held-out text; 0 = off"] = 0
     min_aligned: Annotated[Share, "minimum share of words linked in both directions; 0 = no alignment"] = 0.0
@@ -99,7 +99,7 @@ def clean(
 ) -> Iterator[Pair]:
     """Yield the normalised pairs that pass every step except the alignment, in order.
 
-    `judge` checks the language of both sides; raises ConfigError if `config.language` requires a missing one.
+    `judge` checks the language of both sides; raises ConfigError if it is None although `config.language` is set.
     """
     steps: dict[str, Callable[[str, str], bool]] = {}  # the steps after PAIR_TESTS; True = the pair is dropped
     if config.language:
@@ -136,7 +136,7 @@ class Duplicates:
 
 
 class Overlap:
-    """Detector of held-out sentences (by letters and digits), and of texts that share `words` consecutive words."""
+    """Detector of held-out sentences (by letters and digits), and of texts with `words` consecutive words of one."""
 
     def __init__(self, held_out: Iterable[str], words: int = 0) -> None:
         self.words = words

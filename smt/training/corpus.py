@@ -20,7 +20,7 @@ Arrays = TypeVar("Arrays")
 
 
 def weigh(pairs: Sequence[Pair], weight_of: Callable[[Pair], float], rng: np.random.Generator) -> list[Pair]:
-    """Repeat each pair as often as its weight in expectation, and shuffle; 2.5 means 2 or 3 times, equally likely."""
+    """Repeat each pair according to its weight, and shuffle; a weight of 2.5 means 2 or 3 times, equally likely."""
     mixed: list[Pair] = []
     for pair in pairs:
         weight = weight_of(pair)

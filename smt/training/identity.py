@@ -33,7 +33,7 @@ def identity(config: SmtConfig, data: Path) -> dict[str, Any]:
 
 
 def problems(folder: Path, now: Mapping[str, Any]) -> list[str]:
-    """Return a message in a list if changed keys forbid resuming from a folder's checkpoints, else an empty list."""
+    """Return a list with one message if changed keys forbid resuming from a folder's checkpoints, else []."""
     file = folder / FILE
     if not file.exists():
         if Checkpoints(folder).complete():

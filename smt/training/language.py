@@ -22,7 +22,7 @@ from sqa.core.languages import language_of
 MIN_LETTERS = 20  # shorter sides are accepted without a check
 _LOWEST = 6.0  # permitted distance below the mean of the known sentences, in standard deviations
 _LETTERS = "".join(dict.fromkeys(ascii_lowercase + "".join(language_of(code).letters for code in ("pl", "es"))))
-_ALPHABET = f"\0 {_LETTERS}"  # 0 = other characters; digits and punctuation are blanks
+_ALPHABET = f"\0 {_LETTERS}"  # 0 = other characters; digits and punctuation count as spaces
 _SIZE = len(_ALPHABET)
 
 
@@ -34,7 +34,7 @@ def _code(character: str) -> int:
 
 
 def codes(text: str) -> np.ndarray:
-    """Return the letters of a text as numbers, with one blank between words: (N,) int64."""
+    """Return a text as indices into _ALPHABET, (N,) int64, with one space between words."""
     raw = np.array([1, *map(_code, text.lower()), 1])
     return raw[np.concatenate([[True], (raw[1:] != 1) | (raw[:-1] != 1)])]
 
@@ -45,7 +45,7 @@ def without_names(text: str) -> str:
 
 
 class Trigrams:
-    """log p(character | the two before it) of one language."""
+    """Character trigram model of one language: log p(character | the two preceding characters)."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         counts = np.zeros((_SIZE,) * 3)

@@ -76,7 +76,7 @@ class _Writer:
         return self.pick([f for f in nominal if not f.startswith("nie")] or verbal or [f for f, _ in forms] or [lemma])
 
     def write(self, sentence: str) -> str:
-        """Return the sentence's rough Polish; an empty line if too many words are unknown."""
+        """Return a rough Polish version of the sentence, or "" if too many words are unknown."""
         tokens, out = _TOKEN.findall(sentence), []
         case, unknown, i = "nom", 0, 0
         while i < len(tokens):
@@ -127,7 +127,7 @@ class _Writer:
 
 
 def _join(tokens: Sequence[str]) -> str:
-    """Join words with blanks; closing punctuation joins the preceding word, and quotes join the text between them."""
+    """Join tokens by spaces, except before closing punctuation and inside quotes and brackets; capitalise the text."""
     text = re.sub(r"\s+", " ", " ".join(token for token in tokens if token)).strip()
     text = re.sub(r" ([.,;:!?)\]]+)", r"\1", text)
     text = re.sub(r"([(\[]) ", r"\1", text)
@@ -136,7 +136,7 @@ def _join(tokens: Sequence[str]) -> str:
 
 
 def back_translate_lexically(english: Sequence[str], entries: Sequence[tuple[str, str, str]], seed: int) -> list[str]:
-    """Return a line of rough Polish per English sentence, empty if the lexicon lacks too many words.
+    """Return a line of rough Polish for each English sentence, or "" if the lexicon lacks too many words.
 
     `entries` are (Polish, English, origin) lexicon rows.
     """

@@ -53,7 +53,7 @@ def names(language: str) -> Iterator[Pair]:
 
 
 def lexicon_pairs(pair: str) -> Iterator[Pair]:
-    """Yield the freedict lexicon except entries whose English side lacks its blanks."""
+    """Yield the freedict lexicon except entries whose English side lacks the spaces between its words."""
     for source, target, _ in texts.load_parallel(pair, "freedict"):
         if not LEXICON_ARTEFACT.match(target):
             yield source, target, "freedict"

@@ -41,7 +41,7 @@ Part = str | Mapping[str, Any]  # "bm25", or {"name": "waitk", "model": "es-en"}
 COLUMNS = ("dataset", "translator", "k", "contestant")  # columns of a frame
 PRINTED = ("ew", "oracle-ew", "accuracy", "bleu", "dal")  # default columns of the printed table
 TRAINED_FOR = "its guesser"  # selects the bundled buzzer of each guesser
-EVERY_GUESSER = "every guesser"  # contestant of a mean over guessers
+EVERY_GUESSER = "every guesser"  # contestant shown for a mean over guessers
 NO_K = "-"  # value of k shown for a translator without k
 _Contestant = tuple[str, Part | None, Part | None]  # label, guesser, buzzer
 
@@ -101,7 +101,7 @@ class Cell:
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Values of the columns COLUMNS."""
+        """Values of the columns in `COLUMNS`."""
         return self.dataset, self.translator, str(self.k), self.contestant
 
 
@@ -122,7 +122,7 @@ class Experiment:
     Args:
         translators: Translators, each a name, the values of a config, or an `Entry`.
         guessers: Guessers, each a name or the values of a config; or a mapping of label to (guesser, buzzer).
-        k: Values for every translator with a k: source words, at least 1, or "full".  Empty: each translator's own.
+        k: Values of k for every translator that has one: at least 1, or "full".  Empty: each translator's own k.
         buzzer: Buzzer of all guessers without a label; default: the bundled buzzer of each.  None: no buzzer.
         dataset: Name of a question set, or a file of questions; one or several.
         limit: Maximum number of questions, at least 1; None: all.
@@ -133,7 +133,7 @@ class Experiment:
         seed: Seed of the intervals.
         resamples: Number of resamples behind the intervals of `Results.frame`.
         quality: Metrics of texts, as in a run's config.
-        name_of: Function that names the run of a cell; None: its labels, and digits of its config.
+        name_of: Function that names the run of a cell; None: names consist of the cell's labels and a digest.
 
     Examples:
         >>> experiment = sqa.Experiment([{"name": "waitk", "model": "es-en"}], ["bm25"], k=[3, 9], limit=3)
@@ -296,17 +296,17 @@ class Result:
 
     @cached_property
     def report(self) -> dict[str, Row]:
-        """The rows of the run's report by metric, to six digits, with its counts and refused metrics."""
+        """Rows of the run's report by metric, to six digits, including counts and metrics without a value."""
         return self.saved.report
 
     @property
     def stats(self) -> Mapping[str, Floats]:
-        """Metric -> statistics of each question (n, d)."""
+        """Statistics of each question by metric, arrays of shape (n, d)."""
         return self.saved.stats
 
     @cached_property
     def rows(self) -> dict[str, Row]:
-        """The rows of the metrics that have a value, by metric, unrounded, with intervals of `resamples`."""
+        """Unrounded rows by metric, for metrics that have a value; their intervals use `resamples` resamples."""
         given = [(m, self.stats[m.name]) for m in paired.metrics_of(list(self.saved.signatures), self.saved)]
         rows = intervals(self.cell.key, given, self.resamples, self.saved.config.seed)
         return {row.metric: row for row in rows}
@@ -338,7 +338,7 @@ class Results(tuple[Result, ...]):
 
     @property
     def frame(self) -> Frame:
-        """A frame with one row per combination and metric, with the columns COLUMNS."""
+        """A frame with one row per combination and metric, and the columns in `COLUMNS`."""
         return Frame(COLUMNS, tuple(row for result in self for row in result.rows.values()))
 
     def __repr__(self) -> str:
@@ -367,7 +367,7 @@ class Results(tuple[Result, ...]):
             The table, which prints as text and converts to TSV, LaTeX, HTML and a data frame.
 
         Raises:
-            ConfigError: If no run has the metric.
+            ConfigError: If one of the metrics is in none of the runs.
         """
         names = metrics or self._names()
         digits = {name: getattr(self._metric(name), "digits", 0) for name in names}

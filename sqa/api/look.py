@@ -68,7 +68,7 @@ def viewer(opened: FinishedRun, questions: Sequence[int], height: int) -> Page:
 
 
 def plot_question(trace: QuestionTrace, curve: str, ax: Axes | None) -> Axes:
-    """Draw the value of an answer over the share of the source read, and mark the buzz."""
+    """Draw the expected wins of an answer over the share of the source read, and mark the buzz."""
     worth, share = curve_named(curve)(trace.fraction), 100 * trace.fraction
     buzzes = [step for step, buzz in enumerate(trace.buzzes or ()) if buzz.buzz][:1]
     with style(to_files=False):
@@ -84,7 +84,7 @@ def plot_question(trace: QuestionTrace, curve: str, ax: Axes | None) -> Axes:
 
 
 def over_source(traces: Sequence[QuestionTrace], points: int) -> dict[str, np.ndarray]:
-    """Return log rank and EW, as means over questions, at `points` shares of the source, (points,) each."""
+    """Return means over questions of log rank and EW at `points` shares of the source, arrays of shape (points,)."""
     logs = [log_ranks_at(trace, points) for trace in traces]
     wins = [wins_at(trace, points) for trace in traces]
     shares = np.arange(1, points + 1) / points

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sqa.report.plots import Axes
 
 
-_NUMBERS = count()  # number of objects given as parts so far
+_NUMBERS = count()  # makes the names of objects given as parts unique
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Run:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Metric -> value over all questions; metrics without a value are in `refusals`."""
+        """Values over all questions by metric; metrics without a value are left out (see `refusals`)."""
         values = {}
         for metric in paired.metrics_of(list(self.read.signatures), self.read):
             try:
@@ -129,7 +129,7 @@ class Run:
 
     @property
     def refusals(self) -> dict[str, str]:
-        """Metric -> reason for a missing value."""
+        """Reasons for missing values by metric."""
         return dict(self.read.refusals)
 
     def steps(self) -> pandas.DataFrame:

@@ -2,7 +2,7 @@
 
 stdout has data (TSV in a pipe, columns on a terminal, JSON with --json, LaTeX with --latex: `sqa.cli.options`), and
 stderr has messages and progress bars.  Exit codes: 0 ok, 1 a check failed, 2 usage or config, 3 data.  A command is
-imported when it is called (`COMMANDS` in sqa/core/registry.py), and imports what it needs when it runs.
+imported when it is called (`COMMANDS` in sqa/core/registry.py), and imports its dependencies when it runs.
 """
 
 import sys
@@ -37,7 +37,7 @@ GOES_ON = {"run", "translate", "guess", "buzz", "score", "sweep", "ablation", "r
 
 
 class Program(TyperGroup):
-    """The commands of the registry, this package's and those of plugins, each imported when it is called or listed."""
+    """Group of all registered commands, including those of plugins, each imported when it is called or listed."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         for name in COMMANDS.names():
@@ -86,7 +86,7 @@ app = typer.Typer(help="Simultaneous translation evaluated by question answering
 
 @cache
 def program() -> Any:
-    """Return the whole command; `sqa -q run` means `sqa run -q`."""
+    """Return the `sqa` command; -q and -v are also accepted before the subcommand: `sqa -q run` is `sqa run -q`."""
     command = get_command(app)
     command.params += common_options(frozenset({"-q", "-v"}))
     return command
@@ -118,7 +118,7 @@ def main() -> None:
 
 
 def _in_a_line(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-    """Print file, line and text of an exception in a user's part; print the traceback with -v or for our own code."""
+    """Print the file, line and text of an exception in user code; with -v or for code of SQA, print the traceback."""
     ours = (
         *(ROOT / package for package in (*PACKAGES, "services")),
         PACKAGE,

@@ -66,7 +66,7 @@ def _default(key: schema.Key) -> str:
 def json_schema() -> Schema:
     """Return the schema of a run's file, or of a file of `entries`.
 
-    Parts whose packages are not installed may have any keys.
+    If the package of a part is not installed, the schema allows any keys for that part.
     """
     parts = {kind: _part(kind) for kind in ("translator", *OPTIONAL)}
     run = _mapping(RunConfig, _parts_of_a_run({}))
@@ -88,7 +88,7 @@ def json_schema() -> Schema:
 
 
 def _parts_of_a_run(extra: Schema) -> dict[str, Schema]:
-    """Return the keys of a run whose values are registered parts; `extra` is another form of a part."""
+    """Return the schemas of a run's parts, data set and metrics; `extra` is one more accepted form of a part."""
     more = [extra] if extra else []
     optional = {kind: {"anyOf": [_to(kind), {"type": "null"}, *more]} for kind in OPTIONAL}
     metrics = {"type": "array", "items": {"anyOf": [{"enum": list(ALL)}, {"pattern": "[:@]"}]}}
@@ -101,7 +101,7 @@ def _to(kind: str) -> Schema:
 
 
 def _part(kind: str) -> Schema:
-    """Return the schema of a name, or of a mapping with a name and the keys of the part of that name."""
+    """Return the schema of a part of a run: its name, or a mapping with its name and keys."""
     registry, mappings = KINDS[kind], []
     for name in registry.names():
         mapping = _of_class(registry.config_class, name)
@@ -113,7 +113,7 @@ def _part(kind: str) -> Schema:
 
 
 def _of_class(config_class: Callable[[str], type], name: str) -> Schema:
-    """Return the mapping of a part's dataclass, or a mapping with any keys if it cannot be imported."""
+    """Return the schema of a part's dataclass, or {}, which allows any keys, if it cannot be imported."""
     try:
         return _mapping(config_class(name))
     except ConfigError:
@@ -121,7 +121,7 @@ def _of_class(config_class: Callable[[str], type], name: str) -> Schema:
 
 
 def _mapping(cls: type, given: Mapping[str, Schema] | None = None) -> Schema:
-    """Return a mapping with exactly the keys of a dataclass; `given` has the schemas of some keys."""
+    """Return the schema of a mapping with exactly the keys of a dataclass; `given` has the schemas of some keys."""
     properties = {}
     for key in schema.keys(cls).values():
         about = {"description": key.help} if key.help else {}
@@ -132,7 +132,7 @@ def _mapping(cls: type, given: Mapping[str, Schema] | None = None) -> Schema:
 
 
 def _value(hint: Any) -> Schema:
-    """Return the schema of a type, by msgspec except for parts and types that contain parts."""
+    """Return the schema of a type; msgspec generates it unless the type contains dataclasses."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated and _holds_dataclass(inner[0]):
         return _value(inner[0])

@@ -20,7 +20,7 @@ store_app = typer.Typer(help="List, explain and prune stored stages.", **SETTING
 
 COLUMNS = ("stage", "key", "blocks", "MB", "runs")
 REASONS = ("stage", "key", "nearest", "part", "now", "there")
-DIGITS = 12  # digits of a key
+DIGITS = 12  # displayed digits of a key
 Names = Annotated[list[str] | None, argument("[NAME]...", "Names of files.  Default: all.")]
 
 

@@ -1,4 +1,4 @@
-"""Commands that evaluate runs: experiments, figures, tables, curves, errors, viewer, lab book."""
+"""Commands that evaluate runs: experiments, figures, tables, curves, errors, viewer, published results."""
 
 import sys
 from dataclasses import replace
@@ -50,7 +50,7 @@ Computing = Annotated[
 Items = Annotated[list[str] | None, argument("[ITEM]...", "Names of items, or mine.py:ITEM.  Default: all.")]
 Priors = Annotated[Path | None, option("--priors DIR", "Folder of priors for the word aligner.")]
 
-PAPER = {  # figure or table of the paper -> its function, its config in configs/
+PAPER = {  # figure or table of the paper -> (its function, its config in configs/)
     "fig3": ("experiments.ablation.report:main", "ablation.yaml"),
     "fig5": ("experiments.paper.figure5:main", "examples.yaml"),
     "table2": ("experiments.paper.figure5:main", "examples.yaml"),
@@ -64,7 +64,7 @@ PAPER = {  # figure or table of the paper -> its function, its config in configs
     "table3": ("experiments.studies.guesser_report:table3", "table3.yaml"),
     "table4": ("experiments.paper.table4:main", "table4.yaml"),
 }
-OURS = {  # as PAPER, for items that are not in the paper
+OURS = {  # like PAPER, for items that are not in the paper
     "errors": ("experiments.stepwise.errors:main", "stepwise.yaml"),
     "correlation": ("experiments.ablation.correlation:main", "correlation.yaml"),
     "models": ("experiments.ablation.models:main", "models.yaml"),
@@ -156,7 +156,7 @@ def _reproduce(item: str, config: Path | None, runs: Path) -> None:
 
 
 def _make(item: str, config: Path | None, runs: Path) -> None:
-    """Call an item's `main(config, runs)`; a user's file is looked up in the config's folder, then here."""
+    """Call an item's `main(config, runs)`; a user's file is first looked up in the config's folder."""
     registry = Registry("figure or table", {name: target for name, (target, _) in ITEMS.items()})
     registry.target(item)  # refuses an unknown name before a missing config
     if config is None:
@@ -166,7 +166,7 @@ def _make(item: str, config: Path | None, runs: Path) -> None:
     try:
         signature(main).bind(config, runs)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"{item}: must be a function main(config, runs) of two paths ({error})") from error
+        raise ConfigError(f"{item}: must be a function main(config, runs) that takes two paths ({error})") from error
     code = main(config, runs)
     for line in import_module("experiments.beside").beside(item) if item in PAPER else ():
         show_lines(line)

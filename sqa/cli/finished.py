@@ -1,4 +1,4 @@
-"""Commands for several or finished runs: sweep, compare, export."""
+"""Commands for several runs, finished runs and question sets: sweep, compare, export, questions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Shared code of the command line: arguments of many commands, options of all commands, tables, function calls.
 
-A command gives its tables, and the names of files that it made, to `sqa.results.show` and `show_lines`.  These print
+A command passes its tables, and the names of files that it made, to `sqa.results.show` and `show_lines`.  These print
 TSV in a pipe, aligned columns on a terminal, and JSON or LaTeX with `--json` and `--latex`.  Messages go to stderr:
 `-q` suppresses them except errors, and `-v` adds more.
 """
@@ -94,7 +94,7 @@ def call(target: str, *arguments: Any) -> None:
 # ------------------------------------------------------------------------------------------ options of all commands
 
 PROTOCOLS = {"serve", "client", "scorer"}  # commands whose stdout is read by other programs, so they print no tables
-OWN_TEXT = {  # commands that print text in a format of its own instead of tables
+OWN_TEXT = {  # commands that print text in a format of their own instead of tables
     *((name,) for name in ("export", "questions")),
     *(("board", name) for name in ("export", "register-dataset", "register-model", "register-session")),
     ("config", "schema"),
@@ -140,7 +140,7 @@ def _keep(context: typer.Context, param: typer.CallbackParam, value: bool) -> bo
 
 @cache
 def common_options(wanted: frozenset[str]) -> tuple[Any, ...]:
-    """Return the named options of all commands; their values are stored in `context.meta`, also for subcommands."""
+    """Return the common options named in `wanted`; `context.meta` passes their values on to subcommands."""
 
     def flag(names: str, meaning: str) -> Any:
         return option(names, meaning, callback=_keep, expose_value=False)
@@ -180,6 +180,6 @@ def _talk(quiet: bool, loud: bool) -> Iterator[None]:
 
 
 def verbose(line: str) -> None:
-    """Print a line with `say`, only with `-v`."""
+    """Print a line with `say` if `-v` is given."""
     if _VERBOSE.get():
         say(line)

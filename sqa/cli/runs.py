@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 runs_app = typer.Typer(**SETTINGS)
 
-STAGES = {  # command -> the last stage that it runs, and its help
+STAGES = {  # command -> (last stage that it runs, its help)
     "run": ("score", "Translate, guess, buzz and score; write a run's folder and print its report."),
     "translate": ("translate", "Run the first stage only, and print the folder of its rows."),
     "guess": ("guess", "Run the stages up to the guesses, reusing stored translations."),
@@ -70,9 +70,9 @@ def _run(
 
 
 def set_threads(path: Path, words: Sequence[str]) -> None:
-    """Set the number of threads for the parts of a config with its KEY=VALUE,... words.
+    """Set the number of threads for the parts that a config and its KEY=VALUE,... words name.
 
-    Call it before numpy and torch are loaded, since they read the number then.
+    Must be called before numpy and torch are imported, because they read the number on import.
     """
     from sqa.core.compute import part_names, set_for
     from sqa.files.yaml_reader import read_yaml

@@ -1,4 +1,4 @@
-"""Commands `sqa init` (a folder to start from) and `sqa doctor` (the state of this machine)."""
+"""Commands `sqa init` (a folder to start from), `sqa doctor` (the state of this machine) and `sqa config`."""
 
 import contextlib
 import json
@@ -117,7 +117,7 @@ def init(
         text = source.read_text(encoding="utf-8")
         write_text(folder / source.name, text.replace("docs/example/", "") if source.suffix == ".yaml" else text)
         commands += COMMAND.findall(text)
-    # printed after all files exist, since the program that reads the output may have ended
+    # printed after all files are written, because printing fails if the program that reads the output has ended
     show_lines(*(folder / source.name for source in sources))
     print(f"sqa: now cd {folder}, where each of these runs:", *commands, sep="\n    ", file=sys.stderr)
 
@@ -217,9 +217,9 @@ def _installed(name: str) -> str:
 
 
 def _locked() -> Iterator[Row]:
-    """Compare the packages that compute numbers with the lock files, which have the versions of published numbers."""
+    """Yield a summary, and each package in NUMBERS whose version differs from that of the published numbers."""
     locks = "".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("requirements*.lock")))
-    # numpy is listed twice; the first line is that of the published numbers
+    # numpy is listed twice; the first line has the version of the published numbers
     pins = dict(reversed(re.findall(r"^([\w.-]+)==([\w.]+)", locks, re.MULTILINE)))
     others = {name: here for name in NUMBERS if (here := _installed(name)) and here != pins[name]}
     yield (

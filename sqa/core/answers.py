@@ -1,14 +1,14 @@
 """The default rule for right answers.
 
 An answer is a Wikipedia page title.  Two titles are the same answer if they are equal in Unicode NFC, with
-underscores replaced by blanks, white space collapsed and letter case ignored.  All other differences count: "Paris
-(mythology)" is not "Paris", "Exoplanets" is not "Exoplanet", and an empty title answers nothing.
+underscores replaced by spaces, white space collapsed and letter case ignored.  All other differences count: "Paris
+(mythology)" is not "Paris", "Exoplanets" is not "Exoplanet", and an empty title matches nothing.
 
-(The code published with QANTA compares the strings unchanged.  Later code of the same authors also drops blanks,
-underscores and hyphens and accepts substrings, so that "a" answers "Alaska".  This rule does neither.)
+(The code published with QANTA compares the strings unchanged.  Later code of the same authors also removes spaces,
+underscores and hyphens and accepts substrings, so that "a" is a right answer to "Alaska".  This module does neither.)
 
-A config may additionally request a second, more generous rule, that of Quizbowl (sqa/core/quizbowl.py).  A
-listener's own question (`asked` of a Question) is judged only by that rule.
+A config may additionally request a second, more generous rule, that of Quizbowl (sqa/core/quizbowl.py).  Answers to
+a listener's question (`Question.asked`) are judged only by that rule.
 """
 
 import functools
@@ -18,11 +18,11 @@ from typing import Literal
 
 
 def canonical(page: str) -> str:
-    """Return the title in NFC, with blanks for underscores and white space collapsed.  Letter case is kept."""
+    """Return the title in NFC, with spaces for underscores and white space collapsed.  Letter case is kept."""
     return " ".join(unicodedata.normalize("NFC", page).replace("_", " ").split())
 
 
-LINE_ENDS = "\u2028\u2029"  # like control characters, they would break the lines of a table if an id contained them
+LINE_ENDS = "\u2028\u2029"  # line separators, which would break table rows if an id contained them
 
 
 def unwritable(text: str, also: str = "") -> str:
@@ -32,12 +32,12 @@ def unwritable(text: str, also: str = "") -> str:
 
 @functools.lru_cache(maxsize=1 << 16)
 def key(page: str) -> str:
-    """Return the canonical title without letter case, equal for all titles of the same answer.  Idempotent."""
+    """Return the case-folded canonical title, which is equal for all titles of the same answer.  Idempotent."""
     return unicodedata.normalize("NFC", canonical(page).casefold())
 
 
 def resolve(page: str, aliases: Mapping[str, str]) -> str:
-    """Return the canonical title, after one look-up in a data set's table of spellings (spelling -> title)."""
+    """Return the canonical title of a page, or the one in `aliases` (spelling -> title) if the page is listed there."""
     by_key = {key(spelling): title for spelling, title in aliases.items()}
     return canonical(by_key.get(key(page), page))
 
@@ -51,5 +51,5 @@ STROKES = str.maketrans("łŁøØđĐ", "lLoOdD")  # letters that Unicode does n
 
 
 def unmarked(text: str, form: Literal["NFD", "NFKD"] = "NFKD") -> str:
-    """Return a text decomposed by a normal form of Unicode, without accents and other marks: "año" -> "ano"."""
+    """Decompose a text by a Unicode normal form and remove accents and other combining marks: "año" -> "ano"."""
     return "".join(c for c in unicodedata.normalize(form, text) if not unicodedata.combining(c))

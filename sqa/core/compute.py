@@ -1,4 +1,4 @@
-"""Threads of numerical libraries, and batches of similar length.
+"""Choose the number of threads of numerical libraries, and group rows of similar length into batches.
 
 Networks of a few million weights run slower on many threads than on one.  On a busy machine they are many times slower,
 because a thread that waits for a processor delays all others.  Small models therefore use one thread, and large models
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # read when numpy and torch are loaded
-OURS = "SQA_SET_THREADS"  # the number set by this module, to distinguish it from the user's
+OURS = "SQA_SET_THREADS"  # holds the number set by this module, to distinguish it from a user's setting
 # Parts with a large or unknown model; all other registered parts are fastest on one thread.
 LARGE = frozenset("causal-lm llm e5 pretrained ctranslate2 bert comet bleurt bertscore".split())
 UNKNOWN = frozenset(("command", "simuleval"))
@@ -30,7 +30,7 @@ def usable(quota: Path = QUOTA) -> int:
 
 
 def part_names(config: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of the parts in a run's plain config, including policies, fused guessers and quality metrics."""
+    """Yield the names of the parts in a run's config, including policies, fused guessers and quality metrics."""
     waiting = [config.get(key) for key in ("translator", "guesser", "buzzer")]
     while waiting:
         part = waiting.pop()
@@ -47,9 +47,10 @@ def part_names(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def set_for(parts: Iterable[str], environment: MutableMapping[str, str] = os.environ) -> int | None:
-    """Set and return the number of threads for parts of these names: all processors, or 1 if no part is large.
+    """Set the number of threads to that of the usable processors if a part is large, else to 1, and return it.
 
-    A user-defined part ("mine.py:build") counts as large.  Returns None if the user has set the number.
+    `parts` are names; a user-defined part ("mine.py:build") counts as large.  Returns None if the user has set the
+    number.
     """
     large = any(part in LARGE | UNKNOWN or ":" in part for part in parts)
     return set_threads(usable() if large else 1, environment)
@@ -58,7 +59,8 @@ def set_for(parts: Iterable[str], environment: MutableMapping[str, str] = os.env
 def set_threads(number: int, environment: MutableMapping[str, str] = os.environ) -> int | None:
     """Set and return the number of threads of numpy and torch; return None if the user has set it.
 
-    Call it before numpy and torch are loaded if possible; a loaded torch is also set.
+    The environment variables take effect only if numpy and torch are not loaded yet.  If torch is loaded, it is set
+    directly.
     """
     given = environment.get(VARIABLES[0])
     if given is not None and given != environment.get(OURS):
@@ -73,7 +75,10 @@ def set_threads(number: int, environment: MutableMapping[str, str] = os.environ)
 
 
 def buckets(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
-    """Yield groups of row indices, longest rows first; a group has at most `tokens` with padding, or one row."""
+    """Yield batches of row indices, longest rows first.
+
+    A batch has at most `tokens` tokens including padding, unless it is a single row.
+    """
     group: list[int] = []
     for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
         if group and (len(group) + 1) * lengths[group[0]] > tokens:

@@ -36,7 +36,7 @@ from sqa.core.significance import (
 from sqa.core.types import Bools, Floats
 
 PERMUTATIONS = 20_000  # permutations per test
-STOP = 0.05  # a permutation test ends early once its p is above this
+STOP = 0.05  # a permutation test ends early once its p-value is above this
 _BLOCK = 2_000  # permutations per block
 _SWAP, _INSIDE, _SETS, _QUESTIONS, _TRAININGS = range(2, 7)  # random streams that share a seed
 
@@ -56,14 +56,18 @@ class Comparison:
 
     @property
     def value(self) -> float:
-        """Difference, as the value of a row of results."""
+        """The difference a - b, shown as the value of a results row."""
         return self.diff
 
 
 def compare_many(
     pairs: Sequence[tuple[Floats, Floats]], metrics: Sequence[Resampled], n_resamples: int = 1000, seed: int = 0
 ) -> list[Comparison]:
-    """Return one comparison per (a (n, d_i), b (n, d_i)) and metric; row i of a and b is the same question."""
+    """Return the comparison of two systems by each metric, all from the same resamples.
+
+    pairs: for each metric, the statistics of both systems, two arrays of shape (n, d_i).  Row i of all arrays is the
+    same question.
+    """
     a, b = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     n = common_size([*a, *b], [*metrics, *metrics], n_resamples)
     for left, right, metric in zip(a, b, metrics, strict=True):
@@ -92,7 +96,8 @@ def compare(a: Floats, b: Floats, metric: Resampled, n_resamples: int = 1000, se
 def compare_pooled(pairs: Sequence[tuple[Floats, Floats]], metric: Resampled, n_resamples: int = 1000) -> Interval:
     """Return the difference of two systems, averaged over data sets with equal weights, with its percentile interval.
 
-    pairs: statistics of both systems, a and b (n_i, d), on each data set.  Questions are resampled within data sets.
+    pairs: for each data set, the statistics of both systems, two arrays of shape (n_i, d).  Questions are resampled
+    within data sets.
     """
     rng, value, samples = np.random.default_rng(0), 0.0, np.zeros(n_resamples)
     for a, b in pairs:
@@ -107,9 +112,9 @@ def compare_trainings(
 ) -> Interval:
     """Return one system's mean score over training runs minus another system's, with its percentile interval.
 
-    a, b: statistics (n, d) of each training run; row i of all of them is the same question.  Questions and training
-    runs are resampled.  same: table i of both comes from the same training run (one model at two values of k), so
-    both are drawn together.
+    a, b: one array of statistics (n, d) per training run; row i of all arrays is the same question.  Both questions
+    and training runs are resampled.  same: whether a[i] and b[i] come from the same training run (one model at two
+    values of k) and are therefore drawn together.
     """
     if not a or not b or len({table.shape for table in (*a, *b)}) != 1:
         shapes = ", ".join(str(table.shape) for table in (*a, *b))
@@ -120,11 +125,11 @@ def compare_trainings(
 def compare_levels(
     a: Floats, b: Floats, metric: Resampled, n_resamples: int = 1000, same: Sequence[bool] = (True,)
 ) -> Interval:
-    """Return the mean score of one system minus that of another, with its percentile interval over several levels.
+    """Return the mean score of one system minus that of another, with a percentile interval over several levels.
 
-    a, b: statistics (l_1, ..., l_m, n, d), crossed over m levels (guessers, training runs) and n questions.  Every
-    level and the questions are resampled independently (the pigeonhole bootstrap, Owen 2007).  same: for each level,
-    whether both systems have the same members, which are then drawn together.
+    a, b: statistics of shape (l_1, ..., l_m, n, d), crossed over m levels (guessers, training runs) and n questions.
+    The questions and each level are resampled independently (the pigeonhole bootstrap, Owen 2007).  same: for each
+    level, whether both systems have the same members, which are then drawn together.
     """
     weights = _multinomial(np.random.default_rng([0, _QUESTIONS]), a.shape[-2], n_resamples)
     rng, drawn = np.random.default_rng([0, _TRAININGS]), []
@@ -150,9 +155,9 @@ def interval_over_levels(tables: Floats, metric: Resampled, n_resamples: int = 1
 def _over_levels(
     tables: Floats, metric: Resampled, weights: Floats, drawn: Sequence[np.ndarray[Any, Any]]
 ) -> tuple[float, Floats]:
-    """Return the mean score of tables (l_1, ..., l_m, n, d), and that of each resample, (B,).
+    """Return the mean score of `tables`, of shape (l_1, ..., l_m, n, d), and the mean scores (B,) of the resamples.
 
-    weights: (B, n), the draws of questions.  drawn: for each level, the drawn members (B, l).
+    weights: (B, n), how often each question is drawn.  drawn: for each level, the indices (B, l) of the drawn members.
     """
     levels, flat = tables.shape[:-2], tables.reshape(-1, *tables.shape[-2:])
     scores = np.stack([metric.score_many(weights @ table) for table in flat], axis=1)
@@ -165,13 +170,16 @@ def _over_levels(
 
 
 def p_value(observed: Floats, null: Floats) -> Floats:
-    """Return one-sided p-values (R,) of observed (R,) under the null distribution (B, R); 1 if observed is nan."""
+    """Return the one-sided p-values (R,) of R observed statistics under their null distribution (B, R); 1 for nan."""
     result: Floats = (1 + (~_smaller(null, observed)).sum(axis=0)) / (len(null) + 1)
     return np.where(np.isnan(observed), 1.0, result)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return adjusted p-values (Holm 1979): rejecting those <= alpha has a family-wise error rate of at most alpha."""
+    """Return adjusted p-values (Holm 1979).
+
+    Rejecting the hypotheses with an adjusted p-value <= alpha has a family-wise error rate of at most alpha.
+    """
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])
     adjusted, least = [0.0] * len(p_values), 0.0
     for rank, i in enumerate(order):
@@ -184,22 +192,26 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def permuted_sums(table: Floats, permutations: int, seed: int) -> Iterator[Floats]:
-    """Yield blocks (b, m, c) of sums over questions of a table (n, m, c), its conditions permuted inside each question.
+    """Permute the conditions of a table (n, m, c) within each question, and yield the sums over questions.
 
-    The same seed and shape give the same permutations for every table.
+    Each block (b, m, c) has the sums of b permutations.  The same seed and shape give the same permutations for every
+    table.
     """
     return _sums(table, _permutation_seeds(permutations, seed))
 
 
 def null_of(table: Floats, statistic: Callable[[Floats], Floats], permutations: int, seed: int) -> Floats:
-    """Return the statistic (B, R) of each permutation of a table (n, m, c); it maps sums (b, m, c) to (b, R)."""
+    """Return the values (B, R) of `statistic`, which maps sums (b, m, c) to (b, R), for all permutations of a table."""
     return np.concatenate([statistic(sums) for sums in permuted_sums(table, permutations, seed)])
 
 
 def p_values(
     table: Floats, statistic: Callable[[Floats], Floats], observed: Floats, permutations: int, seed: int
 ) -> Floats:
-    """Return one-sided p-values of R tables (n, m, d, R) against `observed` (R,); `statistic` as in `null_of`."""
+    """Return the one-sided p-values (R,) of R tables, given as one array (n, m, d, R).
+
+    observed: (R,), the statistic of each table.  statistic: as in `null_of`.
+    """
     seeds = _permutation_seeds(permutations, seed)
     as_large, drawn = np.zeros(len(observed), np.int64), np.zeros(len(observed), np.int64)
     for start in range(0, permutations, _BLOCK):
@@ -214,7 +226,7 @@ def p_values(
 
 
 def shuffled(table: Floats, sets: int, seed: int) -> Floats:
-    """Return copies (n, m, d, sets) of a table (n, m, d), with the conditions permuted inside each question."""
+    """Return an array (n, m, d, sets) of copies of a table (n, m, d), with conditions permuted within each question."""
     n, m = table.shape[:2]
     order = np.random.default_rng([seed, _SETS]).random((sets, n, m)).argsort(axis=2).transpose(1, 2, 0)  # (n, m, sets)
     return np.take_along_axis(table[..., None], order[:, :, None, :], axis=1)
@@ -236,9 +248,9 @@ def _multinomial(rng: np.random.Generator, n: int, n_resamples: int) -> Floats:
 
 
 def _exchanged(metric: Resampled, a: Floats, b: Floats) -> Callable[[Floats], Floats]:
-    """Return a function from w @ (b - a) to the differences of two systems with exchanged questions.
+    """Return a function that maps w @ (b - a) to the differences after the questions with weight 1 are exchanged.
 
-    a and b: sums of statistics (d,).
+    a and b: the two systems' statistics, summed over questions, (d,).
     """
     return lambda change: metric.score_many(a + change) - metric.score_many(b - change)
 
@@ -253,7 +265,7 @@ def _permutation_seeds(permutations: int, seed: int) -> Any:
 
 
 def _sums(table: Floats, seeds: Any) -> Iterator[Floats]:
-    """Yield blocks (b, m, c): one permutation of a table (n, m, c) for each of the seeds (B,)."""
+    """Yield blocks (b, m, c) of sums over questions: one permutation of a table (n, m, c) for each seed (B,)."""
     table = np.asarray(table, dtype=np.float64)
     differs = table != table[:, :1]  # values that are equal under all conditions need no permutation
     questions, columns = np.flatnonzero(differs.any(axis=(1, 2))), np.flatnonzero(differs.any(axis=(0, 1)))
@@ -271,7 +283,7 @@ def _permuted(table: Floats, questions: Any, seeds: Any) -> Floats:
     """Return the sums (b, m, c) of a table (n, m, c), each question's rows permuted separately for each seed (b,).
 
     The shuffle is Fisher and Yates's, with the upper 32 bits of Marsaglia's xorshift as random numbers.  The
-    generator starts at Steele's mixture of the seed and the question's number (n,), so an order depends on nothing
+    generator starts at Steele's mixture of the seed and the question's index, so a permutation depends on nothing
     else.
     """
     rows, upper, sums = np.arange(len(seeds)), np.uint64(32), np.zeros((len(seeds), *table.shape[1:]))

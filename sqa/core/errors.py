@@ -1,4 +1,4 @@
-"""Deliberate errors of the project, and their exit codes.
+"""Exceptions that the project raises deliberately, and their exit codes.
 
     SqaError                      exit 1   a check failed
       ConfigError                 exit 2   a config, flag or argument is wrong; lists all problems at once
@@ -41,7 +41,7 @@ def on_a_screen(text: str) -> str:
 
 
 class SqaError(Exception):
-    """Base of all deliberate errors.
+    """Base class of all errors that the project raises deliberately.
 
     Args:
         message: The problem, its location, the expected value and the remedy.
@@ -61,7 +61,7 @@ class SqaError(Exception):
 
 
 class ConfigError(SqaError):
-    """One or more problems in a config, each "where: what was expected, what was got".
+    """One or more problems in a config, each with its location, the expected and the given value.
 
     Args:
         problems: One problem, or several.
@@ -102,11 +102,11 @@ class TraceError(SqaError):
     Args:
         message: The broken rule.
         question_id: Identifier of the question.
-        step: Index of the step, from 0; None: the question as a whole.
+        step: Index of the step, from 0; None if the error concerns the whole question.
 
     Examples:
-        >>> print(TraceError("a token must be one word without blanks, got 'a b'", "q1", step=4))
-        q1 step 4: a token must be one word without blanks, got 'a b'
+        >>> print(TraceError("a token must be one word without spaces, got 'a b'", "q1", step=4))
+        q1 step 4: a token must be one word without spaces, got 'a b'
     """
 
     exit_code = 3
@@ -133,11 +133,11 @@ class NotComputable(SqaError):
 
 
 class RemoteProtocolError(SqaError):
-    """A protocol error or the end of the remote program; the message quotes its answer."""
+    """A remote program broke the protocol or ended; the message quotes its output."""
 
 
 def returns_exit_code(main: Callable[P, None]) -> Callable[P, int]:
-    """Wrap a main function: return 0, or print a deliberate error on stderr and return its exit code."""
+    """Wrap a main function so that it returns 0, or prints an SqaError on stderr and returns its exit code."""
 
     @functools.wraps(main)
     def wrapped(*arguments: P.args, **options: P.kwargs) -> int:

@@ -15,7 +15,7 @@ _ESCAPED = {
 
 
 def csv_text(rows: Cells) -> str:
-    """Return comma-separated lines."""
+    """Return the rows as CSV text."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
@@ -36,7 +36,7 @@ def latex_escaped(text: str) -> str:
 
 
 def booktabs(rows: Cells, columns: str) -> str:
-    """Return a LaTeX tabular with booktabs rules; the cells are LaTeX, and the first row is the header."""
+    """Return a LaTeX tabular with booktabs rules; the cells are LaTeX code, and the first row is the header."""
     head, *body = [" & ".join(row) + r" \\" for row in rows]
     lines = [
         rf"\begin{{tabular}}{{{columns}}}",

@@ -10,7 +10,7 @@ LONGEST = 10_000  # number of source words for "full", larger than any sentence
 
 
 def parse_k(k: K) -> int:
-    """Return a config's k as a number of words; raises ConfigError unless it is at least 1 or "full"."""
+    """Return a config's k as a number of words; raises ConfigError unless k is an int >= 1 or "full"."""
     if k == FULL:
         return LONGEST
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:
@@ -20,7 +20,7 @@ def parse_k(k: K) -> int:
 
 
 def order(k: K | float) -> float:
-    """Return the sort key of a k or of a share of the source; "full" and all other names come last."""
+    """Return a sort key for values of k or shares of the source; "full" and all other names come last."""
     try:
         return float(k)
     except ValueError:

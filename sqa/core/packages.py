@@ -57,7 +57,10 @@ OF_SERVICES = {
 
 
 def install_command(wanted: str) -> str:
-    """Return the command that installs an extra or a package, even if sqa-services is only in a folder of wheels."""
+    """Return the command that installs an extra or a package.
+
+    For an extra with sqa-services, the command names the checkout or the folder of wheels that contains sqa-services.
+    """
     if wanted not in ("sqa[services]", "sqa[simul]"):
         return f"pip install '{wanted}'"
     if (SERVICES / "pyproject.toml").is_file():
@@ -79,15 +82,15 @@ def _folder_of_wheels() -> Path | None:
 
 
 def absent(kind: str, name: str) -> ConfigError:
-    """Return the error about a name of `OF_SERVICES` that no package has registered."""
+    """Return the error for a name in `OF_SERVICES` that no installed package has registered."""
     return ConfigError(f"the {kind} {name!r} is not installed: {install_command('sqa[services]')}")
 
 
 def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> ConfigError:
-    """Return the error that `what` needs a package, with the install command; the only source of such messages.
+    """Return the error for a missing package that `what` needs, with the install command.
 
-    `package` may be the exception raised by its import; `extra` is the extra to install if several contain the
-    package.
+    All such messages are made here.  `package` may be the exception raised by its import; `extra` is the extra to
+    install if several contain the package.
     """
     if isinstance(package, ImportError):
         package = package.name or getattr(package.__cause__, "name", None) or str(package)

@@ -24,14 +24,14 @@ def beside(name: str, folder: Path | None) -> str:
     path = Path(folder or "", name)
     there = path.parent if "{" in path.name else path  # prism/{run}.txt
     is_word = "/" not in name and not path.suffix
-    return str(path) if not is_word and os.path.exists(there) else name  # noqa: PTH110  # Path's: OSError if too long
+    return str(path) if not is_word and os.path.exists(there) else name  # noqa: PTH110  # no OSError for long names
 
 
 def config_file(path: Path) -> Path:
     """Return the path of a config file, or of the bundled one (`xqb_es_wait6_bm25`, `configs/xqb.yaml:NAME`).
 
-    Raises ConfigError for a name without a suffix that is neither a file nor bundled.  The caller handles a missing
-    file.
+    Raises ConfigError for a name without a suffix that is neither a file nor bundled.  Other missing files are left to
+    the caller.
     """
     name, colon, entry = str(path).partition(":")
     file = Path(name)

@@ -1,6 +1,6 @@
 """Progress on stderr (tqdm): a bar on a terminal, a line every half minute in a pipe or a log file.
 
-A block of translations takes minutes, so a heartbeat meanwhile redraws the bar with the elapsed time.
+A block of translations takes minutes, so a heartbeat thread redraws the bar with the elapsed time in the meantime.
 """
 
 import sys
@@ -30,7 +30,7 @@ class _Lines:
 
 
 def _settings() -> dict[str, Any]:
-    """Return tqdm's settings for the output stream."""
+    """Return tqdm's settings for stderr."""
     if sys.stderr.isatty():
         return {"file": sys.stderr, "dynamic_ncols": True}
     return {"file": _Lines(sys.stderr), "mininterval": LINE, "maxinterval": LINE, "bar_format": _LINE}
@@ -38,7 +38,7 @@ def _settings() -> dict[str, Any]:
 
 @contextmanager
 def bar(description: str, total: float, done: float = 0, unit: str = "question", **settings: Any) -> Iterator[Any]:
-    """Show a bar with a heartbeat; `done` of `total` are already finished."""
+    """Show a progress bar with a heartbeat; `done` of `total` units are already finished."""
     from tqdm import tqdm
 
     stop = Event()

@@ -18,7 +18,7 @@ _STATES = ("emirate of ", "sultanate of ", "principality of ", "state of ")  # p
 
 @functools.lru_cache(maxsize=1 << 16)
 def spelling(title: str) -> str:
-    """Return a title without case, accents, punctuation and "(disambiguation)"; other parentheses stay."""
+    """Return a title without case, accents, punctuation and "(disambiguation)"; other parentheses are kept."""
     letters = key(unicodedata.normalize("NFKD", key(title)))  # some signs decompose into capitals or "_": U+33D7 is PH
     plain = unmarked(unicodedata.normalize("NFKD", letters).translate(_UNDECOMPOSED)).replace("&", " and ")
     return " ".join(_BETWEEN.sub(" ", _SILENT.sub("", plain)).split())
@@ -26,7 +26,7 @@ def spelling(title: str) -> str:
 
 @functools.lru_cache(maxsize=1 << 16)
 def bare(title: str) -> str:
-    """Return `spelling` without parentheses, a leading article, a plural's s, "Emirate of" and similar prefixes."""
+    """Return a title's `spelling` without parentheses, leading article, plural s, "Emirate of" and similar prefixes."""
     text = " ".join(_PARENTHESIS.sub(" ", spelling(title)).split())
     text = next((text.removeprefix(state) for state in _STATES if text.startswith(state)), text)
     words = text.split()
@@ -55,8 +55,8 @@ class Accepted:
     `shared` holds bare forms.
     """
 
-    titles: Mapping[str, Collection[str]]  # page -> other pages accepted for it; one-way
-    forms: Mapping[str, Collection[str]]  # page -> names without a page; both ways
+    titles: Mapping[str, Collection[str]]  # page -> other pages accepted for it, but not vice versa
+    forms: Mapping[str, Collection[str]]  # page -> accepted names that have no page; applied in both directions
     shared: Collection[str]
     name: str  # contains the version of the tables; part of signatures
 
@@ -76,5 +76,5 @@ class Accepted:
 
 
 def takes(guess: str, right: Collection[str]) -> bool:
-    """Return whether a short answer is one of the right ones, compared as `bare` forms (without case, article, ...)."""
+    """Return whether a short answer equals a right answer, compared as `bare` forms (without case, article, ...)."""
     return bool(bare(guess)) and bare(guess) in map(bare, right)

@@ -58,8 +58,8 @@ class Registry:
     def target(self, name: str) -> str:
         """Return the "module:attribute" of a name.
 
-        A name with a colon is its own target, with the absolute path of a file.  Raises ConfigError for an unknown
-        name.
+        A name with a colon is its own target; the path of its file becomes absolute.  Raises ConfigError for an
+        unknown name.
         """
         if name not in self.entries and not own.in_file(name):
             load_plugins()
@@ -77,9 +77,9 @@ class Registry:
         raise ConfigError(f"unknown {self.kind} {name!r}{did_you_mean(name, self.entries)}; {names}")
 
     def identity(self, name: str) -> str:
-        """Return the identity of a name in store keys.
+        """Return the text that stands for a name in store keys.
 
-        A registered name is its own identity, so that its code can move.
+        For a registered name this is the name itself, so that its code can move.
         """
         self.target(name)  # raises ConfigError for an unknown name
         return own.short(name)
@@ -87,7 +87,7 @@ class Registry:
     def resolve(self, name: str) -> Callable[..., Any]:
         """Import and return the build function of a name.
 
-        Raises ConfigError if it is missing or not callable.  The message does not quote the object's value.
+        Raises ConfigError if the function is missing or not callable.
         """
         target = self.target(name)
         home, attribute = own.split(target)
@@ -189,7 +189,7 @@ def did_you_mean(name: str, names: typing.Iterable[str], cls: type | None = None
 def misspelt(keys: typing.Iterable[str], names: typing.Iterable[str]) -> str:
     """Return "'idnex', did you mean 'index'" for the first of `keys` near a missing name of `names`, or "".
 
-    It is for files of other programs, which may have further keys.
+    Use this function for files of other programs, which may have additional keys.
     """
     present, expected = list(keys), list(names)
     absent_names = {name.lower(): name for name in expected if name not in present}
@@ -261,7 +261,7 @@ QUALITY = Registry(  # metrics of texts: sqa/metrics/quality/text_metric.py
 SCORERS = Registry(  # models that score words of a translation: sqa/diagnose/scores.py
     "scorer", {"transformer": "smt.models.scoring:build", "language-model": "smt.lm.word_scores:build"}
 )
-COMMANDS = Registry(  # an entry is a typer.Typer that contains the command, or is the group, of this name
+COMMANDS = Registry(  # an entry names a typer.Typer: the group of this name, or one that contains the command
     "command",
     {
         **dict.fromkeys(("init", "doctor"), "sqa.cli.start:start_app"),
@@ -280,4 +280,4 @@ COMMANDS = Registry(  # an entry is a typer.Typer that contains the command, or 
         "curve": "sqa.cli.evidence:curve_app",
     },
 )
-ITEMS = Registry("items", {})  # items of plugins: functions that return sequences of experiments.lab.item.Item
+ITEMS = Registry("items", {})  # a plugin's entry is a function that returns a sequence of experiments.lab.item.Item

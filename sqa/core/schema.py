@@ -116,7 +116,7 @@ def _within(bounds: Meta, value: float) -> bool:
 
 
 def _in_words(bounds: Meta) -> str:
-    """Return bounds in the form of messages: ">= 1", "in (0, 1]"."""
+    """Return bounds as written in messages: ">= 1", "in (0, 1]"."""
     least, most = (bounds.ge if bounds.gt is None else bounds.gt), (bounds.le if bounds.lt is None else bounds.lt)
     if most is None:
         return f"{'>=' if bounds.gt is None else '>'} {least}"

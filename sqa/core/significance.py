@@ -43,7 +43,7 @@ class Resampled(Protocol):
 
 @runtime_checkable
 class ScoredTogether(Protocol):
-    """A metric whose statistics need not add over questions; its `score_many` of a sum is then nan."""
+    """A metric whose statistics need not be additive over questions; `score_many` then returns nan for a sum."""
 
     def score_all(self, stats: Floats) -> float:
         """Return the score of all questions (n, d) together."""
@@ -61,7 +61,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean: stats = [sum of values, number of values], see `means`; undefined if there are no values."""
+    """Metric that is a mean: stats = [sum of values, number of values], see `means`; undefined without values."""
 
     name: str
 
@@ -73,7 +73,10 @@ class Mean:
 
 
 def means(values: Floats) -> Floats:
-    """Return statistics of means over questions, (n,) -> (n, 2) for `Mean`, (n, k) -> (n, k + 1) for `mean_curve`."""
+    """Append a column of ones to the values of n questions, to average them.
+
+    Values (n,) give statistics (n, 2) for `Mean`; values (n, k) give statistics (n, k + 1) for `mean_curve`.
+    """
     return np.column_stack([values, np.ones(len(values))])
 
 
@@ -83,7 +86,7 @@ def mean_curve(stats: Floats) -> Floats:
 
 
 def ratio(stats: Floats, name: str) -> float:
-    """Return stats[0] / stats[1] of summed statistics (d,).
+    """Return the ratio stats[0] / stats[1] of summed statistics (d,).
 
     Raises NotComputable with the metric's name if stats[1] is 0.
     """
@@ -93,7 +96,7 @@ def ratio(stats: Floats, name: str) -> float:
 
 
 def ratio_many(stats: Floats) -> Floats:
-    """Return the ratios of many sums, (B, d) -> (B,); nan if the denominator is 0."""
+    """Return the ratios stats[:, 0] / stats[:, 1] (B,) of summed statistics (B, d); nan if the denominator is 0."""
     values = np.full(len(stats), np.nan)
     np.divide(stats[:, 0], stats[:, 1], out=values, where=stats[:, 1] > 0)
     return values
@@ -110,9 +113,10 @@ def total(stats: Floats, metric: Resampled) -> float:
 def bootstrap_many(
     stats: Sequence[Floats], metrics: Sequence[Resampled], n_resamples: int = 1000, seed: int = 0
 ) -> list[Interval]:
-    """Return one interval per (stats (n, d_i), metric), all from the same resamples; n is common to all.
+    """Return the interval of each metric, all from the same resamples.
 
-    Raises NotComputable if a metric is undefined for the questions as a whole.
+    stats: for each metric, an array (n, d_i) with one row per question.  Raises NotComputable if a metric is undefined
+    for the questions as a whole.
     """
     n = common_size(stats, metrics, n_resamples)
     values = [total(s, metric) for s, metric in zip(stats, metrics, strict=True)]
@@ -212,7 +216,7 @@ def score_sums(
 
 
 def common_size(stats: Sequence[Floats], metrics: Sequence[object], n_resamples: int) -> int:
-    """Return the number of questions, which all tables share; raises ConfigError or DataError for invalid arguments."""
+    """Return the number of questions in each table; raises ConfigError or DataError for invalid arguments."""
     if n_resamples < 1:
         raise ConfigError(f"significance.n_resamples: must be >= 1, got {n_resamples}")
     if not stats or len(stats) != len(metrics):

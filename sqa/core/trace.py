@@ -1,6 +1,6 @@
 """The trace of one question: emissions, guesses and buzzes, and their columns on disk.
 
-A *step* is one emission.  Its text is every target word of the question so far, joined by single blanks.  Its
+A *step* is one emission.  Its text is every target word of the question so far, joined by single spaces.  Its
 source position is that of equation 1 of Han, Carpuat and Boyd-Graber (2022): the lengths of the finished source
 sentences plus the words read of the current one.  Expected wins use the position in CHARACTERS, as a fraction of the
 source text.
@@ -34,8 +34,8 @@ from sqa.core.types import GREATEST_SMALL, Bools, Buzz, Emission, Floats, Guess,
 SCHEMA_VERSION = 1
 
 T = TypeVar("T")
-# Column -> kind.  "i2", "i4", "f8" and "?" are numpy's numbers, "text" is a text or None; in brackets, "[f8]", every
-# row holds a list.
+# Column -> kind.  "i2", "i4", "f8" and "?" are numpy types, "text" is a text or None.  A kind in brackets, "[f8]",
+# means that every row holds a list.
 Schema = Mapping[str, str]
 
 _STEP = {"question_id": "text", "step": "i4"}
@@ -105,10 +105,10 @@ class QuestionTrace:
         return self._rank_by(lambda guess, _: takes(guess, asked.answers))
 
     def judged(self, rule: str, right: Right) -> QuestionTrace:
-        """Return the trace with `rank` and `correct` by another rule.
+        """Return the trace with `rank` and `correct` determined by another rule.
 
         Args:
-            rule: Name of the rule, by which the result is cached.
+            rule: Name of the rule; the result is cached under this name.
             right: Function that returns whether a guessed page is right for the question's page.
 
         Returns:
@@ -187,10 +187,10 @@ class Prefixes:
 
 
 def prefixes(question: Question, emissions: Sequence[Emission]) -> Prefixes:
-    """Return the steps of `emissions` (valid for `question`: see `sqa.core.trace.check_emissions`)."""
+    """Return the texts and source positions of the steps; `emissions` must be valid (see `check_emissions`)."""
     finished = (0, *accumulate(len(sentence) for sentence in question.sentences))  # words before sentence i
     source_words = np.array([finished[e.sentence] + e.g for e in emissions], dtype=np.int64)
-    ends = np.cumsum([len(word) + 1 for word in question.words], dtype=np.int64) - 1  # end of each word, blanks counted
+    ends = np.cumsum([len(word) + 1 for word in question.words], dtype=np.int64) - 1  # end of each word, spaces counted
     chars_at = np.concatenate([[0], ends])  # chars_at[i] = len(" ".join(words[:i]))
     source_chars = chars_at[source_words]
     fraction = source_chars / chars_at[-1] if len(emissions) else np.zeros(0)
@@ -209,7 +209,7 @@ def hypotheses(question: Question, emissions: Sequence[Emission]) -> list[str]:
 
 
 def by_sentence(question: Question, words: Iterable[tuple[str, int, bool, int]]) -> Iterator[Emission]:
-    """Invert equation 1: yield emissions from (token, source words read of the question, ended, words retracted)."""
+    """Invert equation 1: yield an emission for each (token, source words read of the question, ended, erase)."""
     lengths, sentence = [len(sentence) for sentence in question.sentences], 0
     starts = (0, *accumulate(lengths))[:-1]
     for token, read, ended, erase in words:
@@ -257,7 +257,7 @@ def check_emissions(question: Question, emissions: Sequence[Emission]) -> None:
         elif ended and not e.ended:
             problem = f"sentence {at} had ended before this step"
         elif not (e.token.split() == [e.token] or (e.token == "" and e.erase)):
-            problem = f"a token must be one word without blanks, got {e.token!r}"
+            problem = f"a token must be one word without spaces, got {e.token!r}"
         elif not 0 <= e.erase <= most:
             problem = f"erase must be in 0..{most} (words of sentence {at} so far), got {e.erase}"
         if problem:
@@ -329,25 +329,25 @@ Table = Mapping[str, Column]  # output of a stage, as stored
 
 
 def table_of(schema: Schema, rows: Iterable[Sequence[Any]]) -> Table:
-    """Return rows, whose values are in the order of the schema, as columns."""
+    """Convert rows, whose values are in the order of the schema, to columns."""
     columns = [*zip(*rows, strict=True)] or [()] * len(schema)
     return {name: Column.of(kind, values) for (name, kind), values in zip(schema.items(), columns, strict=True)}
 
 
 def emissions_table(rows: Mapping[str, Sequence[Emission]]) -> Table:
-    """Return the table of emissions by question id, with the EMISSIONS schema."""
+    """Convert emissions by question id to a table with the EMISSIONS schema."""
     steps = _steps(rows)
     return table_of(EMISSIONS, ((id, step, e.sentence, e.token, e.g, e.ended, e.erase) for id, step, e in steps))
 
 
 def guesses_table(rows: Mapping[str, Sequence[Sequence[Guess]]]) -> Table:
-    """Return the table of guesses by question id, with the GUESSES schema."""
+    """Convert guesses by question id to a table with the GUESSES schema."""
     steps = _steps(rows)
     return table_of(GUESSES, ((id, step, [g.page for g in row], [g.score for g in row]) for id, step, row in steps))
 
 
 def buzzes_table(rows: Mapping[str, Sequence[Buzz]]) -> Table:
-    """Return the table of buzzes by question id, with the BUZZES schema."""
+    """Convert buzzes by question id to a table with the BUZZES schema."""
     return table_of(BUZZES, ((id, step, buzz.score, buzz.buzz) for id, step, buzz in _steps(rows)))
 
 
@@ -364,7 +364,7 @@ class Score:
 
 
 def scores_table(rows: Mapping[str, Mapping[str, Score]]) -> Table:
-    """Return the table of scores by question id and metric name, with the SCORES schema."""
+    """Convert scores by question id and metric name to a table with the SCORES schema."""
     flat = ((id, name, score) for id, scores in rows.items() for name, score in scores.items())
     return table_of(SCORES, ((id, name, score.stats or (), score.refusal) for id, name, score in flat))
 
@@ -428,7 +428,7 @@ class StoredGuesses(Sequence[tuple[Guess, ...]]):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, titles: Sequence[str], pages: Ints, scores: Floats, starts: Ints) -> None:
-        """Create the sequence; step i has the guesses from starts[i] to starts[i + 1].
+        """Create the sequence; step i has the guesses starts[i] .. starts[i + 1] - 1.
 
         pages: (N,) indices into `titles`.  scores: (N,) float64.
         """
@@ -459,7 +459,7 @@ class StoredGuesses(Sequence[tuple[Guess, ...]]):
         return f"StoredGuesses({tuple(self)!r})"
 
     def rank_where(self, is_right: Callable[[str], bool]) -> Ints:
-        """Return (n,) int64, the rank (from 1) of the first guess of each step whose title is right; 0 if none is."""
+        """Return the rank (from 1) of the first right guess of each step, (n,) int64; 0 if no guess is right."""
         rank = np.zeros(len(self), dtype=np.int64)
         right = [page for page in np.unique(self._pages).tolist() if is_right(self._titles[page])]
         indices = np.flatnonzero(np.isin(self._pages, right))

@@ -32,7 +32,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 # languages in which each character is a word; a run of letters of other scripts is also a word
 BY_CHARACTER = frozenset(("ja", "yue", "zh"))
-# Thai, Lao, Tibetan, Burmese, Khmer and related scripts, kana and Chinese characters: written without blanks between
+# Thai, Lao, Tibetan, Burmese, Khmer and related scripts, kana and Chinese characters: written without spaces between
 # words
 BLANKLESS = (
     "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u3005-\u3007\u3031-\u3035\u303b-\u30ff"
@@ -75,7 +75,7 @@ class Question:
         page: Canonical page title of the answer.
         word_times: End of each word in the recording, in seconds; empty for text.
         recording: Name of the recording; empty for text.
-        asked: A listener's question; None if the question is who or what is described, and `page` alone is right.
+        asked: A listener's question; None if the question is who or what is described, and only `page` is right.
 
     Examples:
         >>> Question("q1", "mine", "es", (("Buenos", "días."), ("Adiós.",)), ("Hello.", "Bye."), "Greeting").text
@@ -99,7 +99,7 @@ class Question:
 
     @property
     def text(self) -> str:
-        """Source text with single blanks; source character positions index into it."""
+        """Source words joined by single spaces; source character positions index into this text."""
         return " ".join(self.words)
 
     @property
@@ -114,7 +114,7 @@ class Emission:
 
     Attributes:
         sentence: Index of the source sentence, from 0.
-        token: Detokenised target word without blanks; empty only if words are retracted and none follows.
+        token: Detokenised target word without spaces; empty only if words are retracted and no word replaces them.
         g: Number of words of this source sentence read when the word was known to be complete.  It lies in 0..|S_i|
             and never decreases within a sentence.
         ended: Whether the translator had already reached the end of the sentence.
@@ -165,7 +165,7 @@ class Guess(NamedTuple):
 
     @classmethod
     def many(cls, pages: Iterable[str], scores: Iterable[float]) -> list[Guess]:
-        """Return list(map(Guess, pages, scores)), three times as fast, because a run has a million guesses.
+        """Return list(map(Guess, pages, scores)), but three times as fast, because a run has a million guesses.
 
         Args:
             pages: Titles of the pages.
@@ -248,7 +248,7 @@ class Translator(Protocol):
             source: Iterator over the words of the sentence; `next` raises StopIteration after the last word.
 
         Yields:
-            Target words without blanks; a `Write` instead of a word retracts words of the sentence.
+            Target words without spaces; a `Write` instead of a word retracts words of the sentence.
 
         Raises:
             SqaError: If the sentence cannot be translated; the run ends with that message.
@@ -257,7 +257,7 @@ class Translator(Protocol):
 
 @runtime_checkable
 class BatchTranslator(Protocol):
-    """Optional fast path: whole questions at once, with exactly the emissions of `translate`.
+    """Optional fast path that translates whole questions at once, with exactly the emissions of `translate`.
 
     Examples:
         >>> class Silent:
@@ -499,7 +499,7 @@ class Buzzer(Protocol):
 
 @runtime_checkable
 class OracleBuzzer(Protocol):
-    """A buzzer that gets the answer if `oracle` is True; no other buzzer does.
+    """A buzzer that is told the right page if its `oracle` is True; all other buzzers see only guesses.
 
     Examples:
         >>> class Oracle:
@@ -567,7 +567,7 @@ class Metric(Protocol):
         """Whether a higher score is better."""
 
     def signature(self) -> str:
-        """Return everything that makes two values of this metric comparable.
+        """Describe how the values of this metric are computed.
 
         Returns:
             A text; two values are comparable if their signatures are equal.
@@ -580,7 +580,7 @@ class Metric(Protocol):
             trace: The question's `QuestionTrace` (sqa/core/trace.py).
 
         Returns:
-            Statistics (d,) float64, whose sum over questions `score` takes.
+            Statistics (d,) float64; `score` takes their sum over questions.
 
         Raises:
             NotComputable: If the metric is undefined for the question.
@@ -622,7 +622,7 @@ class BuiltMetric(Metric, Protocol):
 
 @runtime_checkable
 class TextMetric(BuiltMetric, Protocol):
-    """A metric of texts alone.  The same fingerprint and texts give the same statistics, which are stored.
+    """A metric computed only from texts.  The same fingerprint and texts give the same statistics, which are stored.
 
     Examples:
         >>> from sqa.metrics.quality.text_metric import MeanOfSegments
@@ -631,10 +631,10 @@ class TextMetric(BuiltMetric, Protocol):
     """
 
     def fingerprint(self) -> str | None:
-        """Identify the statistics apart from the texts.
+        """Identify everything besides the texts that affects the statistics.
 
         Returns:
-            Everything except the texts on which the statistics depend, or None if they must not be stored.
+            A text that is equal only if the same texts give the same statistics; None if they must not be stored.
         """
 
     def measure(self, segments: Sequence[Any]) -> list[tuple[float, ...]]:

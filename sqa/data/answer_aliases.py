@@ -10,7 +10,7 @@ use all answer lines of a page, from tossups and bonus parts together:
             relation has a direction: Constantinople is accepted for Istanbul, but not the reverse
     form    a name that is no page's title becomes a name of this page if at least a third of the page's lines, and at
             least three, accept it
-    shared  a bare form (`sqa.core.quizbowl.bare`) that two or more pages have; it is a name of none of them
+    shared  a bare form (`sqa.core.quizbowl.bare`) that two or more pages have; it is accepted for none of them
 
 Names that a line only prompts on do not count.  The file has three columns: title, form or shared; page; other name.
 """
@@ -47,12 +47,12 @@ Row = tuple[str, str, str]
 
 @functools.cache
 def bundled() -> Accepted:
-    """Return the rule with the bundled tables."""
+    """Return the rule for right answers that uses the bundled tables."""
     return load(BUNDLED)
 
 
 def load(path: Path) -> Accepted:
-    """Return the rule with the tables of a file.
+    """Return the rule for right answers that uses the tables of a file.
 
     Raises DataError if the first column has an unknown value.
     """
@@ -79,7 +79,7 @@ def answer_lines() -> Iterator[Line]:
 
 
 def build(lines: Iterable[Line]) -> list[Row]:
-    """Return the sorted rows of the tables."""
+    """Return the sorted rows (title, form or shared; page; other name) of the tables."""
     asked: Counter[str] = Counter()  # spelling of a page -> number of its lines
     taken: dict[str, Counter[str]] = defaultdict(Counter)  # spelling of a page -> spelling of a name -> lines
     exact: dict[str, Counter[str]] = defaultdict(Counter)  # like `taken`, but with accents (`answers.key`)
@@ -106,7 +106,7 @@ def build(lines: Iterable[Line]) -> list[Row]:
 
 
 def main(output: Path = BUNDLED) -> None:
-    """Write the file and print its number of rows by kind."""
+    """Write the tables to a file and print the number of rows of each kind."""
     rows = build(answer_lines())
     text = "".join("\t".join(row) + "\n" for row in rows)
     with atomic(output) as file:

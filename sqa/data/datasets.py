@@ -1,11 +1,11 @@
-"""Load questions.  The data sets, by name:
+"""Load the questions of a data set, given its name:
 
     xqb-es, xqb-pl            the cross-lingual Quizbowl set (Han et al.), with human English references
-    mini-es, mini-pl, mini-en the set bundled with this project; mini-en is its English side, used as a foreign source
+    mini-es, mini-pl, mini-en the set bundled with this project; mini-en uses its English side as the source
     guessdev                  the QANTA 2018 guessdev fold in English: source and reference are the same text
     human-buzzes              English tossups with recorded human buzzes (`sqa.data.human_buzzes`)
     any/file.json, .jsonl     your own questions, see sqa/data/own_questions.py
-    hf://datasets/...         the same on the Hugging Face hub, see sqa/files/hub.py
+    hf://datasets/...         a file of questions on the Hugging Face hub, see sqa/files/hub.py
 
 To add a data set, add its name to `_SETS`.  Addresses, sizes and hashes of downloads are in data/manifest.yaml.
 
@@ -30,7 +30,7 @@ XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB page -> tossup page (mani
 _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
 _BLANKLESS = re.compile(f"[{BLANKLESS}]")
 HUB = "hf://"  # beginning of the address of a question file on the Hugging Face hub
-LONGEST_NAME = 1000  # characters of a name in a message
+LONGEST_NAME = 1000  # maximum number of characters of a name in a message
 
 
 def question_sets() -> tuple[str, ...]:
@@ -186,7 +186,7 @@ def _question(
 
 
 def _split(where: str, field: str, value: object, language: str) -> tuple[tuple[str, ...], ...]:
-    """Return the sentences (at least one) of a text, or of a list of sentences."""
+    """Return the words of each sentence of a text or of a list of sentences; there is at least one sentence."""
     listed = isinstance(value, list)
     items = {f"{field}[{i}]": item for i, item in enumerate(value)} if isinstance(value, list) else {field: value}
     texts = [records.text_of(where, name, item) for name, item in items.items()]

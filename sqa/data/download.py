@@ -80,7 +80,7 @@ def read_manifest(path: Path) -> tuple[Entry, ...]:
 
 
 def entry(name: str) -> Entry:
-    """Return the entry with this name or path."""
+    """Return the entry of the manifest with this name or path."""
     for item in entries():
         if name in (item.name, item.path):
             return item
@@ -90,7 +90,7 @@ def entry(name: str) -> Entry:
 
 
 def mirror() -> Path | None:
-    """Return the folder $SQA_MIRROR, or None if it is not set."""
+    """Return the folder $SQA_MIRROR, or None if the variable is not set; raises ConfigError if it is no folder."""
     value = os.environ.get("SQA_MIRROR")
     if not value:
         return None
@@ -235,7 +235,7 @@ def _download(item: Entry, url: str, target: Path) -> Path:
 
 
 def _receive(file: IO[bytes], item: Entry, url: str) -> str | None:
-    """Make one attempt; return None if the file is complete, else the reason for another attempt."""
+    """Try once to download the rest of a file; return None if it is complete, else the reason for another attempt."""
     import requests
 
     from sqa.net.client import Failed, Http
@@ -255,7 +255,7 @@ def _receive(file: IO[bytes], item: Entry, url: str) -> str | None:
                     file.truncate(0)
                 return f"HTTP {response.status_code}"
             if response.status_code not in (200, 206):
-                raise DataError(f"{item.name}: {url} answers HTTP {response.status_code}; use a mirror (SQA_MIRROR)")
+                raise DataError(f"{item.name}: {url} returned HTTP {response.status_code}; use a mirror (SQA_MIRROR)")
             if not _continues(response, have):
                 wanted, have = f"bytes {have}-", file.truncate(0)
                 if response.status_code == 206:

@@ -70,7 +70,7 @@ class Buzzes:
         return len(self.position)
 
     def take(self, chosen: np.ndarray) -> Buzzes:
-        """Return the buzzes at these indices or under this mask."""
+        """Return the buzzes that an array of indices or a boolean mask selects."""
         columns = ("question", "position", "correct", "word", "words", "game", "player")
         taken: dict[str, Any] = {c: None if getattr(self, c) is None else getattr(self, c)[chosen] for c in columns}
         return replace(self, **taken)
@@ -118,7 +118,7 @@ def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
 
 
 def first_of_game(buzzes: Buzzes) -> Buzzes:
-    """Return the earliest buzz of each game on each question; among equal positions the first in the file."""
+    """Return the earliest buzz on each question in each game; if several are equally early, the first in the file."""
     if buzzes.game is None:
         raise DataError(f"{buzzes.name}: has no column 'game', so the first buzz of a game is unknown")
     order = np.argsort(buzzes.position, kind="stable")
@@ -127,9 +127,9 @@ def first_of_game(buzzes: Buzzes) -> Buzzes:
 
 
 def regular_players(buzzes: Buzzes, questions: int = 20) -> Buzzes:
-    """Apply QANTA's filter: the first record per player and question, of players with at least `questions` questions.
+    """Apply QANTA's filter: keep the first record per player and question, of players with enough questions.
 
-    Buzzes without players are returned unchanged.
+    questions: minimum number of questions of a player.  Buzzes without players are returned unchanged.
     """
     if buzzes.player is None:
         return buzzes
@@ -177,7 +177,7 @@ def _refuse_repeated(path: Path, numbered: Numbered) -> None:
 
 
 def _columns(path: Path, numbered: Numbered) -> list[str]:
-    """Return the columns of `Row` in the first record.
+    """Return the columns of `Row` that the first record has.
 
     Raises DataError for a misspelt column, or for a column without a value in a later record.
     """

@@ -30,7 +30,10 @@ Pair = tuple[str | None, str | None]  # source and target code of a translator; 
 
 
 def code_of(language: str) -> str:
-    """Return the ISO 639-1 code of spa, spa_Latn, es_XX, es-ES or Spanish, or the first part of a name without one."""
+    """Return the ISO 639-1 code of a language, given as spa, spa_Latn, es_XX, es-ES or Spanish.
+
+    For an unknown language, return the first part of the given name in lower case.
+    """
     first = language.strip().lower().replace("-", "_").partition("_")[0]
     return _OF.get(first) or _NAMES.get(first, first)
 

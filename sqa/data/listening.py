@@ -2,7 +2,7 @@
 
 The target language of these sets becomes the source language here, and questions are answered in English:
 
-    askqe   {id, en, questions, answers}, both lists as a language model wrote them, and {id, en, LANGUAGE}:
+    askqe   {id, en, questions, answers}, with lists written by a language model, and {id, en, LANGUAGE}:
             QA/*/en-*.jsonl and data/processed/*.jsonl of github.com/dayeonki/askqe at 7e4c226
     treqa   a list of {question, answer} for each line of two texts, as written by treqa/generate_qa.py of
             github.com/sweta20/treqa at 03a32cc
@@ -37,7 +37,7 @@ HEARD_TYPES = ("A", "AV")  # MCIF's types of questions that can be answered from
 
 
 class Item(NamedTuple):
-    """A question of another set; it is left out if it has no usable answer."""
+    """A question of another project's set; it is left out if the question or its answer is unusable."""
 
     id: str
     language: str
@@ -136,7 +136,7 @@ def _mcif(prompts: Path, english: Path, translated: Path, language: str) -> Iter
 
 
 def _prompts(path: Path) -> dict[str, str]:
-    """Return id -> prompt in English."""
+    """Return a dict that maps the id of each question to its English prompt."""
     need("pyarrow", "the prompts of MCIF, in Parquet,")
     import pyarrow as pa
     from pyarrow import parquet
@@ -151,9 +151,9 @@ def _prompts(path: Path) -> dict[str, str]:
 
 
 def _talks(path: Path, language: str) -> tuple[str, list[Element]]:
-    """Return the language and samples of the long task of an MCIF file.
+    """Return the language and the samples of the long task of an MCIF file.
 
-    The language must be `language` unless `language` is "".
+    Raises DataError if the file has another language than `language`; "" accepts all languages.
     """
     from xml.etree import ElementTree
 

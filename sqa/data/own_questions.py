@@ -33,7 +33,7 @@ LONGEST = 1e7  # seconds, about four months
 
 
 def read(path: Path) -> Iterator[tuple[str, dict[str, Any], tuple[Any, ...]]]:
-    """Yield (location, record, arguments of `datasets._question` from id on) for each record."""
+    """Yield the location of each record, the record, and the arguments of `datasets._question` after `where`."""
     stem = path.name.split(".")[0]
     listed: Iterable[tuple[str, dict[str, Any]]] = (
         ((str(path), record) for record in records.listed(path))
@@ -54,7 +54,7 @@ def read(path: Path) -> Iterator[tuple[str, dict[str, Any], tuple[Any, ...]]]:
 
 
 def record_of(question: Question) -> dict[str, Any]:
-    """Return the texts of a question as a record of a question file."""
+    """Convert a question to a record of a question file; data for listening and speech are left out."""
     source = [" ".join(words) for words in question.sentences]
     about = {"id": question.id, "language": question.language, "page": question.page}
     return {**about, "source": source, "reference": list(question.reference)}
@@ -74,7 +74,7 @@ def _check_keys(where: str, record: Mapping[str, Any]) -> None:
 
 
 def heard(where: str, question: Question, record: Mapping[str, Any]) -> Question:
-    """Return the question with its record's keys for listening and speech.  Raises DataError for invalid values."""
+    """Add a record's data for listening and speech to its question.  Raises DataError for invalid values."""
     if {"word_times", "recording"} & record.keys():
         question = _spoken(where, question, record)
     asked = {"question", "answers", "earliest_answerable"} & record.keys()
@@ -99,7 +99,7 @@ def _asked(where: str, question: Question, record: Mapping[str, Any]) -> Questio
 
 
 def _spoken(where: str, question: Question, record: Mapping[str, Any]) -> Question:
-    """Return the question with `word_times` and `recording` (default: the id).  Raises DataError for invalid values."""
+    """Add `word_times` and `recording` (default: the id) to a question.  Raises DataError for invalid values."""
     times, recording, before = record.get("word_times"), record.get("recording", question.id), 0.0
     if not isinstance(times, list) or len(times) != len(question.words):
         got = len(times) if isinstance(times, list) else repr(times)[:40]

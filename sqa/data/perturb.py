@@ -46,7 +46,7 @@ KEYBOARD = {  # letter -> its neighbours on a QWERTY keyboard
     ).split()
 }
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
-_CORE = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)  # a word between its punctuation marks
+_CORE = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)  # punctuation, core of the word, punctuation
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Perturbation:
 
 
 def rng_for(seed: int, id: str, name: str) -> random.Random:
-    """Return the random generator of a question and perturbation, independent of the order of questions."""
+    """Return the random generator for a question and a perturbation; it does not depend on the order of questions."""
     return random.Random(f"{seed}:{name}:{id}")
 
 
@@ -91,7 +91,7 @@ def chosen(names: Sequence[str]) -> tuple[Perturbation, ...]:
 
 
 def _own(target: str) -> Perturbation:
-    """Return a user's perturbation.  Raises ConfigError for anything else."""
+    """Return a user-defined perturbation.  Raises ConfigError if the target is not one."""
     if ":" not in target:
         allowed = f"{', '.join(PERTURBATIONS)}, or your own 'module:build' or 'file.py:build'"
         raise ConfigError(f"unknown {target!r}{did_you_mean(target, PERTURBATIONS)}; known: {allowed}")
@@ -114,7 +114,7 @@ def _own(target: str) -> Perturbation:
 
 
 def _each_word(question: Question, change: Callable[[str], str]) -> Question:
-    """Change every word; a sentence that would lose all of its words stays."""
+    """Apply `change` to every word; a sentence that would lose all of its words stays unchanged."""
     return replace(question, sentences=tuple(_kept(s, tuple(map(change, s))) for s in question.sentences))
 
 
@@ -227,7 +227,7 @@ def _bare(text: str) -> str:
 
 
 def asr(question: Question, rng: random.Random) -> Question:
-    """Lower the case and remove punctuation; respell a tenth of the words by sound and drop a fiftieth."""
+    """Convert to lower case and remove punctuation; respell a tenth of the words by sound and drop a fiftieth."""
     sounds = language_of(question.language).sounds
 
     def change(word: str) -> str:

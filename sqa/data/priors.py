@@ -92,10 +92,10 @@ def folded(word: str) -> str:
 
 
 def similar(source: str, target: str) -> bool:
-    """Return True if two words have nearly the same spelling, as names and loan words do: "Napoleona", "Napoleon's".
+    """Return whether two words have nearly the same spelling, as names and loan words do: "Napoleona", "Napoleon's".
 
-    They are equal except for case, diacritics and punctuation at their edges, or they share a prefix.  The prefix has
-    at least SHORT letters and at least the share SHARED of the longer word.
+    Similar words are equal except for case, diacritics and punctuation at their edges, or share a prefix of at least
+    SHORT letters and at least the share SHARED of the longer word.
     """
     a, b = folded(source), folded(target)
     if a == b:
@@ -154,9 +154,9 @@ def has_priors(pair: str) -> bool:
 
 
 def load_priors(pair: str, folder: str | Path | None = None) -> Priors:
-    """Return the bundled priors of a pair ("es-en"), or those of a folder.
+    """Return the bundled priors of a pair ("es-en"), or the priors in `folder`.
 
-    Raises ConfigError if there are none, or if they belong to another pair.
+    Raises ConfigError if there are no priors, or if they belong to another pair.
     """
     if folder is not None:
         priors = Priors.load(resolve_model(str(folder)))

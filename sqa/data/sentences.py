@@ -30,7 +30,7 @@ _STOP = re.compile(
     r"(?<=[。！？!?])(?![。！？!?」』”）)])|(?<=[。！？!?][」』”）)])"
 )  # sentence-final marks of zh and ja
 _BLANKLESS = re.compile(f"[{BLANKLESS}]")
-LETTERS = 6  # greatest mean number of letters per word in these scripts; kana and Chinese characters count 1.5
+LETTERS = 6  # greatest plausible mean number of letters per word in these scripts; kana and Chinese count 1.5 each
 
 
 @functools.cache
@@ -63,9 +63,9 @@ def _units(text: str) -> list[str]:
 
 
 def spaced(text: str, language: str) -> str:
-    """Return a text with blanks between its words; in BY_CHARACTER languages blanks are added if they are missing.
+    """Return a text with spaces between its words; in BY_CHARACTER languages, missing spaces are added.
 
-    U+200B between words of Thai, Khmer and similar scripts counts as a blank.
+    U+200B (zero-width space) in Thai, Khmer and similar scripts becomes a space.
     """
     if language in BY_CHARACTER:
         return " ".join(_units(text)) if len(text.split()) < 2 or _lacks_blanks([text]) else text
@@ -75,19 +75,19 @@ def spaced(text: str, language: str) -> str:
 def all_spaced(where: str, texts: Sequence[str], language: str, slack: int = 0) -> list[str]:
     """Apply `spaced` to texts.
 
-    Raises DataError, starting with `where`, for Thai, Khmer and similar scripts without blanks between words.  `slack`
-    is an allowance of extra words, since a line may be one long word.
+    Raises DataError, starting with `where`, for Thai, Khmer and similar scripts without spaces between words.  `slack`
+    is added to the number of words in this check, since a line may be one long word.
     """
     texts = [spaced(text, language) for text in texts]
     if language not in BY_CHARACTER and _lacks_blanks(texts, slack):
         longest = max(" ".join(texts).split(), key=len)
-        problem = f"expected blanks between words, got {longest[:40]!r} in language {language!r}"
+        problem = f"expected spaces between words, got {longest[:40]!r} in language {language!r}"
         raise DataError(f"{where}: {problem}; separate the words (only ja, yue and zh are split into characters)")
     return texts
 
 
 def _lacks_blanks(texts: Iterable[str], slack: int = 0) -> bool:
-    """Return True if texts mostly in scripts without blanks contain words that are too long."""
+    """Return whether texts are mostly in scripts without spaces and their words are too long to be single words."""
     line = " ".join(texts)
     if not _BLANKLESS.search(line):
         return False
@@ -101,8 +101,8 @@ def _lacks_blanks(texts: Iterable[str], slack: int = 0) -> bool:
 def split(text: str, language: str) -> tuple[tuple[str, ...], ...]:
     """Split `text` into sentences, each a tuple of words separated by white space.
 
-    All words are kept in order: joined with single blanks they equal " ".join(text.split()).  In BY_CHARACTER
-    languages each character is a word, and all characters except blanks are kept.  An empty text has no sentences.
+    All words are kept in order: joined by single spaces they equal " ".join(text.split()).  In BY_CHARACTER languages
+    each character is a word, and all characters except white space are kept.  An empty text has no sentences.
     `language` is one of LANGUAGES.
     """
     line = " ".join(text.split())

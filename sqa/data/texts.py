@@ -24,7 +24,7 @@ from sqa.files import records
 
 Fold = Literal["guesser", "buzzer", "dev"]
 Half = Literal["first", "second"]
-EMPTY = "the"  # replaces a corrupted word, unless another tossup's word does
+EMPTY = "the"  # replaces half of the corrupted words
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,10 @@ def fold_of(tossup_id: str) -> Fold:
 
 
 def half_of(tossup_id: str) -> Half:
-    """Return a tossup's half of its fold: a reranking guesser trains on the first half, its buzzers on the second."""
+    """Return which half of its fold a tossup is in.
+
+    A reranking guesser trains on the first half, and its buzzers on the second.
+    """
     return "first" if hashlib.sha256(f"half {tossup_id}".encode()).digest()[0] < 128 else "second"
 
 
@@ -140,7 +143,7 @@ class _Translated(Struct):
 def load_translated(path: Path) -> dict[str, tuple[str, ...]]:
     """Return machine-translated sentences by tossup id from a file of `python -m guessers.noise`.
 
-    Each line is {"id", "sentences"}.  Raises DataError with the number of an invalid line.
+    Each line is {"id", "sentences"}.  Raises DataError with the number (from 1) of an invalid or repeated record.
     """
     texts: dict[str, tuple[str, ...]] = {}
     for number, record in enumerate(records.json_lines(path), start=1):
@@ -194,9 +197,9 @@ def _pairs(path: Path, part: str) -> Iterator[Pair]:
 def load_own_pairs(path: Path, pair: str) -> Iterator[Pair]:
     """Yield the sentence pairs of a user's file with `source<TAB>target` or `source<TAB>target<TAB>corpus` per line.
 
-    The default corpus is "own".  Chinese and Japanese get blanks between characters (`sentences.spaced`).  Raises
+    The default corpus is "own".  Chinese and Japanese get spaces between characters (`sentences.spaced`).  Raises
     DataError for a missing file.  Raises DataError, with the line, for another number of columns, an empty side, or
-    missing blanks between words of Thai and similar scripts.
+    missing spaces between words of Thai and similar scripts.
     """
     languages = [code_of(language) for language in pair.split("-")]
     for number, line in enumerate(records.lines(path), 1):

@@ -51,12 +51,12 @@ class OpenQuestion:
     id: str  # unique within a split
     split: str  # one of SPLITS
     language: str  # one of LANGUAGES
-    text: str  # text with single blanks
+    text: str  # text of the question, with single spaces between words
     answers: tuple[str, ...]  # accepted answers, at least one
     translation: str | None  # human English translation; None if there is none
 
     def as_question(self) -> Question:
-        """Return a question for translators: one sentence, any human translation as reference, no answer page."""
+        """Convert to a question for translators: one sentence, the human translation (if any), no answer page."""
         reference = () if self.translation is None else (self.translation,)
         words = tuple(self.text.split())
         return Question(self.id, f"xor-{self.split}-{self.language}", self.language, (words,), reference, page="")
@@ -93,7 +93,10 @@ def load_xor_tydi(split: str, language: str, limit: int | None = None) -> list[O
 
 
 def load_translations(language: str) -> dict[str, str]:
-    """Return question (single blanks) -> human English translation, for one language; the first of several counts."""
+    """Return a dict that maps a language's questions, with single spaces between words, to human English translations.
+
+    If a question has several translations, the first is used.
+    """
     path = download.path_of("xor-translations")
     translations: dict[str, str] = {}
     for number, record in enumerate(records.json_lines(path)):

@@ -38,7 +38,7 @@ Words = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Evidence of the aligner in addition to the trust: numbers per target word."""
+    """Evidence of the aligner in addition to the trust; each tuple has one number per target word."""
 
     spread: tuple[float, ...]  # standard deviation of the word's trust over the seeds
     picks: tuple[float, ...]  # probability that the word picks some source word, 0-1
@@ -63,7 +63,7 @@ class Aligner(Protocol):
     pair: str  # "es-en": source and target language, ISO 639-1
 
     def align(self, pairs: Sequence[tuple[Words, Words]]) -> list[Alignment]:
-        """Return one alignment per (source words, target words); an empty side has no links."""
+        """Return one alignment per pair of source and target words; a pair with an empty side has no links."""
 
 
 def load_aligner(
@@ -95,7 +95,7 @@ class HmmAligner:
         self.pair, self.seeds, self._priors, self._cache = priors.pair, tuple(seeds), priors, cache
 
     def align(self, pairs: Sequence[tuple[Words, Words]]) -> list[Alignment]:
-        """Return one alignment per (source words, target words); the aligner learns from all texts of a call."""
+        """Return one alignment per pair of source and target words; the aligner learns from all texts of a call."""
         key = digest([VERSION, self._priors.digest, self.seeds, [[list(x), list(y)] for x, y in pairs]])
         return kept(self._cache, "alignments", key, list[Alignment], lambda: self._aligned(pairs))
 
@@ -106,7 +106,7 @@ class HmmAligner:
 
 
 def _judged(draws: Sequence[Links]) -> Alignment:
-    """Combine the draws of all seeds; two words are linked if some direction links them with a probability above .5."""
+    """Combine the draws of all seeds; two words are linked if either direction links them with probability above .5."""
     forward, reverse = (np.stack([getattr(links, side) for links in draws]) for side in ("forward", "reverse"))
     either = (1 - (1 - forward) * (1 - reverse)).mean(0)  # (J, I)
     joint = forward * reverse

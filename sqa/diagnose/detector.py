@@ -32,7 +32,7 @@ FALLBACK = "es"  # language whose weights are used for languages without their o
 
 @dataclass(frozen=True)
 class Network:
-    """Mean of M networks, standardised signals (F,) -> H tanh units -> one number, plus weighted direct signals.
+    """Mean of M networks, each with F standardised signals, H tanh units and one output, plus weighted direct signals.
 
     `sqa.diagnose.signals.DIRECT` lists the direct signals.  A logistic curve turns the sum into a probability.
     """
@@ -48,14 +48,14 @@ class Network:
     shift: float
 
     def logits(self, signals: Floats) -> Floats:
-        """Return the input of the logistic curve, (N, F) -> (N,)."""
+        """Return the outputs (N,) for signals (N, F), before the logistic curve with its slope and shift."""
         x = np.clip((signals - self.mean) / self.deviation, -8, 8)
         hidden = np.tanh(np.einsum("nf,mfh->mnh", x, self.inner) + self.inner_bias[:, None])
         logits: Floats = (np.einsum("mnh,mh->mn", hidden, self.outer) + self.outer_bias[:, None]).mean(0)
         return logits + signals @ self.direct
 
     def probabilities(self, signals: Floats) -> Floats:
-        """Return probabilities in 0..1, (N, F) -> (N,)."""
+        """Return the probabilities (N,), 0 to 1, that words with the signals (N, F) are wrong."""
         logits = np.clip(self.slope * self.logits(signals) + self.shift, -50, 50)
         return np.asarray(1 / (1 + np.exp(-logits)))
 
@@ -66,9 +66,9 @@ class Network:
 
     @classmethod
     def of(cls, record: Mapping[str, Any], signals: int) -> Network:
-        """Return the network of a `record` for F = `signals`.
+        """Return the network whose weights are in `record`, with F = `signals`.
 
-        Raises ValueError, KeyError or TypeError if it is invalid.
+        Raises ValueError, KeyError or TypeError if the record is invalid.
         """
         arrays = {name: np.array(value, dtype=np.float64) for name, value in record.items()}
         slope, shift = (float(arrays.pop(name)) for name in ("slope", "shift"))
@@ -91,7 +91,7 @@ class WordJudge(Protocol):
     """Interface of a detector, as used by sqa/diagnose/step_errors.py."""
 
     def words(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
-        """Return for each (source words, target words) the probability (J,) that each target word is wrong, 0-1."""
+        """Return for each pair of source and target words the probabilities (J,), 0-1, that target words are wrong."""
 
 
 class Detector:
@@ -101,7 +101,7 @@ class Detector:
         self.language, self.network, self.scorer = language, network, scorer
 
     def words(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
-        """Return for each (source words, target words) the probability (J,) that each target word is wrong."""
+        """Return for each pair of source and target words the probabilities (J,), 0-1, that target words are wrong."""
         scores = [None] * len(pairs) if self.scorer is None else self.scorer.score(pairs)
         return [
             self.network.probabilities(word_signals(source, target, alignment, self.language, scored))
@@ -128,7 +128,8 @@ def read_networks(path: Path) -> dict[str, Network]:
 def load_detector(language: str, scorer: WordScorer | None = None, group: str | None = None) -> Detector:
     """Return the bundled detector of a source language; with a `scorer`, it also uses a model's scores.
 
-    A language without weights gets the weights of FALLBACK, whose probabilities are not calibrated for it.
+    A language without weights gets the weights of FALLBACK; its probabilities are then not calibrated.  `group` selects
+    other weights of the file than those for the scorer.
     """
     group = group or ("words" if scorer is None else scorer.group)
     folder = DATA / "models" / f"{PREFIX}{language}-en"

@@ -22,8 +22,8 @@ HEADER = tuple(
 NONE = "-"  # text of a cell without a value
 LINKS = "links.json"  # file in the run's folder: word links, so that a second diagnosis has the same findings
 SCORES = "scores.{}.json"  # file in the run's folder: a model's cached scores of the words
-STRONGEST = "language-model"  # best detector in SCORERS
-AUTO, UNSCORED = "auto", "words"  # other detectors: STRONGEST if it is installed, else UNSCORED; no model
+STRONGEST = "language-model"  # scorer in SCORERS with which detection is best
+AUTO, UNSCORED = "auto", "words"  # AUTO: STRONGEST if it is installed, else UNSCORED; UNSCORED: without a scorer
 
 
 def main(
@@ -90,7 +90,7 @@ def findings_of(
 
 
 def _scorer(detector: str, pair: str, folder: Path) -> WordScorer | None:
-    """Return the word scorer of a detector, or None for "words".
+    """Return the word scorer that `detector` names, or None for "words".
 
     Scores are cached in `folder`, and the choice is printed to stderr.
     """
@@ -113,7 +113,7 @@ def _scorer(detector: str, pair: str, folder: Path) -> WordScorer | None:
 
 
 def summary(run: FinishedRun, findings: Sequence[Finding]) -> list[str]:
-    """Return one line per kind: number of findings, number of questions, and the log MRR lost at them."""
+    """Return one line per kind of finding: numbers of findings and questions, and the log MRR lost at the findings."""
     lines = []
     for kind in KINDS:
         of_kind = [finding for finding in findings if finding.kind == kind]

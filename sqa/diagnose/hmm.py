@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PASSES = (3, 4)  # numbers of passes over the texts, first with equal jumps (IBM model 1), then with learnt jumps
 SIMILAR = 5.0  # prior links of two similar words
 NO_LINK = 0.15  # prior probability that a word has no counterpart
-EMPTY_FLOOR = 0.5  # occurrences of a form that the priors lack
+EMPTY_FLOOR = 0.5  # number of occurrences assigned to a form that the priors lack
 
 Words = Sequence[str]
 
@@ -39,7 +39,7 @@ class Links:
 
 
 def draw(pairs: Sequence[tuple[Words, Words]], priors: Priors, seeds: Sequence[int]) -> list[list[Links]]:
-    """Return for each seed the links of every sentence pair; no side may be empty."""
+    """Return for each seed the links of every sentence pair; neither side of a pair may be empty."""
     languages = priors.pair.split("-")
     sources, targets = ([[form(w, lang) for w in pair[side]] for pair in pairs] for side, lang in enumerate(languages))
     counts = _prior_links(pairs, list(zip(sources, targets, strict=True)), priors.links)
@@ -76,7 +76,7 @@ def _prior_links(
 def _side(
     picking: Sequence[list[str]], picked: Sequence[list[str]], mass: Mapping[str, int], occurrences: Mapping[str, int]
 ) -> tuple[Side, list[tuple[str, str]]]:
-    """Return one direction's arrays, and the (picked form, picking form) of each entry of its table."""
+    """Return the arrays of one direction, and the pair (picked form, picking form) of each entry of its table."""
     from sqa.diagnose.hmm_kernel import Side
 
     entry: dict[tuple[str, str], int] = {}
@@ -104,7 +104,7 @@ def _side(
 
 
 def _learn(side: Side, prior: Floats, weights: Floats) -> list[tuple[Floats, Floats]]:
-    """Return (rows, columns) per sentence pair: posteriors, and ln p(picking | picked) / p(picking)."""
+    """Return two arrays (rows, columns) per sentence pair: posteriors, and ln of p(picking | picked) / p(picking)."""
     from sqa.diagnose.hmm_kernel import WIDEST, all_posteriors  # local, since the import of numba is slow
 
     jumps = np.ones(2 * WIDEST + 1)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-WIDEST = 10  # maximum jump in words; longer jumps are counted as this one
+WIDEST = 10  # maximum jump in words; longer jumps count as jumps of this length
 
 
 class Side(NamedTuple):

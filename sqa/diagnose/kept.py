@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 
 def kept(path: Path | None, what: str, key: str, kind: type[T], compute: Callable[[], T]) -> T:
-    """Return the values `what` of a file if it has this key; else compute them and, if there is a `path`, write them.
+    """Return the values stored as `what` in a file with this key; otherwise compute them, and write them to the file.
 
-    If the file cannot be written, as in a read-only folder, a warning goes to stderr.  Raises DataError if the file is
-    damaged.
+    Without a `path`, nothing is stored.  If the file cannot be written, as in a read-only folder, a warning goes to
+    stderr.  Raises DataError if the file is damaged.
     """
     if path is not None and path.is_file():
         try:

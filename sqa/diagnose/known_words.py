@@ -22,7 +22,7 @@ _stemmer = stemmer("english")
 
 @cache
 def _pages() -> dict[str, int]:
-    """Return stem -> number of pages whose questions contain it."""
+    """Return a dict that maps each stem to the number of pages whose questions contain it."""
     tensors, _ = read_tensors(FOLDER, KIND, VERSION)
     try:
         words, pages = unpack_strings(tensors["words"]), unpack_integers(tensors["pages_per_term"])

@@ -6,9 +6,9 @@
 An item is a sentence, a document is a question, and one user has all of them.  A span has `start_i` and `end_i`, its
 first and last character, counted in UTF-16 units as browsers do.  A span of lost source words is the position after the
 text, where Pearmut shows "[missing]".  Words at which only the rank of the answer fell have no span.  Spans do not
-overlap: of several findings at a place, only the worst has one.  `severity` is "major" if the log reciprocal rank of
-the answer fell by at least `DiagnoseConfig.drop` at a hallucination, else "minor".  `category` is null, because kinds
-of findings are not MQM categories.
+overlap: of several findings at a place, only the worst gets a span.  `severity` is "major" if the log reciprocal rank
+of the answer fell by at least `DiagnoseConfig.drop` at a hallucination, else "minor".  `category` is null, because
+kinds of findings are not MQM categories.
 """
 
 import json
@@ -57,7 +57,10 @@ def items(
 
 
 def places(trace: QuestionTrace, sentence: int) -> dict[int, tuple[int, int]]:
-    """Return step -> first and last UTF-16 unit of the step's word in the final translation of a sentence."""
+    """Return a dict that maps steps to the first and last UTF-16 unit of their words in a sentence's final translation.
+
+    Steps whose words were retracted, and steps of other sentences, are left out.
+    """
     words: list[tuple[int, str]] = []
     for step, emission in enumerate(trace.emissions):
         if emission.sentence == sentence:

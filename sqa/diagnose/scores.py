@@ -24,7 +24,7 @@ class WordScorer(Protocol):
     group: str  # group in `sqa.diagnose.signals.GROUPS` whose weights were trained with these scores
 
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
-        """Return the scores of each (source words, target words)."""
+        """Return the scores of each pair of source and target words."""
 
     def fingerprint(self) -> str:
         """Return a hash of everything that affects the scores."""
@@ -41,6 +41,6 @@ class KeptScorer:
         return self._scorer.fingerprint()
 
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
-        """Return the scores of each (source words, target words), from the file if it contains them."""
+        """Return the scores of each pair of source and target words, from the file if it contains them."""
         key = digest([self.fingerprint(), [[list(x), list(y)] for x, y in pairs]])
         return kept(self._path, "scores", key, list[WordScores], lambda: self._scorer.score(pairs))

@@ -39,7 +39,7 @@ SIGNS = {
 # groups: without a model, with scores of the bundled Transformer, with scores of a language model
 _JUDGED = ALIGNED + SPELT
 GROUPS: dict[str, tuple[str, ...]] = {"words": _JUDGED, "model": _JUDGED + SCORED, "lm": _JUDGED + SCORED}
-LOOP, FAR_LOOP = 4, 12  # maximum distance of a repetition, in words, with and without one in the source
+LOOP, FAR_LOOP = 4, 12  # maximum distance in words of a repetition, if the source has and has no repeated word
 MOST_LIFT, LEAST_LN = 14.0, -25.0
 
 
@@ -154,7 +154,7 @@ def _repeated(pairs: Sequence[tuple[str, ...]], j: int, within: int) -> bool:
 
 
 def digits(word: str) -> tuple[str, ...]:
-    """Return the runs of digits in a word without separators: "4.500" -> ("4500",)."""
+    """Return the runs of digits in a word, after removal of separators: "4.500" -> ("4500",)."""
     runs = groupby(word.replace(".", "").replace(",", ""), str.isdigit)
     return tuple("".join(run) for is_digits, run in runs if is_digits)
 

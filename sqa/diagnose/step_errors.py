@@ -200,14 +200,17 @@ class _Ranks:
         return None if self._ranks is None or step < 0 else self._ranks[step]
 
     def loss(self, before: int, after: int) -> float:
-        """Return the fall of log MRR from one step to another, in nats."""
+        """Return the decrease of log MRR from one step to another, in nats."""
         if self.logs is None:
             return 0.0
         first, last = (self._floor if step < 0 else self.logs[step] for step in (before, after))
         return first - last
 
     def around(self, before: int, first: int, last: int) -> dict[str, Any]:
-        """Return position and ranks of a finding at the steps first to last; `before` is the preceding step."""
+        """Return the position, the ranks and the loss of a finding at steps `first` to `last`, as fields of Finding.
+
+        The ranks and the loss compare step `before` with `last`.
+        """
         read = int(self.trace.source_words[first]) if first >= 0 else 0
         ranks = {"rank_before": self.at(before), "rank_after": self.at(last), "loss": self.loss(before, last)}
         return {"question": self.trace.question.id, "first": first, "last": last, "read": read, **ranks}
@@ -251,7 +254,7 @@ def _drops(
     ranks: _Ranks,
     config: DiagnoseConfig,
 ) -> Iterator[Finding]:
-    """Yield the steps at which log MRR falls, except steps of hallucinated words."""
+    """Yield a finding for each step at which log MRR falls, except steps of hallucinated words."""
     source = trace.question.words
     for step, emission in enumerate(trace.emissions):
         if hallucinated[step] or ranks.loss(step - 1, step) < config.drop - TINY:
@@ -266,7 +269,7 @@ def _drops(
 def _omissions(
     trace: QuestionTrace, text: Text, alignment: Alignment, start: int, ranks: _Ranks, config: DiagnoseConfig
 ) -> Iterator[Finding]:
-    """Yield the stretches of a source sentence that its final translation omits.
+    """Yield a finding for each stretch of a source sentence that its final translation omits.
 
     A stretch begins and ends with a lost content word and contains no translated content word.
     """

@@ -1,8 +1,8 @@
 """Texts of a trace for alignment: sentences with their translations, with long sentences cut into pieces.
 
-Alignment takes time cubic and memory quadratic in the length of a sentence.  Long sentences (`is_long`) are therefore
-cut into pieces of at most PIECE_SOURCE and PIECE_TARGET words.  They are cut at words that both sides share, such as
-names and numbers, or else proportionally.
+The time of an alignment is cubic in the length of a sentence, and its memory is quadratic.  Long sentences (`is_long`)
+are therefore cut into pieces of at most PIECE_SOURCE and PIECE_TARGET words.  They are cut at words that both sides
+share, such as names and numbers, or else proportionally.
 """
 
 from bisect import bisect_left
@@ -18,8 +18,8 @@ from sqa.data.priors import folded
 
 LONG_SOURCE, LONG_TARGET = 100, 250  # words; no sentence of the project's data sets is longer
 PIECE_SOURCE, PIECE_TARGET = 40, 100  # words; 93% of the links of bundled questions equal the links in whole sentences
-TAIL = 10  # words before the retracted ones that a text of a long sentence keeps
-AHEAD = 5  # unread source words that such a text keeps, since the aligner may see them
+TAIL = 10  # words that a text of a long sentence keeps before the retracted words
+AHEAD = 5  # unread source words that a text of a long sentence keeps, since the aligner may use them
 
 Words = tuple[str, ...]
 Pair = tuple[Words, Words]  # words of a source sentence and of its translation
@@ -27,7 +27,7 @@ Pair = tuple[Words, Words]  # words of a source sentence and of its translation
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A shown text of one sentence or a piece of it, and the step that wrote each word."""
+    """Displayed text of a sentence or part of a sentence, with the step that wrote each word."""
 
     sentence: int
     start: int  # source words of the sentence before this text
@@ -39,12 +39,12 @@ class Text:
 
     @property
     def pair(self) -> Pair:
-        """The words of both sides."""
+        """Source words and target words."""
         return self.source, self.words
 
 
 def texts_of(trace: QuestionTrace) -> list[Text]:
-    """Return the final translation of each sentence, and each of its texts from which words were retracted later.
+    """Return the final translation of each sentence, and its earlier texts from which words were then retracted.
 
     Each word, retracted or not, is judged once, in the longest text that showed it.  A sentence without target words
     has an empty final text.
@@ -156,10 +156,10 @@ def _anchors(source: Words, words: Words) -> list[tuple[int, int]]:
 
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest subsequence of sorted pairs with increasing second numbers."""
-    ends: list[int] = []  # smallest last number of a selection, by length
-    last: list[int] = []  # index of that selection's last pair, by length
-    before: list[int] = []  # per pair, its predecessor in the longest selection that ends with it
+    """Return the longest subsequence of sorted pairs whose second numbers increase."""
+    ends: list[int] = []  # smallest last number of a subsequence, by length
+    last: list[int] = []  # index of that subsequence's last pair, by length
+    before: list[int] = []  # per pair, its predecessor in the longest subsequence that ends with it
     for index, (_, number) in enumerate(pairs):
         length = bisect_left(ends, number)
         before.append(last[length - 1] if length else -1)

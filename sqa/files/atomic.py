@@ -1,4 +1,4 @@
-"""Atomic file writes by any number of processes, folders held by one process, and digests.
+"""Atomic file writes, locks on folders, and digests.
 
 Locks are `flock`s, which the system releases whenever the process ends.  Digests are sha256, in hex.
 """
@@ -15,14 +15,15 @@ from uuid import uuid4
 
 from sqa.core.errors import ConfigError
 
-HOLDER = ".holder"  # file with the name of the process that holds a folder by `claimed`
+HOLDER = ".holder"  # file that names the process which has locked the folder with `claimed`
 
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
     """Yield a temporary file beside `path`; rename it to `path` after the block, or remove it on an error.
 
-    Each writer has its own file, so the last writer to finish wins.  The next writer removes files of killed ones.
+    Each writer has its own temporary file, so the last writer to finish wins.  The next writer removes the temporary
+    files of killed processes.
     """
     with _partial(path) as partial:
         with _written(path, partial):
@@ -37,7 +38,7 @@ def _written(path: Path, partial: Path) -> Iterator[None]:
         yield
         with partial.open("rb") as file:
             os.fsync(file.fileno())
-    except OSError as error:  # a full disk: errors of an open file lack its name
+    except OSError as error:  # if the disk is full, the error of an open file lacks the file's name
         if error.errno is not None and error.filename is None:
             error.filename = str(path)
         raise
@@ -53,8 +54,8 @@ def write_together(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write several files of a folder; the last file exists only while all others have the given contents.
 
     All files are first written under temporary names, so a full disk changes nothing.  Then the last file is removed,
-    the others are renamed, and the last one is renamed.  Other files that already have the given bytes stay untouched.
-    If all files have them, nothing is written.
+    the others are renamed, and the last one is renamed.  The others stay untouched if they already have the given
+    bytes.  If all files have the given bytes, nothing is written.
     """
     changed = [folder / name for name, data in files.items() if not _has(folder / name, data)]
     if not changed:

@@ -1,7 +1,7 @@
 """The device and element type of components with weights.
 
-Such a component has the config keys `device` and `dtype`, and a class variable ARITHMETIC that lists the supported
-arithmetic.  `place` resolves the three for this machine.
+The config class of such a component has the keys `device` and `dtype`, and a class variable ARITHMETIC that lists the
+supported arithmetic.  From these, `place` chooses a device and an element type that this machine has.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ class Place(NamedTuple):
         return model.to(self.device, getattr(torch, self.dtype))
 
     def autocast(self) -> Any:
-        """Return a context in which torch uses bfloat16 where that is safe, if it is the element type."""
+        """Return a context in which torch uses bfloat16 where that is safe, if bfloat16 is the element type."""
         import torch
 
         return torch.autocast(self.device.partition(":")[0], torch.bfloat16, enabled=self.dtype == "bfloat16")
 
     @property
     def key(self) -> list[str]:
-        """Return the part of a store key that marks results of a GPU, which differ in the last digits."""
+        """Part of a store key that marks results of a GPU, which differ in the last digits; empty for the CPU."""
         return [] if self.device == "cpu" else [self.device.partition(":")[0]]
 
     @property
     def signature(self) -> str:
-        """Return the end of a metric's signature; empty for float32 on the CPU."""
+        """The end of a metric's signature; empty for float32 on the CPU."""
         device = "".join(f"|device:{device}" for device in self.key)
         return device + ("" if self.dtype == "float32" else f"|dtype:{self.dtype}")
 
@@ -148,5 +148,5 @@ def _kind(device: str) -> str:
 
 @cache
 def _warn(message: str) -> None:
-    """Print a warning, each message once."""
+    """Print a warning on stderr; each message is printed only once."""
     print(f"sqa: {message}", file=sys.stderr)

@@ -23,10 +23,10 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def find_model(model: str, revision: str | None, download: bool, wanted: Sequence[str], key: str = "revision") -> Path:
-    """Return the folder of a model: the folder `model`, or a copy of the hub model with the `wanted` files (patterns).
+    """Return `model` if it is a folder, else the local copy of the hub model's files that match the patterns `wanted`.
 
-    Raises ConfigError beginning "model X not found" if it is missing, and DataError if a download fails.  A download
-    needs a revision, the config's `key`, because the hub's newest version changes.
+    Raises ConfigError beginning "model X not found" if the model is missing, and DataError if a download fails.  A
+    download needs a revision, because the hub's newest version changes; `key` is the revision's key in the config.
     """
     folder = Path(model).expanduser()
     if folder.is_dir():
@@ -79,7 +79,10 @@ def commit_of(model: str, revision: str | None) -> str | None:
 
 
 def pinned(address: str, key: str = "dataset.name") -> dict[str, Any]:
-    """Return the arguments of the hub's library for a question file.  Raises ConfigError unless it names a commit."""
+    """Return the arguments with which huggingface_hub finds a question file.
+
+    Raises ConfigError unless the address names a commit.
+    """
     parts = _ADDRESS.fullmatch(address)
     repository, revision, file = parts.groups() if parts else ("OWNER/NAME", None, "FILE.jsonl")
     if parts and revision and _COMMIT.fullmatch(revision):
@@ -93,7 +96,7 @@ def pinned(address: str, key: str = "dataset.name") -> dict[str, Any]:
 
 
 def cached_questions(address: str) -> Path | None:
-    """Return the local copy of a question file, or None."""
+    """Return the path of a question file in the local cache, or None if it is not there."""
     place = pinned(address)
     need("huggingface_hub", "a question file on the Hugging Face hub")
     from huggingface_hub import try_to_load_from_cache
@@ -107,7 +110,7 @@ def cached_questions(address: str) -> Path | None:
 
 
 def questions_file(address: str) -> Path:
-    """Return the local copy of a question file, downloaded if needed; raises DataError if that fails."""
+    """Return the path of a question file in the local cache; download it if needed, or raise DataError."""
     if copy := cached_questions(address):
         return copy
     from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url

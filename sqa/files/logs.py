@@ -34,7 +34,7 @@ class Kind(NamedTuple):
 def kind_of(where: str, row: Mapping[str, Any], declared: bool | None = None) -> Kind:
     """Return the kind of a log from one line; `declared` states whether the user declares it as speech.
 
-    Raises DataError if another program wrote the line, its translation is speech, or two of its fields disagree.
+    Raises DataError if no supported program wrote the line, its translation is speech, or two of its fields disagree.
     """
     program = _program(row)
     if program is None:

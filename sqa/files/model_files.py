@@ -21,12 +21,15 @@ from sqa.files.records import parse_json
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 MAX_BYTES = 2 << 30  # maximum bytes of a weights file; no model of these kinds is larger
 PACKED, PACKED_ENDS = ".zst", (".safetensors.zst", ".model.zst")
-MAX_UNPACKED = 1 << 24  # unpacked bytes; larger tensors: at most RATIO or TEXT_RATIO times the packed size
+MAX_UNPACKED = 1 << 24  # unpacked bytes; larger tensors may have at most RATIO or TEXT_RATIO times the packed size
 RATIO, TEXT_RATIO = 100, 10  # limits for numbers and texts; the bundled models reach 23 and 3
 
 
 def resolve_model(model: str, prefix: str = "") -> Path:
-    """Return the folder of a bundled model <prefix><model> or of a path; raises ConfigError if neither exists."""
+    """Return the folder of the bundled model <prefix><model>, or else the folder `model`.
+
+    Raises ConfigError if neither exists.
+    """
     bundled = DATA / "models"
     for folder in (bundled / f"{prefix}{model}", Path(model).expanduser()):
         if (folder / CONFIG).is_file():
@@ -37,7 +40,7 @@ def resolve_model(model: str, prefix: str = "") -> Path:
 
 
 def model_digest(model: str, prefix: str = "") -> str | None:
-    """Return the sha256 (hex) of a bundled model's or a folder's files, except its card, or None if neither exists."""
+    """Return the sha256 (hex) of the files, except the card, of a bundled model or a folder; None if neither exists."""
     folders = (DATA / "models" / model, DATA / "models" / f"{prefix}{model}", Path(model).expanduser())
     return next((files_digest(folder) for folder in folders if (folder / CONFIG).is_file()), None)
 
@@ -54,7 +57,7 @@ def model_files(folder: Path) -> list[Path]:
 
 
 def stored(path: Path) -> Path:
-    """Return the file of a model, or its packed form if only that exists."""
+    """Return the path of a model's file, or of its packed form if only that exists."""
     packed = path.with_name(path.name + PACKED)
     return packed if packed.is_file() and not path.is_file() else path
 
@@ -107,7 +110,10 @@ def pack_bytes(data: bytes) -> NDArray[Any]:
 
 
 def unpack_bytes(tensor: NDArray[Any], ratio: int = RATIO) -> bytes:
-    """Invert `pack_bytes`; raises ValueError if damaged, or larger than MAX_UNPACKED and `ratio` times its size."""
+    """Invert `pack_bytes`.
+
+    Raises ValueError for damaged data, or for contents larger than both MAX_UNPACKED and `ratio` times the packed size.
+    """
     most, stream = max(MAX_UNPACKED, ratio * tensor.nbytes), zlib.decompressobj()
     try:
         data = stream.decompress(tensor.tobytes(), most + 1)
@@ -146,7 +152,7 @@ def unpack_integers(tensor: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_weights(where: object, tensors: Iterable[tuple[str, Any]]) -> None:
-    """Raise DataError naming the first (name, array or torch tensor) that holds a NaN or an infinity."""
+    """Raise DataError if an array or torch tensor of the (name, tensor) pairs holds a NaN or an infinity."""
     for name, tensor in tensors:
         sound = tensor.isfinite().all() if hasattr(tensor, "isfinite") else np.isfinite(tensor).all()
         if not bool(sound):

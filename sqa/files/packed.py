@@ -12,7 +12,7 @@ MAX_RATIO = 16  # limit of unpacked over packed size; int8 and float16 weights r
 
 
 def unpack(file: Path) -> bytes:
-    """Return the unpacked bytes.
+    """Return the unpacked bytes of a file.
 
     Raises:
         DataError: The file is damaged, states no size, or unpacks to more than MAX_RATIO times its own size.

@@ -1,9 +1,11 @@
-"""Words from a log whose tokens are pieces of words; the user, or a field of the log, names the kind.
+"""Join the tokens of a log, which may be pieces of words, to words.
 
-sentencepiece   "▁Vien" "na": a blank is ▁; <0xC3> is a byte
+The user, or a field of the log, names the kind of the tokens:
+
+sentencepiece   "▁Vien" "na": ▁ stands for a space, <0xC3> for a byte
 bytes           "ĠVien" "na": letters represent bytes, as in GPT-2's vocabulary
 bpe             "Vien@@" "na"
-characters      "V" "i" "e" "n" "n" "a" " ": written without blanks between tokens
+characters      "V" "i" "e" "n" "n" "a" " ": joined without spaces
 words           each token is a word
 """
 
@@ -42,7 +44,7 @@ def _hint(where: str, token: str, kind: str) -> str:
 
 
 def joiner(pieces: Pieces | None) -> Callable[[Sequence[str]], str]:
-    """Return a function from tokens of a kind to their text."""
+    """Return the function that joins tokens of this kind to a text."""
     return _JOINERS[pieces or "words"]
 
 
@@ -105,7 +107,10 @@ def _letters(match: re.Match[str]) -> str:
 
 
 def _byte_letters() -> dict[str, int]:
-    """Return letter -> byte in GPT-2's spelling: visible Latin-1 characters unchanged, the others from U+0100 on."""
+    """Return a dict that maps the letters of GPT-2's vocabulary to bytes.
+
+    Visible Latin-1 characters stand for themselves; letters from U+0100 on stand for the other bytes.
+    """
     visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(256) if byte not in visible]
     return {chr(byte): byte for byte in visible} | {chr(256 + i): byte for i, byte in enumerate(hidden)}

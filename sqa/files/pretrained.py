@@ -85,7 +85,7 @@ def load_weights(folder: Path, architecture: str, kind: str, dtype: str = "float
     logging = transformers.utils.logging
     check_folder(folder)
     verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()  # it would list every missing or unused weight, but the error is one line
+    logging.set_verbosity_error()  # otherwise transformers lists every missing or unused weight
     try:
         _check_sizes(folder)
         model, loading = getattr(transformers, architecture).from_pretrained(

@@ -9,8 +9,8 @@ from threading import Thread
 def end_with_parent() -> None:
     """End this process when its parent ends, even by kill -9; call it when a worker starts.
 
-    The parent holds one end of a pipe, which the system closes when the parent ends.  Without a parent of
-    `multiprocessing` nothing happens.  Files are written atomically, so an end at any moment does not corrupt them.
+    The parent holds one end of a pipe, which the system closes when the parent ends.  Nothing happens in a process
+    that `multiprocessing` did not start.  Files are written atomically, so ending at any moment does not corrupt them.
     """
     parent = parent_process()
     if parent is not None:

@@ -22,7 +22,7 @@ from sqa.core.errors import DataError
 T = TypeVar("T")
 Packing = tuple[str, Callable[[], Any], type[Exception]]  # name, function that starts a frame, its error class
 MAX_LINE = 1 << 28  # bytes
-MAX_UNPACKED = 1 << 26  # limit for a packed file of any size; larger contents may have GREATEST_RATIO times its size
+MAX_UNPACKED = 1 << 26  # bytes; larger contents may have at most GREATEST_RATIO times the size of the packed file
 GREATEST_RATIO = 200  # natural text compresses to about a tenth
 MAX_DEPTH = 100  # nested lists and objects
 PACKED = (".zst", ".gz")
@@ -45,9 +45,9 @@ def parse_json(text: str | bytes, whole: bool = False) -> Any:
         whole: Convert a number such as 6.0 to an int, since many programs write whole numbers in this form.
 
     Raises:
-        ValueError: One line with problem and place.  "not JSON: ..." for invalid syntax (including NaN and numbers
-            beyond float64).  Other messages for bytes that are not UTF-8, a repeated key, an integer of more than 64
-            bits, nesting deeper than MAX_DEPTH, and an unpaired surrogate.
+        ValueError: If the text is invalid.  The message is one line with the problem and its position: "not JSON: ..."
+            for invalid syntax (including NaN and numbers beyond float64), other messages for bytes that are not UTF-8,
+            a repeated key, an integer of more than 64 bits, nesting deeper than MAX_DEPTH or an unpaired surrogate.
     """
     if isinstance(text, bytes):
         try:
@@ -176,15 +176,15 @@ def _zstd(path: Path) -> Packing:
 
 
 def lines(path: Path) -> Iterator[str]:
-    """Yield the file's lines without their line ends, as `lines_of` does."""
+    """Yield the file's lines without their line endings, as `lines_of` does."""
     return lines_of(chunks(path), str(path))
 
 
 def lines_of(pieces: Iterable[bytes], name: str) -> Iterator[str]:
-    """Yield the lines of UTF-8 text that is given in pieces, without line ends and byte order mark.
+    """Yield the lines of UTF-8 text given in pieces, without line endings or a byte order mark.
 
-    Lines end with \\n or \\r\\n.  Any other \\r is a DataError; U+0085, U+2028 and U+2029 are blanks within a line, as
-    in `str.split`.  `name` names the text in messages.
+    Lines end with \\n or \\r\\n.  Any other \\r raises DataError.  U+0085, U+2028 and U+2029 do not end a line but are
+    white space, as in `str.split`.  `name` names the text in messages.
     """
     number = 1
     parts: list[bytes] = []  # parts of the current line
@@ -229,12 +229,12 @@ def json_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number (from 1) and the JSON object of each line."""
+    """Yield the line number (from 1) and the JSON object of each line that is not blank."""
     return numbered(lines(path), str(path))
 
 
 def numbered(rows: Iterable[str], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number and the JSON object of each line of text; `name` names the text in messages."""
+    """Yield the line number and the JSON object of each line of text; `name` names the text in messages."""
     for number, line in enumerate(rows, 1):
         if not line.strip():
             continue
@@ -271,7 +271,7 @@ def table(path: Path, columns: int) -> Iterator[tuple[str, ...]]:
 def converted(where: str, record: object, kind: type[T], strict: bool = True) -> T:
     """Convert a record to a msgspec type; `where` names it in the DataError.
 
-    With strict=False, numbers and booleans may be texts.
+    With strict=False, numbers and booleans may be given as strings.
     """
     try:
         return convert(record, kind, strict=strict)
@@ -280,14 +280,14 @@ def converted(where: str, record: object, kind: type[T], strict: bool = True) ->
 
 
 def text_of(where: str, field: str, value: object) -> str:
-    """Return a text of a record; raises DataError, naming the record by `where`, for any other value."""
+    """Return `value` if it is a string; otherwise raise DataError, naming the record (`where`) and its `field`."""
     if not isinstance(value, str):
         raise DataError(f"{where}.{field}: expected a text, got {'nothing' if value is None else repr(value)[:60]}")
     return value
 
 
 def name_of(where: str, field: str, value: object) -> str:
-    """Return a record's identifier as a text; raises DataError if it is neither a text nor a whole number."""
+    """Return a record's identifier as a string; raises DataError if it is neither a string nor a whole number."""
     if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
         raise DataError(f"{where}.{field}: expected a text or a whole number, got {repr(value)[:60]}")
     text = str(value)

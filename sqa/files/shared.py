@@ -65,7 +65,7 @@ class SharedFolder(Backend):
 
 @dataclass(frozen=True, slots=True)
 class Objects(Backend):
-    """Object storage by fsspec.  Its keys and endpoint come from the environment, never from a task.
+    """Object storage by fsspec.  Its credentials and endpoint come from the environment, never from a task.
 
     Raises DataError if the storage refuses a request, and FileNotFoundError for a missing object.
     """

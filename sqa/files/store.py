@@ -1,7 +1,7 @@
 """Store of stage results in files, keyed by everything that can change the results.
 
     <root>/store/<stage>/<key>/manifest.json    the inputs of the key
-    <root>/store/<stage>/<key>/parts.json       the inputs in parts, for `sqa store explain`
+    <root>/store/<stage>/<key>/parts.json       the inputs split into parts, for `sqa store explain`
     <root>/store/<stage>/<key>/block-0003.npz   the rows of the fourth block of questions
     <root>/store/questions/<fingerprint>/questions.jsonl   the questions of runs, so that no data set is needed
 
@@ -37,11 +37,11 @@ from sqa.files.atomic import held, write_bytes
 from sqa.files.records import GREATEST_RATIO, MAX_UNPACKED, parse_json
 
 PARTS = "parts.json"  # file in the folder of a stage's blocks
-_DIGEST = 64  # hex digits of the sha256 over all preceding bytes, which is the archive's comment
+_DIGEST = 64  # hex digits of the sha256 of all preceding bytes; the ZIP archive stores it as its comment
 
 
 def digest(value: Any) -> str:
-    """Return the sha256 (hex) of a value's canonical JSON: sorted keys, no blanks, UTF-8."""
+    """Return the sha256 (hex) of a value's canonical JSON: sorted keys, no spaces, UTF-8."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -67,7 +67,7 @@ class Stage:
 
     @property
     def key(self) -> str:
-        """Return the sha256 (hex) of the inputs."""
+        """Sha256 (hex) of the inputs."""
         return digest(self.inputs())
 
     def inputs(self) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class Store:
             raise DataError(f"{path}: damaged ({error}); delete it and run the config again") from error
 
     def questions(self, fingerprint: str) -> Path:
-        """Return the file of questions that `keep` writes."""
+        """Return the path of the file to which `keep` writes the questions."""
         return self.root / "store" / "questions" / fingerprint / "questions.jsonl"
 
     def keep(self, questions: Sequence[Question]) -> str:
@@ -283,7 +283,7 @@ def read_rows(store: Store, stage: Stage, index: int, block: Sequence[Question])
 
 
 def write_table(path: Path, table: Table, metadata: Mapping[str, str]) -> None:
-    """Write the bytes of `table_bytes` to a file atomically."""
+    """Write a table to a file atomically, in the format of `table_bytes`."""
     write_bytes(path, table_bytes(table, metadata))
 
 
@@ -370,7 +370,7 @@ def _array(data: bytes) -> NDArray[Any]:
 
 
 def _unpacked(data: bytes) -> tuple[Table, dict[str, Any]]:
-    """Return the table of a file's bytes, and its metadata."""
+    """Return the table and the metadata that a file's bytes hold."""
     if hashlib.sha256(data[:-_DIGEST]).hexdigest().encode() != data[-_DIGEST:]:
         raise ValueError("its checksum differs")
     with ZipFile(BytesIO(data)) as archive:

@@ -6,8 +6,8 @@ Several configs may share a file, each under a name: `FILE.yaml:NAME` works wher
       small: {output: a, network: {width: 10, depth: 2}}
       wide: {like: small, output: b, network: {width: 50}}     network is {width: 50, depth: 2}
 
-An entry `like` another inherits its keys and values and overrides them with its own.  Mappings are merged key by key,
-except that a mapping with a component's `name` replaces the whole mapping.
+An entry with the key `like` inherits all keys of the named entry, and may override their values.  Mappings are merged
+key by key, except that a mapping with a component's `name` replaces the whole mapping.
 """
 
 import re
@@ -115,7 +115,7 @@ def _check_kind(node: Node) -> None:
 
 
 def _misread(kind: str, text: str) -> str:
-    """Return the problem of a number that YAML reads differently from its author, or over 64 bits; else ""."""
+    """Return the problem with a number that is over 64 bits or that YAML reads in base 8 or 60; "" if there is none."""
     digits = text.lstrip("+-").replace("_", "")
     if ":" in text and kind != "str":
         return f"{text} would be a number to base 60; write it to base 10, or text in quotes"
@@ -149,7 +149,7 @@ def dump_yaml(value: Any) -> str:
 
 
 def split_entry(path: Path) -> tuple[Path, str | None]:
-    """Return the file, and the name of its entry if one is named."""
+    """Split "FILE.yaml:NAME" into the file and the name of its entry, or None if no entry is named."""
     file, colon, name = str(path).rpartition(":")
     return (Path(file), name) if colon and Path(file).suffix in _SUFFIXES else (path, None)
 
@@ -205,7 +205,7 @@ def mapping_in(content: bytes, source: str) -> dict[str, Any]:
 
 
 def _resolved(entries: Mapping[Any, Any], name: object, file: Path, chain: tuple[object, ...]) -> dict[str, Any]:
-    """Return an entry with the values inherited by `like`; `chain` holds the names that lead to it."""
+    """Return an entry with the values inherited by `like`; `chain` holds the entries whose `like` led to it."""
     if name not in entries:
         near = did_you_mean(str(name), list(map(str, entries)))
         asking = f"{file}:{chain[-1]} {LIKE}" if chain else f"{file}"

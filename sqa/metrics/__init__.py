@@ -1,7 +1,7 @@
 """Metrics by name: `build(["ew", "bleu"])`.  Importing this package does not import sacrebleu.
 
 A metric turns one question's trace into additive statistics and the sum of statistics into a score, so that
-resampling (`sqa.core.significance`) works for every metric.  A metric's name parses to a value
+resampling (`sqa.core.significance`) works for every metric.  A metric's name parses to a `Measure`
 (sqa/metrics/measure.py): `parse("ew@xqb-interface")` has a unit, a direction and requirements, and prints as its name.
 A metric's `signature()` holds everything that makes two numbers comparable.
 
@@ -30,7 +30,7 @@ from sqa.metrics.latency import FORMULAS, family_of
 from sqa.metrics.measure import ALIASES, SIGN, Family, Measure, Parameter
 
 _TEXTS, _FACTS = "sqa.metrics.quality", "sqa.metrics.fact_metrics:Facts"
-_NUMBER_BUT = r"(?!{}(?!\d))[1-9]\d{{0,3}}"  # all numbers except the default
+_NUMBER_BUT = r"(?!{}(?!\d))[1-9]\d{{0,3}}"  # pattern of all numbers except the default {}
 KEPT = 50  # guesses per step that a run stores
 PRINTED: tuple[str, str, str] = (
     "empty-questions",
@@ -119,7 +119,7 @@ DEFAULT: tuple[str, ...] = tuple(
 
 
 def parse(name: str) -> Measure:
-    """Parse a name.  Raises ConfigError, with the reason or the nearest name, if it is unknown."""
+    """Parse the name of a metric.  Raises ConfigError, with the reason or the nearest name, if the name is invalid."""
     family = FAMILIES.get(str(name).partition(SIGN)[0])
     try:
         measure = family.read(name) if family else None
@@ -131,7 +131,7 @@ def parse(name: str) -> Measure:
 
 
 def _instead(name: str) -> str:
-    """Suggest a replacement for an unknown name."""
+    """Return the end of the message about an unknown name, which suggests a replacement."""
     folded = name.lower()
     if folded in PRINTED:
         return ": every run prints it by default; omit it"
@@ -202,7 +202,10 @@ def build(names: Sequence[str] = DEFAULT) -> list[BuiltMetric]:
 
 
 def aliased(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the variants that match answers as Quizbowl does; only metrics of answers have such a variant."""
+    """Return the variants of `names` that match answers as Quizbowl does, except variants that are in `names`.
+
+    Only metrics of answers have such a variant.
+    """
     measures = [parse(name) for name in names if not is_own(name)]
     answering = (m for m in measures if m.family.kind == "answers" and not m.aliases)
     return tuple(f"{measure}{ALIASES}" for measure in answering if f"{measure}{ALIASES}" not in names)

@@ -2,7 +2,7 @@
 
     EW(t) = 1 - (right buzzes before t) / (all buzzes)
 
-This is the probability that a right answer at t precedes that of a random person in the records.
+This is the probability that a right answer at t beats a random buzz in the data, which is wrong or not before t.
 
 cubic      The published fit (Pinafore/qb, qanta/reporting/curve_score.py).  Buzzes are sorted by position; positions
            are truncated to thousandths.  Each occupied thousandth gives one point, y = 1 - (right buzzes before the
@@ -105,12 +105,12 @@ def fit(source: str, config: FitConfig) -> Fitted:
 def points(position: Floats, correct: Bools, weight: Floats | None = None) -> tuple[Floats, Floats]:
     """Return the points of the published fit: (m,) thousandths with a buzz, (m,) 1 - share of earlier right buzzes.
 
-    `position` (n,) ascending, `correct` (n,) bool, `weight` (n,) multiplicity of each buzz (1 if None).
+    `position` (n,) must be ascending, `correct` (n,) is bool, `weight` (n,) is the multiplicity of each buzz (None: 1).
     """
     weight = np.ones(len(position)) if weight is None else weight
     counted = np.flatnonzero(weight > 0)
     thousandth = (position[counted] * 1000).astype(np.int64)  # truncated, as published
-    last = counted[np.flatnonzero(np.append(thousandth[1:] != thousandth[:-1], True))]  # (m,) last of a thousandth
+    last = counted[np.flatnonzero(np.append(thousandth[1:] != thousandth[:-1], True))]  # (m,) last buzz of each
     before = np.cumsum(weight * correct)[last] - correct[last]
     return (position[last] * 1000).astype(np.int64) / 1000, 1 - before / weight.sum()
 
@@ -148,7 +148,7 @@ def band(buzzes: Buzzes, config: FitConfig) -> tuple[Floats, Floats]:
 
 
 def rises(curve: AnyCurve) -> list[list[float]]:
-    """Return the intervals of t in 0..1 (to .01) where the curve rises; the true probability never rises."""
+    """Return the intervals of t in GRID in which the curve rises; the true probability never rises."""
     up = np.diff(np.asarray(curve(GRID))) > 1e-12
     edges = np.flatnonzero(np.diff(np.concatenate([[False], up, [False]])))
     return [[float(GRID[a]), float(GRID[b])] for a, b in zip(edges[::2], edges[1::2], strict=True)]

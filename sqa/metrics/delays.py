@@ -12,7 +12,7 @@ from sqa.core.types import Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """The delays of many sentences, concatenated.  Made by `pack`."""
+    """The concatenated delays of many sentences, as returned by `pack`."""
 
     flat: Floats  # (N,) float64, all delays in order
     sentence: Ints  # (N,) int64, sentence of each delay, ascending
@@ -25,7 +25,7 @@ class Delays:
     read: Floats | None = None  # (N,) delays without computing time, if `flat` includes it
 
     def total(self, values: Floats) -> Floats:
-        """Return sums within sentences: (N,) -> (S,)."""
+        """Return the sum of the values (N,) of each sentence, (S,)."""
         return np.asarray(np.bincount(self.sentence, weights=values, minlength=len(self.source)), dtype=np.float64)
 
 
@@ -37,7 +37,7 @@ def pack(
     recording_ends: Sequence[float | None] | None = None,
     signed: bool = False,
 ) -> Delays:
-    """Return the delays of S sentences with |x| and, optionally, |y*| and the ends of recordings.
+    """Concatenate the delays of S sentences, with |x| and, optionally, |y*| and the ends of recordings.
 
     Raises DataError for unequal numbers of sentences, non-finite values and, unless `signed`, negative delays.
     """
@@ -74,7 +74,10 @@ def divide(numerator: Floats, denominator: Floats) -> Floats:
 
 
 def running_maximum(values: Floats, index: Ints) -> Floats:
-    """Return the running maximum within sentences, (N,) -> (N,), in log2(words of the longest sentence) passes."""
+    """Return the running maximum (N,) of values (N,) within each sentence; `index` as in `Delays`.
+
+    The number of passes is the logarithm (base 2) of the words of the longest sentence.
+    """
     running = values.copy()
     shift = 1
     longest = int(index.max(initial=0))

@@ -23,11 +23,11 @@ from sqa.metrics.measure import Family, MeanMetric, lines
 from sqa.metrics.quality.facts import Judged, judge, lexicon_digest
 
 Side = Literal["arrived", "invented", "timed", "lag", "seconds"]
-SIDES: tuple[Side, ...] = ("arrived", "invented", "lag", "timed")  # sides of a log's facts
+SIDES: tuple[Side, ...] = ("arrived", "invented", "lag", "timed")  # sides that are computed for a log
 
 
 def fact_stats(side: Side, judged: Judged, reads: Sequence[float], positions: Sequence[float]) -> Floats:
-    """Return (2,): [facts counted, or the sum of their lags; facts considered].
+    """Return two statistics, (2,): the number of facts that count (or the sum of their lags), and of facts considered.
 
     Args:
         reads: Source read before each target word.
@@ -46,7 +46,7 @@ def fact_stats(side: Side, judged: Judged, reads: Sequence[float], positions: Se
 
 @dataclass(frozen=True, slots=True)
 class Facts(MeanMetric):
-    """A metric of facts, with the additive statistics of `fact_stats`; see the module."""
+    """A metric of facts, see the module's docstring; its additive statistics are those of `fact_stats`."""
 
     side: Side = "arrived"
 
@@ -87,7 +87,7 @@ def summary_of(trace: QuestionTrace) -> str:
 
 
 def written(trace: QuestionTrace) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the words of the final translation, and the number of source words read when each was last written."""
+    """Return the words of the final translation, and for each the number of source words read when it was written."""
     kept: list[list[tuple[str, int]]] = [[] for _ in trace.question.sentences]
     for emission, read in zip(trace.emissions, trace.source_words.tolist(), strict=True):
         words = kept[emission.sentence]

@@ -52,7 +52,7 @@ class FactOptions:
 
 @dataclass(frozen=True, slots=True)
 class JudgedLine:
-    """Facts of one line of a log, and the times at which its words were read."""
+    """Facts of one line of a log, and the source read when each word was written."""
 
     judged: Judged
     reads: tuple[float, ...]  # source read before each target word, in words or seconds of speech
@@ -118,15 +118,15 @@ def _check_language(path: str, pair: str, side: str, code: str, texts: Sequence[
 
 
 def _heard(words: Sequence[str], seconds: float) -> tuple[float, ...]:
-    """Return the time at which each word has been heard, if all characters take equally long."""
+    """Return the time at which each word has been heard, assuming that all characters take equally long."""
     ends = list(accumulate(len(word) + 1 for word in words))
     return tuple(seconds * end / ends[-1] for end in ends)
 
 
 def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[Any, ...]]:
-    """Yield name, value, interval over lines, facts counted, facts left out, unit.
+    """Yield a row per metric: name, value, ends of its interval, number of facts, number of facts left out, unit.
 
-    Without source texts only `facts` has a value, because lags and invented facts are unknown.
+    Lines are resampled.  Without source texts only `facts` has a value, because lags and invented facts are unknown.
     """
     arrived = sum(located.target is not None for line in lines for located in line.judged.expected)
     without_source = not any(line.positions for line in lines)

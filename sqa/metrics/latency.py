@@ -30,7 +30,7 @@ from sqa.core.types import Bools, Floats, Ints
 from sqa.metrics.delays import Delays, divide, pack, running_maximum
 from sqa.metrics.measure import Family, MeanMetric, Parameter, sentence_references
 
-VERSION = 1  # raise it when a metric of this module gives another value
+VERSION = 1  # increase it when the values of a metric in this module change
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +114,13 @@ def _read(delays: Delays, convention: Convention) -> tuple[Floats, Floats]:
 
 
 def _counted(delays: Delays, read: Floats, source: Floats, cut: str) -> Bools:
-    """Return the words that AL sums over (N,): up to and including the first after the whole source was read."""
+    """Return which words (N,) AL sums over: up to and including the first one after the whole source was read."""
     before: Bools = np.concatenate(([False], (read >= source)[:-1])) & (delays.index > 0)  # (N,) d_{i-1} >= |x|
     return ~before if cut == "previous" else _before_first(before, delays.index)
 
 
 def _before_first(reached: Bools, index: Ints) -> Bools:
-    """Return the words (N,) before the first one of their sentence that has `reached` (N,)."""
+    """Return which words (N,) come before the first word of their sentence for which `reached` (N,) is true."""
     so_far = np.cumsum(reached)  # (N,) over all sentences
     first = np.flatnonzero(index == 0)  # (sentences with words,)
     earlier: Ints = np.repeat((so_far - reached)[first], np.diff(np.append(first, len(reached))))  # (N,)
@@ -155,7 +155,7 @@ def average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> F
 
 
 def length_adaptive_average_lagging(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> Floats:
-    """Return LAAL of each sentence (S,) in source units; equals AL without a reference length."""
+    """Return LAAL of each sentence (S,) in source units; it equals AL if there is no reference length."""
     return _lagging(delays, convention, np.fmax(delays.hypothesis, delays.reference))
 
 
@@ -164,7 +164,7 @@ def yet_another_average_lagging(
 ) -> Floats:
     """Return YAAL of each sentence (S,) in source units; nan if no word was written before the source ended.
 
-    With `long_form` (LongYAAL) words after the end of the segment count too.  Words after the end of the recording
+    With `long_form` (LongYAAL), words after the end of the segment also count.  Words after the end of the recording
     never count.
     """
     read, source = _read(delays, convention)
@@ -248,7 +248,7 @@ FORMULAS: dict[str, Formula] = {
 
 
 def takes_reference(formula: Formula, convention: Convention) -> bool:
-    """Return True if a given reference length is |y|, or bounds it, in a formula under a convention."""
+    """Return whether a formula uses the reference length under a convention, as |y| or as a bound of |y|."""
     by_convention = {"al": convention.al_reference != "ignored", "ap": convention.ap_reference}
     return by_convention.get(formula.name, formula.reference != "none")
 
@@ -299,7 +299,7 @@ def trace_delays(
     """Return the delays of one question's sentences, in source words, under a convention.
 
     With `unit` "char" a token counts once per character and |y*| is in characters, as in SimulEval for languages
-    without blanks.  Delays stay in source words.  With `stream` "question" the whole question is one long sentence
+    without spaces.  Delays stay in source words.  With `stream` "question" the whole question is one long sentence
     with the delays of equation 1.
 
     With `reference` "question" a sentence's |y*| is its share of the question's human translation, since the numbers
@@ -378,7 +378,7 @@ class Latency(MeanMetric):
         )
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """Return (3,): [sum, sentences with a value, sentences without one]."""
+        """Return [sum of values, number of sentences with a value, number of sentences without a value], (3,)."""
         self.require(trace)
         delays = trace_delays(trace, self._convention, self._formula.reference, self.per, self.stream)
         values = self._formula(delays, self._convention)  # (S,)

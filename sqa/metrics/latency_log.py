@@ -1,6 +1,6 @@
 """Implement `sqa latency`: compute all latencies of a simultaneous translation from its log.
 
-Each line is a JSON object with these keys (SimulEval's `instances.log` has all of them):
+Each line is a JSON object with these keys, as in SimulEval's `instances.log`:
 
     delays             source units read before each target word, >= 0; [] if nothing was written
     source_length      |x| > 0 in the same unit
@@ -15,10 +15,10 @@ Each line is a JSON object with these keys (SimulEval's `instances.log` has all 
 OmniSTEval's `instances.resegmented.jsonl` has `emission_cu` and `emission_ca` instead of `delays` and `elapsed`.  Both
 may be negative, since they count from the segment's start.
 
-Odd lines.  Some implausible values still have a latency.  It is computed as in SimulEval, and the line is marked
-(`Scored.odd`).  A line is odd if delays decrease, exceed the end or are fractions for text, or if the numbers of delays
-and words differ.  Elapsed times of speech are odd if they decrease or are below the delays.  `strict` makes odd lines
-errors.
+Odd lines.  Some lines with implausible values still have a latency.  It is computed as in SimulEval, and the line is
+marked as odd (`Scored.odd`).  A line is odd if delays decrease, exceed the end or are fractions for text, or if the
+numbers of delays and words differ.  Elapsed times of speech are odd if they decrease or are below the delays.  `strict`
+makes odd lines errors.
 
 End of a sentence.  Conventions that count it (iwslt-2020-final, simuleval-1.0.2) use |x| + 1 as the length of a text
 and give the end a delay.  If the log lacks that delay it is added, as in their original evaluation.  `end="log"` uses
@@ -78,7 +78,7 @@ class Scored:
 
     convention: Convention
     values: dict[str, Floats]  # printed name -> (S,), nan = undefined
-    references: dict[str, str]  # name -> origin of |y*|: "log", "file", or "none" (the words written)
+    references: dict[str, str]  # name -> origin of |y*|: "log", "file", or "none" (|y| is the number of words)
     index: tuple[int, ...]  # index of each sentence
     lines: Sequence[int]  # 1-based line of each sentence
     whole: dict[str, float]  # scores of the whole log: OmniSTEval's degeneracy test
@@ -95,7 +95,7 @@ class Scored:
             yield {"index": index, **dict(zip(self.values, numbers, strict=True)), **odd}
 
     def means(self) -> dict[str, tuple[float, int, int]]:
-        """Return name -> (mean or nan, number of sentences with a value, number without)."""
+        """Return a dict that maps each name to (mean or nan, number of sentences with a value, number without)."""
         out = {}
         for name, values in self.values.items():
             defined = values[~np.isnan(values)]
@@ -140,7 +140,7 @@ def score(path: str, options: LogOptions) -> Scored:
 
 
 def _signature(convention: Convention, options: LogOptions, log: Log) -> str:
-    """Return the convention, and the segmenter and the definition of computing time where they are used.
+    """Return the convention, followed by the segmenter and the definition of computing time if they are used.
 
     OmniSTEval's resegmented logs do not state the definition, so theirs is "logged".
     """
@@ -181,7 +181,7 @@ def _references(log: Log, options: LogOptions) -> list[float | None]:
 
 
 def _size(text: str, unit: str) -> int:
-    """Count characters, or words as in SimulEval, which splits at each single blank (at least 1)."""
+    """Return the number of characters, or of words as in SimulEval, which splits at each single space (at least 1)."""
     return len(text.strip()) if unit == "char" else text.count(" ") + 1
 
 

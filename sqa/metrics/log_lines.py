@@ -45,7 +45,7 @@ class Line(Struct, gc=False, kw_only=True):
 
 
 class Segment(Line, gc=False, kw_only=True):
-    """A line of OmniSTEval; its delays may be negative, since they count from the segment's start."""
+    """A line of OmniSTEval's log; its delays may be negative, since they count from the segment's start."""
 
     delays: list[SinceSegment] = field(name="emission_cu", default_factory=list)
     elapsed: list[SinceSegment] | None = field(name="emission_ca", default=None)
@@ -106,7 +106,7 @@ class Log:
         return bool(with_end)
 
     def odd(self, delays: Delays) -> dict[int, str]:
-        """Return row -> its first odd value, in ascending order."""
+        """Return a dict that maps indices of odd rows, ascending, to a description of the row's first odd value."""
         odd: dict[int, str] = {}
         for wrong, key, values, problem in self._oddities(delays):
             before = np.concatenate(([0.0], values[:-1]))

@@ -48,11 +48,11 @@ class Parameter:
     type: Callable[[str], Any] = str  # converts such a text to its value
 
     def value(self, text: str) -> Any:
-        """Return the value of a text."""
+        """Return the value that a text in a metric's name stands for."""
         return self.choices[text] if text in self.choices else self.type(text)
 
     def text(self, value: Any) -> str:
-        """Return the text of a value."""
+        """Return the text that stands for a value in a metric's name."""
         plain = getattr(value, "name", value)  # a user's convention has a name
         return next((text for text, choice in self.choices.items() if choice == plain), str(plain))
 
@@ -69,7 +69,7 @@ class Family:
     digits: int = 3
     higher_is_better: bool = True
     needs: tuple[str, ...] = ()  # keys of NEEDS
-    parameters: tuple[Parameter, ...] = ()  # in the order of the name
+    parameters: tuple[Parameter, ...] = ()  # in the order in which names list them
     arguments: Mapping[str, Any] = field(default_factory=dict)  # arguments of the class, the same for all metrics
     shown: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # variant -> attributes above that it changes
 
@@ -250,7 +250,7 @@ class ByAliases(MeanMetric):
 
 
 def lines(trace: QuestionTrace) -> tuple[str, str]:
-    """Return (hypothesis, reference) of one question, one line each; raises NotComputable without the latter."""
+    """Return (hypothesis, reference) of one question, one line each; raises NotComputable if there is no reference."""
     reference = trace.question.reference_text
     if not reference.strip():
         raise NotComputable(f"{trace.question.id} has no human translation")
@@ -258,7 +258,10 @@ def lines(trace: QuestionTrace) -> tuple[str, str]:
 
 
 def sentence_references(question: Question) -> list[str]:
-    """Return the human translation of each source sentence; if counts differ, words are divided in proportion."""
+    """Return the human translation of each source sentence.
+
+    If the numbers of sentences differ, the translation's words are divided in proportion to the source words.
+    """
     if len(question.reference) == len(question.sentences):
         return list(question.reference)
     words, total = question.reference_text.split(), len(question.words)

@@ -21,19 +21,22 @@ from sqa.metrics.latency import FORMULAS, Convention, Formula, Latency
 
 
 def own_metric(target: str) -> BuiltMetric:
-    """Return the metric that `target` builds.  Raises ConfigError for an invalid one."""
+    """Return the metric that `target` builds.  Raises ConfigError if it is invalid."""
     code, part = built(target)
     return _own(code, Latency(_formula(code, part)) if isinstance(part, Formula) else part)
 
 
 def own_latency(formula: str, target: str) -> BuiltMetric:
-    """Return a formula of FORMULAS under the convention of `target`.  Raises ConfigError for an invalid one."""
+    """Return the metric of a formula in FORMULAS under the convention that `target` builds.
+
+    Raises ConfigError if the convention is invalid.
+    """
     code, convention = _convention(target)
     return _own(code, Latency(formula, convention))
 
 
 def own_convention(target: str) -> Convention:
-    """Return the convention that `target` builds.  Raises ConfigError for an invalid one."""
+    """Return the convention that `target` builds.  Raises ConfigError if it is invalid."""
     return _convention(target)[1]
 
 
@@ -46,7 +49,7 @@ def _own(code: Code, metric: Any) -> BuiltMetric:
 
 
 def _formula(code: Code, formula: Formula) -> Formula:
-    """Return a formula that checks its values."""
+    """Return a copy of a formula that checks the values which it computes."""
     name = short(code.target)
     _check_types(name, formula)
 

@@ -30,7 +30,7 @@ from sqa.files.records import converted, json_document
 from sqa.metrics import FAMILIES
 from sqa.metrics.measure import Family, MeanMetric
 
-VERSION = 1  # raise it when a metric of this module gives another value
+VERSION = 1  # increase it when the values of a metric in this module change
 
 # ------------------------------------------------------------------------------------------------------------- curves
 
@@ -185,13 +185,13 @@ def oracle_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, neve
 
 
 def stable_expected_wins(curve: AnyCurve, fraction: Floats, correct: Bools, never: float) -> float:
-    """Return EW at the first step from which the top guess stays right; `never` if the last guess is wrong."""
+    """Return EW at the first step from which the top guess stays right; `never` if the last top guess is wrong."""
     step = stable_from(correct)
     return never if step is None else float(curve(fraction[step]))
 
 
 def stable_from(correct: Bools) -> int | None:
-    """Return the first step from which the top guess stays right to the end; None if the last guess is wrong."""
+    """Return the first step from which the top guess stays right to the end; None if the last top guess is wrong."""
     if not len(correct) or not correct[-1]:
         return None
     wrong = np.flatnonzero(~correct)
@@ -229,11 +229,13 @@ class CurveMetric(MeanMetric, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExpectedWins(CurveMetric):
-    """Mean over questions of EW at the buzzer's first buzz, 0 to about 1.  stats = [sum of EW, questions].
+    """Mean over questions of EW at the buzzer's first buzz, 0 to about 1.
 
     A question that ends without a buzz scores 0 (the paper's rule).  With `end` = "answer" it is answered with the top
     guess of the last step, if any, provided that the whole source had been read.  Before that point the player could
     not know that no word would follow.
+
+    stats = [sum of EW, number of questions].
     """
 
     family: ClassVar[Family] = FAMILIES["ew"]
@@ -246,7 +248,7 @@ class ExpectedWins(CurveMetric):
         return f"ew|curve:{self._curve.name}|pos:source-char|every:word|never:0|end:{self.end}|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """Return (2,): [EW, 1]."""
+        """Return the statistics [EW, 1]."""
         self.require(trace)
         buzz = np.array([b.buzz for b in trace.buzzes or ()], dtype=bool)
         if self.end == "answer" and not buzz.any() and _may_answer_at_end(trace):
@@ -256,9 +258,11 @@ class ExpectedWins(CurveMetric):
 
 @dataclass(frozen=True, slots=True)
 class OracleExpectedWins(CurveMetric):
-    """Mean over questions of EW when the buzz comes at the first right top guess.  stats = [sum of EW, questions].
+    """Mean over questions of EW when the buzz comes at the first right top guess.
 
     A question that is never right scores 0; `never` = "curve-end" gives it EW(1) instead, as in the paper's code.
+
+    stats = [sum of EW, number of questions].
     """
 
     family: ClassVar[Family] = FAMILIES["oracle-ew"]
@@ -271,7 +275,7 @@ class OracleExpectedWins(CurveMetric):
         return f"oracle-ew|curve:{self._curve.name}|pos:source-char|every:word|never:{self.never}|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """Return (2,): [EW, 1]."""
+        """Return the statistics [EW, 1]."""
         self.require(trace)
         curve = self._curve
         never = 0.0 if self.never == "0" else float(curve(1.0))
@@ -280,11 +284,13 @@ class OracleExpectedWins(CurveMetric):
 
 @dataclass(frozen=True, slots=True)
 class StableExpectedWins(CurveMetric):
-    """Mean over questions of EW when the buzz comes after the last wrong top guess.  stats = [sum of EW, questions].
+    """Mean over questions of EW when the buzz comes after the last wrong top guess.
 
     `at` = "first-right" scores the step after the last wrong one, and 0 when the last guess is wrong.  `at` =
     "last-wrong" is the rule of two public repositories, see `last_wrong_expected_wins`; a question without steps then
     gets EW(1), as in their code.
+
+    stats = [sum of EW, number of questions].
     """
 
     family: ClassVar[Family] = FAMILIES["stable-ew"]
@@ -298,7 +304,7 @@ class StableExpectedWins(CurveMetric):
         return f"stable-ew|curve:{self._curve.name}|pos:source-char|every:word|{at}|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """Return (2,): [EW, 1]."""
+        """Return the statistics [EW, 1]."""
         self.require(trace)
         curve, steps = self._curve, (trace.fraction, trace.correct)
         if self.at == "last-wrong":
@@ -321,7 +327,7 @@ class Accuracy(MeanMetric):
         return f"accuracy|at:{self.at}|input:full|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """Return (2,): [1 if the answer's rank is at most `at`, 1]."""
+        """Return the statistics [1, 1] if the rank of the answer is at most `at`, else [0, 1]."""
         self.require(trace)
         return np.array([float(0 < _final_rank(trace) <= self.at), 1.0])
 
@@ -341,7 +347,7 @@ class ReciprocalRank(MeanMetric):
         return f"mrr|top:{self.top}|input:full|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """Return (2,): [1/rank or 0, 1]."""
+        """Return the statistics [1/rank, 1], or [0, 1] if the answer is not among the first `top` guesses."""
         self.require(trace)
         rank = _final_rank(trace)
         return np.array([1.0 / rank if 0 < rank <= self.top else 0.0, 1.0])
@@ -354,7 +360,7 @@ class AnswerLag(MeanMetric):
     The lag of a question is the number of source words read when the top guess becomes right for good, minus the
     question's earliest_answerable.  The score is the mean over questions that end with a right answer (`accuracy` gives
     their share).  It is negative if the guesser answered before the source gave the answer.  stats = [sum of lags in
-    source words, such questions].
+    source words, number of these questions].
     """
 
     family: ClassVar[Family] = FAMILIES["answer-lag"]
@@ -363,7 +369,7 @@ class AnswerLag(MeanMetric):
         return f"answer-lag|unit:source-word|at:stable|of:right|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """Return (2,): [lag, 1], or [0, 0] if the last guess is wrong."""
+        """Return the statistics [lag, 1], or [0, 0] if the last guess is wrong."""
         self.require(trace)
         step, asked = stable_from(trace.correct), trace.question.asked
         if step is None or asked is None or asked.answerable is None:
@@ -383,6 +389,6 @@ def _final_rank(trace: QuestionTrace) -> int:
 
 
 def log_reciprocal_rank(rank: Ints, top: int = 50, floor: float = -4.0) -> Floats:
-    """Return ln(1 / rank) per step (n,), or `floor` for an answer not among the first `top` (ln(1/50) = -3.91)."""
+    """Return ln(1 / rank) of each step (n,), or `floor` if the rank is 0 or above `top` (ln(1/50) = -3.91)."""
     inside = (rank > 0) & (rank <= top)
     return np.where(inside, -np.log(np.where(inside, rank, 1)), floor)

@@ -16,7 +16,7 @@ from sqa.core.types import Floats
 from sqa.metrics import FAMILIES
 from sqa.metrics.measure import Family, MeanMetric
 
-VERSION = 1  # raise it when a metric of this module gives another value
+VERSION = 1  # increase it when the values of a metric in this module change
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class NormalizedErasure(MeanMetric):
         return f"ne|unit:word|mean:pooled|resample:question|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        """Return (2,): [words retracted, final words]."""
+        """Return [words retracted, words of the final translation], (2,)."""
         erased = sum(emission.erase for emission in trace.emissions)
         final = sum(len(hypothesis.split()) for hypothesis in trace.hypotheses)
         return np.array([erased, final], dtype=np.float64)

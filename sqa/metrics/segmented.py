@@ -30,7 +30,7 @@ class Segments:
     references: Path | None  # one line per segment
     language: str | None = None  # language of Moses' tokenizer, ISO 639-1; None: words are aligned as written
     by_character: bool = False
-    increment: bool = True  # computing time since the previous word, else all of it
+    increment: bool = True  # definition of delays with computing time: True is "increment", False "accumulated"
 
 
 @contextmanager

@@ -91,7 +91,7 @@ def _of_rising(delays: Delays, takes: Floats) -> Floats:
     end = running_maximum(delays.flat - (taken - takes), delays.index) + taken  # (N,)
     before = np.concatenate(([0.0], delays.flat[:-1])) * (delays.index > 0)  # (N,) d of the previous word, or 0
     start = (delays.index == 0) | (delays.flat != before)  # (N,) first word of a chunk
-    chunk = np.cumsum(start) - 1  # (N,) number of the chunk, over all sentences
+    chunk = np.cumsum(start) - 1  # (N,) index of the chunk, over all sentences
     begin, until = before[start], delays.flat[start]  # (C,) source time of each chunk
     tokens = np.ceil((until - begin) / unit)  # (C,)
     total = np.cumsum(tokens)  # (C,) source tokens up to the end of a chunk, over all sentences
@@ -101,7 +101,7 @@ def _of_rising(delays: Delays, takes: Floats) -> Floats:
     earlier_target = delays.index[start][chunk]  # (N,) Y
     earlier_source = (total - tokens)[chunk] - base  # (N,) X
     paired = np.minimum(delays.index + 1 - np.maximum(0, earlier_target - earlier_source), total[chunk] - base)  # (N,)
-    holder = np.minimum(np.searchsorted(total, base + paired), len(total) - 1)  # (N,) the chunk of that token
+    holder = np.minimum(np.searchsorted(total, base + paired), len(total) - 1)  # (N,) chunk with that token
     token_end = begin[holder] + unit * (base + paired - (total - tokens)[holder])
     token_end = np.where(paired > 0, np.minimum(token_end, until[holder]), 0.0)
     return divide(delays.total(end - token_end), delays.hypothesis)

@@ -11,7 +11,7 @@ from sqa.core.errors import ConfigError, SqaError
 
 
 class EndpointError(SqaError):
-    """Raised if the endpoint did not answer, or if its answer violates the protocol."""
+    """Raised if the endpoint did not respond, or if its response violates the protocol."""
 
     exit_code = 3
 
@@ -45,7 +45,7 @@ def characters(prompt: Prompt) -> int:
 
 
 class Budget:
-    """The number of requests that all threads may send in total, and the failures of sent requests."""
+    """Limit on the number of requests that all threads send in total, with a count of failed requests."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.spent = limit, 0

@@ -1,8 +1,8 @@
 """HTTP client for external services, with limits of time and size.
 
     Http        requests within limits, from any number of threads; errors are `Failed`
-    Http.stream a long answer piece by piece, for downloads
-    Service     a JSON service; errors are RemoteProtocolErrors that quote its answer
+    Http.stream a long response in pieces, for downloads
+    Service     a JSON service; errors are RemoteProtocolErrors that quote the response
 
 Redirects are followed only on request, and never from https to http.
 """
@@ -28,7 +28,7 @@ from sqa.core.errors import ConfigError, RemoteProtocolError
 from sqa.files.records import parse_json
 
 MAX_REPLY = 8 << 20  # bytes
-SHOWN = 80  # characters of a reply in a message
+SHOWN = 80  # characters of a response that a message quotes
 REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -52,7 +52,7 @@ def without_secret(url: str) -> str:
 
 
 def token_from(variable: str | None) -> str:
-    """Return the token in an environment variable, or "" without a variable.
+    """Return the token in an environment variable, or "" if `variable` is None.
 
     Raises ConfigError if the variable is not set.
     """
@@ -62,11 +62,14 @@ def token_from(variable: str | None) -> str:
     return token
 
 
-Kind = Literal["other", "late", "large", "insecure", "absent", "broken"]  # "absent" means that there was no connection
+Kind = Literal["other", "late", "large", "insecure", "absent", "broken"]  # "absent": no connection was opened
 
 
 class Failed(Exception):
-    """Raised if there is no usable answer.  `again`: the same request may succeed, since no complete answer arrived."""
+    """Raised if there is no usable response.
+
+    `again` is True if the connection failed, so that the same request may succeed later.
+    """
 
     def __init__(self, message: str, again: bool = False, kind: Kind = "other") -> None:
         super().__init__(message)
@@ -75,7 +78,7 @@ class Failed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A complete answer."""
+    """A complete response."""
 
     status: int
     content: bytes
@@ -91,11 +94,11 @@ class Reply:
 class Http:
     """An HTTP client with limits; each thread has its own connections."""
 
-    timeout: float  # seconds for a complete answer, or to connect in `stream`
+    timeout: float  # seconds until the response is complete; in `stream`, seconds to connect
     max_reply: int = MAX_REPLY  # bytes
     token: str = field(default="", repr=False)
     proxies: bool = False  # use the proxies of the environment
-    quiet: float = 0.0  # seconds without a byte in `stream`; 0: the timeout
+    quiet: float = 0.0  # maximum seconds without a byte in `stream`; 0: the timeout
     netrc: bool = False  # use the passwords of ~/.netrc if `proxies` is set and there is no token
     _local: threading.local = field(default_factory=threading.local)
 
@@ -109,7 +112,7 @@ class Http:
         return self._local.session
 
     def _authorised(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        """Add the token, or the credentials in the address; as the session's `auth`, it replaces ~/.netrc."""
+        """Add the token, or the credentials in the URL.  As the session's `auth`, this method disables ~/.netrc."""
         if self.token:
             request.headers["Authorization"] = f"Bearer {self.token}"
         elif any(named := get_auth_from_url(request.url or "")):
@@ -124,7 +127,7 @@ class Http:
         headers: Mapping[str, str] | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> Reply:
-        """Return the answer, whatever its status.  Raises Failed if it is late, incomplete or too large."""
+        """Return the response, whatever its status.  Raises Failed if it is late, incomplete or too large."""
         end = time.monotonic() + self.timeout
         sent = {"Accept-Encoding": "identity", **(headers or {})}
         request = partial(self._session.request, timeout=self.timeout, stream=True, allow_redirects=False)
@@ -134,12 +137,12 @@ class Http:
                 while part := reply.raw.read1(1 << 16, decode_content=False):
                     content += part
                     if len(content) > self.max_reply:
-                        raise Failed(f"a reply of more than {self.max_reply} bytes, refused", kind="large")
+                        raise Failed(f"refused a response of more than {self.max_reply} bytes", kind="large")
                     if time.monotonic() > end:
                         raise requests.Timeout
                 return Reply(reply.status_code, bytes(content), reply.url, reply.headers)
         except (requests.Timeout, urllib3.exceptions.ReadTimeoutError) as error:
-            raise Failed(f"no complete reply in {self.timeout:g} seconds", kind="late") from error
+            raise Failed(f"no complete response in {self.timeout:g} seconds", kind="late") from error
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             broken = not isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.InvalidSchema)
             reason = " ".join(str(error).split())[-SHOWN:]
@@ -147,7 +150,7 @@ class Http:
 
     @contextmanager
     def stream(self, url: str, headers: Mapping[str, str], redirects: int = 0) -> Iterator[requests.Response]:
-        """Yield the answer to a GET before its body is read; follows at most `redirects` redirects.
+        """Yield the response to a GET request before its body is read; follow at most `redirects` redirects.
 
         Raises Failed for a refused redirect.
         """
@@ -161,7 +164,7 @@ class Http:
                 url = self._redirected(url, reply.headers.get("Location", ""))
 
     def _redirected(self, url: str, location: str) -> str:
-        """Return the address of a redirect."""
+        """Return the URL to which a response redirects; raises Failed if it must not be followed."""
         target = urljoin(url, location)
         if not location or url_problems(target) or (url.startswith("https:") and not target.startswith("https:")):
             raise Failed(f"it leads to {without_secret(location)!r}, which is not followed")
@@ -178,14 +181,14 @@ def _kind(error: Exception) -> Kind:
 
 
 class Service:
-    """A JSON service.  Unexpected answers raise RemoteProtocolErrors that quote them."""
+    """A JSON service.  An unexpected response raises a RemoteProtocolError that quotes it."""
 
     def __init__(self, url: str, timeout: float, token: str = "") -> None:
         self.url = url.rstrip("/")
         self._http = Http(timeout, token=token)
 
     def json(self, method: str, path: str, body: object = None) -> Any:
-        """Return the parsed JSON of a reply."""
+        """Return the parsed JSON of the response to a request."""
         text = self.text(method, path, body)
         try:
             return parse_json(text)
@@ -193,7 +196,7 @@ class Service:
             raise self.problem(method, path, f"expected JSON, got {text[:SHOWN]!r}") from error
 
     def text(self, method: str, path: str, body: object = None) -> str:
-        """Return the text of a reply with status 200."""
+        """Return the text of the response to a request; raises RemoteProtocolError unless its status is 200."""
         data = None if body is None else json.dumps(body).encode()
         headers = {} if body is None else {"Content-Type": "application/json"}
         try:
@@ -201,7 +204,7 @@ class Service:
         except Failed as error:
             raise self.problem(method, path, str(error)) from error
         if reply.status != 200:
-            raise self.problem(method, path, f"HTTP {reply.status}, it said {reply.text[:SHOWN]!r}")
+            raise self.problem(method, path, f"HTTP {reply.status}, {reply.text[:SHOWN]!r}")
         return reply.text
 
     def problem(self, method: str, path: str, message: str) -> RemoteProtocolError:

@@ -5,8 +5,8 @@
     POST <base_url>/completions        {"model", "prompt", "stop", "temperature", "seed", "max_tokens"}
     200 {"choices": [{"text": "..."}], "usage": {"prompt_tokens", "completion_tokens"}}
 
-The `openai` SDK sends the requests and retries after 408, 409, 429, 5xx, broken connections, incomplete answers and
-timeouts.  It obeys Retry-After up to two minutes.  The endpoint is not trusted: its answers are limited in size and
+The `openai` SDK sends the requests and retries after 408, 409, 429, 5xx, broken connections, incomplete responses and
+timeouts.  It obeys Retry-After up to two minutes.  The endpoint is not trusted: its responses are limited in size and
 time (sqa/net/paced_http.py), redirects are not followed, and every failure has its own message.  The first request
 reads the key from the environment; no config, message, fingerprint or file contains the key.
 """
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     import httpx
     import openai
 
-VERSION = 1  # version of the requests; raise it when the requests for a config and a prompt change
+VERSION = 1  # version of the requests; increase it when the request for a config and a prompt changes
 MAX_TOKENS_COUNTED = 1 << 40  # token counts above this are ignored
 # A server address without user, query or fragment, which may hold secrets.
 _ADDRESS = re.compile(r"https?://[^\s@?#/]+(/[^\s?#]*)?")
-_WITHHELD = ("content_filter", "content_policy_violation")  # error codes if a model withholds its answer
+_WITHHELD = ("content_filter", "content_policy_violation")  # error codes if the endpoint withholds the model's reply
 CHAT, PLAIN = "chat/completions", "completions"  # paths appended to base_url
 
 
@@ -131,7 +131,7 @@ class Endpoint:
             where = f"{self.url}: " if isinstance(error.error, EndpointError) else ""
             raise type(error.error)(f"{where}{error}") from error
         except openai.APITimeoutError as error:
-            raise self._failed(f"no complete answer in {self.config.timeout:g} seconds") from error
+            raise self._failed(f"no complete response in {self.config.timeout:g} seconds") from error
         except openai.APIConnectionError as error:
             raise self._failed(f"the connection broke ({' '.join(str(error.__cause__).split())[-100:]})") from error
         except openai.APIStatusError as error:
@@ -141,7 +141,7 @@ class Endpoint:
         return self._reply(answer.text)
 
     def _sdk(self) -> "openai.OpenAI":
-        """Return the client, which the first request creates."""
+        """Return the SDK's client, which is created at the first request."""
         with self._lock:
             if self._client is None:
                 import openai
@@ -160,7 +160,10 @@ class Endpoint:
             return self._client
 
     def _key(self) -> str:
-        """Return the key, "" for none.  Raises ConfigError, without the key, if it is missing or cannot be sent."""
+        """Return the API key, or "" if the config names no variable.
+
+        Raises ConfigError if the key is missing or cannot be sent; the message does not contain the key.
+        """
         name = self.config.api_key_env
         if name is None:
             return ""
@@ -172,7 +175,7 @@ class Endpoint:
         return key
 
     def _reply(self, text: str) -> Reply:
-        """Return the reply from an answer with status 200."""
+        """Return the model's reply from the text of a response with status 200."""
         try:
             answer = json.loads(text)
             choice = answer["choices"][0]
@@ -183,7 +186,7 @@ class Endpoint:
             raise EndpointError(f"{self.url}: {problem}") from error
         usage = answer.get("usage")
         usage = usage if isinstance(usage, dict) else {}
-        # A model that withholds its answer or calls a tool sends null or a list of parts.
+        # The content is null or a list of parts if the model withholds its reply or calls a tool.
         content = content.encode("utf-8", "replace").decode() if isinstance(content, str) else ""
         return Reply(content, _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
 
@@ -192,7 +195,7 @@ class Endpoint:
         return EndpointError(f"{self.url}: {problem}; gave up after {self.config.retries} retries")
 
     def _refusal(self, answer: "httpx.Response") -> SqaError:
-        """Return the error for a status other than 2xx."""
+        """Return the error for a response whose status is not 2xx."""
         status, message = answer.status_code, _server_message(answer)
         failure = f"HTTP {status}{f' ({message})' if message else ''}"
         variable = self.config.api_key_env
@@ -210,7 +213,7 @@ class Endpoint:
 
 
 def _count(value: Any) -> int | None:
-    """Return a number of tokens, or None for any other value."""
+    """Return the value if it is a plausible number of tokens, else None."""
     return value if type(value) is int and 0 <= value < MAX_TOKENS_COUNTED else None
 
 

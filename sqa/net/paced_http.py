@@ -1,4 +1,4 @@
-"""The HTTP client for the openai SDK: paces and counts requests, and limits answers in size and time."""
+"""The HTTP client for the openai SDK: paces and counts requests, and limits responses in size and time."""
 
 import threading
 import time
@@ -11,12 +11,12 @@ from sqa.core.errors import SqaError
 from sqa.files.records import parse_json
 from sqa.net.chat import Budget, EndpointError, Halted
 
-MAX_BODY = 1 << 20  # bytes of one answer
+MAX_BODY = 1 << 20  # bytes of one response
 _RETRIES_SO_FAR = "x-stainless-retry-count"  # a header of the SDK's requests
 _OF_THE_ENVIRONMENT = ("OpenAI-Organization", "OpenAI-Project")  # headers that the SDK sets from the environment
 _ENCODED = "content-encoding"
 _AGAIN = (408, 409, 429)  # statuses below 500 after which the SDK retries
-HALF = "half of an answer"
+HALF = "an incomplete response"
 
 
 class Refused(openai.OpenAIError):
@@ -36,9 +36,10 @@ class PacedHttp(httpx.Client):
         Args:
             budget: Counts every request, including retries.
             per_minute: Requests started per minute.
-            timeout: Seconds for a complete answer.
-            backoff: Seconds before the first retry after an error answer, doubled each time; 0 leaves it to the SDK.
-            key: Replaced by *** in answers; empty if no key is sent.
+            timeout: Seconds until the response must be complete.
+            backoff: Seconds before the first retry after an error response, doubled each time; 0 leaves the delay to
+                the SDK.
+            key: API key, which is replaced by *** in responses; empty if no key is sent.
         """
         super().__init__(timeout=timeout, follow_redirects=False, headers={"Accept-Encoding": "identity"})
         self._budget, self._gap, self._longest, self._backoff = budget, 60 / per_minute, timeout, backoff
@@ -48,7 +49,10 @@ class PacedHttp(httpx.Client):
         self._lock = threading.Lock()
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
-        """Return the complete answer.  Raises Refused if the request must not be sent or the answer cannot be read."""
+        """Return the complete response.
+
+        Raises Refused if the request must not be sent or the response cannot be read.
+        """
         for name in (*_OF_THE_ENVIRONMENT, *([] if self._key else ["Authorization"])):
             request.headers.pop(name, None)
         try:
@@ -61,7 +65,7 @@ class PacedHttp(httpx.Client):
         except SqaError as error:
             raise Refused(error) from error
         except httpx.TimeoutException:
-            self._budget.failed("no complete answer in time")
+            self._budget.failed("no complete response in time")
             raise
         except httpx.TransportError as error:
             self._budget.failed(HALF if str(error) == HALF else "a broken connection")
@@ -89,9 +93,9 @@ class PacedHttp(httpx.Client):
             for part in answer.iter_raw():
                 body += part
                 if len(body) > MAX_BODY:
-                    raise EndpointError(f"an answer of more than {MAX_BODY} bytes, refused")
+                    raise EndpointError(f"refused a response of more than {MAX_BODY} bytes")
                 if time.monotonic() > deadline:
-                    raise httpx.ReadTimeout("the answer is not complete", request=request)
+                    raise httpx.ReadTimeout("the response is not complete", request=request)
         finally:
             answer.close()
         if answer.status_code == 200 and _is_half(bytes(body)):
@@ -105,7 +109,7 @@ class PacedHttp(httpx.Client):
 
 
 def _is_half(body: bytes) -> bool:
-    """Return True if an answer starts like JSON and ends before the JSON does."""
+    """Return whether a response begins like a JSON object but is not valid JSON, as if it had been cut off."""
     if not body.lstrip().startswith(b"{"):
         return False
     try:

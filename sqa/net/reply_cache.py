@@ -59,7 +59,7 @@ class Cache:
         return cls(path.expanduser() if path else cache_dir() / "llm-replies.sqlite", megabytes << 20)
 
     def get(self, keys: Sequence[str]) -> dict[str, Reply]:
-        """Return key -> reply for the replies in the cache."""
+        """Return a dict that maps the keys in the cache to their replies; other keys are left out."""
         if not self.path.is_file():
             return {}
         replies = {}
@@ -72,7 +72,7 @@ class Cache:
         return replies
 
     def put(self, key: str, source: str, prompt: Prompt, reply: Reply) -> Reply:
-        """Store a reply, and return the stored one, which is another run's if that run stored it first."""
+        """Store a reply and return it, or return the earlier reply if another run has stored one for this key."""
         row = [key, source, characters(prompt), reply.prompt_tokens, reply.reply_tokens, reply.text]
         self._in_use.add(key)
         with self._open() as file:
@@ -84,7 +84,7 @@ class Cache:
             return Reply(*file.execute(_REPLY, [key]).fetchone())
 
     def usage(self, source: str) -> Usage:
-        """Return the cost of a source's replies, as counted by the source."""
+        """Return the cost of a source's replies, in the tokens that the source counted."""
         if not self.path.is_file():
             return Usage(0, 0, 0, 0)
         with self._open() as file:
@@ -121,9 +121,9 @@ class Cache:
                 _prepare(file, self.path)
                 yield file
         except (OSError, sqlite3.OperationalError) as error:  # locked, full disk, read-only folder
-            raise DataError(f"{self.path}: the kept replies cannot be used: {error}") from error
+            raise DataError(f"{self.path}: the cached replies cannot be used: {error}") from error
         except sqlite3.DatabaseError as error:
-            raise DataError(f"{self.path}: the kept replies are damaged ({error}); delete the file") from error
+            raise DataError(f"{self.path}: the cached replies are damaged ({error}); delete the file") from error
 
 
 def _prepare(file: sqlite3.Connection, path: Path) -> None:
@@ -134,7 +134,7 @@ def _prepare(file: sqlite3.Connection, path: Path) -> None:
         file.execute(SCHEMA)
         file.execute(f"PRAGMA user_version = {FORMAT}")
     elif version != FORMAT or "replies" not in tables:
-        raise DataError(f"{path}: not a file of kept replies of this version; name another cache")
+        raise DataError(f"{path}: not a reply cache of this version; name another cache")
 
 
 def _used(file: sqlite3.Connection) -> int:
@@ -162,10 +162,10 @@ class CachedChat:
         return [prompt for key, prompt in keys.items() if key not in kept]
 
     def ask(self, prompts: Sequence[P]) -> dict[P, Reply]:
-        """Return prompt -> reply; each reply is cached as soon as it arrives.
+        """Return a dict that maps prompts to replies; each reply is cached as soon as it arrives.
 
         Raises ConfigError before sending anything if the budget is too small.  If a request fails permanently, no
-        other is sent, replies to requests in progress are cached, and then the error is raised.
+        further request is sent, replies to requests in progress are cached, and then the error is raised.
         """
         keys = {prompt: self.key(prompt) for prompt in prompts}
         replies = self.cache.get(list(keys.values()))
@@ -182,7 +182,7 @@ class CachedChat:
         return {prompt: replies[key] for prompt, key in keys.items()}
 
     def _send(self, missing: Mapping[P, str]) -> dict[str, Reply]:
-        """Return key -> reply, sending as many requests concurrently as the chat allows."""
+        """Send as many requests concurrently as the chat allows; return a dict that maps keys to replies."""
         halted, source = self.chat.budget.halted, self.chat.identity
         halted.clear()
 

@@ -6,7 +6,7 @@
 
 `sqa.pipeline.engine.run` then finds the blocks in the store, because their keys do not depend on the process.
 
-Questions of no data set (sentences of a news test, examples of a board) are put into the store first:
+Questions that belong to no data set (sentences of a news test set, examples of a board) must first be stored:
 
     given = store.keep(questions)                         # a fingerprint, small enough to send with every task
     planned = workshop.plan(config, given=given)
@@ -54,7 +54,7 @@ class Planned:
 
 
 class Workshop:
-    """Questions, components and plans of a process, each loaded once and shared by the blocks of many runs."""
+    """Per-process cache of questions, components and plans, shared by the blocks of many runs."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -70,7 +70,7 @@ class Workshop:
         return Planned(tuple(work.stages.values()), words_of(work.questions))
 
     def _work(self, config: RunConfig, until: str, given: str | None) -> Work:
-        """Return the work of a run; it is planned again if the user's code was edited."""
+        """Return the work of a run, from the cache unless the user's code was edited."""
         identity = digest([until, given, to_mapping(config) | {"name": ""}])
         work = self._works.pop(identity, None)
         if work is None or not all(code.current() for codes in work.codes.values() for code in codes):
@@ -88,8 +88,8 @@ class Workshop:
         """Return a run's folder if `save` would write the same files; return None if the run must be computed.
 
         The folder must have this exact config, the stage keys must match the current components, and the store must
-        have all blocks.  Runs with metrics of texts are always recomputed, because stage keys do not include their
-        models.
+        have all blocks.  Runs with text metrics are always recomputed, because stage keys do not include the models of
+        these metrics.
         """
         if config.quality or not all((folder / name).is_file() for name in (CONFIG, SUMMARY, REPORT)):
             return None
@@ -126,7 +126,7 @@ class Workshop:
     ) -> dict[str, float]:
         """Compute one of several equal parts of a block; return the seconds of each stage that the store lacked.
 
-        tables: tables of this part by stage key.  New tables are added; nothing is written to the store.  Raises
+        tables: tables of this part by stage key.  New tables are added; no block is written to the store.  Raises
         DataError as in `make`.
         """
         work = self._planned_work(config, wanted, given, until)

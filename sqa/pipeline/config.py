@@ -1,8 +1,9 @@
 """Load configs: convert plain values to frozen dataclasses and report all problems at once.
 
 A config class is a frozen dataclass whose fields define the keys, their types and defaults.  An unknown key, a
-missing key or a wrong type is a problem "FILE key: what was expected".  Errors of the class's own `__post_init__`
-(ConfigError or ValueError with a message "key: must be ...") are problems too (bounds: sqa/core/schema.py).
+missing key or a wrong type is reported as "FILE key: what was expected".  Errors of the class's own `__post_init__`
+(ConfigError or ValueError with a message "key: must be ...") are reported in the same way.  sqa/core/schema.py checks
+bounds.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class QualityConfig:
         return getattr(self.options, "name", self.kind)
 
     def for_run(self, run: str) -> QualityConfig:
-        """Replace `{run}` in a file name by the run's name."""
+        """Return this entry with `{run}` in its file name replaced by the run's name."""
         file = getattr(self.options, "file", "")
         if "{run}" not in file:
             return self
@@ -114,14 +115,14 @@ class RunConfig:
 
     @property
     def scored(self) -> tuple[str, ...]:
-        """The metrics; `answers: {matching: aliases}` adds metrics of answers with aliases."""
+        """Names of all metrics to compute, including the variants that `answers: {matching: aliases}` adds."""
         from sqa.metrics import aliased
 
         generous = self.answers is not None and self.answers.matching == "aliases"
         return (*self.metrics, *aliased(self.metrics)) if generous else self.metrics
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Make another process reload a config with user-defined parts, because it must import them itself."""
+        """Pickle a config with user-defined parts as plain values, because the other process must import the parts."""
         mapping = to_mapping(self)
         return (run_from_mapping, (mapping,)) if _names_own(mapping) else object.__reduce_ex__(self, protocol)
 
@@ -158,7 +159,7 @@ def folder_name(name: str, key: str = "name") -> list[str]:
 
 
 def load_run(path: Path) -> RunConfig:
-    """Read a run's YAML file.  Raises ConfigError with all problems."""
+    """Read a run's YAML file.  Raises ConfigError that lists all problems."""
     path = Path(path)
     return _named_run(read_yaml(path), name_of(path), str(path), path.parent)
 
@@ -182,9 +183,9 @@ def _named_run(mapping: dict[str, Any], name: str, source: str, folder: Path | N
 
 
 def load(path: Path, cls: type[C], values: Mapping[str, Any] | None = None) -> C:
-    """Read a YAML file into the (possibly nested) frozen dataclass `cls`.  Raises ConfigError with all problems.
+    """Read a YAML file into the (possibly nested) frozen dataclass `cls`.  Raises ConfigError that lists all problems.
 
-    A `name` becomes a folder of results, see `folder_name`.  If `values` are given, the file is not read.
+    A `name` must be a valid folder name (`folder_name`).  `values`, if given, replace the content of the file.
     """
     mapping = read_yaml(path) if values is None else values
     name = mapping.get("name")
@@ -198,7 +199,7 @@ def load(path: Path, cls: type[C], values: Mapping[str, Any] | None = None) -> C
 
 
 def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> RunConfig:
-    """Return a RunConfig from plain values, the inverse of `to_mapping`.  Raises ConfigError with all problems.
+    """Return a RunConfig from plain values, the inverse of `to_mapping`.  Raises ConfigError that lists all problems.
 
     Files are looked up in `folder`, then in the current folder (`sqa.core.paths.beside`).
     """
@@ -222,7 +223,7 @@ def of_parts(**parts: Any) -> RunConfig:
 
 
 def with_limit(config: RunConfig, limit: int) -> RunConfig:
-    """Return the same run on at most `limit` questions, with the limit in its name."""
+    """Return the config with at most `limit` questions, and with the limit in its name."""
     dataset = dataclasses.replace(config.dataset, limit=limit)
     return dataclasses.replace(config, name=f"{config.name}-limit{limit}", dataset=dataset)
 
@@ -248,9 +249,10 @@ def to_mapping(config: Any) -> Any:
 
 
 class Reader:
-    """Reader of plain values by type that collects `problems`, lines "key: expected ..., got ...".
+    """Converter from plain values to declared types, which collects `problems` such as "key: expected ..., got ...".
 
-    `key` is the dotted key in the file: "translator.k", "metrics[2]".  Unreadable values become None.
+    `key` is the dotted key in the file, such as "translator.k" or "metrics[2]".  Methods return None for most invalid
+    values.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -284,7 +286,7 @@ class Reader:
         return None
 
     def _part_or_value(self, declared: Key, value: Any, key: str) -> Any:
-        """Read the value of a key, which may be a part of a run."""
+        """Read the value of a key, which may be a translator, guesser or buzzer."""
         is_part = declared.hint == ComponentConfig or (declared.hint == ComponentConfig | None and value is not None)
         return self.component(PARTS[declared.name], value, key) if is_part else self.value(declared.hint, value, key)
 
@@ -393,7 +395,7 @@ class Reader:
         return self._plain(hint, value, key)
 
     def _plain(self, hint: Any, value: Any, key: str) -> Any:
-        """Read a number, text, truth value, path or choice; an int may stand for a float."""
+        """Read a number, string, truth value, path or choice; an int is accepted as a float."""
         given = float(value) if isinstance(value, float) else value  # convert numpy's subclasses
         try:
             read = convert(given, hint, dec_hook=_path)
@@ -429,14 +431,14 @@ class Reader:
 
 
 def _path(cls: type, value: Any) -> Path:
-    """Convert a text to a path, which msgspec does not support."""
+    """Convert a string to a path, which msgspec does not support."""
     if cls is not Path:
         raise TypeError(f"no text gives a {cls.__name__}")
     return Path(value)
 
 
 def _advice(hint: Any, value: Any) -> str:
-    """Return the nearest choice, or advice on a quoted number; "" if there is neither."""
+    """Return a suggestion for a misspelt choice or a quoted number, or "" if there is none."""
     if not isinstance(value, str):
         return ""
     if typing.get_origin(hint) is Literal:

@@ -5,12 +5,12 @@
     from sqa.files.store import Store
 
     result = run(load_run(Path("configs/mini_es_wait6_bm25.yaml")), Store(Path("runs")))
-    result.stats["ew"]          # (questions, d) additive statistics
+    result.stats["ew"]          # additive statistics, an array of shape (questions, d)
     for trace in result.traces: # read from the store block by block, never all at once
         ...
 
 Work proceeds in blocks of questions.  Stored blocks are not recomputed, so a killed run continues, and runs with the
-same translation share its file.
+same translation share its stored blocks.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ BLOCK_SIZE = 64  # questions per block
 FEW = 100  # questions of all runs together; workers are used only for more
 N_GUESSES = metric_names.KEPT  # guesses stored per step
 STAGES = ("translate", "guess", "buzz", "score")
-COMPONENTS: Mapping[str, tuple[str, Registry]] = {  # stage -> key of a run's config, registry
+COMPONENTS: Mapping[str, tuple[str, Registry]] = {  # stage -> (key of a run's config, registry)
     "translate": ("translator", TRANSLATORS),
     "guess": ("guesser", GUESSERS),
     "buzz": ("buzzer", BUZZERS),
@@ -106,7 +106,7 @@ class RunResult:
 
     @cached_property
     def scores(self) -> dict[str, dict[str, Score]]:
-        """Question id -> metric name -> score, including the counts of empty output."""
+        """Scores by question id and metric name, including the counts of empty output."""
         rows: dict[str, dict[str, Score]] = {}
         for index in range(len(blocks_of(self.questions, BLOCK_SIZE))):
             rows |= tr.scores_rows(self.store.read(self.stages["score"], index, tr.SCORES))
@@ -114,7 +114,7 @@ class RunResult:
 
     @cached_property
     def stats(self) -> dict[str, np.ndarray]:
-        """Metric name -> (questions, d) additive statistics, without metrics undefined on this run."""
+        """Additive statistics by metric, arrays of shape (questions, d), without metrics undefined on this run."""
         names = (*(metric.name for metric in self.metrics), EMPTY_QUESTIONS, EMPTY_SENTENCES)
         return {
             name: np.array([self.scores[q.id][name].stats for q in self.questions], dtype=np.float64)
@@ -124,7 +124,7 @@ class RunResult:
 
     @cached_property
     def refusals(self) -> dict[str, str]:
-        """Metric name -> reason why it is undefined on this run."""
+        """Reasons why metrics are undefined on this run, by metric name."""
         refusals: dict[str, str] = {}
         for q in self.questions:
             for name, score in self.scores[q.id].items():
@@ -170,7 +170,7 @@ def run(
 
 
 def _check_trained_for(config: RunConfig, guesser: object) -> None:
-    """Warn on stderr if a trained buzzer runs with a guesser other than that of its training."""
+    """Warn on stderr if a trained buzzer runs with a guesser that it was not trained with."""
     if config.guesser is None or config.buzzer is None or not isinstance(guesser, str):
         return
     current = short(config.guesser.name)
@@ -185,7 +185,7 @@ def _check_trained_for(config: RunConfig, guesser: object) -> None:
 
 
 def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | None]:
-    """Compute the missing blocks of a stage; return their number, and the wall time if all were missing."""
+    """Compute the missing blocks of a stage; return how many were missing, and the wall time if all were."""
     store, stage, blocks = work.store, work.stages[name], blocks_of(work.questions, BLOCK_SIZE)
     store.describe(stage, lambda: work.key_parts(name))
     if not store.missing(stage, len(blocks)):
@@ -202,7 +202,7 @@ def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | No
 
 
 def _score_texts(work: Work, progress: bool) -> tuple[list[BuiltMetric], dict[str, dict[str, Score]]]:
-    """Compute the text metrics; return all metrics of the run, and scores by question id and metric."""
+    """Compute the text metrics; return all metrics of the run, and the text scores by question id and metric."""
     wanted = [*work.of_texts, *(work.parts.quality(entry.for_run(work.config.name)) for entry in work.config.quality)]
     if not wanted:
         return work.metrics, {}
@@ -264,7 +264,7 @@ class Work:
         return shared | key_parts(part, registry, getattr(self.config, part), self.built[name])
 
     def traces(self, *names: str) -> Traces:
-        """Return the traces with the results of these stages, or of all stages."""
+        """Return the traces with the results of the named stages (default: translate, guess and buzz)."""
         shown = {name: stage for name, stage in self.stages.items() if name in (names or COMPONENTS)}
         return Traces(self.store, blocks_of(self.questions, BLOCK_SIZE), shown)
 
@@ -294,7 +294,7 @@ class Work:
         return at_work()
 
     def counting(self, name: str, index: int) -> AbstractContextManager[None]:
-        """Return a context that counts the replies of a language model for a block."""
+        """Return a context that stores the counts of a language model's replies for a block."""
         usage = getattr(self.built.get(name), "usage", None)
         if not isinstance(usage, Counter):
             return nullcontext()
@@ -303,7 +303,7 @@ class Work:
         return counting(self.store, self.stages[name], index, usage)
 
     def table(self, name: str, block: Sequence[Question], rows: RowsOf, traces: TracesOf, tick: Tick) -> Table:
-        """Return the rows of a stage; `rows` gets those of an earlier stage, `traces` the traces of the block."""
+        """Return a stage's rows for a block; `rows` loads an earlier stage's rows, `traces` loads the traces."""
         if name == "translate":
             return translate(self.built[name], block, tick)
         if name == "guess":
@@ -326,7 +326,7 @@ def stage_of(
 
 
 def stage_of_scores(of_traces: Sequence[Metric], stages: Mapping[str, Stage], dataset: str) -> Stage:
-    """Return the stage that scores traces of the other stages."""
+    """Return the score stage; its key includes the signatures of the metrics and the keys of the earlier `stages`."""
     implementation = json.dumps([[metric.name, metric.signature()] for metric in of_traces])
     upstream = tuple(stages[name].key for name in STAGES if name in stages)
     return Stage("score", implementation, str(VERSION), upstream, dataset, BLOCK_SIZE)
@@ -349,7 +349,7 @@ def translate(translator: Translator, questions: Sequence[Question], tick: Tick)
 
 
 def stream(translator: Translator, question: Question) -> list[Emission]:
-    """Run `translator.translate` on a question; a target word's delay is the number of words pulled before it."""
+    """Translate a question sentence by sentence; a word's delay is the number of source words pulled before it."""
     emissions: list[Emission] = []
     for i, sentence in enumerate(question.sentences):
         source = CountedSource(sentence)
@@ -381,7 +381,7 @@ class CountedSource:
 
 
 def guess(guesser: Guesser, questions: Sequence[Question], emissions: Mapping[str, tr.Emissions], tick: Tick) -> Table:
-    """Return the guesses of a block at every step, by the guesser's incremental path if words are only appended."""
+    """Return a block's guesses at every step, using `guess_prefixes` if available and words are only appended."""
     rows: dict[str, Sequence[Sequence[Guess]]] = {}
     for q in questions:
         steps = tr.QuestionTrace(q, emissions[q.id]).prefixes
@@ -437,7 +437,7 @@ def _score(metric: Metric, trace: QuestionTrace) -> Score:
 
 
 def _unknown_pages(guesser: Guesser, questions: Sequence[Question]) -> int | None:
-    """Return the number of questions whose page the guesser cannot name (scored wrong); None if it has no page list."""
+    """Return how many questions have a page that the guesser cannot name; None if it has no page list."""
     if not isinstance(guesser, KnowsPages) or guesser.pages is None:
         return None
     pages = {answer_key(page) for page in guesser.pages}

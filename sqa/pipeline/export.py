@@ -61,7 +61,7 @@ def lines(traces: Iterable[QuestionTrace], to: str, side: Side, unit: Unit) -> I
 
 
 def texts(traces: Iterable[QuestionTrace], side: Side, unit: Unit) -> Iterator[str]:
-    """Yield the final translation, the human one, or the source, one line per sentence or question."""
+    """Yield the final translation, human translation or source text, one line per sentence or question."""
     for trace in traces:
         if side == "hypotheses":
             yield from trace.hypotheses if unit == "sentence" else [" ".join(filter(None, trace.hypotheses))]

@@ -1,4 +1,4 @@
-"""Read a run's folder, which sqa/pipeline/saving.py writes (sqa/pipeline/paired.py compares two)."""
+"""Read a run's folder, which sqa/pipeline/saving.py writes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Summary(Struct):
     dataset: str
     signatures: dict[str, str]
     refusals: dict[str, str]
-    stages: dict[str, Key] = {}  # msgspec copies it
+    stages: dict[str, Key] = {}  # msgspec copies the default
     files: dict[FileName, str] = {}  # name -> digest; empty in runs of an earlier version
 
 
@@ -47,14 +47,14 @@ class RunFolder:
     config: RunConfig
     dataset: str  # fingerprint of the questions
     signatures: dict[str, str]  # metric -> signature; only metrics with a value
-    stats: dict[str, np.ndarray]  # metric -> (questions, d)
+    stats: dict[str, np.ndarray]  # metric -> array of shape (questions, d)
     questions: tuple[str, ...]  # ids, in order
     refusals: dict[str, str] = field(default_factory=dict)  # metric -> reason for a missing value
     stages: dict[str, str] = field(default_factory=dict)  # stage -> store key
     files: dict[str, str] = field(default_factory=dict)  # name -> digest when read; empty without a folder
 
     def bytes_of(self, name: str) -> bytes:
-        """Return the bytes of a file of the folder.
+        """Return the bytes of a file in the folder.
 
         Raises DataError if the file is missing, or if it or the run has changed since the folder was read.
         """
@@ -81,7 +81,7 @@ class RunFolder:
 
     @property
     def report(self) -> dict[str, Row]:
-        """The report's rows by metric, to six digits.  Raises DataError for another header or a broken line."""
+        """Rows of the report by metric, rounded to six digits.  Raises DataError if the file is damaged."""
         path = self.folder / REPORT
         try:
             header, *lines = self.bytes_of(REPORT).decode().removesuffix("\n").split("\n")
@@ -104,7 +104,7 @@ class RunFolder:
         """Return questions and traces from the store beside the folder; load no models and compute nothing.
 
         If the store of an earlier version lacks the questions, the data set is read.  Raises DataError if the data set
-        has changed, or if the store lacks the run's stages or has another schema.
+        has changed, or if the store lacks the run's stages or has a different schema.
         """
         if "translate" not in self.stages:
             raise DataError(f"{self.folder / SUMMARY}: names no stages; run the config again")
@@ -123,14 +123,14 @@ class RunFolder:
 
 
 def read_row(cells: Sequence[str], nothing: str = NOTHING) -> Row:
-    """Return a row from the cells of a line; the last columns are MEASURED.  Raises ValueError for other cells."""
+    """Return a row from the cells of a line; the last columns are MEASURED.  Raises ValueError for invalid cells."""
     *cell, metric, first, second, third, n, unit, signature = cells
     value, low, high = (None if number == nothing else float(number) for number in (first, second, third))
     return Row(tuple(cell), metric, value, low, high, int(n), unit, signature)
 
 
 def _report_row(line: str) -> Row:
-    """Parse a line of a report.  Raises ValueError for any other line."""
+    """Parse a line of a report.  Raises ValueError if the line is invalid."""
     row = read_row(line.split("\t", len(MEASURED) - 1))
     if not all(math.isfinite(number) for number in (row.value, row.low, row.high) if number is not None):
         raise ValueError(f"{row.metric}: no finite number")

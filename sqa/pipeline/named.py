@@ -1,4 +1,4 @@
-"""Parts named on a command line: a translator for word-by-word programs, and a guesser and a buzzer for servers."""
+"""Build the parts named on a command line: a translator that reads word by word, or a guesser and a buzzer."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,14 +14,14 @@ GUESSER, BUZZER = "bm25", "{name: mlp, model: bm25}"  # default guesser and buzz
 
 
 def translator_config(text: str) -> ComponentConfig:
-    """Return the config of `--translator`, see `translator_from`."""
+    """Return the config of the translator that `--translator` names, as described in `translator_from`."""
     if is_config(text):
         return load_run(Path(text)).translator
     return of_parts(translator=_parsed("--translator", text)).translator
 
 
 def translator_from(text: str) -> Translator:
-    """Return the translator of `--translator`: YAML as under `translator:` in a config, or a config file.
+    """Return the translator that `--translator` names by YAML, as under `translator:` in a config, or by a config file.
 
     Raises ConfigError if the text is invalid or the translator needs a whole data set.
     """
@@ -35,7 +35,7 @@ def translator_from(text: str) -> Translator:
 
 
 def contestant_from(guesser: str = "", buzzer: str = "") -> tuple[Guesser, Buzzer | None]:
-    """Return the guesser of `--guesser` and the buzzer of `--buzzer`, given as YAML as in a config.
+    """Return the guesser and the buzzer that `--guesser` and `--buzzer` name by YAML, as in a config.
 
     The buzzer "none" means no buzzer.  `guesser` may also be a run's config file, which names the guesser and, if
     `buzzer` is "", the buzzer.  Raises ConfigError for invalid values.

@@ -2,8 +2,8 @@
 
 A key is written with dots (`guesser.name`, `dataset.limit`), or as its last word if only one part of the run has
 that key (`k`, `limit`).  A value is YAML.  `guesser=gru` selects another guesser with its own defaults;
-`guesser.name=gru` keeps the other keys; `dataset=xqb-pl` means `dataset.name=xqb-pl`.  The result is checked like a
-file.  The run's name includes the overrides, so two configs never share a folder.
+`guesser.name=gru` keeps the other keys; `dataset=xqb-pl` means `dataset.name=xqb-pl`.  The resulting config is checked
+like one read from a file.  The run's name includes the overrides, so two configs never share a folder.
 """
 
 import copy
@@ -41,19 +41,19 @@ class Override:
     """A key and its value."""
 
     key: str  # "k", "guesser.name"
-    value: Any  # plain YAML values
+    value: Any  # a plain YAML value
 
     def __str__(self) -> str:
         return f"{self.key}={self.value if isinstance(self.value, str) else _flow(self.value)}"
 
 
 def parsed(words: Iterable[str]) -> tuple[Override, ...]:
-    """Parse overrides of a command line, KEY=VALUE each.  Raises ConfigError with all invalid words."""
+    """Parse KEY=VALUE overrides of a command line.  Raises ConfigError that lists all invalid words."""
     return tuple(Override(key, _yaml(key, text)) for key, text in _split(words))
 
 
 def parsed_axes(words: Iterable[str]) -> tuple[tuple[Override, ...], ...]:
-    """Parse the axes of a sweep, KEY=VALUE,VALUE,... each; commas within brackets or quotes do not separate.
+    """Parse the axes KEY=VALUE,VALUE,... of a sweep; commas within brackets or quotes do not separate values.
 
     Raises ConfigError for a key without a value or with a repeated value.
     """
@@ -66,7 +66,7 @@ def parsed_axes(words: Iterable[str]) -> tuple[tuple[Override, ...], ...]:
 
 
 def load_with(path: Path, overrides: Sequence[Override]) -> RunConfig:
-    """Load a run's YAML with overrides, like `sqa.pipeline.config.load_run`.  Raises ConfigError with all problems."""
+    """Load a run's YAML with overrides.  Raises ConfigError that lists all problems."""
     return overridden(read_yaml(path), name_of(path), overrides, str(path), Path(path).parent)
 
 
@@ -87,9 +87,9 @@ def load_study(path: Path, cls: type[C], words: Sequence[str]) -> C:
 
 
 def grid(path: Path, axes: Sequence[Sequence[Override]]) -> list[tuple[tuple[Override, ...], RunConfig]]:
-    """Return every combination of the axes with its config, the last axis fastest.
+    """Return every combination of the axes' values with its config; the last axis varies fastest.
 
-    Raises ConfigError with all problems.
+    Raises ConfigError that lists all problems.
     """
     mapping, configs, problems = read_yaml(path), [], list[str]()
     for chosen in itertools.product(*axes):
@@ -106,7 +106,7 @@ def grid(path: Path, axes: Sequence[Sequence[Override]]) -> list[tuple[tuple[Ove
 def overridden(
     mapping: Mapping[str, Any], name: str, overrides: Sequence[Override], source: str, folder: Path | None
 ) -> RunConfig:
-    """Return a run from plain values with overrides; `name` is the default name, `source` the origin in errors."""
+    """Return a run's config from plain values and overrides; `name` is its default name, and errors name `source`."""
     whole = copy.deepcopy(dict(mapping))
     whole.setdefault("name", name)
     keys = [override.key for override in overrides]
@@ -138,7 +138,7 @@ def _slug(override: Override) -> str:
 
 
 def _apply(whole: dict[str, Any], overrides: Sequence[Override], folder: Path | None) -> dict[str, Override]:
-    """Set the keys in `whole` and return full key -> override; parts' names are set first, as keys depend on them."""
+    """Set the keys in `whole` and return the overrides by full key; parts are set before keys that depend on them."""
     by_key: dict[str, Override] = {}
     for override in sorted(overrides, key=lambda o: "." not in o.key and o.key not in TOP):
         key = override.key if "." in override.key or override.key in TOP else _full_key(whole, override, folder)
@@ -150,7 +150,7 @@ def _apply(whole: dict[str, Any], overrides: Sequence[Override], folder: Path | 
 
 
 def _full_key(whole: Mapping[str, Any], override: Override, folder: Path | None) -> str:
-    """Return the dotted form of a key without dots, from the only part that has it."""
+    """Return the dotted form of a key without dots.  Raises ConfigError unless exactly one part has the key."""
     options = {f"dataset.{field.name}": field.name for field in dataclasses.fields(DatasetConfig)}
     unknown, reason = list[str](), ""
     for part, registry in PARTS.items():

@@ -21,7 +21,7 @@ from sqa.pipeline.folder import FinishedRun, RunFolder
 from sqa.pipeline.saving import RESAMPLES
 from sqa.results import Row, Table, defined, row_of
 
-Scored = Sequence[tuple[Any, Floats]]  # metric, its statistics (n, d)
+Scored = Sequence[tuple[Any, Floats]]  # metrics with their statistics, arrays of shape (n, d)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ class ComparisonRow:
 
 
 def scored(result: RunResult) -> Scored:
-    """Return the metrics of a run that could be computed, with their statistics."""
+    """Return the metrics that could be computed for a run, with their statistics."""
     return [(metric, result.stats[metric.name]) for metric in result.metrics if metric.name in result.stats]
 
 
 def intervals(
     cell: tuple[str, ...], given: Scored, resamples: int = 1000, seed: int = 0, unit: str | None = None
 ) -> list[Row]:
-    """Return a row for each metric, all from the same resamples.
+    """Return a row with an interval for each metric; all intervals use the same resamples.
 
     unit: unit of metrics that define neither unit nor signature; None: each metric has its own.
     """
@@ -99,7 +99,7 @@ def compare(
 
 
 QUESTIONS = "questions"  # the level of every interval
-LEVELS: Mapping[str, Callable[[dict[str, Any]], Any]] = {  # level -> takes its member from a run's config
+LEVELS: Mapping[str, Callable[[dict[str, Any]], Any]] = {  # level -> function that removes its member from a config
     "guesser": lambda config: (config.pop("guesser"), config.pop("buzzer")),
     "training": lambda config: config["translator"].pop("model", None),
 }
@@ -108,10 +108,11 @@ LEVELS: Mapping[str, Callable[[dict[str, Any]], Any]] = {  # level -> takes its 
 def compare_over(
     given: Sequence[RunFolder], over: str, n_resamples: int = RESAMPLES, wanted: Sequence[str] = ()
 ) -> Table:
-    """Return differences of two systems in the metrics that all runs have, over questions and further LEVELS.
+    """Return the differences between two systems in their common metrics, with intervals over questions and LEVELS.
 
-    Runs that differ only in their members of the levels belong to one system.  Raises ConfigError unless there are
-    two systems, each with a run for every combination of its members, all on the same questions.
+    `over` lists the levels, separated by commas.  Runs that differ only in their members of these levels belong to the
+    same system.  Raises ConfigError unless there are two systems, each with a run for every combination of its
+    members, all on the same questions.
     """
     levels = over.split(",")
     if unknown := set(levels) - {QUESTIONS, *LEVELS}:
@@ -142,7 +143,7 @@ def compare_over(
 
 
 def _difference(a: str, b: str) -> str:
-    """Describe two signatures: the parts that only one of them has, and both in full."""
+    """Return a text with the parts that only one of two signatures has, and both signatures in full."""
     first, second = a.split("|"), b.split("|")
     only = ([part for part in first if part not in second], [part for part in second if part not in first])
     return f" ({' and '.join('|'.join(parts) or 'nothing there' for parts in only)}): {a} and {b}"

@@ -57,7 +57,7 @@ class Parts:
         return None if config.limit is None else lambda: self.questions(replace(config, limit=None))
 
     def component(self, registry: Registry, config: ComponentConfig) -> Any:
-        """Return the component of a config.  Raises ConfigError if it lacks methods of its kind."""
+        """Return the component of a config.  Raises ConfigError if it lacks a method that its kind requires."""
         identity = f"{registry.kind} {config!r}"
         return self._built(identity, lambda: _component(registry, config))
 
@@ -66,7 +66,7 @@ class Parts:
         return self._built(f"quality {config!r}", lambda: _quality(config))
 
     def codes(self, component: object) -> tuple[Code, ...]:
-        """Return the user's code of a component."""
+        """Return the user-defined code of a component; () if it has none."""
         return next((codes for built, codes in self._components.values() if built is component), ())
 
     def _built(self, identity: str, build: Callable[[], Any]) -> Any:
@@ -109,7 +109,7 @@ def check_questions(
 ) -> None:
     """Raise ConfigError or DataError if the questions do not fit the translator's language or file.
 
-    `whole` loads the full data set, which starts with `questions`.  A translator's file may cover more of that set.
+    `whole` loads the full data set, which starts with `questions`.  The translator's file may cover more of that set.
     """
     if isinstance(translator, KnowsLanguages) and not config.other_languages:
         _check_languages(short(config.name), translator.languages, questions)
@@ -163,7 +163,7 @@ def key_parts(part: str, registry: Registry, config: ComponentConfig, built: Any
 
 
 def flat(config: Any, at: str) -> dict[str, str]:
-    """Return dotted key -> value of a config, with the digest of each model or file that a value names."""
+    """Return the values of a config by dotted key, with the digest of each model or file that a value names."""
     return _flat(to_mapping(config), at, getattr(config, "name", ""))
 
 
@@ -181,12 +181,12 @@ def _flat(value: Any, at: str, name: str) -> dict[str, str]:
 
 
 def code_parts(codes: Iterable[Code]) -> dict[str, str]:
-    """Return file -> digest for the code files of a user-defined part."""
+    """Return the digests of user-defined code files by file name."""
     return {f"code of {file.stem}": sha256[:DIGITS] for code in codes for file, sha256 in code.files.items()}
 
 
 def _versions(modules: Iterable[str]) -> dict[str, str]:
-    """Return the VERSION of the project's modules among `modules` and their imports."""
+    """Return the VERSION constants of the project's modules among `modules` and everything that they import."""
     todo, found = list(modules), dict[str, Any]()
     while todo:
         name = todo.pop()

@@ -123,7 +123,7 @@ class Pools:
         self.workers, self._opened, self._pools = workers, opened, dict[bool, ProcessPoolExecutor]()
 
     def submit(self, call: Call) -> Future[tuple[Any, float, int]]:
-        """Start a call."""
+        """Submit a call to its pool, which is started if necessary."""
         if call.gpu not in self._pools:
             pool = ProcessPoolExecutor(1 if call.gpu else self.workers, get_context("spawn"), _begin)
             self._pools[call.gpu] = self._opened.enter_context(pool)
@@ -135,13 +135,13 @@ class Pools:
         return 0 if call.gpu else max(1, min(THREADS, self.workers // 2)) if call.large else 1
 
     def end(self) -> None:
-        """Stop without starting the pending calls."""
+        """Shut the pools down without starting the pending calls."""
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _followed(workers: int, waiting: Waiting) -> Iterator[tuple[int, Any]]:
-    """Yield the results of one attempt; only calls for the GPU wait inside a pool."""
+    """Yield the results of one attempt; only GPU calls are submitted before a worker is free."""
     memory, largest = available(), FIRST
     with ExitStack() as opened:
         pools = Pools(workers, opened)
@@ -180,7 +180,7 @@ def available(memory: Path = Path("/proc/meminfo"), group: Path = QUOTA.parent) 
 
 
 def fitting(worker: int, memory: int | None) -> int:
-    """Return the number of workers, at least 1, of `worker` bytes each that fit in three quarters of the memory."""
+    """Return how many workers of `worker` bytes fit in three quarters of the memory, at least 1."""
     return sys.maxsize if memory is None else max(1, memory * 3 // 4 // worker)
 
 
@@ -203,7 +203,7 @@ def _begin() -> None:
 
 
 def _measured(function: Callable[..., Any], arguments: tuple[Any, ...], threads: int) -> tuple[Any, float, int]:
-    """Return a function's value, its seconds, and the peak memory of this process in bytes."""
+    """Return a function's value, its duration in seconds, and the peak memory of this process in bytes."""
     set_threads(threads)
     start = time.perf_counter()
     value = function(*arguments)

@@ -1,10 +1,10 @@
-"""Scores of text metrics, cached in the store by metric and texts.
+"""Compute the scores of text metrics, cached in the store by metric and texts.
 
     <root>/store/quality/<key>/block-0000.npz   segment str  stats list<f64>
 
 The key is the metric's fingerprint (package, model, settings).  A row's `segment` is the sha256 of source,
-translation and human translation, by sentence if they are paired.  A model thus scores each text only once across all
-runs.  A refusal or a failure is a `Score` with the reason, never a number.
+translation and human translation, sentence by sentence if the sentences are paired.  A model thus scores each text
+only once across all runs.  A refusal or a failure is a `Score` with the reason, never a number.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def score_texts(
 
 
 def _segments(traces: Iterable[QuestionTrace]) -> tuple[dict[str, Segment], dict[str, str]]:
-    """Return question id -> segment, and question id -> reason for a missing segment."""
+    """Return the segments, and the reasons for missing segments, both by question id."""
     segments, refused = {}, {}
     for trace in traces:
         try:

@@ -30,14 +30,14 @@ from sqa.pipeline.engine import EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
 from sqa.results import Frame, Row, row_of
 
 REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.npz"
-TIMES = "times.json"  # {"stages": {stage: store key}, "seconds": {stage: wall time}}, of stages completed in one go
+TIMES = "times.json"  # {"stages": {stage: store key}, "seconds": {stage: wall time if computed at once}}
 RESAMPLES = 1000
 UNKNOWN_PAGES = PRINTED[2]
 COUNTED = ("questions", "sentences", "replies", "tokens")  # units of counts
 
 
 def report(result: RunResult) -> Frame:
-    """Return a row per metric of the run, followed by the counts of empty output and unknown pages."""
+    """Return a row per metric of the run, followed by the counts of empty output, unknown pages and model replies."""
     rows = [_metric_row(result, metric) for metric in result.metrics]
     for name, unit in ((EMPTY_QUESTIONS, "questions"), (EMPTY_SENTENCES, "sentences")):
         empty, of = map(int, result.stats[name].sum(axis=0))
@@ -119,7 +119,7 @@ def unpack(files: Mapping[str, bytes], folder: Path) -> None:
 
 
 def hub_models(config: object) -> dict[str, str]:
-    """Return name -> commit of every Hugging Face hub model that a config names and this machine has."""
+    """Return the commits, by name, of the Hugging Face hub models that a config names and this machine has."""
     if isinstance(config, (tuple, list)):
         return {name: commit for inner in config for name, commit in hub_models(inner).items()}
     if not is_dataclass(config):
@@ -136,7 +136,7 @@ def hub_models(config: object) -> dict[str, str]:
 
 
 def places(config: object, key: str = "") -> dict[str, str]:
-    """Return key -> device and element type, such as "cpu float32", of every part of a config that has weights."""
+    """Return the device and element type, such as "cpu float32", of each part with weights, by its key."""
     found: dict[str, str] = {}
     if hasattr(config, "ARITHMETIC"):
         from sqa.files.devices import place
@@ -151,7 +151,7 @@ def places(config: object, key: str = "") -> dict[str, str]:
 
 
 def weights(config: RunConfig) -> dict[str, str]:
-    """Return "weights of the guesser" -> first digits of the digest of the model files, for each component."""
+    """Return the first digits of each component's model digest, by a name such as "weights of the guesser"."""
     digests = {}
     for part in ("translator", "guesser", "buzzer"):
         component = getattr(config, part)
@@ -162,7 +162,7 @@ def weights(config: RunConfig) -> dict[str, str]:
 
 
 def stages_of(folder: Path) -> dict[str, str]:
-    """Return stage -> store key of the run in a folder; empty if it is missing or damaged."""
+    """Return the store keys of the run in a folder, by stage; empty if the run is missing or damaged."""
     try:
         return dict(parse_json((folder / SUMMARY).read_bytes())["stages"])
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""Run many runs as one Dask graph: a task is a block of a stage, its result a file in the store.
+"""Compute many runs with Dask: a task computes a block of questions and writes the results to the store.
 
     with scheduled("local", Path("runs")):     # or tcp://HOST:PORT, or slurm:FILE.yaml
         main(config, runs)                     # code that calls `current()` distributes its runs over the workers
@@ -33,7 +33,7 @@ from sqa.pipeline.config import load
 if TYPE_CHECKING:
     from distributed import Client
 
-FAILURES = 30  # dead workers per task before it fails; clusters may remove machines at any time
+FAILURES = 30  # workers that may die during a task before it fails; clusters may remove machines at any time
 # Dask's defaults slow models down: workers return every freed 64 KiB to the system and are profiled 100 times per
 # second.
 LOCAL = {
@@ -190,9 +190,9 @@ _CURRENT: ContextVar[Scheduler | None] = ContextVar("scheduler", default=None)
 
 @contextmanager
 def scheduled(spec: str | None, runs: Path, store: str | None = None) -> Iterator[None]:
-    """Return a context in which the scheduler distributes many runs; None = no distribution.
+    """Return a context in which the scheduler named by `spec` distributes runs; None means no distribution.
 
-    Blocks are written to `store` (a folder or a URL), or to `runs` if that is None.  All workers must see the folder.
+    Blocks are written to `store` (a folder or a URL), or to `runs` if it is None.  All workers must have access to it.
     """
     if spec is None:
         if store is not None:
@@ -209,5 +209,5 @@ def scheduled(spec: str | None, runs: Path, store: str | None = None) -> Iterato
 
 
 def current() -> Scheduler | None:
-    """Return the scheduler of `scheduled`; None means work in this process."""
+    """Return the scheduler of the surrounding `scheduled` context, or None outside of one."""
     return _CURRENT.get()

@@ -2,7 +2,7 @@
 
     for folder in run_all([config, ...], runs, workers=workers):                # sweeps, experiments, grids
         ...
-    for index, result in spread([Job(config, finish), ...], store, workers):    # the same with any last step
+    for index, result in spread([Job(config, finish), ...], store, workers):    # the same with another last step
         ...
 
 Runs with the same translator and questions form a group and share its translation.  A group is planned on a worker
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 PARTS = 4  # maximum number of parts of a block; smaller batches are slower
 NVIDIA = Path("/dev/nvidiactl")  # file that exists if there is a GPU, which `device: auto` then uses
-SEPARATE_K = ("waitk", "causal-lm")  # translators that share no work between different k
+SEPARATE_K = ("waitk", "causal-lm")  # translators that share no work between different values of k
 PER_WORKER = 8  # tasks submitted ahead per worker thread
 FEWEST = 4  # minimum number of worker threads assumed, because more may start
 GPU = "GPU"  # Dask resource of a worker: dask worker ... --resources GPU=1
@@ -65,13 +65,13 @@ Shard = tuple[int, int]  # index from 0, number of shards
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run, and a function with a small value, which is called on a worker after the run's blocks are done."""
+    """A run, and a function that is called on a worker after the run's blocks are done and returns a small value."""
 
     config: RunConfig
     finish: Finish
     until: str = "score"
     given: str | None = None  # fingerprint of stored questions (`Store.keep`) that replace those of config.dataset
-    beside: str = ""  # label of runs that share work in a process at different k, such as translated prefixes
+    beside: str = ""  # label of runs with different k that can share work, such as translated prefixes, in a process
 
     @property
     def large(self) -> bool:
@@ -160,7 +160,7 @@ def spread(
 
 
 def _processes(workers: int | None) -> int:
-    """Return the number of worker processes; a process of a user's own pool cannot have any."""
+    """Return the number of worker processes; 1 in a daemonic process, which cannot start any."""
     return 1 if current_process().daemon else workers or usable()
 
 
@@ -174,7 +174,7 @@ def make_ahead(
 ) -> tuple[dict[str, int], dict[str, float]]:
     """Compute the missing blocks of a run on workers if they have more than FEW questions.
 
-    A guesser that must see all texts first requires one process.
+    Nothing is computed with one worker, or if the guesser must see all texts first.
 
     Args:
         work: The run.
@@ -183,7 +183,7 @@ def make_ahead(
         workers: As in `spread`.
 
     Returns:
-        By stage, the number of blocks made, and, where all were made, the seconds summed over workers.
+        The number of computed blocks by stage; and, for stages computed in full, the seconds summed over workers.
     """
     number, store, stages = _processes(workers), work.store, list(work.stages.values())
     blocks, words = blocks_of(work.questions, BLOCK_SIZE), words_of(work.questions)
@@ -282,7 +282,7 @@ def _block_calls(
     store: Store,
     ended: Callable[[int, Times], list[Call]],
 ) -> list[Call]:
-    """Return the calls that compute a block of the stages of each job; `ended` gives the calls that follow it."""
+    """Return the calls that compute a block of each job's stages; `ended` returns the calls that follow the block."""
     tables: dict[int, Tables] = {}
     seconds: dict[str, float] = {}
     call = partial(Call, words=max(1, words // parts), group=jobs[0].group(), large=jobs[0].large)
@@ -322,7 +322,7 @@ class _Lost(Exception):
 def _results(
     scheduler: Scheduler, workers: int, total: int, calls: Callable[[Collection[int]], list[Call]]
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the `total` results of calls, by a scheduler or its replacement; `calls(done)` are the remaining calls."""
+    """Yield the `total` results, computed by a scheduler or its replacement; `calls(done)` returns the calls left."""
     from distributed.client import ClosedClientError
     from distributed.comm.core import CommClosedError
 
@@ -338,13 +338,13 @@ def _results(
 
 
 def _followed(client: Client, waiting: list[Call]) -> Iterator[tuple[int, Any]]:
-    """Yield the results of calls of one scheduler, submitted as workers become free, the last call first."""
+    """Yield the results of calls, which are submitted to a scheduler as workers become free, the last call first."""
     from distributed import as_completed
 
     name, number = uuid4().hex[:12], count()
     open_calls: dict[Future, Call] = {}
     following = as_completed(loop=client.loop)  # the default is the loop of the newest client
-    threads, counted = FEWEST, -math.inf  # worker threads, and the time of counting them
+    threads, counted = FEWEST, -math.inf  # worker threads, and the time at which they were counted
     no_gpu: list[str] = []  # workers without the GPU resource, preferred for other tasks
     try:
         while waiting or open_calls:
@@ -406,7 +406,7 @@ def _planned(config: RunConfig, store: Store, _: Parts) -> Planned:
 
 
 def _plan(jobs: Sequence[Job], store: Store) -> tuple[list[tuple[Stage, ...]], dict[int, int]]:
-    """Return the stages of a group of runs, and the sizes in words of blocks that the store lacks for any run."""
+    """Return the stages of each run, and the size in words of each block that the store lacks for any of the runs."""
     plans = [workshop_of(store).plan(job.config, job.until, job.given) for job in jobs]
     lacking = (store.missing(stage, planned.blocks) for planned in plans for stage in planned.stages)
     return [planned.stages for planned in plans], {b: plans[0].words[b] for b in sorted(set().union(*lacking))}

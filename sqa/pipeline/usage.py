@@ -1,4 +1,4 @@
-"""Replies and tokens that a language model used to translate a run, including cached replies.
+"""Count the replies and tokens that a language model used to translate a run, including cached replies.
 
 <runs>/store/translate/<key>/usage-0003.json   counts of the fourth block of questions
 """
@@ -16,7 +16,7 @@ from sqa.results import Row
 
 @contextmanager
 def counting(store: Store, stage: Stage, index: int, usage: Counter[str]) -> Iterator[None]:
-    """Write the counts that accumulate in `usage` during the context, beside the block of this index."""
+    """Write the counts collected in `usage` inside the `with` block to a file next to block `index`."""
     usage.clear()
     yield
     store.backend.write(store.folder(stage) / f"usage-{index:04d}.json", json.dumps(usage, sort_keys=True).encode())
@@ -47,7 +47,7 @@ def spent(store: Store, stage: Stage, prices: tuple[float, float] | None = None)
 
 
 def rows(store: Store, stage: Stage) -> list[Row]:
-    """Return the report's rows of the counts."""
+    """Return the counts as rows of a report."""
     counts = spent(store, stage)
     n, signature = int(counts.get("replies", 0)), "of the translator"
     units = ("tokens" if name.endswith("tokens") else "replies" for name in counts)

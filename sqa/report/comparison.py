@@ -52,7 +52,7 @@ def _check(runs: Sequence[RunFolder], metrics: Sequence[str], resamples: int) ->
     problems += [] if resamples >= 1 else [f"--resamples: must be >= 1, got {resamples}"]
     if problems:
         raise ConfigError(problems)
-    if len(runs) > 2:  # two runs may be equal, as a check
+    if len(runs) > 2:  # a run may be compared with itself, as a check
         check_distinct([run.folder for run in runs])
 
 
@@ -80,7 +80,7 @@ def compare_all(
 
 
 def table(pairs: Sequence[Pair], named: bool = True) -> Table:
-    """Return one row per comparison; named: with the names of its runs and the adjusted p-value."""
+    """Return a table with one row per comparison; `named` adds the names of the runs and the adjusted p-value."""
     rows = Table.of([pair.row for pair in pairs], ComparisonRow)
     if not named:
         return rows
@@ -98,7 +98,7 @@ def write(pairs: Sequence[Pair], folder: Path) -> list[Path]:
 
 
 def _matrix(pairs: Sequence[Pair]) -> tuple[list[str], dict[tuple[str, str], tuple[float, float]]]:
-    """Return names in order, and (row, column) -> (row minus column, adjusted p)."""
+    """Return the runs' names, and a dict that maps (row, column) to (row minus column, adjusted p-value)."""
     names = list(dict.fromkeys(name for pair in pairs for name in (pair.a, pair.b)))
     cells = dict.fromkeys(product(names, names), (math.nan, 1.0))
     cells |= {(pair.a, pair.b): (pair.row.diff, pair.p_holm) for pair in pairs}
@@ -107,7 +107,7 @@ def _matrix(pairs: Sequence[Pair]) -> tuple[list[str], dict[tuple[str, str], tup
 
 
 def _text(pairs: Sequence[Pair], diff: float) -> str:
-    """Return a difference with the digits of its metric."""
+    """Return a difference as text, with three decimal places if the runs' values are at most 1, else with one."""
     return f"{diff:+.{3 if max(max(abs(pair.row.a), abs(pair.row.b)) for pair in pairs) <= 1 else 1}f}"
 
 
@@ -115,7 +115,7 @@ def _text(pairs: Sequence[Pair], diff: float) -> str:
 
 
 def _latex(pairs: Sequence[Pair]) -> str:
-    """Return a table (booktabs) of row minus column; bold: significant (Holm)."""
+    """Return a LaTeX table of row minus column, with significant differences (Holm) in bold."""
     names, cells = _matrix(pairs)
     metric, n = pairs[0].row.metric, pairs[0].row.n
     rows = [[latex_escaped(metric), *map(latex_escaped, names)]]

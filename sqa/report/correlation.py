@@ -15,7 +15,8 @@ Soft pairwise accuracy (Thompson et al. 2024) also measures how certain the two 
     SPA = mean over pairs of systems of 1 - |p - q|
 
 p and q are the shares of resamples in which the first and the second metric rank the pair's first system above its
-second one; a tie counts as half.  (Thompson et al. take p-values of permutation tests.)  0 to 1; higher = more alike.
+second one; a tie counts as half.  (Thompson et al. use p-values of permutation tests.)  SPA is between 0 and 1, and
+higher if the metrics are more alike.
 
 The interval shows the uncertainty of the order due to the choice of QUESTIONS.  Every resample draws questions with
 replacement, the same ones for all systems and metrics, and scores all of them again (sqa/core/significance.py).
@@ -40,13 +41,13 @@ from sqa.pipeline import paired
 from sqa.report.data import check_distinct
 from sqa.results import Table, defined
 
-LEAST = 3  # minimum number of systems; two systems have no degrees of agreement
+LEAST = 3  # minimum number of systems; with two, tau could only be -1 or 1
 RESAMPLES = 10_000
 ANSWERS = ("ew", "oracle-ew", "accuracy", "mrr")  # the metrics of --against
 HEADER = ("metric", "with", "tau", "low", "high", "systems", "questions", "resamples", "undefined", "note")
 _TIE = 1e-9  # scores closer than this, relative to the larger one, are equal
 
-Stats = Mapping[str, np.ndarray]  # metric -> (questions, d)
+Stats = Mapping[str, np.ndarray]  # metric -> array of shape (questions, d)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def correlate_runs(
     """Return the correlations of finished runs, and a note for each metric that is left out.
 
     Raises ConfigError unless the runs are distinct and on the same questions, or if a requested metric is in no
-    run.  A metric is left out if a run has no value for it, or has another signature.
+    run.  A metric is left out if a run has no value for it, or if its signatures differ between runs.
     """
     _check_runs(runs)
     names, notes = comparable([(str(run.folder), run.signatures) for run in runs])
@@ -104,7 +105,7 @@ def correlate_runs(
 
 
 def pairs_of(answers: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return each of `answers` paired with each of `names`, no pair in both directions."""
+    """Return each of `answers` paired with each different one of `names`, without pairs in reverse order."""
     pairs = [(a, b) for a, b in product(answers, names) if a != b]
     return [(a, b) for index, (a, b) in enumerate(pairs) if (b, a) not in pairs[:index]]
 
@@ -146,11 +147,11 @@ def correlate(
     n_resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> list[Correlation]:
-    """Return one correlation per pair of metric names, in that order, all from the same resamples.
+    """Return one correlation per pair of metric names, in the order of `pairs`, all from the same resamples.
 
-    `systems` gives each system's statistics by metric, (n, d), where row i is the same question in all.  Raises
-    ConfigError for fewer than LEAST systems.  A metric that lacks a value for a system, or that ties all systems,
-    has a note instead of a tau.
+    `systems` maps each system to its statistics by metric, arrays of shape (n, d) with the same questions as rows.
+    Raises ConfigError for fewer than LEAST systems.  If a metric lacks a value for a system, or ties all systems, its
+    correlations have a note instead of a tau.
     """
     if len(systems) < LEAST:
         raise ConfigError(f"a correlation needs at least {LEAST} systems, got {len(systems)}")
@@ -195,10 +196,10 @@ def _refusal(metric: Metric, systems: Mapping[str, Stats]) -> str:
 
 
 class _Agreement:
-    """Kendall's tau-b of some pairs of metrics as a curve for `bootstrap_band`, from the statistics side by side.
+    """Kendall's tau-b of pairs of metrics, in the form of a curve for `bootstrap_band`.
 
-    Columns are ordered by metric, and within a metric by system.  `undefined` (pairs,) counts the rows scored so
-    far in which a pair has no tau.
+    The columns of the statistics are ordered by metric, and within a metric by system.  `undefined`, of shape
+    (pairs,), counts the rows scored so far in which a pair has no tau.
     """
 
     def __init__(
@@ -208,11 +209,11 @@ class _Agreement:
         indices = {metric.name: index for index, metric in enumerate(metrics)}
         self._pairs = [(indices[a], indices[b]) for a, b in pairs]
         self.undefined = np.zeros(len(pairs), dtype=np.int64)
-        # number of resamples in which the first system of a pair is better, and whether it was in the last one
+        # number of rows in which the first system of a pair is better, and whether it was better in the last row
         self._better = self._last = np.zeros((len(metrics), systems * (systems - 1) // 2))  # a tie counts as half
 
     def score_many(self, stats: np.ndarray) -> np.ndarray:
-        """Return (B, pairs) from (B, all columns); nan if a metric is undefined or ties all systems."""
+        """Return tau-b of shape (B, pairs) for statistics of shape (B, columns); nan if a metric has no ranking."""
         parts = iter(np.split(stats, self._cuts, axis=1))
         signs = []
         for metric in self._metrics:
@@ -225,15 +226,15 @@ class _Agreement:
         return taus
 
     def soft_accuracies(self, n_resamples: int) -> list[float]:
-        """Return the soft pairwise accuracies; call it after `bootstrap_band`, which scores all questions last."""
+        """Return the soft pairwise accuracies, once `bootstrap_band` has called `score_many` for all questions last."""
         shares = (self._better - self._last) / n_resamples  # (metrics, pairs of systems)
         return [float(1 - np.abs(shares[a] - shares[b]).mean()) for a, b in self._pairs]
 
 
 def orders(scores: np.ndarray) -> np.ndarray:
-    """Return (S (S - 1) / 2, B) orders of scores (S, B).
+    """Return the order of each pair of systems, of shape (S (S - 1) / 2, B), for scores of shape (S, B).
 
-    1: the first system is higher, -1: it is lower, 0: tied, nan: undefined.
+    1: the first system is higher, -1: the first system is lower, 0: tied, nan: undefined.
     """
     first, second = np.triu_indices(len(scores), 1)
     a, b = scores[first], scores[second]
@@ -242,6 +243,6 @@ def orders(scores: np.ndarray) -> np.ndarray:
 
 
 def tau_b(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return Kendall's tau-b (B,) of two `orders` (P, B); nan if one of them ties every pair or is undefined."""
+    """Return Kendall's tau-b, of shape (B,), of two results of `orders`, of shape (P, B); nan if it is undefined."""
     agreement, untied = (a * b).sum(axis=0), (a * a).sum(axis=0) * (b * b).sum(axis=0)
     return np.divide(agreement, np.sqrt(untied), out=np.full(a.shape[1], np.nan), where=untied > 0)

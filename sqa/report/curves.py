@@ -16,7 +16,7 @@ _LINES = ("--", ":")  # line styles of the published curves
 
 
 def main(buzzes: str, output: Path, config: FitConfig) -> None:
-    """Fit a curve (`sqa curve fit`): write its file, and <output without .json>.png and .pdf; print a summary."""
+    """Fit a curve (`sqa curve fit`), write it and its figures (.png, .pdf) beside each other, and print a summary."""
     if not output.name.endswith(".json"):
         raise ConfigError(f"--output: a curve file's name ends in .json, got {output}")
     fitted = fit(buzzes, config)
@@ -44,7 +44,7 @@ def show(files: Sequence[Path], output: Path | None = None) -> None:
 
 
 def draw(curves: Sequence[AnyCurve], stem: Path, fitted: Fitted | None = None) -> list[Path]:
-    """Draw the curves beside the published ones, with the points and the band of a fit; return both files."""
+    """Draw the curves and the published ones, with the points and the band of a fit; return the PDF and PNG files."""
     with style():
         figure, [[axes]] = canvas((COLUMN, 2.6))
         if fitted is not None:

@@ -25,7 +25,7 @@ _HUMAN_BUZZES = {"human-buzzes": "human-buzz-questions"}  # question set -> its 
 
 
 class Gap(NamedTuple):
-    """A missing number of the report."""
+    """A number that is missing in the report, and the reason."""
 
     what: str  # a metric or another item
     runs: tuple[str, ...]  # labels of the affected runs; () = the whole report
@@ -66,7 +66,7 @@ class Reported:
 
     @property
     def family(self) -> str:
-        """Key of all settings except k, equal for runs that differ only in k."""
+        """Key of the translator (without its k), guesser and buzzer; equal for runs that differ only in k."""
         config = self.saved.config
         translator = to_mapping(config.translator)
         translator.pop("k", None)
@@ -78,7 +78,7 @@ def read_runs(folders: Sequence[Path]) -> list[Reported]:
     """Return the runs in these folders.
 
     Raises ConfigError for an empty list or a folder named twice, and ConfigError or DataError with the run's name if a
-    run is unfinished, damaged, or from another schema.
+    run is unfinished, damaged, or of another schema version.
     """
     check_distinct(folders)
     return [_read(folder, label) for folder, label in zip(folders, run_names(folders), strict=True)]
@@ -141,7 +141,7 @@ def _read(folder: Path, label: str) -> Reported:
 
 
 def _digits(saved: RunFolder) -> dict[str, int]:
-    """Return decimal places by metric; a metric that cannot be built (its program is missing) has no entry."""
+    """Return decimal places by metric, without metrics that cannot be built, for example for lack of a program."""
     digits = {}
     for name in saved.signatures:
         try:
@@ -159,7 +159,7 @@ def _reason(row: Row) -> str:
 
 
 def _components(saved: RunFolder, label: str) -> tuple[tuple[Component, ...], list[Gap]]:
-    """Return the component of each stage, from the store beside the run."""
+    """Return the component of each stage from the store beside the run, and a gap for each missing one."""
     store, components, gaps = Store(saved.folder.resolve().parent), [], []
     for name in (name for name in saved.stages if name != "score"):  # the report lists the metrics' signatures instead
         try:
@@ -175,7 +175,7 @@ def _components(saved: RunFolder, label: str) -> tuple[tuple[Component, ...], li
 
 
 def data_files(run: Reported) -> tuple[list[tuple[str, str, str]], list[Gap]]:
-    """Return (name, sha256, source of the hash) of the question file, then of every file that the config names."""
+    """Return (name, sha256, source of the hash) of the question file and of all files in the config, and gaps."""
     config = run.saved.config
     name = config.dataset.name
     parts = [part for part in (config.translator, config.guesser, config.buzzer, *config.quality) if part is not None]
@@ -195,7 +195,7 @@ def data_files(run: Reported) -> tuple[list[tuple[str, str, str]], list[Gap]]:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return every text in nested mappings and lists."""
+    """Return all non-empty strings in nested mappings and lists."""
     if isinstance(value, str):
         return [value] if value else []
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -203,9 +203,9 @@ def _texts(value: Any) -> list[str]:
 
 
 def changes(first: RunConfig, other: RunConfig) -> list[tuple[str, str]]:
-    """Return (key, value) of the keys in which `other` differs from `first`, except the name.
+    """Return the keys, with their values in `other`, in which `other` differs from `first`, except the name.
 
-    A part of another kind is returned whole.
+    A part with another name is returned as a whole.
     """
     base, changed = to_mapping(first), to_mapping(other)
     differences = []
@@ -228,7 +228,7 @@ def _yaml(value: Any) -> str:
 
 
 def described(component: ComponentConfig | None, *without: str) -> str:
-    """Return a component's name, its k and its non-default settings; "none" for None."""
+    """Return a component's name, its k and its non-default settings, except those in `without`; "none" for None."""
     if component is None:
         return "none"
     options = component.options
@@ -239,10 +239,10 @@ def described(component: ComponentConfig | None, *without: str) -> str:
 
 
 def _short(value: Any) -> str:
-    """Return a setting as text; absolute paths by their last part."""
+    """Return a setting as text; an absolute path becomes its file name."""
     return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else _yaml(value)
 
 
 def one_line(text: str) -> str:
-    """Return the text with every stretch of white space as one blank."""
+    """Return the text with every stretch of white space replaced by one space."""
     return " ".join(str(text).split())

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sqa.report.plots import Figure
 
 PANELS = (("ew", "expected wins (EW)"), ("oracle-ew", "oracle EW"), ("bleu", "BLEU"))  # metric, y axis
-LAGS = (("dal", "DAL"), ("laal", "LAAL"), ("al", "AL"))  # x axis: the lag that most runs have
+LAGS = (("dal", "DAL"), ("laal", "LAAL"), ("al", "AL"))  # the x axis shows the lag that most runs have
 BINS = 20  # number of positions at which expected wins are drawn
 CURVE = "qanta2018"
 FLOOR = -4.0  # log reciprocal rank of an answer that is not in the list
@@ -57,7 +57,7 @@ def draw_all(group: Sequence[Reported], folder: Path, suffix: str) -> tuple[list
 
 
 def series_of(group: Sequence[Reported]) -> dict[str, list[Reported]]:
-    """Group the runs that differ only in k; name each group after its translator, and its guesser if necessary."""
+    """Group the runs that differ only in k; name groups after their translator, and guesser and buzzer if needed."""
     families: dict[str, list[Reported]] = {}
     for run in group:
         families.setdefault(run.family, []).append(run)
@@ -111,7 +111,7 @@ def _over_lag(group: Sequence[Reported], series: Series, folder: Path, suffix: s
     if len(group) < 2:
         return [Gap("figure over lag", (), "a single run has a single lag; give several runs")]
     frame = _frame(series)
-    lag, name = max(LAGS, key=lambda item: len(frame.where(item[0])))  # the first wins ties
+    lag, name = max(LAGS, key=lambda item: len(frame.where(item[0])))  # the first one if several are equal
     having = {row.cell[1] for row in frame.where(lag)}
     panels = _panels(frame, lag)
     if len(having) < 2 or not panels:
@@ -147,7 +147,10 @@ def _legend(name: str) -> str:
 
 
 def wins_at(trace: QuestionTrace, bins: int = BINS) -> np.ndarray:
-    """Return (bins,): EW of answering with the top guess after 1/bins, 2/bins, ... 1 of the source's characters."""
+    """Return EW, of shape (bins,), of answering with the top guess after 1/bins, 2/bins, ..., 1 of the source.
+
+    Shares of the source are measured in characters.
+    """
     ends = np.arange(1, bins + 1) / bins
     # `fraction` never decreases; 1e-9 covers its rounding
     newest = np.searchsorted(trace.fraction, ends + 1e-9, side="right") - 1  # -1: nothing was written yet
@@ -156,7 +159,7 @@ def wins_at(trace: QuestionTrace, bins: int = BINS) -> np.ndarray:
 
 
 def log_ranks_at(trace: QuestionTrace, bins: int = BINS) -> np.ndarray:
-    """Return (bins,): log reciprocal rank of the answer at the positions of `wins_at`; FLOOR before the first step."""
+    """Return the answer's log reciprocal rank, of shape (bins,), as in `wins_at`; FLOOR before the first step."""
     ends = np.arange(1, bins + 1) / bins
     logs = np.concatenate([[FLOOR], log_reciprocal_rank(trace.rank, floor=FLOOR)])  # (steps + 1,)
     values: np.ndarray = logs[np.searchsorted(trace.fraction, ends + 1e-9, side="right")]

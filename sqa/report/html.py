@@ -1,4 +1,4 @@
-"""Markdown of the report, and its HTML page: one file, no script, no request, light or dark like the reader's system.
+"""The report's Markdown and HTML page, one file without scripts or requests, light or dark as the browser prefers.
 
 Texts from runs enter the Markdown only through `code` and `plain`, and the page is rendered with raw HTML disabled.
 Therefore none of these texts can become markup in either format.
@@ -41,7 +41,7 @@ def code(text: object) -> str:
 
 
 def _visible(text: object) -> str:
-    """Return a text with white space as single blanks and other control characters as the replacement character."""
+    """Return a text with white space replaced by single spaces, and unprintable characters by U+FFFD."""
     shown = " ".join(str(text).split())
     return "".join(c if c.isprintable() or c == " " else "\ufffd" for c in shown)
 
@@ -69,7 +69,7 @@ def page(markdown: str, title: str, figures: Iterable[Drawn]) -> str:
 
 
 def page_file(folder: str, name: str) -> str:
-    """Return the text of a file of a page."""
+    """Return the text of a file in a folder of `sqa.report`, such as a template or a style sheet."""
     return (files("sqa.report") / folder / name).read_text(encoding="utf-8")
 
 

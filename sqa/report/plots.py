@@ -31,7 +31,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 GREY = "#7F7F7F"
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 MAX_MARKERS = 8  # approximate maximum per line
-OFFSET = 0.12  # horizontal shift of lines with a single k, as a share of the distance between two k
+OFFSET = 0.12  # horizontal shift of lines with a single k, relative to the distance between two values of k
 COLUMN = 3.35  # inches, one column of an ACL paper
 PAGE = 6.9  # inches, both columns
 SMALLEST = 6  # points, size of the smallest letters
@@ -56,9 +56,9 @@ SETTINGS: dict[Any, Any] = {  # for every figure: small sans-serif, thin lines, 
 
 @contextmanager
 def style(settings: Mapping[str, Any] | None = None, to_files: bool = True) -> Iterator[None]:
-    """Apply the style of every figure, and further matplotlib settings.
+    """Apply the common style of figures, and further matplotlib settings, inside the context.
 
-    to_files: write figures to files only, and show none on a screen.
+    to_files: use a backend that writes files and shows nothing on the screen.
     """
     import matplotlib
 
@@ -67,7 +67,7 @@ def style(settings: Mapping[str, Any] | None = None, to_files: bool = True) -> I
     else:
         from matplotlib import pyplot
 
-        pyplot.draw_if_interactive()  # loads Jupyter's backend, whose interactive mode would end with the context below
+        pyplot.draw_if_interactive()  # loads Jupyter's backend: its interactive mode would end with the context below
     with matplotlib.rc_context(SETTINGS | dict(settings or {})):
         yield
 
@@ -79,7 +79,10 @@ def canvas(
     sharey: bool = False,
     heights: Sequence[float] | None = None,
 ) -> tuple[Figure, Any]:
-    """Return a figure of `size` (inches) and its axes, an array (rows, columns); heights: relative row heights."""
+    """Return a figure of `size` (inches) and its axes, an array of shape (rows, columns).
+
+    heights: relative heights of the rows.
+    """
     from matplotlib import pyplot
 
     return pyplot.subplots(
@@ -196,9 +199,9 @@ def over_k(
 
 
 def above(figure: Figure, named: Mapping[str, Any], title: str = "") -> None:
-    """Add a legend above the panels, in one row of five or with at most four columns, as fits the figure's width.
+    """Add a legend above the panels, with at most five columns, as many as fit the figure's width.
 
-    The entry of a dot with an interval shows the dot alone, because its marker distinguishes it in greyscale.
+    The entry of a dot with an interval shows only the dot, whose marker distinguishes it in greyscale.
     """
     handles = [handle.lines[0] if hasattr(handle, "has_yerr") else handle for handle in named.values()]
     for columns in range(5 if len(named) == 5 else 4 if len(named) > 3 else 3, 0, -1):
@@ -276,7 +279,7 @@ class Dot(NamedTuple):
 
 
 def forest(panels: Mapping[str, Iterable[Dot]], names: Sequence[str], width: float, xlabel: str) -> Figure:
-    """Draw a panel for each kind, with a row of dots and intervals for each name, below the legend of the dots."""
+    """Draw the panels, by title, with a row of dots and intervals for each name, below the legend of the dots."""
     figure, [row] = canvas((width, 0.8 + 0.25 * len(names)), 1, len(panels), sharey=True)
     labels: dict[str, Any] = {}
     for axes, (title, dots) in zip(row, panels.items(), strict=True):
@@ -311,7 +314,7 @@ def finish(draw: Callable[[], Figure], folder: Path, stem: str, title: str, capt
     """Draw a figure and write its files; the SVG has text as outlines."""
     numbers, svg = folder / f"{stem}.csv", io.StringIO()
     write_text(numbers, table.to_csv())
-    with warnings.catch_warnings(), style({"text.parse_math": False}):  # a dollar sign in a run's name is no formula
+    with warnings.catch_warnings(), style({"text.parse_math": False}):  # a run's name may contain a dollar sign
         # Run names may contain letters that the font lacks; a box in a legend is acceptable.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         figure = draw()

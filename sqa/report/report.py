@@ -162,7 +162,7 @@ def _interval(low: float | None, high: float | None, shape: str) -> str:
 
 
 def _differences(group: Sequence[Reported]) -> tuple[list[str], list[Gap]]:
-    """Return one line per metric and run but the first, grouped by metric, and what cannot be compared."""
+    """Return a section with a table row per metric and run except the first, and gaps for missing comparisons."""
     first, *others = group
     if not others:
         return [], []
@@ -188,7 +188,7 @@ def _differences(group: Sequence[Reported]) -> tuple[list[str], list[Gap]]:
 
 
 def _differences_over(group: Sequence[Reported], over: str) -> list[str]:
-    """Return one line per metric: the first system minus the second, with intervals over all levels."""
+    """Return a section with a table row per metric: first system minus second, with intervals over all levels."""
     lines = []
     for metric, value, low, high, *_ in paired.compare_over([run.saved for run in group], over).rows:
         shape = f"+.{_digits(metric, group)}f"
@@ -284,7 +284,7 @@ def _data(groups: Sequence[Sequence[Reported]]) -> tuple[list[str], list[Gap]]:
 
 
 def _fingerprints(reported: Sequence[Reported]) -> list[str]:
-    """List the components of each stage: a hash over weights, code version and settings."""
+    """List the components of each stage with their fingerprints and the runs that used them."""
     runs_of: dict[Component, list[str]] = {}
     for run in reported:
         for component in run.components:

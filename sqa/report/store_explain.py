@@ -44,7 +44,7 @@ class Reason(NamedTuple):
 
 
 def holdings(runs: Path) -> list[Held]:
-    """Return every stage of a runs folder's store, and its data sets' questions, with the runs that use them."""
+    """Return all stages and question sets in the store of a runs folder, with the runs that use them."""
     users: dict[str, list[str]] = {}
     for name, summary in summaries(runs).items():
         for key in (*summary["stages"].values(), summary.get("dataset")):
@@ -60,7 +60,7 @@ def holdings(runs: Path) -> list[Held]:
 
 
 def summaries(runs: Path) -> dict[str, Mapping[str, Any]]:
-    """Return folder name -> run.json of every finished run; raises DataError if one is damaged."""
+    """Return the run.json of every finished run by folder name.  Raises DataError if one of them is damaged."""
     summaries_by_name = {}
     for path in sorted(runs.glob(f"*/{saving.SUMMARY}")):
         try:

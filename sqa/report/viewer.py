@@ -31,7 +31,7 @@ DEFAULT_OUTPUT = "view.html"  # default file, in the first run's folder
 LARGE = 5_000_000  # bytes; larger pages are slow to send and to open
 SCRIPTS = ("uPlot.iife.min.js", "moments.js", "charts.js", "address.js", "page.js")  # in order of execution
 STYLES = ("uPlot.min.css", "page.css")
-# "<" could end the script element with the data; the separators end a line in old JavaScript
+# "<" could end the script element that contains the data; U+2028 and U+2029 end a line in old JavaScript
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
@@ -58,7 +58,7 @@ def main(
 
 
 def open_runs(folders: Sequence[Path]) -> list[FinishedRun]:
-    """Return the runs, each once; raises ConfigError unless all are on the same questions."""
+    """Return the runs.  Raises ConfigError if a folder is named twice or if the runs have different questions."""
     check_distinct(folders)
     parts = Parts()
     opened = [open_run(folder, parts) for folder in folders]

@@ -8,7 +8,7 @@
 "threshold" is the buzzer score from which the buzzer answers, or null if no single number explains all its
 decisions.  "traces" has one entry per question, in the same order.  With n steps, its keys are:
 
-    w  the n words joined by blanks (n = 0: null); a step that only retracts has an empty word
+    w  the n words joined by spaces (n = 0: null); a step that only retracts has an empty word
     s  [n] source words read, as differences from the previous step
     e  {step: words retracted}
     g  [n][2 * guesses] page (index in "pages"), score, page, score, ...; best first
@@ -152,7 +152,7 @@ def _errors(
 ) -> tuple[list[StepErrors] | None, list[str]]:
     """Return the step-wise errors of all questions, or None and the reason if the words cannot be aligned.
 
-    All questions are aligned, shown or not, because links depend on the other texts.
+    All questions are aligned, shown or not, because the links of a question depend on all texts.
     """
     languages = Counter(trace.question.language for trace in traces)
     if len(languages) != 1:

@@ -1,6 +1,6 @@
 """Save and load checkpoints of a training run: files `checkpoint-<step>.pt` in its folder, written atomically.
 
-A checkpoint maps names to tensors by name, state dictionaries or plain values.
+A checkpoint is a dict whose values are state dictionaries, dicts of tensors or plain values.
 """
 
 import pickle
@@ -19,12 +19,12 @@ class Checkpoints:
     """The checkpoints of one training run."""
 
     def __init__(self, folder: Path, keep: int = 1, identity: Mapping[str, Any] | None = None) -> None:
-        """Manage the `keep` newest files; a checkpoint must match `identity` (key -> value) to be resumed."""
+        """Keep the `keep` newest files; only a checkpoint with the same `identity` values can be resumed."""
         self.folder, self.keep = folder, keep
         self.identity = {key: repr(value) for key, value in (identity or {}).items()}
 
     def complete(self) -> list[Path]:
-        """Return the checkpoints, oldest first."""
+        """Return the checkpoint files, oldest first."""
         return sorted(self.folder.glob("checkpoint-???????.pt"))
 
     def write(self, step: int, content: Mapping[str, Any]) -> Path:
@@ -86,7 +86,7 @@ class Moments:
         self.optimiser, self.parameters = optimiser, dict(parameters)
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return name -> tensor of the state."""
+        """Return the tensors of the state by name."""
         kept = {name: self.optimiser.state[parameter] for name, parameter in self.parameters.items()}
         return {f"{name}.{key}": value for name, state in kept.items() for key, value in state.items()}
 

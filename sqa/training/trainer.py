@@ -52,11 +52,11 @@ class Trainer:
     ) -> None:
         """Create a trainer; `where` and `unit` appear in messages.
 
-        `parts`: name -> part that is saved and restored.  `clip`: maximum norm of the gradients.
+        `parts`: parts to save and restore, by name.  `clip`: maximum norm of the gradients.
         """
         self.where, self.optimiser, self.parts, self.unit = where, optimiser, parts, unit
         self.checkpoints, self.clip = checkpoints, clip
-        self.done, self.stale = 0, 0  # number of rounds, and of rounds since the best one
+        self.done, self.stale = 0, 0  # number of completed rounds, and of rounds since the best one
         self.best: dict[str, dict[str, Tensor]] = {}  # weights of the modules at the best round
         self.best_score = -np.inf
         self._before, self._since = 0.0, time.process_time()
@@ -64,7 +64,7 @@ class Trainer:
 
     @property
     def seconds(self) -> float:
-        """Processor time of all sessions so far in seconds."""
+        """Processor time so far in seconds, including the time before the training run was resumed."""
         return self._before + time.process_time() - self._since
 
     def set_rate(self, rate: float) -> None:
@@ -75,7 +75,7 @@ class Trainer:
     def descend(self, losses: Iterable[Tensor]) -> float:
         """Take one optimiser step on the sum of the losses, and return the sum.
 
-        Raises NotComputable, without a step, if the sum or its gradient is not finite.
+        Raises NotComputable, without a step, if a loss or (with `clip`) the norm of the gradients is not finite.
         """
         where, total = f"{self.where}: {self.unit} {self.done + 1}", 0.0
         self.optimiser.zero_grad(set_to_none=True)
@@ -91,7 +91,10 @@ class Trainer:
     def rounds(
         self, total: int, every: int = 1, stopped: Callable[[], bool] = lambda: False, label: str = "training"
     ) -> Iterator[int]:
-        """Yield the remaining rounds until `stopped`; save a checkpoint every `every` rounds and at the end."""
+        """Yield the indices of the remaining rounds until `stopped()` is true.
+
+        A checkpoint is saved after every `every` rounds and at the end.
+        """
         with bar(label, total, self.done, self.unit) as shown:
             self.say = partial(shown.set_postfix, refresh=False)
             while self.done < total and not stopped():
@@ -114,12 +117,12 @@ class Trainer:
             }
 
     def take_best(self) -> None:
-        """Restore the modules of the best score."""
+        """Restore the weights that had the best score."""
         for name, module in self.modules():
             module.load_state_dict(self.best[name])
 
     def modules(self) -> list[tuple[str, nn.Module]]:
-        """Return the parts that are modules."""
+        """Return the parts that are modules, with their names."""
         return [(name, part) for name, part in self.parts.items() if isinstance(part, nn.Module)]
 
     def save(self) -> None:
@@ -162,7 +165,7 @@ def denormals_flushed() -> Iterator[None]:
 
 
 def _finite(loss: float, where: str) -> float:
-    """Return the loss of a training step.  Raises NotComputable with the remedy; `where` names training and step."""
+    """Return `loss`, or raise NotComputable if it is not finite; `where` names the training run and the step."""
     if not math.isfinite(loss):
         raise NotComputable(f"{where}: the loss is {loss}, training stops; lower the learning rate and restart")
     return loss

@@ -25,7 +25,7 @@ def buzzer(request):
 
 @pytest.fixture(scope="module")
 def histories():
-    """Return guesses for two questions, and generated ones: no guess, one guess, many, ties."""
+    """Return the guesses for two questions, and made-up guesses: none, one, many, ties."""
     guesser = GUESSERS.build("bm25", GUESSERS.config_class("bm25")())
     real = [guesser.guess_prefixes(q.reference_text.split(), 50) for q in load_questions("mini-en", limit=2)]
     one = [Guess(PAGE, 3.0)]

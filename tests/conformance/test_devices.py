@@ -1,6 +1,6 @@
 """Every registered part with weights computes on the device of its config and gives equal results on all devices.
 
-The device is tests/stand_ins/second_device.py, which refuses tensors that were created elsewhere.
+tests/stand_ins/second_device.py simulates a second device, which refuses tensors of other devices.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ WITHOUT_WEIGHTS = set(
     "external scores".split()
 )
 WEIGHED = [part for part in PARTS if part[0] != "policy" and part[1] not in WITHOUT_WEIGHTS]
-ELSEWHERE = {"ctranslate2", "pretrained"}  # their packages create the tensors
+ELSEWHERE = {"ctranslate2", "pretrained"}  # not tested, because their packages create the tensors
 CASES = [(*part, {}) for part in WEIGHED if part[1] not in ELSEWHERE | {"llm"}]
 CASES += [
     ("translator", "causal-lm", {"policy": "hold", "n": 1, "bidirectional": True}),
@@ -58,14 +58,14 @@ def results(kind: str, part: Any) -> Any:
 
 
 def quality_model(name: str, encoder: Path) -> Path:
-    """Return a model of toy size for a quality metric."""
+    """Return the folder of a tiny model for a quality metric."""
     folder = encoder.with_name(f"scoring-{name}")
     makers = {"comet": quality_models.save_comet, "bleurt": quality_models.save_bleurt}
     return makers[name](folder, encoder) if name in makers else encoder
 
 
 def on(options: Mapping[str, Any], device: str) -> dict[str, Any]:
-    """Return the options with a device, inside `local` or `base` for guessers with these keys."""
+    """Return the options with `device` set, within `local` or `base` if one of them is given."""
     inner = [key for key in ("local", "base") if isinstance(options.get(key), Mapping)]
     return {**options, inner[0]: {**options[inner[0]], "device": device}} if inner else {**options, "device": device}
 

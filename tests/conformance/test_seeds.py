@@ -1,6 +1,6 @@
 """A seed decides all random choices: equal seeds give equal results, and different seeds give different results.
 
-Each row is a component with a seed. The tests of resampling pin its numbers separately.
+Each entry of DRAWN is a function with a seed. Other tests compare the numbers of resampling with fixed values.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def p_of(seed: int) -> Any:
 
 
 def trained_reranker(seed: int) -> Any:
-    """Fit the weights of a reranker on generated lessons of four candidates."""
+    """Return the weights of a reranker that is trained on generated lessons."""
     rng = np.random.default_rng(0)
     texts = [(rng.normal(size=(5, 3)), np.zeros(4, np.int64), np.arange(4) == rng.integers(4)) for _ in range(24)]
     sizes = {"hidden": 3, "learning_rate": 0.01, "weight_decay": 0.0, "epochs": 2, "batch": 8}

@@ -38,11 +38,11 @@ class OneBehind(TextToTextAgent):
 
 
 class Case(NamedTuple):
-    """A config of a registered translator, with the files that it needs in a folder."""
+    """A registered translator and a function that writes its files to a folder and returns its config keys."""
 
     name: str
     options: Callable[[Path], dict]
-    streams: bool = True  # False: needs whole questions, or its `translate` sees the end one step later
+    streams: bool = True  # False: needs whole questions, or `translate` notices the end of the source one step later
     needs: str = ""  # optional package
 
     def __str__(self) -> str:
@@ -100,7 +100,7 @@ def statistical(folder):
     return {"model": str(train_tiny(folder)), "k": 3}
 
 
-SERVING = ExitStack()  # servers of the cases, closed after the module
+SERVING = ExitStack()  # servers of the cases, which stop after the last test of this module
 
 
 def served(folder):
@@ -151,7 +151,7 @@ CASES = [
 
 
 class Outputs(NamedTuple):
-    """A factory of a case's translator."""
+    """A function object that builds a new translator for a case."""
 
     case: Case
     config: object
@@ -174,7 +174,7 @@ def make(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def batch(make):
-    """Return the output of a translator without earlier calls."""
+    """Return the output of a newly built translator."""
     return make().translate_batch(QUESTIONS)
 
 

@@ -1,4 +1,4 @@
-"""The folder for documented commands: reduced configs, user files and games of players."""
+"""Prepare the folder in which the documented commands run: reduced configs, user files and recorded games."""
 
 import json
 import re
@@ -26,7 +26,7 @@ RUN = {
 }
 SMALL = {"width": 32, "heads": 2, "feed_forward": 64, "encoder_layers": 1, "decoder_layers": 1, "lexicon_width": 0}
 SHORT = {"steps": 2, "batch_pieces": 300, "warmup": 1, "cooldown": 1, "checkpoint_every": 1, "keep": 1, "threads": 1}
-LINE = "Its capital is Lima ."  # target sentence of the servers
+LINE = "Its capital is Lima ."  # reference translation for the evaluation servers
 AGENT = f"""
 from stand_ins.iwslt_loopback import WaitAgent
 
@@ -67,7 +67,7 @@ def prepare(folder: Path) -> None:
 
 
 def _copied(question: Question) -> Iterator[dict[str, object]]:
-    """Yield a submission of the source words, each as it arrives, with one page at the end."""
+    """Yield the rows of a submission that copies each source word at once and answers at the last word."""
     last = len(question.words) - 1
     for step, word in enumerate(question.words):
         answer = {"guess": "Peru" if step == last else "", "buzz": step == last}
@@ -94,7 +94,7 @@ def _texts(folder: Path, questions: list[Question]) -> None:
 
 
 def _configs(folder: Path) -> None:
-    """Write configs and user parts with the names of the pages."""
+    """Write configs and user code under the file names that the pages use."""
     [own] = re.findall(r"```yaml\n(name: fr-en\n.*?)```", (ROOT / "docs/own_data.md").read_text("utf-8"), re.DOTALL)
     shown = yaml.safe_load(own)
     corpus = shown["corpus"] | {"pair": "es-en", "vocabulary_size": 600, "lexicon_width": 0}

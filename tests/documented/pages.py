@@ -31,7 +31,7 @@ def blocks(text: str) -> tuple[str, list[str]]:
 
 
 def commands(text: str) -> Iterator[tuple[list[str], bool]]:
-    """Yield the words of every command of the project on a page, and whether it is complete (can be typed)."""
+    """Yield the words of every command of the project on a page, and whether it can be typed as it is."""
     prose, code = blocks(text)
     for line in code:
         typed, two_blanks, _ = re.sub(r"\s+#.*", "", line.removeprefix("$ ")).partition("  ")
@@ -43,7 +43,7 @@ def commands(text: str) -> Iterator[tuple[list[str], bool]]:
 
 
 def _spelled(line: str, complete: bool) -> Iterator[tuple[list[str], bool]]:
-    """Yield the commands of one shell line; `a|b` without blanks gives one command each."""
+    """Yield the commands of one shell line; `a|b` without spaces stands for two commands with `a` and `b`."""
     if not _COMMAND.search(line):
         return
     spread = [word.split("|") if re.fullmatch(r"[\w.-]+(\|[\w.-]+)+", word) else [word] for word in line.split(" ")]
@@ -67,7 +67,7 @@ def program() -> Any:
 
 
 def complaint(words: list[str], complete: bool) -> str:
-    """Return the problem of a command by the program's declared options and arguments, or ""."""
+    """Return how a command violates the program's declared options and arguments, or "" if it is valid."""
     command, rest = program(), list(words)
     while True:
         context = command.context_class(command, info_name=command.name or "sqa", **command.context_settings)

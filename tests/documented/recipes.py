@@ -1,7 +1,8 @@
-"""Test recipes for the commands in README.md and docs/: bundled data, reduced to seconds.
+"""How the tests run the commands in README.md and docs/ on bundled data in seconds.
 
-A command runs as the page shows it, with `WORDS` replacing missing items. `RECIPES` lists larger differences: a
-`--limit`, a `--port`, or earlier commands. `CANNOT` names the missing requirement of commands that do not run.
+By default a command runs as the page shows it, after the replacements in `WORDS`. `RECIPES` lists commands with larger
+differences, such as a `--limit`, other arguments, or commands to run first. `CANNOT` lists commands that do not run,
+with the missing requirement.
 """
 
 import re
@@ -30,7 +31,7 @@ class Serve:
 
 @dataclass(frozen=True, slots=True)
 class Cannot:
-    """Commands that are not executed because a requirement is missing; `test` runs the same with a stand-in."""
+    """Commands that are not executed, with the reason and the test file that covers them."""
 
     commands: str  # regular expression for commands of the pages
     why: str
@@ -39,7 +40,7 @@ class Cannot:
 
 RUNS = "runs/mini_es_wait6_bm25 runs/other runs/third"
 PEOPLE = "people/{player}-echo"
-WORDS = {  # words of the pages -> executed words
+WORDS = {  # word on a page -> word that is executed
     "xqb-es": "mini-es",
     "ITEM": "fig8",
     "figN": "fig8",
@@ -127,7 +128,7 @@ METEOR = Run(("sqa scorer meteor -l en -norm",), stdin=SCORED[:30])
 
 
 def work(board: str, *options: str) -> Run:
-    """Return commands that process a separate board."""
+    """Return commands that register a data set and a model on a new board and evaluate them."""
     register = ("register-dataset sqa-es few few.jsonl", "register-model sqa-es wait-6 configs/mini_es_wait6_bm25.yaml")
     lines = (*register, " ".join(("work --until-empty", *options)))
     return Run([f"sqa board --board {board} {line}" for line in lines])
@@ -260,7 +261,7 @@ RECIPES: dict[str, Run | Serve] = {
 
 
 def recipe_of(key: str) -> Run | Serve | Cannot:
-    """Return the recipe of a command; by default the command as shown."""
+    """Return the recipe of a command; by default, run the command as shown."""
     return next((each for each in CANNOT if re.fullmatch(each.commands, key)), RECIPES.get(key, Run()))
 
 

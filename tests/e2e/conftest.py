@@ -1,4 +1,4 @@
-"""Fixture: the `sqa` command in the test's process."""
+"""Fixture that runs the `sqa` command in the test's process."""
 
 import sys
 
@@ -10,7 +10,7 @@ from sqa import cli
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Return a function that runs `sqa` with given words and fails on a traceback."""
+    """Return a function that runs `sqa` with the given arguments and fails if it prints a traceback."""
 
     def run(*words: str) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["sqa", *words])

@@ -27,7 +27,7 @@ from sqa.pipeline.export import submission_lines
 
 
 class Shell:
-    """`sqa` in a folder with six questions."""
+    """The `sqa` command in a folder with six questions."""
 
     def __init__(self, folder: Path, command: Command) -> None:
         self.folder, self.command = folder, command
@@ -36,18 +36,18 @@ class Shell:
         return self.command(*words)
 
     def lines(self, *words: str) -> list[list[str]]:
-        """Return the cells of each printed line."""
+        """Run `sqa` and return the cells of each line on stdout."""
         return [line.split("\t") for line in self(*words).out.splitlines()]
 
     def config(self, name: str = "t", **changes: object) -> str:
-        """Write NAME.yaml and return its name; a value None removes the key."""
+        """Write a config to NAME.yaml and return the file name; a change to None removes the key."""
         base = {"dataset": {"name": "questions.jsonl"}, **PARTS, "metrics": ["ew", "accuracy", "bleu", "al"]}
         mapping = {key: value for key, value in (base | changes).items() if value is not None}
         (self.folder / f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
         return f"{name}.yaml"
 
     def refused(self, code: int, *words: str) -> str:
-        """Return the one-line error of `sqa`; nothing goes to stdout."""
+        """Return the one-line error of `sqa`; check the exit code and that stdout is empty."""
         outcome = self(*words)
         assert (outcome.code, outcome.out) == (code, "")
         [line] = outcome.complaints
@@ -111,7 +111,7 @@ def test_each_stage_runs_alone(sqa: Shell) -> None:
 
 
 def test_compare_takes_more_than_two_runs(sqa: Shell) -> None:
-    """Compare all pairs by the requested metrics (values: tests/unit/report/test_comparison.py)."""
+    """The values are tested in tests/unit/report/test_comparison.py."""
     for name, k in (("a", 1), ("b_2", 3), ("c", 5)):
         sqa("run", sqa.config(name, translator={"name": "doubles:build_translator", "k": k}))
     requested = ("--metric", "al", "--metric", "bleu", "--resamples", "200")
@@ -196,11 +196,11 @@ def test_keys_replace_those_of_an_entry(sqa: Shell) -> None:
     [folder] = [path for path in (sqa.folder / "runs").iterdir() if path.name != "store"]
     assert folder.name.startswith("small-k2-")
     assert "no entry 'smal', did you mean 'small'" in sqa.refused(2, "run", "several.yaml:smal", "k=2")
-    assert "no entry 'nothing'" in sqa.refused(2, "run", "xqb:nothing")  # of the bundled configs/xqb.yaml
+    assert "no entry 'nothing'" in sqa.refused(2, "run", "xqb:nothing")  # entry of the bundled configs/xqb.yaml
 
 
 @pytest.mark.parametrize("words", [["k=0"], ["translator.kk=2"], ["limitt=2"], ["k"], ["metrics.x=1"]])
-def test_wrong_key_is_refused(sqa, words):
+def test_invalid_key_is_refused(sqa, words):
     assert sqa.refused(2, "run", sqa.config(), *words).startswith(words[0])
 
 
@@ -217,7 +217,7 @@ def test_sweep_runs_every_combination(sqa: Shell) -> None:
     assert rows[2]["keys"] == {"k": 3, "metrics": ["al"]}
     assert sqa.refused(2, "sweep", sqa.config(), "k=3,3") == "k=3: occurs twice"
     assert sqa.refused(2, "sweep", sqa.config(), "k=1,3", "name=x").startswith("name: two runs would have the name 'x'")
-    assert sqa("sweep", sqa.config(), "k=0,-1").err.count("sqa: k=") == 2  # all problems come before the first run
+    assert sqa("sweep", sqa.config(), "k=0,-1").err.count("sqa: k=") == 2  # all problems are reported at once
 
 
 # -------------------------------------------------------------------------------------------------------- formatting
@@ -296,7 +296,7 @@ def test_questions_command_prints_lines(sqa: Shell) -> None:
     assert len(lines) == 12 and lines[0] == "pista número 0 sobre algo"
     assert sqa("questions", "questions.jsonl", "--questions").out.splitlines()[0] == " ".join(lines[:2])
     assert sqa("questions", "questions.jsonl", "--references", "--output", "t.txt").out == "t.txt\n"
-    assert (sqa.folder / "t.txt").read_text("utf-8").splitlines() == lines  # the questions are their own translations
+    assert (sqa.folder / "t.txt").read_text("utf-8").splitlines() == lines  # here the source is its own reference
     assert "did you mean 'xqb-es'" in sqa.refused(2, "questions", "xqb-ess")
 
 

@@ -1,4 +1,4 @@
-"""`sqa diagnose RUN` from a finished run to its table, and a one-line error for every unreadable run."""
+"""`sqa diagnose RUN`: its table for a finished run, its scoring models, and errors for runs that cannot be read."""
 
 import errno
 import json
@@ -27,7 +27,7 @@ QUESTION = RECORDS[0]
 
 @pytest.fixture
 def finished(tmp_path: Path) -> Path:
-    """Return a run that copies the source; its guesser names Spain once it has read that word, and later France."""
+    """Return a run that copies the source; the guesser names Spain after reading the word, and later France."""
     return make(tmp_path, "r", records=[QUESTION])
 
 
@@ -93,14 +93,14 @@ def test_finished_run_no_longer_needs_its_dataset(finished: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "rate", "probability"), [("inserted", "0.1", "0.1"), ("dropped", "2", "0.5")])
 def test_planted_errors_are_found(kind: str, rate: str, probability: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """One word in ten is wrong, or two stretches are missing; only alignment and spelling are used to find them."""
+    """One word in ten is wrong, or two stretches are missing. The detector uses only alignment and spelling."""
     planted.main(["es", "--detector", "words", "--plant", kind, rate, "--limit", "40", "--probability", probability])
     [_, line, *_] = (line.split("\t") for line in capsys.readouterr().out.splitlines())
     assert float(line[6]) >= 0.6 and float(line[7]) >= 0.8
 
 
 class Scorer:
-    """A scorer with a probability per word length that counts its calls."""
+    """A scorer whose probabilities depend on the length of a word, and which counts its calls."""
 
     group = "lm"
     asked = 0

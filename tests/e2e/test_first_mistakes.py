@@ -34,7 +34,7 @@ FILES = {
 A_RUN = "expected the config of a run, with dataset and translator, got"
 BUZZER = "sqa: buzzer {}: its model {} was trained on guesses of {}, not of doubles:build_guesser; its confidence"
 
-# command -> exit code, line on stderr (empty: only the last line may begin with `sqa: `)
+# command -> exit code, text in the only complaint on stderr (empty: there must be no complaint)
 MISTAKES = {
     "run nam.yaml": (2, "simuleval_service, waitk, got nam"),
     "run none.yaml": (2, "simuleval_service, waitk, got number '3'"),
@@ -92,7 +92,7 @@ def test_exception_in_a_user_part_names_file_and_line(folder: Path) -> None:
     assert "Traceback" in said("-v") and "sqa/pipeline/engine.py" in said("-v")
 
 
-def test_edited_part_replaces_a_run_with_a_message(folder: Path, command: Command) -> None:
+def test_replacing_the_run_of_an_edited_part_is_reported(folder: Path, command: Command) -> None:
     (folder / "mine.py").write_text(OWN.replace('[""]', "texts").replace("1 / len(text)", "1.0"))
     for edit, replaced in (("", False), ("", False), ("# edited\n", True)):
         with (folder / "mine.py").open("a") as file:

@@ -27,13 +27,13 @@ def start(runs: Path, ks: str, seeds: int) -> subprocess.Popen:
 
 
 def steps(folder: Path) -> list[list[str]]:
-    """Return step, loss, pieces and rate of every logged step, without times."""
+    """Return step, loss, number of pieces and learning rate of every logged step, without times."""
     file = folder / "steps.tsv"
     return [line.split("\t")[:4] for line in file.read_text().splitlines()[1:]] if file.exists() else []
 
 
 def kill_after(process: subprocess.Popen, folder: Path, step: int) -> None:
-    """Send SIGKILL at a random moment within the step after `step` logged steps."""
+    """Wait for `step` logged steps, and kill the process at a random moment of the next step."""
     deadline = time.monotonic() + 120
     while len(steps(folder)) < step and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.002)
@@ -62,7 +62,7 @@ def test_killed_training_gives_equal_losses_and_weights(tmp_path):
 
 
 @pytest.mark.slow
-def test_sweep_survives_the_kill_of_one_process(tmp_path):
+def test_sweep_finishes_if_one_process_is_killed(tmp_path):
     prepared(tmp_path)
     folder = tmp_path / "smt" / "tiny"
     first = start(tmp_path, "k=2,full", 2)

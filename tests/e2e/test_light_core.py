@@ -14,21 +14,21 @@ from outcome import Command, process
 from sqa.core.paths import ROOT
 
 HEAVY = "torch numba scipy sentencepiece matplotlib transformers starlette uvicorn pandas pyarrow".split()
-UNPACKS = "zstandard"  # also required by the phrase-based translator
+UNPACKS = "zstandard"  # unpacks models; required by the phrase-based translator
 WITHOUT = "import sys; sys.modules.update(dict.fromkeys({})); import sqa.cli; sqa.cli.main()"
 CORE = WITHOUT.format([*HEAVY, UNPACKS])
 LOG = f"{{name: recorded, file: {ROOT / 'docs' / 'example' / 'instances.log'}}}"
 
 
 def written(folder: Path, guesser: str, buzzer: str, dataset: str = "mini-es, limit: 2", translator: str = LOG) -> str:
-    """Write a config of these parts and return its path."""
+    """Write a config with the given parts and return its path."""
     parts = f"translator: {translator}\nguesser: {guesser}\nbuzzer: {{name: mlp, model: {buzzer}}}\n"
     (folder / "mine.yaml").write_text(f"dataset: {{name: {dataset}}}\n{parts}", encoding="utf-8")
     return str(folder / "mine.yaml")
 
 
 def run(code: str, config: str, runs: Path, **where: str) -> str:
-    """Return the output of `sqa run` in a separate process."""
+    """Run `sqa run` in a separate process and return its output on stdout."""
     outcome = process("run", config, "--runs", str(runs), cwd=ROOT, code=code, **where)
     assert outcome.code == 0, outcome.err
     return outcome.out
@@ -43,7 +43,7 @@ def test_log_to_expected_wins_without_heavy_packages(
     config = written(tmp_path, guesser, buzzer)
     full = command("run", config, "--runs", str(tmp_path / "full")).out
     assert run(CORE, config, tmp_path / "light") == full and "\new\t" in full
-    if guesser == "bm25":  # a report without figures names the required extra
+    if guesser == "bm25":  # the report has no figures, and names the required package
         outcome = process("report", str(tmp_path / "light" / "mine"), cwd=ROOT, code=CORE)
         report = (tmp_path / "light" / "mine" / "report" / "report.md").read_text(encoding="utf-8")
         assert outcome.code == 0, outcome.err
@@ -53,7 +53,7 @@ def test_log_to_expected_wins_without_heavy_packages(
 def test_bundled_translator_without_heavy_packages(tmp_path: Path, command: Command) -> None:
     pytest.importorskip("thot")
     question = {"id": "q", "language": "es", "source": "Es Lima.", "reference": "Lima.", "page": "Peru"}
-    (tmp_path / "q.jsonl").write_text(json.dumps(question), encoding="utf-8")  # each word takes one second
+    (tmp_path / "q.jsonl").write_text(json.dumps(question), encoding="utf-8")  # each word takes a second
     translator = "{name: pbmt, model: pbmt-es-en, k: 3}"
     config = written(tmp_path, "bm25", "bm25", str(tmp_path / "q.jsonl"), translator)
     full = command("run", config, "--runs", str(tmp_path / "full")).out
@@ -70,7 +70,7 @@ def test_missing_package_error_names_the_extra(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.environ.get("SQA_PIP_DRY_RUN") != "1", reason="asks a package index: set SQA_PIP_DRY_RUN=1")
 @pytest.mark.parametrize("end", ["lowest", "newest"])
 def test_lowest_and_highest_versions_give_equal_numbers(tmp_path: Path, command: Command, end: str) -> None:
-    """Both environments have only `pip install sqa`; only the version of sacrebleu in the signatures differs."""
+    """The environment has only `pip install sqa`. Only the version of sacrebleu in the signatures may differ."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pins = [re.sub(r">=([\d.]+).*", r"==\1", each) for each in project["dependencies"]] if end == "lowest" else []
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)

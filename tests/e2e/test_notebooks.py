@@ -11,7 +11,7 @@ import pytest
 from sqa.core.paths import ROOT
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-LARGEST = 150_000  # characters of a notebook with its outputs
+LARGEST = 150_000  # maximum number of characters of a notebook, including outputs
 MACHINE = re.compile(r"(?<![\w.:/])/(?:home|root|tmp|usr|work|mnt|opt|var|Users|private)/|[A-Z]:\\\\|site-packages")
 
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -85,7 +85,7 @@ def test_notebook_prints_its_stored_outputs(
 
 
 def executed(code: str, name: str, names: dict[str, object]) -> str:
-    """Execute a cell and return the text of its last expression, unless a semicolon hides it."""
+    """Execute a cell and return the repr of its last expression's value, or "" if a semicolon suppresses it."""
     tree = ast.parse(code)
     last = tree.body[-1]
     if code.endswith(";") or not isinstance(last, ast.Expr):
@@ -97,7 +97,7 @@ def executed(code: str, name: str, names: dict[str, object]) -> str:
 
 
 def shown(cell: dict[str, Any]) -> str:
-    """Return the stored output text of a cell."""
+    """Return the stored text output of a cell."""
     outputs = [output.get("text", output.get("data", {}).get("text/plain", "")) for output in cell["outputs"]]
     texts = ["".join(text) for output, text in zip(cell["outputs"], outputs, strict=True) if not is_picture(output)]
     return "".join(texts)

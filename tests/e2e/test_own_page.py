@@ -1,4 +1,4 @@
-"""The commands of docs/own_parts.md in order, in the folder that the first command creates."""
+"""The commands of docs/own_parts.md run in order, in the folder that the first command creates."""
 
 import re
 import shlex
@@ -16,7 +16,7 @@ PARTS = ("Translator", "Policy", "Guesser", "Buzzer", "Metric")
 
 
 def typed() -> Iterator[str]:
-    """Yield the typed lines in order."""
+    """Yield the commands of the page in order."""
     yield from (line for line in blocks(re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL))[1] if line.startswith("sqa "))
 
 
@@ -37,14 +37,14 @@ def test_page_shows_the_files() -> None:
 
 @pytest.mark.slow
 def test_every_command_of_the_page_runs_in_order(tmp_path, monkeypatch, command):
-    """Also run every command that `sqa init` prints, offline, and without torch where no translator is trained."""
+    """Every command that `sqa init` prints also runs.  Data come from no mirror; only training needs torch."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SQA_MIRROR", raising=False)
     monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
     outputs = dict[str, str]()
 
     def run(line: str) -> str:
-        """Run a line as a shell does and return its stderr."""
+        """Run a command line with file names expanded, and return its stderr."""
         words = [path for word in shlex.split(line) for path in (sorted(map(str, Path().glob(word))) or [word])]
         outcome = command(*words[1:])
         assert not outcome.code, f"{line}\n{outcome.err}"
@@ -63,5 +63,5 @@ def test_every_command_of_the_page_runs_in_order(tmp_path, monkeypatch, command)
         assert [line for line in suggested if f"parts.py:{part}" in line], part
     assert "length\t1.0" in outputs["sqa run own.yaml 'metrics=[ew,parts.py:Metric]'"]
     outcomes = {outputs[line] for line in outputs if line.startswith("sqa run own.yaml")}
-    assert len(outcomes) >= 9  # the parts change the outcomes
+    assert len(outcomes) >= 9  # parts and keys change the output
     assert "source words read before" in outputs["sqa config keys translator parts.py:Translator"]

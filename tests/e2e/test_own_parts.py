@@ -1,4 +1,4 @@
-"""Parts in a file outside the project, named `file.py:build`, through the real command."""
+"""Parts in a user's file, named `file.py:build` in configs and on the command line."""
 
 import pickle
 from pathlib import Path
@@ -53,7 +53,7 @@ class Parts:
 
 
 class Words:
-    """Target words of a question."""
+    """A metric that counts the target words of a question."""
 
     name, label, unit, digits, kind, higher_is_better = "words", "Words", "words", 1, "lag", True
 
@@ -86,7 +86,7 @@ def late() -> Convention:
 
 
 def shout() -> Perturbation:
-    """Capital letters throughout."""
+    """A perturbation that converts all words to upper case."""
     def louder(question, rng):
         return replace(question, sentences=tuple(tuple(w.upper() for w in s) for s in question.sentences))
 
@@ -101,7 +101,7 @@ def figure(config: Path, runs: Path) -> None:
 
 
 def alone() -> None:
-    """No figure, because it takes no arguments."""
+    """Not a figure, because it takes no arguments."""
 '''
 CONFIG = """
 dataset: {name: mini-es, limit: 3}
@@ -114,7 +114,7 @@ metrics: [ew, dal, "mine.py:words", "mine.py:last", "al@mine.py:late"]
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
-    """Return the folder of a config and its parts."""
+    """Return a folder with a config and its parts."""
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "mine.py").write_text(PARTS, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""docs/python.md runs as written; `import sqa` loads nothing heavy; the documented names have types."""
+"""The code in docs/python.md runs as written; errors, data frames and means of the Python interface."""
 
 import doctest
 import re
@@ -55,7 +55,7 @@ def test_unknown_questions_and_baselines_are_refused(tmp_path: Path) -> None:
     refused(ConfigError, "'EW' is not a metric .* did you mean 'ew'", results.over, "guesser", "EW")
 
 
-def test_means_over_levels_need_every_run(tmp_path: Path) -> None:
+def test_over_averages_and_refuses_missing_runs(tmp_path: Path) -> None:
     import sqa
 
     config = {"dataset": "mini-es", "translator": {"name": "waitk", "model": "es-en", "k": 6}, "buzzer": "oracle"}
@@ -75,8 +75,8 @@ def test_means_over_levels_need_every_run(tmp_path: Path) -> None:
     refused(ConfigError, "no run of gru, seed 1", sqa.Results(results[:3]).over, "guesser,training")
 
 
-def test_frames_have_numbers_of_one_type(tmp_path: Path) -> None:
-    """This also holds without a guesser, without buzzes, and for a metric without a value."""
+def test_columns_of_data_frames_have_fixed_types(tmp_path: Path) -> None:
+    """The types are the same without a guesser, without buzzes, and for a metric without a value."""
     pytest.importorskip("pandas", reason="needs pandas for data frames")
     import sqa
 
@@ -102,7 +102,7 @@ def test_frames_have_numbers_of_one_type(tmp_path: Path) -> None:
     assert {str(compared[name].dtype) for name in ("diff", "low", "high")} == {"float64"}
 
 
-def test_baseline_is_of_the_same_data_set() -> None:
+def test_baseline_must_be_of_the_same_data_set() -> None:
     full, early, elsewhere = (
         Result(Cell(dataset, "wait-k", k, "bm25", config=None), saved=None)
         for dataset, k in (("mini-es", "full"), ("mini-es", 3), ("mini-pl", 3))

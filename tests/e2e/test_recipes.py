@@ -1,7 +1,7 @@
-"""The recipes of ARCHITECTURE.md ("Where a new thing goes") and CONTRIBUTING.md ("Four additions"), followed exactly.
+"""The recipes in ARCHITECTURE.md ("Where a new thing goes") and CONTRIBUTING.md ("Four additions") work as written.
 
-Recipes for the program's own parts share one copy of the repository. Each writes the files it names, adds one line
-where the recipe states, and runs the command that uses the new part.
+All recipes are applied to one copy of the repository: the files that they name are written, and lines are added where
+the recipes say. Then the commands that use the new parts are run.
 """
 
 import json
@@ -23,7 +23,7 @@ COPIED = ("sqa", "smt", "guessers", "buzzers", "experiments", "configs", "docs",
 
 @dataclass(frozen=True)
 class Recipe:
-    """A row of the table in ARCHITECTURE.md, or an addition of CONTRIBUTING.md."""
+    """A row of the table in ARCHITECTURE.md, or an addition in CONTRIBUTING.md."""
 
     new: str  # the row's first cell, or the addition's title
     command: str  # command that uses the new part
@@ -227,7 +227,8 @@ RECIPES = (
         ),
     ),
 )
-ELSEWHERE = {  # rows and additions without a recipe of their own -> test (an addition: the row with the same steps)
+# row or addition without its own recipe -> test that covers it; for an addition, the row that has the same steps
+ELSEWHERE = {
     "any component of your own": "tests/e2e/test_own_parts.py",
     "components of your own package": "tests/unit/core/test_plugins.py",
     "perturbation": "tests/e2e/test_own_parts.py",
@@ -244,7 +245,7 @@ ELSEWHERE = {  # rows and additions without a recipe of their own -> test (an ad
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the repository with all additions."""
+    """Return a copy of the repository to which all recipes have been applied."""
     home = tmp_path_factory.mktemp("repository")
     for name in COPIED:
         shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("__pycache__", "*.png", "bundled"))
@@ -296,7 +297,7 @@ def test_every_row_and_addition_has_a_recipe() -> None:
 
 
 def test_every_name_in_the_recipes_exists() -> None:
-    """Check `NAME` in `path.py`, and every path."""
+    """Every path on the pages exists, and every `NAME` that a page locates in a `path.py` is in this file."""
     pages = [(ROOT / name).read_text(encoding="utf-8") for name in ("ARCHITECTURE.md", "CONTRIBUTING.md")]
     for page in pages:
         for path in re.findall(r"`((?:sqa|smt|guessers|buzzers|experiments|tests|configs|data)/[\w/.]+)`", page):

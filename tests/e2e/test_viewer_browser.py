@@ -1,7 +1,7 @@
-"""The viewer's page and the report's in Chromium, driven by Playwright; skipped if either is missing.
+"""The pages of the viewer and the report in Chromium, driven by Playwright; skipped if either program is missing.
 
-SQA_CHROMIUM names a browser that is not on the path; SQA_SCREENSHOTS names a folder for screenshots; SQA_AXE names
-axe.min.js of the npm package axe-core, which then checks these pages and those of a built site.
+SQA_CHROMIUM is the path of a browser that is not on the PATH. SQA_SCREENSHOTS is a folder for screenshots. SQA_AXE is
+the path of axe.min.js of the npm package axe-core, which then checks these pages and the pages of a built site.
 """
 
 import os
@@ -37,7 +37,10 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def open_page(browser: Any, page_file: Path) -> Iterator[Any]:
-    """Open a file (default: the viewer) at a URL fragment; at the end check that no page logged errors or used HTTP."""
+    """Yield a function that opens a file (default: the viewer) at a URL fragment.
+
+    After the test, check that no page logged an error or sent a request over the network.
+    """
     contexts, problems = [], []
 
     def opened(hash: str = "", file: Path = page_file, **context: Any) -> Any:
@@ -80,7 +83,7 @@ def test_scrubbing_shows_each_system_at_its_progress(open_page: Any) -> None:
     assert "first buzz at 36% of the source: right" in first.locator(".wins figcaption").text_content()
     assert page.locator("#clock").text_content() == "4 of 10 words read, 4 and 2 written"
     page.keyboard.press("Shift+ArrowRight")
-    assert visible(page, 1) == "el país llamado Spain era grande"  # its last words come with the end of the sentence
+    assert visible(page, 1) == "el país llamado Spain era grande"  # the last words come at the sentence's end
     assert first.locator(".translation .bad:not(.later)").text_content().strip() == "grande"
     picture(page, "light")
     page.keyboard.press("Home")
@@ -95,8 +98,8 @@ def test_playback_and_second_system_work(open_page: Any) -> None:
     page.keyboard.press("ArrowDown")
     assert visible(page, 0) == "<b>uno</b>"
     assert page.locator("#source").text_content().startswith("<b>uno</b> &amp; France")
-    assert page.title() == "Simultaneous translation, word by word"  # the answer and the reference are hostile
-    page.evaluate(  # playback may end before the test looks, so the page records the button's names as they change
+    assert page.title() == "Simultaneous translation, word by word"  # HTML in the questions is not executed
+    page.evaluate(  # playback may end before the next check, so the page records each change of the button's name
         """() => { const button = document.querySelector("#play"); document.body.dataset.names = "";
         new MutationObserver(() => { document.body.dataset.names += button.getAttribute("aria-label") + "."; })
             .observe(button, {attributeFilter: ["aria-label"]}); }"""
@@ -120,7 +123,7 @@ def test_link_opens_its_step(open_page: Any, page_file: Path) -> None:
     sync_api.expect(page).to_have_url(re.compile("m=5.0"))
     link = page.locator("#link").get_attribute("href")
     assert visible(open_page(link), 0) == "el país llamado"
-    page.goto(page_file.as_uri() + "#q=q0&step=5&a=wait3")  # hashchange, without loading again
+    page.goto(page_file.as_uri() + "#q=q0&step=5&a=wait3")  # changes only the hash, so the page is not reloaded
     sync_api.expect(page.locator("#clock")).to_have_text("6 of 10 words read, 6 written")
     assert visible(page, 0).endswith("era grande")
     assert page.locator("#problem").is_hidden()
@@ -184,9 +187,9 @@ def test_systems_share_the_source_axis_and_its_switch(open_page: Any) -> None:
     }); }"""
     first, second = page.evaluate(drawn)
     assert first[:2] == second[:2] == [-0.005, 1.005]
-    assert abs(first[2] - second[2]) < 0.01 and first[2] > 10  # the same moment at the same place
+    assert abs(first[2] - second[2]) < 0.01 and first[2] > 10  # the same step is at the same x position
     letters = [2, 7, 15, 21, 25, 32, 37, 44, 51, 59]
-    assert first[3] == pytest.approx([n / 59 for n in [*letters, 59]])  # flat from the last word to the end
+    assert first[3] == pytest.approx([n / 59 for n in [*letters, 59]])  # flat after the last word
     assert second[3] == pytest.approx([n / 59 for n in [15, 21, 25, 32, 32, 32, 51, 59, 59, 59, 59]])
     page.keyboard.press("x")
     first, second = page.evaluate(drawn)
@@ -222,7 +225,7 @@ def test_errors_links_and_threshold_are_shown(open_page: Any) -> None:
     assert page.locator("#source .lost1").count() == 0
     assert page.locator("#omitted").text_content() == "dashed line below: left out by drops"
     page.keyboard.press("Home")
-    assert lost.count() == 0  # nothing has been read yet
+    assert lost.count() == 0  # no source word has been read yet
     page.keyboard.press("End")
     page.locator("#source span", has_text="France").hover()
     picture(page, "left-out")
@@ -232,7 +235,7 @@ def test_errors_links_and_threshold_are_shown(open_page: Any) -> None:
     page.locator("#clock").hover()
     assert page.locator(".pointed").count() == 0
     line = "() => shown.systems[0].charts[1].plot.data[4].filter((y) => y !== null)"
-    assert page.evaluate(line) == [0.5, 0.5]  # from one end to the other
+    assert page.evaluate(line) == [0.5, 0.5]  # a horizontal line across the chart
     assert "threshold 0.500" in page.locator(".wins .plot").first.get_attribute("aria-label")
 
 
@@ -241,7 +244,7 @@ SHOWN = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}
 
 
 def test_colours_are_distinct_for_the_colour_blind(open_page: Any) -> None:
-    """CIE Lab distances within one chart, as seen without red or green cones, and contrasts, in both schemes."""
+    """Colours of one chart have CIE Lab distances above 10 in both kinds of colour blindness, and a contrast of 3."""
     for scheme, other in (("light", "dark"), ("dark", "light")):
         page = open_page(color_scheme=scheme)
         page.keyboard.press("d")
@@ -273,7 +276,7 @@ def test_report_page_makes_no_request_in_both_schemes(open_page: Any, tmp_path: 
         picture(page, f"report-{scheme}")
 
 
-# linear RGB as seen without long- or middle-wave cones (Machado, Oliveira and Fernandes 2009, severity 1)
+# maps linear RGB to the colour as seen without L or M cones (Machado, Oliveira and Fernandes 2009, severity 1)
 BLINDNESS = {
     "protanopia": np.array(
         [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
@@ -317,8 +320,8 @@ def test_axe_finds_no_serious_problem(browser: Any, page_file: Path, tmp_path: P
     serious = []
     for address in addresses:
         page.goto(address)
-        page.reload()  # a new hash alone loads nothing
-        page.evaluate(f"{axe}; 0")  # the policy of the pages forbids a script element
+        page.reload()  # `goto` with another hash does not reload the page
+        page.evaluate(f"{axe}; 0")  # the pages' content security policy forbids script elements
         for found in page.evaluate("axe.run()")["violations"]:
             if found["impact"] in ("serious", "critical"):
                 serious.append((address, found["help"], [node["html"] for node in found["nodes"]]))

@@ -1,7 +1,7 @@
 """The wheels of both distributions in a separate environment, used from a folder outside the repository.
 
-The environment contains only the wheels. A .pth file adds this environment's site-packages for their dependencies, so
-that no network access is needed. Nothing of the repository is on its path.
+Only the wheels are installed in the environment. A .pth file adds the site-packages of the tests' environment for the
+dependencies, so that no network access is needed. The repository is not on the path.
 """
 
 import json
@@ -35,14 +35,14 @@ class User:
     folder: Path
 
     def sqa(self, *words: str) -> str:
-        """Return the stdout of a command that must succeed."""
+        """Run `sqa`, which must succeed, and return its stdout."""
         return self.run(str(self.bin / "sqa"), *words)
 
     def run(self, *words: str) -> str:
         kept = {"PATH", "HOME", "LANG", "TMPDIR", "NUMBA_CACHE_DIR"}
         environment = {name: value for name, value in os.environ.items() if name in kept}
         environment |= {"SQA_CACHE": str(self.folder / "cache"), "OMP_NUM_THREADS": "1"}
-        environment["NUMBA_DISABLE_JIT"] = "1"  # recompiling in a new place takes half a minute
+        environment["NUMBA_DISABLE_JIT"] = "1"  # compiling again in the new folder takes half a minute
         done = subprocess.run(words, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=900)
         assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
         return done.stdout
@@ -120,7 +120,7 @@ def test_wheel_runs_own_parts_and_questions(user: User) -> None:
 
 
 def test_wheel_draws_a_figure_of_the_paper(user: User) -> None:
-    """fig3 reads configs/ablation.yaml of the current folder first, here with a few bundled questions."""
+    """The config in the working directory, which has a few bundled questions, replaces the bundled config."""
     bundled = user.packages / "sqa" / "bundled" / "configs" / "ablation.yaml"
     contestants = [{"guesser": {"name": "bm25"}, "buzzer": {"name": "mlp"}}]
     less = {"datasets": ["mini-es"], "k": [3, "full"], "translators": WAIT_K, "resamples": 20, "limit": 2, "workers": 1}

@@ -1,4 +1,4 @@
-"""Every reader of external files: a valid file, its corruption, and the command that reads it."""
+"""Every reader of users' files: a valid file, the ways to corrupt it, and the command that reads it."""
 
 from __future__ import annotations
 
@@ -55,24 +55,24 @@ from sqa_services.protocols.iwslt.corpus import load as load_corpus
 from sqa_services.protocols.iwslt.journal import Journal, Sentence
 from sqa_services.protocols.iwslt.table import read_participants
 
-LONGEST = 6000  # characters on stderr: one or two screens
+LONGEST = 6000  # maximum number of characters on stderr: one or two screens
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader with its valid files, the corrupted file, the corruption, and the read command."""
+    """Valid files, one of which is corrupted, and the command or function that reads them."""
 
     name: str
     files: Mapping[str, bytes]
-    corrupted: str  # a file name or pattern in the folder
+    corrupted: str  # name or pattern of the file to corrupt
     changes: Sequence[by.Change]
-    read: Sequence[str] | Callable[[Path], object]  # words of the command with {} for the folder; or a function
-    folder: Callable[[], Path] | None = None  # a folder to copy, too
-    named: tuple[str, ...] = ()  # other names that a message may contain
-    share: float = 1.0  # share of the cases, lower for slow readers
+    read: Sequence[str] | Callable[[Path], object]  # arguments of `sqa` with {} for the folder, or a function
+    folder: Callable[[], Path] | None = None  # folder whose files are copied first
+    named: tuple[str, ...] = ()  # texts that a message may contain in place of the file name
+    share: float = 1.0  # relative number of cases, lower for slow readers
 
     def corrupt(self, rng: random.Random, folder: Path) -> Path:
-        """Write the files to a folder and return the path of the corrupted one."""
+        """Write the files to a folder, corrupt one of them, and return its path."""
         if self.folder is not None:
             shutil.copytree(self.folder(), folder, dirs_exist_ok=True)
         for name, data in self.files.items():
@@ -93,7 +93,7 @@ class Outcome:
     traceback: str = ""
 
     def problem(self, path: Path, reader: Reader) -> str:
-        """Return a defect that a user could report, or ""."""
+        """Return a description of the defect in the reader's response, or "" if there is none."""
         if self.traceback:
             return self.traceback
         if self.seconds > 10:
@@ -109,7 +109,7 @@ class Outcome:
 
 
 def attempt(reader: Reader, folder: Path) -> Outcome:
-    """Read the corrupted file as a user does."""
+    """Run the reader on a folder with a corrupted file, as the `sqa` command would."""
     err, out = io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding="utf-8")  # a terminal refuses lone surrogates
     code, trace, began = 0, "", time.process_time()
     try:
@@ -147,7 +147,7 @@ TENSORS = (by.tensor_header, by.tensor_header, *by.BYTES)
 TRANSLATE = ("translate", "{}/c.yaml", "--runs", "{}/runs", "-q")
 EMPTY = (2).to_bytes(8, "little") + b"{}"  # a safetensors file without tensors
 SEGMENTS = [Segment(id, "a", "b", "c") for id in ("one", "two")]
-CONFIGS: dict[str, Callable[[Path], object]] = {  # one bundled config of each kind -> its reader
+CONFIGS: dict[str, Callable[[Path], object]] = {  # a bundled config of each kind -> the function that reads it
     "mini_es_wait6_bm25.yaml": load_run,
     "train_buzzers.yaml": lambda path: load_buzzer_training(Path(f"{path}:mlp-bm25")),
     "smt_es_en.yaml": lambda path: load(Path(f"{path}:third"), SmtConfig),
@@ -159,7 +159,7 @@ CONFIGS: dict[str, Callable[[Path], object]] = {  # one bundled config of each k
 
 @functools.cache
 def finished_run() -> Path:
-    """Return a folder of runs with a finished run, `run`, and its store."""
+    """Return a folder of runs that contains the finished run `run` and its store."""
     folder = Path(tempfile.mkdtemp(prefix="sqa-fuzz-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     (folder / "questions.jsonl").write_bytes(good.QUESTIONS)
@@ -169,7 +169,7 @@ def finished_run() -> Path:
 
 
 def _fit(path: Path) -> None:
-    """Run the part of `sqa curve fit` before its drawing."""
+    """Read a file of buzzes as `sqa curve fit` does, without drawing."""
     fit(str(path), FitConfig("monotone", "clip", 10, 0))
     buzzes = regular_players(load_buzzes(str(path), "clip"), 1)
     if buzzes.game is not None:
@@ -177,7 +177,7 @@ def _fit(path: Path) -> None:
 
 
 class Words:
-    """A fast replacement for METEOR, whose Java needs a second to start: the share of words in a reference."""
+    """A fast replacement for METEOR, whose Java program takes a second to start: share of words in a reference."""
 
     def __enter__(self) -> Words:
         return self
@@ -199,17 +199,17 @@ def _evaluate(folder: Path) -> None:
 
 
 def readers() -> list[Reader]:
-    """Return all readers."""
+    """Return all readers of this module."""
     return [*_of_data(), *_of_results(), *_of_configs(), *_of_models(), *_of_servers()]
 
 
 def _file(name: str, file: str, data: bytes, changes: Sequence[by.Change], read: Callable[[Path], object]) -> Reader:
-    """Return a reader that calls a function on a file."""
+    """Return a reader that calls the function `read` with the path of the file."""
     return Reader(name, {file: data}, file, changes, lambda folder: read(folder / file))
 
 
 def _questions(name: str, file: str, data: bytes, changes: Sequence[by.Change]) -> Reader:
-    """Return a reader of a run's questions."""
+    """Return a reader of a file of questions, by `sqa translate`."""
     config = good.config(dataset={"name": f"{{}}/{file}"}, translator=good.FIXED)
     return Reader(name, {"c.yaml": config, file: data}, file, changes, TRANSLATE)
 
@@ -217,7 +217,7 @@ def _questions(name: str, file: str, data: bytes, changes: Sequence[by.Change]) 
 def _recorded(
     name: str, file: str, data: bytes, changes: Sequence[by.Change], questions: bytes = good.QUESTIONS, **keys: str
 ) -> Reader:
-    """Return a reader of a recorded translator output in a run."""
+    """Return a reader of the recorded output of a translator, by `sqa translate`."""
     config = good.config(translator={"name": "recorded", "file": f"{{}}/{file}", **keys})
     return Reader(name, {"c.yaml": config, "questions.jsonl": questions, file: data}, file, changes, TRANSLATE)
 
@@ -273,7 +273,7 @@ def _of_results() -> list[Reader]:
     for name, changes in {"run.json": JSON, "config.yaml": YAML, "stats.npz": BLOCK, "times.json": JSON}.items():
         read = ("compare", "{}/run", "{}/run", "--resamples", "10") if name == "stats.npz" else export
         read = (lambda f: read_folder(f / "run").times) if name == "times.json" else read
-        # words in messages about a corrupted name
+        # these messages quote a corrupted name instead of the file name
         named = ("dataset.name", "file of questions", "File name too long") if name == "config.yaml" else ()
         entries.append(Reader(f"run {name}", {}, f"run/{name}", changes, read, finished_run, (*whole, *named)))
     entries.append(

@@ -14,7 +14,7 @@ RECORDS = [json.loads(line) for line in QUESTIONS.splitlines()]
 
 
 def config(**parts: object) -> bytes:
-    """Return a run's config; {} stands for the folder."""
+    """Return a run's config, in which {} stands for the folder of the files."""
     return yaml.safe_dump({"dataset": {"name": "{}/questions.jsonl"}, **parts}, sort_keys=False).encode()
 
 
@@ -22,7 +22,7 @@ FIXED = {"name": "fixed", "text": "reference"}
 
 
 def log(speech: bool = False) -> bytes:
-    """Return a SimulEval log of the example questions, as text or as speech."""
+    """Return a SimulEval log of the example questions, with text or recordings as the source."""
     rows = []
     for record in RECORDS:
         for source, text in zip(record["source"], record["reference"], strict=False):
@@ -46,7 +46,7 @@ def tsv() -> bytes:
 
 
 def buzzes() -> bytes:
-    """Return 120 human buzzes."""
+    """Return a file of 120 human buzzes."""
     rows = [
         {"qid": f"q{i}", "correct": i % 3 > 0, "rel_pos": (i * 37 % 100) / 100, "word_index": i % 50, "n_words": 60}
         | {"tournament": "t", "game": i // 9, "player": f"p{i % 3}"}
@@ -78,7 +78,7 @@ def stories() -> tuple[bytes, bytes]:
 
 
 def wav() -> bytes:
-    """Return 100 ms of silence."""
+    """Return a WAV file of 100 ms of silence."""
     out = io.BytesIO()
     with wave.open(out, "wb") as file:
         file.setnchannels(1)

@@ -1,4 +1,4 @@
-"""Every reader of models: a small model, the corruption of its numbers, and a guess, buzz or text that it computes."""
+"""Every reader of models: a small model, ways to corrupt its numbers, and a guess, buzz or translation by the model."""
 
 import atexit
 import functools
@@ -51,14 +51,14 @@ NGRAM_LINES = ["the\t90", "house\t12", "home\t3", "the house\t8"]
 
 @dataclass(frozen=True)
 class Lesson:
-    """A page and its text."""
+    """A text and the page that it describes, for training."""
 
     text: str
     page: str
 
 
 def made(make: Callable[[Path], object]) -> Callable[[], Path]:
-    """Return a function that returns a folder, which `make` fills at the first call."""
+    """Return a function that returns the path of a folder; its first call creates the folder and calls `make`."""
 
     @functools.cache
     def folder() -> Path:
@@ -108,7 +108,7 @@ def encoder(folder: Path) -> None:
 
 
 def _guess(guesser: Bm25Guesser | GruGuesser | RerankGuesser) -> None:
-    """Guess once; scores must be numbers."""
+    """Guess for whole texts and for prefixes; check that all scores are finite."""
     for row in [*guesser.guess([TEXT, "Peru"], 5), *guesser.guess_prefixes(TEXT.split(), 5)]:
         assert np.isfinite([guess.score for guess in row]).all()
 
@@ -137,13 +137,13 @@ def _read(folder: Path) -> None:
 
 
 def _tensors(name: str, folder: Callable[[], Path], read: Callable[[Path], object], share: float = 1.0) -> list[Reader]:
-    """Return the readers of both files of a model."""
+    """Return a reader for each of the two files of a model, weights and config."""
     files = {"model.safetensors": (tensor_values, tensor_values, *TENSORS), "config.json": JSON}
     return [Reader(f"{name} {file}", {}, file, ways, read, folder, share=share) for file, ways in files.items()]
 
 
 def model_readers() -> list[Reader]:
-    """Return the readers of every small format of models."""
+    """Return readers of every model format."""
     names = ("rerank", "align-es-en", "errors-es-en")
     bundled = {name: functools.partial(Path, MODELS, name) for name in names}
     mlp, recurrent, threshold = (

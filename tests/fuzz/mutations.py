@@ -1,4 +1,4 @@
-"""Corruptions of valid files; the same seed gives the same files everywhere."""
+"""Functions that corrupt valid files; a seed gives the same files on every machine."""
 
 import json
 import random
@@ -51,7 +51,7 @@ def insert(rng: random.Random, data: bytes) -> bytes:
 
 
 def lines(rng: random.Random, data: bytes) -> bytes:
-    """Remove, repeat, reorder or blank lines, or change their ends."""
+    """Remove, repeat or reorder lines, insert an empty line, replace or add a tab, or change the line endings."""
     rows = data.split(b"\n")
     at = rng.randrange(len(rows))
     before, row, after = rows[:at], rows[at], rows[at + 1 :]
@@ -63,7 +63,7 @@ def lines(rng: random.Random, data: bytes) -> bytes:
 
 
 def recode(rng: random.Random, data: bytes) -> bytes:
-    """Change the encoding, with letters that reveal it."""
+    """Change the encoding, after inserting letters whose bytes depend on it."""
     text = data.decode("utf-8", "replace")
     for old, new in (("e", "é"), ("a", "ł")):
         if rng.random() < 0.5:
@@ -85,7 +85,7 @@ BYTES: tuple[Change, ...] = (flip, splice, splice, splice, insert, lines, recode
 
 
 def _holders(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield (list or object, index or key) of every value within a value."""
+    """Yield, for every value nested in a list or dict, its container and its index or key."""
     waiting = [value]
     while waiting:
         holder = waiting.pop()
@@ -96,7 +96,7 @@ def _holders(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _odd(rng: random.Random, value: Any) -> Any:
-    """Return another value, often of the same type."""
+    """Return another value, often a variation of the given value."""
     if rng.random() < 0.3:
         return f"{_RAW}{rng.randrange(len(ODD_RAW))}{_RAW}"
     if isinstance(value, (int, float)) and not isinstance(value, bool) and rng.random() < 0.5:
@@ -192,7 +192,7 @@ def tensor_header(rng: random.Random, data: bytes) -> bytes:
 
 
 def zipped(change: Change) -> Change:
-    """Return a change of a .zst file's content, or of its own bytes."""
+    """Return a function that applies `change` to the content of a .zst file, or corrupts the bytes of the file."""
     import zstandard
 
     def of(rng: random.Random, data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Models and stored blocks in a valid format with invalid tensors."""
+"""Functions that corrupt the tensors of models and stored blocks, but keep the file formats valid."""
 
 import functools
 import hashlib
@@ -16,7 +16,7 @@ from safetensors.numpy import load, save
 from sqa.files.model_files import pack_bytes
 
 Array = NDArray[Any]
-DIGEST = 64  # hex digits at the end of a block
+DIGEST = 64  # length in hex digits of the digest at the end of a block
 EXTREMES = (0, 1, 2, 127, 255, 1 << 15, (1 << 16) - 1, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
 FLOATS = (0.0, -1.0, 1e-30, 65504.0, -65504.0, 1e30, float("nan"), float("inf"))
 
@@ -45,7 +45,7 @@ def tensor_values(rng: random.Random, data: bytes) -> bytes:
 
 
 def changed(rng: random.Random, array: Array) -> Array:
-    """Return other contents of a packed table, or another shape, type or values of an array."""
+    """Return a packed table with corrupted content, or an array with another shape, type or other values."""
     if array.dtype == np.uint8 and array.ndim == 1 and rng.random() < 0.9:
         try:
             return _packed(rng, zlib.decompress(array.tobytes()))
@@ -57,7 +57,7 @@ def changed(rng: random.Random, array: Array) -> Array:
 def _packed(rng: random.Random, data: bytes) -> Array:
     if rng.random() < 0.1:
         return bomb()
-    if rng.random() < 0.4:  # the table as integers: see `pack_integers`
+    if rng.random() < 0.4:  # decode the table as integers, the inverse of `pack_integers`
         whole = np.frombuffer(data[: len(data) // 4 * 4], np.uint8).reshape(4, -1).T
         numbers = np.ascontiguousarray(whole).view("<u4").ravel()
         numbers = _valued(rng, numbers) if rng.random() < 0.7 else _shaped(rng, numbers).ravel()
@@ -128,7 +128,7 @@ def _npy(array: Array) -> bytes:
 
 
 def _claimed(rng: random.Random, member: bytes) -> bytes:
-    """Change the shape or type that the head of an .npy file claims, or cut the file."""
+    """Change the shape in the header of an .npy file, or truncate the file."""
     at = member.find(b"'shape': (")
     if at < 0 or rng.random() < 0.3:
         return member[: rng.randrange(len(member) + 1)]

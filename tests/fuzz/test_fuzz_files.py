@@ -1,6 +1,6 @@
-"""Corrupted files in every reader: no traceback, no hang, an exit code, and the file name in the error.
+"""Every reader handles corrupted files: no traceback, no hang, a valid exit code, and the file name in the error.
 
-`SQA_FUZZ=10000 pytest tests/fuzz` reads that many files and sends that many requests; the default is 500.
+`SQA_FUZZ=10000 pytest tests/fuzz` reads 10,000 corrupted files; the default is 500.
 """
 
 import os
@@ -34,7 +34,7 @@ def test_corrupted_file_is_read_or_refused(reader: Reader, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
 def test_valid_file_is_read(reader: Reader, tmp_path: Path) -> None:
-    """A reader that refuses every file would pass the test above."""
+    """A reader that refuses every file would pass the test of corrupted files."""
     sound = Reader(reader.name, reader.files, reader.corrupted, [lambda _, data: data], reader.read, reader.folder)
     sound.corrupt(random.Random(1), tmp_path)
     outcome = attempt(sound, tmp_path)

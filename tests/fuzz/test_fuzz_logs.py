@@ -1,6 +1,6 @@
-"""Contradictory logs: each is refused in one line with file and line number, or its odd line is marked.
+"""Contradictory logs: each is refused with a one-line error that names file and line, or its odd line is reported.
 
-`SQA_FUZZ_SEED=7 SQA_FUZZ_LOGS=300 pytest tests/fuzz/test_fuzz_logs.py` generates other and more cases.
+`SQA_FUZZ_SEED=7 SQA_FUZZ_LOGS=300 pytest tests/fuzz/test_fuzz_logs.py` generates different cases and more of them.
 """
 
 import json
@@ -43,7 +43,7 @@ def late(rng: random.Random, row: Record) -> Record:
 
 
 def other_unit(rng: random.Random, row: Record) -> Record:
-    factors = (0.001,) if isinstance(row["source"], list) else (1000, 0.001, 16)  # a recording may continue
+    factors = (0.001,) if isinstance(row["source"], list) else (1000, 0.001, 16)  # a recording may be longer
     return {**row, "source_length": row["source_length"] * rng.choice(factors)}
 
 
@@ -85,7 +85,7 @@ def readings(path: Path, speech: bool) -> dict[str, Callable[[], object]]:
     return readers
 
 
-def test_contradictory_logs_are_refused_or_marked(tmp_path: Path) -> None:
+def test_contradictory_logs_are_refused_or_reported(tmp_path: Path) -> None:
     path = tmp_path / "instances.log"
     for case in range(CASES):
         rng = random.Random(f"{SEED} {case}")

@@ -1,6 +1,6 @@
-"""Mistakes that a reader could ignore silently: each is refused in one line with file and line number.
+"""Mistakes that a reader could silently ignore are refused with a one-line error that names file and line.
 
-`SQA_FUZZ_SEED=7 pytest tests/fuzz/test_fuzz_silent.py` generates other cases.
+`SQA_FUZZ_SEED=7 pytest tests/fuzz/test_fuzz_silent.py` generates different cases.
 """
 
 import json
@@ -35,7 +35,7 @@ BREAKS = [*"\t\n\r\v\f\x1c\x1d\x1e\x85", "\u2028", "\u2029", *CONTROL]
 
 
 def submitted(path: Path) -> None:
-    """Raise a submission's problems as an error."""
+    """Read a submission and raise DataError with its first problem."""
     problems: list[str] = []
     questions = path.with_name("questions.jsonl")
     questions.write_text("".join(json.dumps(record) + "\n" for record in QUESTIONS))
@@ -53,12 +53,12 @@ READERS: dict[str, tuple[list[Record], Callable[[Path], object]]] = {
     "submission": (SUBMISSION, submitted),
     "buzzes": (BUZZES, lambda path: load_buzzes(str(path))),
 }
-READ = {  # keys whose value has an effect, for formats with ignored keys
+READ = {  # keys that the reader uses, for formats in which it ignores other keys
     "latency": "delays source_length reference_length reference prediction prediction_length index".split(),
     "buzzes": ["qid", "correct", "rel_pos"],
 }
 READ["computation"] = ["elapsed", *READ["latency"]]
-OURS = ("questions", "pages", "submission")  # no other keys allowed; files of other programs may have them
+OURS = ("questions", "pages", "submission")  # unknown keys are errors; files of other programs may have more keys
 KEYS = {
     "questions": "id language source reference page".split(),
     "pages": "text page id".split(),
@@ -71,7 +71,7 @@ KEYS = {
 
 
 def misspelt(rng: random.Random, key: str) -> str:
-    """Return the key with a letter omitted, doubled, swapped with the next or in upper case, or with one added."""
+    """Return the key with a letter omitted, doubled, swapped or capitalized, or with an added "s" or space."""
     i = rng.randrange(len(key) - 1)
     start, letter, end = key[:i], key[i], key[i + 1 :]
     swapped = start + end[0] + letter + end[1:]
@@ -81,7 +81,7 @@ def misspelt(rng: random.Random, key: str) -> str:
 
 
 def holding(rng: random.Random, text: str, among: list[str]) -> str:
-    """Return a text with a forbidden character inside, not at its edges."""
+    """Return the text with a random character of `among` inserted, but not at the start or the end."""
     i = rng.randrange(1, max(2, len(text)))
     return text[:i] + rng.choice(among) + (text[i:] or "x")
 
@@ -90,7 +90,7 @@ def misspell(rng: random.Random, reader: str, record: Record) -> str:
     key = rng.choice(KEYS[reader])
     while (other := misspelt(rng, key)) in record:
         pass
-    if reader in OURS and rng.random() < 0.5:  # in addition to the correct key, so that nothing is missing
+    if reader in OURS and rng.random() < 0.5:  # keep the correct key, so that no key is missing
         return json.dumps({**record, other: 1})
     return json.dumps({other if k == key else k: v for k, v in record.items()})
 
@@ -131,7 +131,7 @@ def test_mistake_is_refused_by_line(kind: str, reader: str, tmp_path: Path) -> N
     corrupt, (rows, read) = KINDS[kind][0], READERS[reader]
     path = tmp_path / f"{reader}.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    read(path)  # a reader that refuses everything would pass the rest
+    read(path)  # a reader that refuses every file would pass the loop below
     for case in range(CASES):
         rng = random.Random(f"{SEED} {kind} {reader} {case}")
         index = rng.randrange(len(rows))

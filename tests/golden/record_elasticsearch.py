@@ -3,9 +3,10 @@
     python -m tests.golden.record_elasticsearch                # with Docker; writes vectors/elasticsearch_VERSION.json
     python -m tests.golden.record_elasticsearch --url URL      # a running server, with the installed client
 
-The files hold the server's `info`, requests and answers (long lists cut to two entries), the hits of the recorded
+The files hold the server's `info`, requests and responses (long lists cut to two entries), the hits of the recorded
 searches (tests/golden/record_lucene.py) at four settings, and the expected wins of docs/example/mine.yaml with this
-guesser. tests/golden/test_elastic_api.py compares them with Lucene's scores and with the embedded twin.
+guesser. tests/golden/test_elastic_api.py compares the hits with Lucene's scores, and the expected wins with those of
+the embedded BM25 guesser on the same documents (the "twin").
 """
 
 import json
@@ -34,7 +35,7 @@ Exchange = dict[str, Any]  # method, path, sent (lines), status, answer
 
 @contextmanager
 def listened() -> Iterator[list[Exchange]]:
-    """Yield every request of a client in this process with its answer."""
+    """Yield a list to which every request of a client in this process is appended, with its response."""
     from elastic_transport import Urllib3HttpNode
 
     exchanges: list[Exchange] = []
@@ -55,7 +56,7 @@ def listened() -> Iterator[list[Exchange]]:
 
 
 def twin(folder: Path, analyzer: str) -> Path:
-    """Return the config of the embedded twin of the recorded documents."""
+    """Write the recorded documents and the training config of the embedded twin; return the path of the config."""
     documents, _ = record_lucene.documents_and_queries()
     lines = [json.dumps({"text": text, "page": page}) for page, text in documents.items()]
     (folder / "texts.jsonl").write_text("\n".join(lines), encoding="utf-8")
@@ -64,7 +65,7 @@ def twin(folder: Path, analyzer: str) -> Path:
 
 
 def used(url: str, folder: Path, analyzer: str, k1: float, b: float) -> list[list[tuple[str, float]]]:
-    """Create the index and return the hits of the recorded queries."""
+    """Train the twin, index its documents on the server, and return the server's hits for the recorded queries."""
     options = ["--url", url, "--index", INDEX, "--k1", str(k1), "--b", str(b)]
     if elastic_index.main([str(twin(folder, analyzer)), *options]):
         sys.exit(1)
@@ -74,18 +75,18 @@ def used(url: str, folder: Path, analyzer: str, k1: float, b: float) -> list[lis
 
 
 def expected_wins(folder: Path, guesser: dict[str, Any]) -> float:
-    """Return the expected wins of the five-question example with a guesser that knows the recorded documents."""
+    """Return the expected wins of the five-question example with the given guesser."""
     done = sqa.run(ROOT / "docs" / "example" / "mine.yaml", runs=folder / "runs", progress=False, guesser=guesser)
     return float(done.metrics["ew"])
 
 
 def embedded(folder: Path) -> dict[str, Any]:
-    """Return the embedded twin's entry in a config."""
+    """Return the keys of the embedded twin in a run's config."""
     return {"name": "bm25", "model": str(folder / "twin"), "similarity": "elasticsearch", "k1": 2.0, "b": 0.75}
 
 
 def short(value: Any) -> Any:
-    """Cut lists to two entries and texts to forty characters."""
+    """Return a JSON value with lists cut to two entries and strings cut to forty characters."""
     if isinstance(value, list):
         return [short(entry) for entry in value[:2]]
     if isinstance(value, dict):
@@ -94,7 +95,7 @@ def short(value: Any) -> Any:
 
 
 def record(url: str, folder: Path) -> dict[str, Any]:
-    """Use a server and return the recorded values."""
+    """Send the requests to a server and return its info, the exchanges and the hits."""
     with listened() as exchanges:
         hits = {"-".join(map(str, s)): used(url, folder, *s) for s in reversed(record_lucene.SETTINGS)}
     client = elastic_index.connect(url, timeout=60.0, retries=2)
@@ -102,7 +103,7 @@ def record(url: str, folder: Path) -> dict[str, Any]:
 
 
 def short_exchanges(exchanges: list[Exchange]) -> list[Exchange]:
-    """Return each kind of request once per status, without long lists."""
+    """Return one exchange for each method, path and status, with long lists and texts cut."""
     kinds = {(one["method"], one["path"].split("?")[0], one["status"]): one for one in reversed(exchanges)}
     cut = [
         {**one, "sent": [short(line) for line in one["sent"][:4]], "answer": short(one["answer"])}
@@ -112,7 +113,7 @@ def short_exchanges(exchanges: list[Exchange]) -> list[Exchange]:
 
 
 def write(url: str) -> None:
-    """Record a running server."""
+    """Record a running server and write its file."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         recorded = record(url, folder)
@@ -126,7 +127,7 @@ def write(url: str) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Record one server, or start one of each version and record it."""
+    """Record a running server (`--url URL`), or start a server of each version and record it."""
     if arguments[:1] == ["--url"]:
         return write(arguments[1])
     compose = ["docker", "compose", "--project-name", "sqa-recorded"]

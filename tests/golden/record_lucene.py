@@ -4,10 +4,12 @@
     apt-get download liblucene8-java            # lucene-core and lucene-analyzers-common 8.8.1
     LUCENE=anserini-1.7.1-fatjar.jar python -m tests.golden.record_lucene
 
-`java` compiles RecordLucene.java at startup. The output is vectors/lucene.json. Its texts are the bundled questions,
-with up to three languages of a question in one document, so that lengths exceed those that a byte holds exactly.
-Elasticsearch's similarity is Lucene's times k1 + 1: LegacyBM25Similarity multiplies each term's boost by k1 + 1. A
-query with that boost computes the same value in the same single precision.
+`java` compiles RecordLucene.java at startup. The output is vectors/lucene.json. The documents are the bundled
+questions, with up to three languages of a question in one document, so that some documents are too long for an exact
+byte-encoded length.
+
+The similarity of Elasticsearch is that of Lucene times k1 + 1: LegacyBM25Similarity multiplies each term's boost by
+k1 + 1. A query with this boost computes the same value in the same single precision.
 """
 
 import json
@@ -21,7 +23,7 @@ from sqa.core.paths import ROOT
 from sqa.data.datasets import MINI
 
 VECTORS = ROOT / "tests" / "golden" / "vectors" / "lucene.json"
-JARS = os.environ.get("LUCENE", "")  # a class path
+JARS = os.environ.get("LUCENE", "")  # class path of Lucene
 SETTINGS = [(analyzer, k1, 0.75) for analyzer in ("standard", "english") for k1 in (2.0, 1.2)]
 SIMILARITIES = ("lucene", "elasticsearch")
 HITS = 10
@@ -40,7 +42,7 @@ WORDS = (
 
 
 def ask(*lines: tuple[Any, ...]) -> list[list[str]]:
-    """Return the fields of each answer of RecordLucene.java."""
+    """Send lines of fields to RecordLucene.java and return the fields of each line of its output."""
     program = str(ROOT / "tests" / "golden" / "RecordLucene.java")
     sent = "".join("\t".join(map(str, line)) + "\n" for line in lines)
     done = subprocess.run(["java", "-cp", JARS, program], input=sent, capture_output=True, encoding="utf-8", check=True)
@@ -53,7 +55,7 @@ def tokens(analyzer: str, texts: Iterable[str]) -> list[list[str]]:
 
 
 def search(analyzer: str, k1: float, b: float, similarity: str, queries: Sequence[str]) -> list[list[list[float]]]:
-    """Return the numbers (in the order of titles) and scores of the best HITS documents for each query."""
+    """Return, for each query, the indices (into the documents sorted by title) and scores of the top HITS documents."""
     documents, _ = documents_and_queries()
     texts = [("document", documents[title]) for title in sorted(documents)]
     boost = k1 + 1 if similarity == "elasticsearch" else 1.0
@@ -64,7 +66,7 @@ def search(analyzer: str, k1: float, b: float, similarity: str, queries: Sequenc
 
 
 def documents_and_queries() -> tuple[dict[str, str], list[str]]:
-    """Return one document per page of the bundled questions; queries are their beginnings, endings and repetitions."""
+    """Return a document for each page of the bundled questions, and queries made from parts of the questions."""
     questions = json.loads(MINI.read_text(encoding="utf-8"))["questions"]
     documents: dict[str, str] = {}
     queries: list[str] = ["qzxqzxv", "Peru", "the Machu Picchu of Pizarro"]
@@ -83,7 +85,7 @@ def _line(text: str | list[str]) -> str:
 
 
 def main() -> None:
-    """Record, and list the Lucene versions that gave the same values."""
+    """Write the recorded values, with a list of all Lucene versions that gave these values."""
     [[version]] = ask(("version",))
     _, queries = documents_and_queries()
     recorded = {

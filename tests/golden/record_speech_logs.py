@@ -4,12 +4,13 @@
     git clone https://github.com/ufal/SimulStreaming
     env/bin/python tests/golden/record_speech_logs.py tests/golden/vectors/speech SimulStreaming
 
-SimulStreaming's commit was 077ea37. Without its folder the script records only the other programs. The environment is
-separate and does not contain `sqa`. The questions (heard.jsonl) and the log with deletions (simulstream.jsonl) belong
-in docs/example.
+The recorded commit of SimulStreaming is 077ea37. Without its folder, the script records only the other programs. The
+environment is separate and does not contain `sqa`. Move the questions (heard.jsonl) and the log with deletions
+(simulstream.jsonl) to docs/example.
 
-The programs read silence and write the logs. A simulated model knows the reference and hears each word at its time. Its
-last word is wrong, so that it retracts some words. The output of simulstream's own reader is stored with the logs.
+The programs process silent recordings and write the logs. A simulated model knows the reference translation and the
+time of each source word. In some logs the last word of its output is wrong, so that it retracts words. The output of
+simulstream's own log reader is stored with the logs.
 """
 
 import contextlib
@@ -45,7 +46,7 @@ def spoken() -> list[dict]:
 
 
 def heard(row: dict, seconds: float, guesses: bool) -> list[str]:
-    """Return the translation after `seconds` seconds."""
+    """Return the words of the translation after `seconds` seconds; with `guesses`, the last word is wrong."""
     words = " ".join(row["reference"]).split()
     text = sum(time <= seconds for time in row["word_times"])
     known = words[: text * len(words) // len(row["word_times"])]
@@ -86,7 +87,7 @@ def record_simulstream(folder: Path, rows: list[dict], guesses: bool, name: str)
         def _build_incremental_outputs(self, generated_tokens):
             if guesses:
                 return super()._build_incremental_outputs(generated_tokens)
-            before = self.text_history or []  # three pieces per chunk, so that some words are completed in the next
+            before = self.text_history or []  # three pieces per chunk, so that some words are split
             self.text_history = generated_tokens[: len(before) + 3]
             new = self.text_history[len(before) :]
             return IncrementalOutput(new, self.tokens_to_string(new), [], "")
@@ -115,7 +116,7 @@ def record_simulstream(folder: Path, rows: list[dict], guesses: bool, name: str)
     timed = [json.loads(line) for line in lines]
     for row in timed:
         if "computation_time" in row:
-            row["computation_time"] = 0.25  # makes two recordings equal
+            row["computation_time"] = 0.25  # a constant, so that repeated recordings are equal
     log.write_text("".join(json.dumps(row) + "\n" for row in timed), encoding="utf-8")
     config = SimpleNamespace(detokenizer_type="simuleval", latency_unit="spm")
     read = LogReader(config, str(log)).final_outputs_and_latencies()
@@ -162,7 +163,7 @@ def record_simulstreaming(folder: Path, rows: list[dict], checkout: Path) -> Non
             printed = sum(time <= self.seconds for time in times)
             words = self.row["source"].split()[:printed] if self.source else heard(self.row, self.seconds, False)
             text = "".join(f" {word}" for word in words)
-            new = text[self.shown : len(text) - (3 if printed < len(times) else 0)]  # within words
+            new = text[self.shown : len(text) - (3 if printed < len(times) else 0)]  # cut within words
             self.shown += len(new)
             return {"start": 0.0, "end": self.seconds, "text": new, "is_final": False} if new else {}
 

@@ -1,4 +1,4 @@
-"""Defaults of configs equal their records, because they change numbers of users. `SQA_RECORD=1` records them again."""
+"""Defaults of configs equal the reference file, because changes affect users' results. `SQA_RECORD=1` updates it."""
 
 from pathlib import Path
 

@@ -1,9 +1,10 @@
-"""Requests of the Elasticsearch guesser and replies of the stand-in, compared with the published API and live servers.
+"""Requests of the Elasticsearch guesser and responses of the stand-in server, compared with the API and live servers.
 
-vectors/elasticsearch_exchanges.json has each request once with its answer, as checked against the specifications that
-it names; the tests compare today's exchanges with it. `ELASTICSEARCH_API` names OpenAPI files of
-elastic/elasticsearch-specification (output/openapi/*.json, separated by `:`). If set, today's requests and answers are
-checked against them, and unknown keys are errors. `python -m tests.golden.test_elastic_api` rewrites the file.
+vectors/elasticsearch_exchanges.json has each kind of request once with its response, as checked against the
+specifications that it names. The tests compare the current exchanges with it. `ELASTICSEARCH_API` lists OpenAPI files
+of elastic/elasticsearch-specification (output/openapi/*.json, separated by `:`). If it is set, the current requests
+and responses are checked against these files, and unknown keys are errors. `python -m tests.golden.test_elastic_api`
+rewrites the file of exchanges.
 """
 
 import hashlib
@@ -28,7 +29,7 @@ RECORDED = sorted(live.FOLDER.glob("elasticsearch_[0-9]*.json"))
 
 
 def stand_in(folder: Path) -> dict[str, Any]:
-    """Return the exchanges of the stand-in for all settings and each error."""
+    """Return the info, exchanges and hits recorded from the stand-in server, with exchanges for each kind of error."""
     with running() as server:
         recorded = live.record(server.url, folder)
         with live.listened() as exchanges:
@@ -54,7 +55,7 @@ def today(tmp_path_factory):
     return stand_in(tmp_path_factory.mktemp("twin"))
 
 
-def test_exchanges_equal_the_recorded_ones(today):
+def test_exchanges_equal_the_recorded_exchanges(today):
     assert today["exchanges"] == json.loads(EXCHANGES.read_text(encoding="utf-8"))["exchanges"]
 
 
@@ -84,7 +85,7 @@ def test_stand_in_gives_lucene_scores(today):
 
 
 def compare(hits):
-    """Compare scores to 1e-5 (to the last digit of single precision above 100) and pages, at every setting."""
+    """Compare pages and scores at every setting; the tolerance is 1e-5, or single precision for scores above 100."""
     assert len(hits) == 4
     for name, rows in hits.items():
         for results, wanted in zip(rows, SEARCHES[f"{name}-elasticsearch"], strict=True):
@@ -98,7 +99,7 @@ def plain(exchange: live.Exchange) -> str:
 
 
 def keys(value: Any, place: str = "") -> set[str]:
-    """Return the places of a JSON value's keys, without names of indices and positions in lists."""
+    """Return the dotted paths of all keys in a JSON value, without positions in lists."""
     if isinstance(value, list):
         return {key for entry in value for key in keys(entry, place)}
     if not isinstance(value, dict):
@@ -115,13 +116,13 @@ class Api:
         self._left_out = NOT_IN_SERVERLESS if "serverless" in path.name else ()
         self._separator = ":" if "_types:ErrorResponseBase" in self._components["schemas"] else "."
         schemas = self._components["schemas"]
-        # SortOptions may have any field as a key.
+        # the keys of SortOptions may be names of fields
         closed = {name: close(schema, name.endswith("SortOptions")) for name, schema in schemas.items()}
         opened = {name + "+": close(schema, opened=True) for name, schema in schemas.items()}
         self._definitions = {"components": {"schemas": closed | opened}}
 
     def problems(self, exchange: live.Exchange) -> list[str]:
-        """Return the parts of a request and its answer that the API does not know."""
+        """Return how a request and its response violate the API."""
         path, _, query = exchange["path"].partition("?")
         parts = path.strip("/").split("/")
         template = path if parts[0].startswith("_") or path == "/" else "/".join(["", "{index}", *parts[1:]])
@@ -177,16 +178,15 @@ class Api:
 
 
 def close(schema: Any, opened: bool = False) -> Any:
-    """Return the schema with only its named keys allowed, and `anyOf` in place of `oneOf`.
+    """Return the schema with unknown keys forbidden, and `anyOf` in place of `oneOf`, which the API uses for unions.
 
-    With `opened`, the outermost object may have other keys, because it is part of an allOf. The API means a union of
-    types by `oneOf`.
+    With `opened`, the outermost object may have other keys, because it is part of an allOf.
     """
     if isinstance(schema, list):
         return [close(entry) for entry in schema]
     if not isinstance(schema, dict):
         return schema
-    if set(schema) <= {"type", "description"} and schema.get("type") == "object":  # the file's form of any value
+    if set(schema) <= {"type", "description"} and schema.get("type") == "object":  # stands for any value
         return {}
     if "$ref" in schema:
         return {"$ref": schema["$ref"] + ("+" if opened else "")}
@@ -208,7 +208,7 @@ def close(schema: Any, opened: bool = False) -> Any:
 
 
 def main() -> None:
-    """Write the file of exchanges with the specifications against which they are valid."""
+    """Check the exchanges against the specifications, and write them with the specifications' digests."""
     with tempfile.TemporaryDirectory() as folder:
         recorded = stand_in(Path(folder))
     problems = [line for path in SPECIFICATIONS for one in recorded["exchanges"] for line in Api(path).problems(one)]

@@ -1,4 +1,4 @@
-"""Expected wins and reciprocal ranks equal the public code's values (vectors/expected_wins.json names it)."""
+"""Expected wins and reciprocal ranks equal those of the public code that vectors/expected_wins.json names."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def test_curve_ends_above_zero():
     reason="needs the published coefficients: set SQA_MIRROR",
 )
 @pytest.mark.parametrize("name,key", [("qanta2018", "qanta_codalab"), ("xqb-interface", "xqb_interface")])
-def test_coefficients_are_the_published_ones(name, key):
+def test_coefficients_equal_the_published_values(name, key):
     published = json.loads(Path(os.environ["SQA_MIRROR"], "human", "ew_curves.json").read_text())[key]
     assert CURVES[name].coefficients == (published["intercept"], *published["coef_x_x2_x3"])
 
@@ -56,8 +56,8 @@ def test_log_reciprocal_ranks_equal_simqa():
     assert qa.log_reciprocal_rank(rank) == pytest.approx(case["log_mrr_steps"], abs=1e-15)
 
 
-def test_simqa_ranks_of_a_trace_are_equal():
-    """The same question as a trace, with positions computed from g instead of read from the vector."""
+def test_expected_wins_of_a_trace_equal_simqa():
+    """The positions are computed from the trace's g."""
     from sqa.core.trace import QuestionTrace
     from sqa.core.types import Buzz, Emission, Guess, Question
 

@@ -26,7 +26,7 @@ DIGITS = {
 
 
 def packed(runs):
-    """Pack runs of one convention, all with or all without a reference length."""
+    """Pack the delays of runs that all have a reference length or all have none."""
     references = [run["reference_length"] for run in runs]
     return pack(
         [run["delays"] for run in runs],
@@ -46,7 +46,7 @@ def test_latency_of_one_sentence_equals_the_scorers(run):
 
 
 @pytest.mark.parametrize("name,referenced", sorted({(r["convention"], bool(r["reference_length"])) for _, r in RUNS}))
-def test_batched_latencies_equal_single_ones(name, referenced):
+def test_batched_and_single_latencies_are_equal(name, referenced):
     runs = [r for _, r in RUNS if (r["convention"], bool(r["reference_length"])) == (name, referenced)]
     runs = [r for r in runs if not r.get("speech", False)]
     for formula in runs[0]["values"]:
@@ -55,7 +55,7 @@ def test_batched_latencies_equal_single_ones(name, referenced):
         assert together == pytest.approx(alone, rel=1e-14, nan_ok=True)
 
 
-# ------------------------------------------------------------- published scores of 2,580 real simultaneous outputs
+# -------------------------------------------------------- published scores of 2,580 outputs of a simultaneous system
 # pe-trik/OmniSTEval @b275fac, MuST-C en-de tst-COMMON: SimulEval 1.0.2's instances.log and OmniSTEval's scores.tsv
 
 
@@ -71,7 +71,7 @@ def mustc():
 @pytest.mark.parametrize("formula", ["al", "ap", "dal"])
 def test_mustc_sentences_equal_the_log_of_simuleval_102(mustc, formula):
     log, _ = mustc
-    references = [row["reference_length"] + 1 for row in log]  # this release counts the sentence end
+    references = [row["reference_length"] + 1 for row in log]  # this release counts the end-of-sentence token
     delays = pack([row["delays"] for row in log], [row["source_length"] for row in log], references)
     published = [row["metric"]["latency"][formula.upper()] for row in log]
     assert FORMULAS[formula](delays, SIMULEVAL_1_0_2) == pytest.approx(published, rel=1e-5, abs=1e-3)

@@ -1,8 +1,8 @@
 """The embedded BM25 equals Apache Lucene: tokens, stems, ranking, and scores to 1e-5.
 
-From 100 on, scores are compared to the last digit of Lucene's single precision, which is coarser there. `python -m
-tests.golden.record_lucene` recorded the vectors, with equal values from Lucene 8.8.1 and 9.9.1. They hold no text,
-because the documents are the bundled questions. If `LUCENE` names jars, the tests also ask Lucene about more texts.
+Scores from 100 on are compared to the last digit of Lucene's single precision, which is coarser than 1e-5. `python -m
+tests.golden.record_lucene` recorded the vectors; the values of Lucene 8.8.1 and 9.9.1 are equal. The documents are the
+bundled questions. If `LUCENE` is set to jars of Lucene, the tests also run Lucene on more texts.
 """
 
 import json
@@ -50,7 +50,7 @@ def test_ranking_and_scores_equal_lucene(name, way):
 
 
 def compare(found, recorded):
-    """Compare scores to TOLERANCE, and the order of titles except where scores differ by less."""
+    """Compare scores to TOLERANCE, and titles except where their scores differ by less."""
     assert len(found) == len(recorded)
     for guesses, hits in zip(found, recorded, strict=True):
         assert [guess.score for guess in guesses] == pytest.approx(
@@ -62,13 +62,13 @@ def compare(found, recorded):
             assert guess.page == title or near or last, (index, guess, title)
 
 
-def test_documents_exceed_exact_byte_lengths():
+def test_some_documents_are_too_long_for_exact_bytes():
     lengths = np.array([len(tokens("standard", text)) for text in DOCUMENTS.values()])
     assert (lucene.byte_lengths(lengths) != lengths).sum() > 20
 
 
 def test_byte_encoded_lengths_equal_known_values():
-    """SmallFloat.byte4ToInt(intToByte4(n)): exact to 40, then rounded down to four significant bits above 24."""
+    """Lucene's SmallFloat.byte4ToInt(intToByte4(n)) is exact to 40; above, n - 24 is rounded down to four bits."""
     lengths = np.array([0, 1, 23, 24, 39, 40, 41, 42, 55, 56, 57, 60, 100, 1000, 10**6])
     assert lucene.byte_lengths(lengths).tolist() == [0, 1, 23, 24, 39, 40, 40, 42, 54, 56, 56, 60, 96, 984, 983064]
 

@@ -1,7 +1,7 @@
-"""Questions of AskQE, TREQA and MCIF for the listener, in the format that their programs write.
+"""Conversion of the question files of AskQE, TREQA and MCIF for the listener.
 
-MCIF's question and answer are original (FBK-MT/MCIF, CC BY 4.0). All other texts are ours, in the format of the files
-that sqa/data/listening.py names.
+The question and answer in MCIF's format are from MCIF (FBK-MT/MCIF, CC BY 4.0). All other texts are made up, in the
+formats of the files that sqa/data/listening.py names.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The permutations behind every published p-value; another generator would give other digits."""
+"""Reference permutations: a change of the random number generator would change every published p-value."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from sqa.core.differences import permuted_sums
 
 
 def test_three_permutations_are_as_recorded() -> None:
-    """Recorded from the first compiled loop, for 5 questions and 4 conditions; each digit of a sum is one question."""
+    """The table has 5 questions and 4 conditions; each question contributes to its own digits of a sum."""
     table = np.arange(20.0).reshape(5, 4, 1) * np.array([1, 10, 100, 1_000, 10_000]).reshape(5, 1, 1)
     [sums] = permuted_sums(table, 3, 0)
     assert sums[..., 0].tolist() == [

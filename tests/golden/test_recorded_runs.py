@@ -1,6 +1,6 @@
-"""Runs of shipped parts on a few bundled questions: words, guesses, buzzes, findings and scores equal the records.
+"""Runs of shipped parts on a few bundled questions: words, guesses, buzzes, findings and scores equal recorded ones.
 
-Other tests compare single parts (fast and plain code, ours and other programs); these compare whole runs over time.
+Other tests compare single parts with simpler code or with other programs. These tests detect any change of whole runs.
 """
 
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ LIMIT = 4
 
 @pytest.fixture(scope="module")
 def keep() -> Iterator[Keep]:
-    """Yield a function that compares a text with its record."""
+    """Yield a function that compares a text with the recorded text of the given name."""
     with recorded(Path(__file__)) as keep:
         yield keep
 
@@ -84,11 +84,11 @@ def test_run_is_as_recorded(keep: Keep, tmp_path: Path, name: str) -> None:
         ("a 0.5\nb 0.5", "b 0.5\na 0.5", False),
     ],
 )
-def test_records_tolerate_one_unit_of_the_last_digit(old: str, new: str, equal: bool) -> None:
+def test_comparison_tolerates_one_unit_of_last_digit(old: str, new: str, equal: bool) -> None:
     assert same(old, new) == equal
 
 
-def test_missing_record_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unrecorded_output_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(RECORD, raising=False)
     folder = tmp_path / "recorded"
     folder.mkdir()

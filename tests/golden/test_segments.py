@@ -1,4 +1,4 @@
-"""`sqa latency --segments` gives the digits of `omnisteval longform` 0.1.10, with each definition of computing time.
+"""`sqa latency --segments` prints the numbers of `omnisteval longform` 0.1.10, for each definition of computing time.
 
     omnisteval longform --speech_segmentation segments.yaml --ref_sentences_file references.txt \\
         --hypothesis_file recordings.log --word_level --no_quality --output_folder out   # ACCUMULATED
@@ -28,7 +28,7 @@ INCREMENT = {"LongYAAL": 1310.3968, "AL": 1181.9881, "LAAL": 1323.2579, "AP": 0.
     ("computing", "aware", "printed"),
     [("increment", False, IDEAL), ("increment", True, INCREMENT), ("accumulated", True, ACCUMULATED)],
 )
-def test_segments_have_omnistevals_printed_digits(computing, aware, printed):
+def test_latencies_of_segments_equal_omnisteval(computing, aware, printed):
     segments = Segments(SEGMENTS.file, SEGMENTS.references, increment=computing == "increment")
     with resegmented(LOG, segments) as path:
         options = LogOptions("omnisteval", computation_aware=aware, segmenter="soft", computing=computing)
@@ -40,7 +40,7 @@ def test_segments_have_omnistevals_printed_digits(computing, aware, printed):
 
 
 @needs_omnisteval
-def test_a_missing_recording_is_named(tmp_path):
+def test_missing_recording_is_an_error(tmp_path):
     log = tmp_path / "one.log"
     log.write_text(Path(LOG).read_text("utf-8").splitlines()[0], encoding="utf-8")
     refused(DataError, "OmniSTEval cannot segment it by .*segments.yaml: Number of hypotheses", resegment, str(log))

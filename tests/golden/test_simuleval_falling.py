@@ -1,4 +1,4 @@
-"""Decreasing delays and computing time: SimulEval 1.1's scorers and this project agree."""
+"""Scorers of SimulEval 1.1 and this project give equal latencies for decreasing delays and with computing time."""
 
 import json
 import random
@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # warnings at the package's import
+    warnings.simplefilter("ignore")  # importing the package gives warnings
     pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
     from simuleval.evaluator.instance import LogInstance, TextToTextInstance
     from simuleval.evaluator.scorers.latency_scorer import LATENCY_SCORERS_DICT
@@ -18,7 +18,7 @@ NAMES = ("AL", "LAAL", "AP", "DAL", "StartOffset", "EndOffset", "NumChunks", "RT
 
 
 def lines(count: int, speech: bool) -> list[dict]:
-    """Return logs of one sentence: a known example, then delays in any order, some after the end."""
+    """Return `count` lines of a log: a fixed example, then random delays in any order, some after the source's end."""
     rng = random.Random(17)
     results = [{"index": 0, "delays": [3, 2, 4, 1, 6], "source_length": 6, "reference": "a b c d e"}]
     while len(results) < count:

@@ -28,12 +28,12 @@ def pieces(log: str) -> dict[str, str]:
 
 
 def place(file: str | Path) -> Path:
-    """Return the path of a file; two of the files are also the example of docs/simulstream.md."""
+    """Return the path of a file in the vectors or in docs/example, where two of the files serve as an example."""
     return next(folder / file for folder in (VECTORS, EXAMPLE) if (folder / file).exists())
 
 
 def emissions(log: str) -> list[list[Emission]]:
-    """Return the emissions of the whole dataset; SimulStreaming's logs are folders."""
+    """Return the emissions of all questions from a log (a file, or a folder in the case of SimulStreaming)."""
     translator = build(RecordedConfig(str(place(log)), **pieces(log)))
     translator.check(QUESTIONS)
     batch = translator.translate_batch(QUESTIONS)
@@ -43,7 +43,7 @@ def emissions(log: str) -> list[list[Emission]]:
 
 
 def expected(log: str) -> dict[str, dict]:
-    """Return the output of simulstream's own reader for its log."""
+    """Return the recorded output of simulstream's own reader for its log."""
     return json.loads((VECTORS / log.replace(".jsonl", ".expected.json")).read_text(encoding="utf-8"))
 
 
@@ -100,7 +100,7 @@ def test_run_on_a_log_gives_expected_wins(log: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif("SQA_SIMULSTREAM_PYTHON" not in os.environ, reason="SQA_SIMULSTREAM_PYTHON is not set")
 def test_installed_programs_write_the_recorded_logs(tmp_path: Path) -> None:
-    """Run simulstream and OmniSTEval of that environment, and SimulStreaming if SQA_SIMULSTREAMING is its checkout."""
+    """SimulStreaming also runs if SQA_SIMULSTREAMING is the path of its checkout."""
     checkout = os.environ.get("SQA_SIMULSTREAMING")
     recorder = Path(__file__).with_name("record_speech_logs.py")
     words = [os.environ["SQA_SIMULSTREAM_PYTHON"], recorder, tmp_path, *([checkout] if checkout else [])]

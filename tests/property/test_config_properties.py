@@ -1,4 +1,4 @@
-"""Configs round-trip through YAML, and any file content gives a config or a ConfigError."""
+"""Configs round-trip through YAML, and any mapping gives a config or a ConfigError."""
 
 import tempfile
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Coverage of 95% intervals when few questions win, and when two systems differ on few questions.
 
-Questions come from distributions with known means, and each interval is computed as for runs (1,000 resamples). `pytest
--rP` prints the coverage of percentile and BCa intervals.
+The values of questions are drawn from distributions with known means, and each interval is computed as for runs (1,000
+resamples). `pytest -rP` prints the coverage of percentile and BCa intervals.
 """
 
 from collections.abc import Callable
@@ -16,19 +16,19 @@ from sqa.metrics import build
 from sqa.pipeline.saving import RESAMPLES
 
 TRIALS, QUESTIONS = 2000, 147
-BAND = 3 * np.sqrt(LEVEL * (1 - LEVEL) / TRIALS)  # three standard deviations of a share of trials
+BAND = 3 * np.sqrt(LEVEL * (1 - LEVEL) / TRIALS)  # three standard deviations of the observed coverage
 Draw = Callable[[np.random.Generator, tuple[int, int]], Floats]  # values (trials, questions)
 
 
 def wins(share: float) -> Draw:
-    """Return a draw in which a share of the questions wins .1 to .6 and the others win nothing."""
+    """Return a function that draws values: .1 to .6 for a share of the questions, and 0 for the others."""
     return lambda rng, size: (rng.random(size) < share) * rng.uniform(0.1, 0.6, size)
 
 
 def gap(either: float, share: float) -> Draw:
-    """Return a draw of differences between two systems.
+    """Return a function that draws differences between two systems.
 
-    `either` is the share of questions that exactly one system wins; `share` of these belong to the first system.
+    `either` is the share of questions that exactly one system wins; the first system wins a share `share` of these.
     """
     return lambda rng, size: np.where(rng.random(size) < share, 1.0, -1.0) * wins(either)(rng, size)
 

@@ -1,4 +1,4 @@
-"""Different inputs have different store keys, whatever their texts contain."""
+"""Different inputs have different store keys, even if texts contain separators or keywords."""
 
 import tempfile
 from pathlib import Path
@@ -32,13 +32,13 @@ def _of_fixed(folder: str, drawn: tuple) -> str:
 
 
 @given(FIXED, FIXED)
-def test_fingerprints_differ_between_fixed_texts(one: tuple, other: tuple) -> None:
+def test_fixed_texts_share_a_fingerprint_only_if_equal(one: tuple, other: tuple) -> None:
     with tempfile.TemporaryDirectory() as folder:
         assert (_of_fixed(folder, one) == _of_fixed(folder, other)) == (one == other)
 
 
 @pytest.mark.parametrize("text", ["reference", "source"])
-def test_keyword_and_file_of_that_name_differ_in_key(text: str) -> None:
+def test_keyword_and_file_with_that_text_differ(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         drawn = [((kind, content), "full", "sentence") for kind, content in (("given", text), ("file", [text]))]
         assert _of_fixed(folder, drawn[0]) != _of_fixed(folder, drawn[1])
@@ -50,7 +50,7 @@ LANGUAGES = st.tuples(CODE, CODE, st.integers(1, 2))
 @pytest.mark.parametrize("engine", [pretrained.Pretrained, ctranslate.CTranslate])
 @given(one=LANGUAGES, other=LANGUAGES)
 @example(one=("a b", "a", 1), other=("a", "b a", 1))
-def test_fingerprints_differ_between_languages(engine: type, one: tuple, other: tuple) -> None:
+def test_languages_share_a_fingerprint_only_if_equal(engine: type, one: tuple, other: tuple) -> None:
     pytest.importorskip("transformers" if engine is pretrained.Pretrained else "ctranslate2")
 
     def of(drawn: tuple) -> str:

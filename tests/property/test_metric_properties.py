@@ -1,4 +1,4 @@
-"""Properties of every metric on any trace: additivity, order, bounds, intervals."""
+"""Properties of metrics on generated traces: additivity, independence of the order of questions, and bounds."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def traces(draw):
     return QuestionTrace(question, tuple(emissions), guesses, tuple(Buzz(float(b), b) for b in buzzes))
 
 
-# answer-lag refuses these questions: tests/unit/guessers/test_listener.py
+# answer-lag cannot be computed for these questions; tests/unit/guessers/test_listener.py tests it
 BUILT = build([name for name in ALL if name != "answer-lag"])
 
 
@@ -50,7 +50,7 @@ def test_statistics_are_finite_additive_and_order_free(sample):
         assert metric.score(backward) == pytest.approx(score, rel=1e-12)
         assert metric.score_many(np.stack([forward, forward])) == pytest.approx([score, score], rel=1e-9, abs=1e-9)
         if metric.name != "bleu":  # BLEU's smoothing of unmatched orders depends on the corpus size
-            assert metric.score(2 * forward) == pytest.approx(score, rel=1e-9)  # every question twice: the same score
+            assert metric.score(2 * forward) == pytest.approx(score, rel=1e-9)  # every question twice
 
 
 @settings(max_examples=30, deadline=None)

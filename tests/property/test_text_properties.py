@@ -1,4 +1,4 @@
-"""Invariants of sentence splitting, on generated text."""
+"""Properties of sentence splitting on generated text."""
 
 from hypothesis import example, given
 from hypothesis import strategies as st

@@ -1,10 +1,10 @@
-"""A loopback server of the chat-completions and completions protocols, with valid or faulty replies.
+"""A loopback server for the chat-completions and completions protocols, with valid or faulty responses.
 
     with ChatServer(knows_capitals) as server:
         EndpointConfig(base_url=server.base_url, model="tiny")
         server.prompts      # every prompt received, in order of arrival
 
-A function `(prompt, number) -> Answer` defines each reply; number is 1 for the first request.
+A function `(prompt, number) -> Answer` defines each response; number is 1 for the first request.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ WORDS = "the town of Potosí lies in Bolivia near the mountain of Cerro Rico whe
 
 @dataclass(frozen=True)
 class Answer:
-    """A reply of the server."""
+    """An HTTP response of the server."""
 
     body: bytes
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
-    wait: float = 0.0  # seconds before the reply
+    wait: float = 0.0  # seconds before the response
     drip: float = 0.0  # seconds after each byte of the body
-    hang_up: bool = False  # close the connection without a reply
+    hang_up: bool = False  # close the connection without a response
 
 
 Behaviour = Callable[[str, int], Answer]
 
 
 def completion(content: Any, prompt: str = "", usage: bool = True) -> Answer:
-    """Return a typical chat reply; four characters count as a token."""
+    """Return a typical response of the chat protocol; four characters count as a token."""
     message = {"role": "assistant", "content": content}
     body: dict[str, Any] = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "tiny"}
     body["choices"] = [{"index": 0, "message": message, "finish_reason": "stop"}]
@@ -53,69 +53,69 @@ def completion(content: Any, prompt: str = "", usage: bool = True) -> Answer:
 
 
 def continuation(text: str, prompt: str = "") -> Answer:
-    """Return a reply of the completions protocol."""
+    """Return a response of the completions protocol."""
     usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(text) // 4}
     body = {"object": "text_completion", "model": "tiny", "choices": [{"index": 0, "text": text}], "usage": usage}
     return Answer(json.dumps(body).encode())
 
 
 def last_pair(prompt: str) -> tuple[list[str], list[str]]:
-    """Return the words of the last source in a translator's prompt, and of its committed target."""
+    """Return the words of the last source in a translator's prompt, and the words of the target written so far."""
     source, target = prompt.rsplit("\n", 2)[-2:]
     return source.split()[1:], target.split()[1:]
 
 
 def translating(prompt: str, number: int) -> Answer:
-    """Reply with a translation into words spelt backwards."""
+    """Respond with a translation: the remaining source words, spelt backwards."""
     source, target = last_pair(prompt)
     return continuation("".join(f" {word[::-1]}" for word in source[len(target) :]), prompt)
 
 
 def error(status: int, message: str = "no luck", code: Any = None, headers: dict[str, str] | None = None) -> Answer:
-    """Return a typical error reply."""
+    """Return a typical error response."""
     body = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}
     return Answer(json.dumps(body).encode(), status, headers or {})
 
 
 def guesses_in(prompt: str) -> list[dict[str, Any]]:
-    """Return guesses of the capitalised words of the question in a prompt, the latest first."""
+    """Return the capitalised words of the question in a prompt as guesses, the last word first."""
     words = prompt.rpartition("Question so far: ")[2].split()
     pages = dict.fromkeys(word.strip(".,") for word in reversed(words) if word[0].isupper())
     return [{"page": page, "confidence": round(0.5 / place, 3)} for place, page in enumerate(pages, start=1)]
 
 
 def normal(prompt: str, number: int) -> Answer:
-    """Reply with the requested JSON."""
+    """Respond with the requested JSON."""
     return completion(json.dumps({"guesses": guesses_in(prompt)}), prompt)
 
 
 def nonsense(prompt: str, number: int) -> Answer:
-    """Reply without JSON."""
+    """Respond without JSON."""
     return completion("I think it is Spain, or perhaps not.", prompt)
 
 
 def huge(prompt: str, number: int) -> Answer:
-    """Reply with a body of two megabytes."""
+    """Respond with a body of two megabytes."""
     return completion("x" * (2 << 20))
 
 
 def slow(prompt: str, number: int) -> Answer:
-    """Reply after three seconds."""
+    """Respond after three seconds."""
     return Answer(normal(prompt, number).body, wait=3.0)
 
 
 def dripping(prompt: str, number: int) -> Answer:
-    """Send one byte every fiftieth of a second."""
+    """Respond slowly, with a byte every 20 ms."""
     return Answer(normal(prompt, number).body, drip=0.02)
 
 
 def failing(times: int, failure: Answer, then: Behaviour = normal) -> Behaviour:
-    """Return a behaviour whose first requests fail."""
+    """Return a behaviour that responds with `failure` to the first `times` requests, and then behaves like `then`."""
     return lambda prompt, number: failure if number <= times else then(prompt, number)
 
 
 def dying(after: int, then: Answer | None = None) -> Behaviour:
-    """Return a behaviour that is normal for the first `after` requests and then fails, or replies with `then`."""
+    """Return a behaviour that is normal for the first `after` requests and then fails, or responds with `then`."""
     return lambda prompt, number: normal(prompt, number) if number <= after else then or error(500)
 
 
@@ -130,7 +130,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class ChatServer:
-    """A server that listens within the `with` block; `behaviour` may change meanwhile."""
+    """A server that listens within a `with` block, during which `behaviour` may be replaced."""
 
     def __init__(self, behaviour: Behaviour = normal, key: str | None = None) -> None:
         """Create the server; with a `key`, it refuses requests without the key."""
@@ -161,7 +161,7 @@ class ChatServer:
         self._server.server_close()
 
     def answer(self, path: str, key: str | None, request: dict[str, Any]) -> Answer:
-        """Return the reply to a request."""
+        """Return the response to a request."""
         if path not in (CHAT, PLAIN):
             return Answer(b"<html>not found</html>", 404)
         prompt = request["prompt"] if path == PLAIN else request["messages"][-1]["content"]
@@ -213,7 +213,7 @@ class ChatServer:
 def quick_guesser(
     cache: Path, server: ChatServer | str, every: int = 1, endpoint: dict[str, Any] | None = None, **keys: Any
 ) -> LlmGuesser:
-    """Return a guesser with short waits for a server or a URL; `keys` are other keys of its config."""
+    """Return a guesser that queries a server or URL with short waits; `keys` are further keys of its config."""
     url = server if isinstance(server, str) else server.base_url
     options = {"timeout": 5.0, "backoff": 0.01, "requests_per_minute": 60000.0, **(endpoint or {})}
     config = EndpointConfig(base_url=url, model="tiny", **options)

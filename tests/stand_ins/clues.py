@@ -1,4 +1,4 @@
-"""A generated world of three pages that a classifier learns in seconds."""
+"""Tossups on three pages, which a classifier learns in seconds."""
 
 from sqa.data.texts import Tossup
 

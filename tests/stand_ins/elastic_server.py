@@ -1,11 +1,11 @@
-"""A small HTTP server with Elasticsearch's replies, as far as guessers/elastic needs them.
+"""A small HTTP server that implements the part of Elasticsearch's API that guessers/elastic uses.
 
-Its hits and scores are those recorded from Lucene for the same texts (tests/golden/record_lucene.py). It does not
-search and refuses searches, settings or documents that were not recorded. Documents count and are found only after an
-index refresh. The format of its replies follows the published API (tests/golden/test_elastic_api.py).
+The hits and scores were recorded from Lucene for the same texts (tests/golden/record_lucene.py). The server does not
+search, and refuses searches, settings or documents that were not recorded. Documents are counted and found only after
+an index refresh. The format of the responses follows the published API (tests/golden/test_elastic_api.py).
 
-`server.fail` is a list of [path part, status, times] for initial error replies. `server.requests` lists the requests.
-`server.searched` replaces the reply to each search.
+`server.fail` is a list of rules [part of a path, status, times]: so many requests to such paths get an error.
+`server.requests` lists the requests. `server.searched` replaces the response to each search.
 """
 
 import json
@@ -28,8 +28,8 @@ REASONS = {
     503: ("cluster_block_exception", "blocked by: [SERVICE_UNAVAILABLE/1/state not recovered / initialized];"),
 }
 SORT = [{"_score": {"order": "desc"}}, {"page": {"order": "asc"}}]  # order of the recorded hits
-SHARDS = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}  # in searches and counts
-WRITTEN = {"total": 1, "successful": 1, "failed": 0}  # in documents and refreshes
+SHARDS = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}  # in responses to searches and counts
+WRITTEN = {"total": 1, "successful": 1, "failed": 0}  # in responses to bulk requests and refreshes
 VERSION = {"build_flavor": "default", "build_type": "docker", "build_hash": "0" * 40, "build_snapshot": False}
 VERSION |= {"build_date": "2026-01-01T00:00:00.000Z", "lucene_version": "10.0.0"}
 VERSION |= {"minimum_wire_compatibility_version": "8.19.0", "minimum_index_compatibility_version": "8.0.0"}
@@ -40,7 +40,7 @@ Answer = tuple[dict[str, Any], int]  # body and status
 
 
 def client_version() -> str:
-    """Return the installed client's version, whose major version the server's must equal."""
+    """Return the version of the installed client; the server must have the same major version."""
     import elasticsearch
 
     return str(elasticsearch.__versionstr__)  # type: ignore[attr-defined]
@@ -56,17 +56,17 @@ class Server:
     indices: dict[str, dict[str, Any]] = field(default_factory=dict)  # name -> settings, mappings, documents, visible
     requests: list[str] = field(default_factory=list)  # "METHOD /path"
     fail: list[list[Any]] = field(default_factory=list)  # [path part, status, times left]
-    busy_searches: int = 0  # number of searches in multi-searches still to be rejected
+    busy_searches: int = 0  # number of searches that will still be rejected
     refuse_page: str = ""  # id of a document to refuse
-    searched: dict[str, Any] = field(default_factory=dict)  # reply to each search; empty: the recorded one
+    searched: dict[str, Any] = field(default_factory=dict)  # response to each search; empty: the recorded response
     shards: dict[str, Any] = field(default_factory=dict)  # `_shards` of searches, counts and refreshes; empty: complete
-    together: threading.Barrier | None = None  # multi-searches wait here for others
+    together: threading.Barrier | None = None  # multi-searches wait here for each other
     at_work: set[int] = field(default_factory=set)  # threads with a multi-search in progress
     most_at_work: int = 0
-    gone: bool = False  # close every connection without a reply
+    gone: bool = False  # close every connection without a response
 
     def answer(self, method: str, path: str, lines: list[Any]) -> Answer:
-        """Return the reply to one request."""
+        """Return the response to a request."""
         self.requests.append(f"{method} {path}")
         for rule in self.fail:
             if rule[0] in path and rule[2] > 0:
@@ -91,7 +91,7 @@ class Server:
         return self.of_index(self.indices[index], index, method, action, lines)
 
     def of_index(self, state: dict[str, Any], index: str, method: str, action: str, lines: list[Any]) -> Answer:
-        """Return the reply to a request for an existing index."""
+        """Return the response to a request for an existing index."""
         match method, action:
             case "POST", "_msearch":
                 self.meet()
@@ -113,7 +113,7 @@ class Server:
         return {"acknowledged": True}, 200
 
     def meet(self) -> None:
-        """Wait until `together` multi-searches are in progress."""
+        """If `together` is set, wait until as many multi-searches are in progress as it has parties."""
         if self.together:
             self.at_work.add(threading.get_ident())
             self.together.wait()
@@ -122,7 +122,7 @@ class Server:
             self.at_work.discard(threading.get_ident())
 
     def put(self, action: dict[str, Any], source: dict[str, Any]) -> dict[str, Any]:
-        """Apply one line of a bulk request."""
+        """Add the document of a bulk request, and return the response's entry for it."""
         about = {"_index": action["_index"], "_id": action["_id"]}
         if action["_id"] == self.refuse_page:
             reason = "mapping set to strict, dynamic introduction of [text] within [_doc] is not allowed"
@@ -133,7 +133,7 @@ class Server:
         return {"index": {**about, **numbers, "_shards": WRITTEN, "result": "created", "status": 201}}
 
     def search(self, state: dict[str, Any], index: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Return Lucene's recorded hits for one search with the index's analyzer and similarity."""
+        """Return the response to a search: the hits recorded from Lucene for the index's analyzer and similarity."""
         if self.busy_searches > 0:
             self.busy_searches -= 1
             return error(429)[0]
@@ -154,14 +154,14 @@ class Server:
 
 
 def error(status: int, reason: str = "") -> Answer:
-    """Return the body and the status of an error."""
+    """Return the body and the status of an error response."""
     kind, words = REASONS[status]
     cause = {"type": kind, "reason": reason or words}
     return {"error": {**cause, "root_cause": [cause]}, "status": status}, status
 
 
 def filtered(body: Any, paths: list[list[str]]) -> Any:
-    """Return the parts of a reply at some paths, without empty objects and lists."""
+    """Return the parts of a response at the given paths, without empty objects and lists, as `filter_path` does."""
     if [] in paths:
         return body
     if isinstance(body, list):
@@ -179,7 +179,7 @@ def running() -> Iterator[Server]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        wbufsize = -1  # head and body in one packet; otherwise the second waits 40 ms for the first
+        wbufsize = -1  # send head and body in one packet; otherwise the second packet is delayed by 40 ms
 
         def log_message(self, *arguments: object) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Tiny translation models of real architectures with real tokenizers, saved in the hub's format."""
+"""Tiny translation models of real architectures with real tokenizers, saved in the format of the Hugging Face Hub."""
 
 import io
 import json
@@ -29,7 +29,7 @@ LANGUAGES = {
 
 
 def save_models(folder: Path, names: Iterable[str] = LANGUAGES) -> dict[str, Path]:
-    """Save each model in its own folder under `folder`."""
+    """Save each model in a subfolder of `folder`, and return the subfolders by name."""
     pieces = _sentencepiece(folder / "sp.model")
     found = {}
     for name in names:
@@ -44,7 +44,7 @@ def save_models(folder: Path, names: Iterable[str] = LANGUAGES) -> dict[str, Pat
 
 
 def scale(model: Any) -> None:
-    """Set random weights that are large enough for choices to differ between texts and steps."""
+    """Set random weights that are so large that the output differs between texts and steps."""
     torch.manual_seed(1)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -55,7 +55,7 @@ def scale(model: Any) -> None:
 
 
 def _sentencepiece(path: Path) -> list[str]:
-    """Learn PIECES pieces from the bundled questions, with unk 0, bos 1, eos 2."""
+    """Train a SentencePiece model on the bundled questions, save it, and return its pieces without unk, bos and eos."""
     questions = [*load_questions("mini-es"), *load_questions("mini-en")]
     model = io.BytesIO()
     lines = (" ".join(s) for q in questions for s in q.sentences)
@@ -91,14 +91,14 @@ def _m2m(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
     from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
 
     vocabulary = _vocabulary(folder / "m2m.json", ["<s>", "<pad>", "</s>", "<unk>", *pieces])
-    marks = [f"__{code}__" for code in FAIRSEQ_LANGUAGE_CODES["m2m100"]]  # the hub's models list them, too
+    marks = [f"__{code}__" for code in FAIRSEQ_LANGUAGE_CODES["m2m100"]]  # as in the published models
     tokenizer = M2M100Tokenizer(vocabulary, str(folder / "sp.model"), additional_special_tokens=marks)
     size = 4 + len(pieces) + len(tokenizer.lang_code_to_id) + tokenizer.num_madeup_words
     return tokenizer, M2M100ForConditionalGeneration(M2M100Config(vocab_size=size, decoder_start_token_id=2, **SIZE))
 
 
 def _pieces_of(kind: str, folder: Path, pieces: list[str]) -> Any:
-    """Return the first argument of a tokenizer: a sentencepiece model for transformers 4, its pieces for 5."""
+    """Return the first argument of a tokenizer: a SentencePiece model for transformers 4, its pieces for version 5."""
     import transformers
 
     if transformers.__version__.startswith("4."):
@@ -106,11 +106,11 @@ def _pieces_of(kind: str, folder: Path, pieces: list[str]) -> Any:
     scored = [(piece, float(-i)) for i, piece in enumerate(("<s>", "<pad>", "</s>", "<unk>", *pieces))]
     if kind == "Nllb":
         return {piece: i for i, (piece, _) in enumerate(scored)}
-    return scored[1:] if kind == "MBart50" else scored  # MBart50 replaces the first three
+    return scored[1:] if kind == "MBart50" else scored  # MBart50's tokenizer adds its own first symbols
 
 
 def _of(kind: str, family: str, rows: int = 0, **keys: int) -> Callable[[Path, list[str]], tuple[Any, Any]]:
-    """Return a factory of a tokenizer and a model; the model has an embedding for each piece and `rows` more."""
+    """Return a function that makes a tokenizer and a model with `rows` more embeddings than the tokenizer's pieces."""
 
     def make(folder: Path, pieces: list[str]) -> tuple[Any, Any]:
         import transformers

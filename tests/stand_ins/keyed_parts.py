@@ -1,4 +1,4 @@
-"""Models and files of toy size for every registered part, the smallest that can be built, hashed and distinguished."""
+"""Tiny models and files for every registered part, with two different variants of most of them."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ import torch
 
 
 class Lesson(NamedTuple):
-    """A text for the counts of a retrieval model."""
+    """A text from which a retrieval model counts words, and the page that it describes."""
 
     id: str
     text: str
@@ -25,13 +25,13 @@ AGENT = "from simuleval.agents import TextToTextAgent\nclass Other(TextToTextAge
 
 
 class Places:
-    """Map a name to a folder or file, created on first use; NAME-2 is a different one of the same kind."""
+    """Files and folders by name, created on first use; NAME-2 is another variant of NAME."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def path(self, name: str) -> str:
-        """Return the path of a place."""
+        """Return the path of the file or folder `name`; skip the test if creating it needs a missing package."""
         path = self.root / name
         if not path.exists():
             kind = name.removesuffix("-2")
@@ -133,7 +133,7 @@ def _bert(places: Places, path: Path, seed: int) -> None:
 
 
 def scorer_tensors(numbers: int, seed: int) -> dict[str, np.ndarray]:
-    """Return weights of guessers/rerank/scorer.py with two hidden units."""
+    """Return random weights for the scorer of guessers/rerank/scorer.py with two hidden units."""
     rng = np.random.default_rng(seed)
     shapes = {"mean": (numbers,), "deviation": (numbers,), "hidden.weight": (2, numbers), "hidden.bias": (2,)}
     shapes |= {"output.weight": (1, 2), "output.bias": (1,)}

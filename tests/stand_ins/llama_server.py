@@ -1,9 +1,9 @@
-"""llama.cpp's server: the real program, a recorder between it and a client, and a replay of the recorded exchanges.
+"""The server of llama.cpp: the real program, a recording proxy, and a replay of recorded exchanges.
 
     with serving(program, model) as base_url, Recorder(base_url) as server: ...    # server.exchanges
     with Replay(exchanges) as server: ...
 
-A replay answers only requests that equal a recorded one, key by key.
+A replay responds only to requests that equal a recorded request in all keys.
 """
 
 import json
@@ -30,13 +30,13 @@ OPTIONS = (
     "1",
     "-a",
     "gemma",
-)  # one request at a time, so that no reply depends on a concurrent request
+)  # one request at a time, so that no response depends on a concurrent request
 Exchange = dict[str, Any]  # path, request, status, reply
 
 
 @contextmanager
 def serving(program: str, model: str) -> Iterator[str]:
-    """Run the server on a free port of loopback, with its libraries beside it, and yield its address."""
+    """Run the program on a free loopback port and yield its URL; its libraries are in the program's folder."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [program, "-m", model, "--host", "127.0.0.1", "--port", str(port), *OPTIONS]
@@ -89,7 +89,7 @@ class Recorder(ChatServer):
 
 
 class Replay(ChatServer):
-    """A server that replays the recorded answers."""
+    """A server that replays recorded responses."""
 
     def __init__(self, exchanges: list[Exchange]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Tiny language models: random weights, a real tokenizer file, and the supported families."""
+"""Tiny, randomly initialized language models of the supported families, with a real tokenizer file."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ FAMILIES = {
 
 
 def tokenizer():
-    """Return a tokenizer of whole words, letters and bytes that prefers longer pieces, and its pieces."""
+    """Return a tokenizer of words, prefixes, letters and bytes that prefers longer pieces, and its list of pieces."""
     letters = [chr(c) for c in range(33, 127)] + list("áéíóúñąćęłńóśźż\n")
     pieces = ["<pad>", "<eos>", "<bos>", "<unk>", *[f"<0x{b:02X}>" for b in range(256)], *dict.fromkeys(letters), "▁"]
     for word in WORDS:
@@ -37,7 +37,7 @@ def tokenizer():
 
 
 def make(folder: Path, family: str, seed: int = 0) -> Path:
-    """Write a model's folder in the format of `save_pretrained`."""
+    """Write a model and its tokenizer to a folder, in the format of `save_pretrained`, and return the folder."""
     tokens, pieces = tokenizer()
     size = {"vocab_size": len(pieces), "bos_token_id": 2, "eos_token_id": 1, "pad_token_id": 0, **SIZES}
     torch.manual_seed(seed)
@@ -57,7 +57,7 @@ def change(folder: Path, **values: object) -> None:
 
 
 def adapted(folder: Path, seed: int = 1, scale: float = 2.0, deviation: float = 0.1) -> Base:
-    """Return the model of a folder with an unmerged adapter of random numbers."""
+    """Return the model in a folder with a randomly initialized, unmerged adapter."""
     base = load_base(folder, torch.float32)
     base.network.adapt(4, scale, 0)
     generator = torch.Generator().manual_seed(seed)
@@ -68,7 +68,7 @@ def adapted(folder: Path, seed: int = 1, scale: float = 2.0, deviation: float = 
 
 
 def adapter(folder: Path, target: Path, seed: int, bidirectional: bool = False) -> Path:
-    """Write an adapter of random numbers, Spanish to English, for the model of `folder`."""
+    """Write a randomly initialized Spanish-English adapter for the model in `folder`."""
     base = adapted(folder, seed, 1.0, 0.05)
     pieces = torch.arange(4, base.tokens.size)
     train = LmTrainConfig(rank=4, scale=1.0, bidirectional_share=0.5 * bidirectional)

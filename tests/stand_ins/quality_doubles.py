@@ -1,4 +1,4 @@
-"""A user-defined quality metric that records its calls: the share of reference words in the translation."""
+"""A user-defined quality metric, the share of reference words in the translation, which records its calls."""
 
 import sys
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Any
 
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
 
-# A user part is loaded separately from the test's import. A module without a file is shared by both.
+# A user part is loaded separately from the module that the test imports. This module without a file is shared by both.
 _LOG: Any = sys.modules.setdefault("quality_log", SimpleNamespace(asked=[], refused=set()))  # type: ignore[arg-type]
 asked: list[str] = _LOG.asked  # questions in the order of scoring
 refused: set[str] = _LOG.refused  # questions at which the metric fails

@@ -1,4 +1,4 @@
-"""Tiny models of the real architectures of COMET, BERTScore and BLEURT, saved in the hub's format."""
+"""Tiny models of the real architectures of COMET, BERTScore and BLEURT, saved in the formats of published models."""
 
 import io
 import warnings
@@ -16,14 +16,14 @@ SIZE |= {"max_position_embeddings": 200, "hidden_dropout_prob": 0.0, "attention_
 
 
 def words() -> list[str]:
-    """Return the words of the bundled questions, most frequent first."""
+    """Return the 300 most frequent words of the bundled questions, most frequent first."""
     questions = [*load_questions("mini-es"), *load_questions("mini-en")]
     counts = Counter(word.strip(".,").lower() for q in questions for word in q.words)
     return [word for word, _ in counts.most_common(300)]
 
 
 def save_bert(folder: Path) -> Path:
-    """Save a BERT encoder with its WordPiece tokenizer."""
+    """Save a BERT encoder with a WordPiece tokenizer and return its folder."""
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
     folder.mkdir(parents=True)
@@ -38,7 +38,7 @@ def save_bert(folder: Path) -> Path:
 
 
 def save_xlmr(folder: Path) -> Path:
-    """Save an XLM-R encoder with its unigram tokenizer in tokenizer.json, as on the hub."""
+    """Save an XLM-R encoder with a unigram tokenizer in tokenizer.json, as on the Hub, and return its folder."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
     from transformers import XLMRobertaConfig, XLMRobertaModel, XLMRobertaTokenizerFast
 
@@ -60,7 +60,7 @@ def save_xlmr(folder: Path) -> Path:
 def save_comet(
     folder: Path, encoder: Path, kind: str = "RegressionMetric", named: str | None = None, kiwi: bool = False
 ) -> Path:
-    """Save a COMET model in the package's format; its hparams.yaml names the encoder `named`."""
+    """Save a COMET model in the package's format; hparams.yaml names the encoder as `named` (default: its path)."""
     from sqa.metrics.quality.comet import _classes
 
     _classes()  # hides comet's import warnings
@@ -76,7 +76,7 @@ def save_comet(
     more |= {"pretrained_model": str(encoder), "train_data": [], "validation_data": [], "local_files_only": True}
     model = cls(hidden_sizes=[16, 8], **more)
     for weight in model.layerwise_attention.scalar_parameters:
-        torch.nn.init.normal_(weight)  # otherwise every transformation of the weights is equal
+        torch.nn.init.normal_(weight)  # with equal weights, all weight transformations would give the same result
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         trainer = pytorch_lightning.Trainer(accelerator="cpu", logger=False, enable_checkpointing=False)
@@ -120,7 +120,7 @@ def save_bleurt_20(folder: Path) -> Path:
 
 
 def _spread(model: Any) -> Any:
-    """Set random weights that are large enough for scores to differ between texts."""
+    """Set random weights that are so large that the scores differ between texts."""
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim == 2:

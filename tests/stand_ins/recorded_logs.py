@@ -1,4 +1,4 @@
-"""Logs of other systems: writing, replaying, and the errors of invalid logs."""
+"""Helpers for tests of logs of other systems: write a log, replay it, and return the error for an invalid log."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -14,16 +14,16 @@ from sqa.core.types import Question
 
 
 def log(folder: Path, rows: Sequence[Any], **options: Any) -> RecordedConfig:
-    """Write a log of these objects, or of verbatim lines, and return its config."""
+    """Write a log with the given rows (objects, or lines written verbatim), and return a config that replays it."""
     path = folder / "instances.log"
     path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in rows), encoding="utf-8")
     return RecordedConfig(str(path), **options)
 
 
 def emissions(config: Any, questions: Sequence[Question], build: Callable[[Any], Any] = build) -> str:
-    """Return every word as SENTENCE:WORD@g, with questions separated by bars.
+    """Replay a log and return every word as SENTENCE:WORD@g, with questions separated by bars.
 
-    A + marks words after the end of the source, and ~n a retraction of n words.
+    "+" marks words written after the end of the source, and "~n" a retraction of n words.
     """
     translator = build(config)
     translator.check(questions)
@@ -37,7 +37,7 @@ def emissions(config: Any, questions: Sequence[Question], build: Callable[[Any],
 
 
 def problem(config: RecordedConfig, questions: Sequence[Question]) -> str:
-    """Return the error message for a log, without its file name."""
+    """Return the message of the DataError for a log, without the name of the log at its start."""
     message = refused(DataError, "", emissions, config, questions)
     assert message.startswith(config.file)
     return message.removeprefix(config.file)

@@ -1,6 +1,6 @@
-"""A second torch device whose tensors are in CPU memory; no operation mixes them with CPU tensors.
+"""A simulated second torch device, whose tensors are in CPU memory but cannot be mixed with CPU tensors.
 
-Code that moves a model to a GPU and creates a tensor without `device=` fails here at the first operation that mixes
+Code that moves a model to this device but creates a tensor without `device=` fails at the first operation that uses
 both, as on a GPU.
 """
 
@@ -28,7 +28,7 @@ class There(torch.Tensor):
 
     @staticmethod
     def __new__(cls, inner: torch.Tensor) -> "There":
-        with torch.inference_mode(False):  # a view of a weight is not an inference tensor
+        with torch.inference_mode(False):  # otherwise a view of a weight would be an inference tensor
             tensor = torch.Tensor._make_wrapper_subclass(
                 cls,
                 inner.shape,
@@ -71,7 +71,7 @@ def _computed(func: Any, args: Any, kwargs: Any) -> Any:
     wrapped = {id(value.inner): value for value in there}
 
     def outer(value: Any) -> Any:
-        if id(value) in wrapped:  # an in-place operation
+        if id(value) in wrapped:  # the result of an in-place operation
             return wrapped[id(value)]
         return There(value) if isinstance(value, torch.Tensor) else value
 
@@ -108,9 +108,9 @@ def second_device() -> str:
     return DEVICE
 
 
-second_device()  # before the first backward pass, which counts the devices
+second_device()  # must be registered before the first backward pass, which counts the devices
 
 
 def as_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let `device: cuda` mean the second device."""
+    """Make `device: cuda` select the second device."""
     monkeypatch.setattr(devices, "device_of", lambda device: second_device() if device == "cuda" else device)

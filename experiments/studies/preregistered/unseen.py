@@ -1,10 +1,11 @@
 """Preregistered test on unseen questions: does the full-input text win more than wait-k's text at the same pace?
 
-README.md beside this file states claim, questions, analysis and stopping rule.  All of it was committed before any
-question was translated.
+README.md in this folder states the claim, the questions, the analysis and the stopping rule.  It was committed before
+any question was translated.
 
     difference   EW of the full-input text minus EW of the text at k, both at the pace of k
-    test         one-sided, at each k of KS: the two texts of a question change places at random; Holm over KS
+    test         one-sided permutation test at each k of KS: the two texts of a question are exchanged at random; Holm
+                 over KS
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from sqa.pipeline.spread import run_all
 from sqa.results import markdown
 
 POOL, TRAINING = "human-buzzes", ("tossups",)
-MODES = ("eng-cat", "cat-spa")  # Apertium pairs, one after the other; no translator here learnt from their output
+MODES = ("eng-cat", "cat-spa")  # Apertium pairs, used in sequence; no translator here was trained on their output
 PACKAGES = "apertium-eng-cat and apertium-spa-cat"
 QUESTIONS = 464  # `needed` of the XQB differences known when this was written
 SMALLEST, POWER = 0.02, 0.8  # difference in EW that the test finds with probability POWER
@@ -60,9 +61,10 @@ OWN, FULL_TEXT, DIFFERENCE = "own text", "full-input text", "difference"
 
 
 def needed() -> int:
-    """Return the number of questions needed to find SMALLEST with POWER, from the spread of XQB's differences at k = 2.
+    """Return the number of questions needed to detect a difference of SMALLEST with probability POWER.
 
-    The level is that of Holm's first step over KS, one-sided.
+    The standard deviation is that of XQB's differences at k = 2.  The level is that of Holm's first step over KS,
+    one-sided.
     """
     tables = stored.read("text-at-pace")
     own, full = (tables["xqb-es", "wait-k", text, "2", "ew"] for text in ("2", FULL))
@@ -87,7 +89,7 @@ def chosen(pool: Sequence[Question], n: int) -> list[Question]:
 
 
 def in_spanish(sentences: Sequence[str]) -> list[str]:
-    """Translate English sentences into Spanish; raises DataError if a sentence is lost or Apertium is not installed."""
+    """Translate English sentences into Spanish; raise DataError if a sentence is lost or Apertium is missing."""
     text = "\n".join(sentences) + "\n"
     for mode in MODES:
         try:
@@ -116,7 +118,7 @@ def write_questions(questions: Sequence[Question], path: Path) -> None:
 
 
 def configs(path: Path) -> dict[str, RunConfig]:
-    """Return the run of each text."""
+    """Return the config of the run of each text, by name."""
     translators: dict[str, dict[str, Any]] = {str(k): {"name": "waitk", "model": "es-en", "k": k} for k in TEXTS}
     translators[HUMAN] = {"name": "fixed", "text": "reference", "unit": "sentence"}
     return {
@@ -133,7 +135,7 @@ def configs(path: Path) -> dict[str, RunConfig]:
 
 
 def played(path: Path, runs: Path) -> dict[str, RunFolder]:
-    """Return the run of each text; missing runs are computed."""
+    """Return the run of each text, by name; missing runs are computed."""
     of_texts = configs(path)
     return dict(zip(of_texts, run_all(list(of_texts.values()), runs), strict=True))
 
@@ -150,13 +152,13 @@ def p_of(full: Floats, own: Floats) -> float:
 
 
 def at_paces(of_texts: Mapping[str, RunFolder]) -> dict[tuple[str, str], Floats]:
-    """Return (text, k of the pace) -> statistics (n, 2) of EW, for the text at k, the full-input and the human text."""
+    """Return the EW statistics (n, 2) by (text, k of the pace), for the text at k, full input and the human text."""
     traces = {name: list(run.open().traces) for name, run in of_texts.items()}
     return {(name, str(k)): at_pace(traces[name], k) for k in KS for name in (str(k), FULL, HUMAN)}
 
 
 def rows(tables: Mapping[tuple[str, str], Floats]) -> Iterator[Row]:
-    """Yield values, differences and tests."""
+    """Yield the EW of each text, the differences, and their p-values before and after Holm."""
     tests = []
     for k in map(str, KS):
         own, full, human = (tables[name, k] for name in (k, FULL, HUMAN))
@@ -170,7 +172,7 @@ def rows(tables: Mapping[tuple[str, str], Floats]) -> Iterator[Row]:
 
 
 def prepared(runs: Path) -> Path:
-    """Write the questions to a file and return its path."""
+    """Choose and translate the questions, write them to a file, and return its path."""
     path = runs / "unseen.jsonl"
     write_questions(chosen(load_questions(POOL), QUESTIONS), path)
     return path
@@ -186,12 +188,12 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 
 
 def values(_: Path, runs: Path) -> dict[tuple[str, ...], Floats]:
-    """Return (text, k of the pace, "ew") -> statistics of each question."""
+    """Return the EW statistics of each question, by (text, k of the pace, "ew")."""
     return {(*cell, "ew"): stats for cell, stats in at_paces(played(prepared(runs), runs)).items()}
 
 
 def block(ledger: Ledger) -> list[str]:
-    """Return a line for each k."""
+    """Return a Markdown table with a row for each k."""
     lines = []
     for k in map(str, KS):
         shown = [number(ledger.one("ew", k=k, part=part), interval=False) for part in (OWN, FULL_TEXT, HUMAN)]

@@ -1,7 +1,8 @@
-"""Cost of Dask workers: `python -m sqa_services.bench.cluster cost CONFIG`.
+"""Measure the overhead of Dask workers: `python -m sqa_services.bench.cluster cost CONFIG`.
 
-Times an ablation in local processes and on as many local workers of Dask.  Prints wall and processor seconds and their
-ratio as TSV.  The item `cluster-plan` extrapolates finished runs to a million questions x 100 systems.
+Times an ablation in local processes and on the same number of local Dask workers.  Prints wall-clock seconds, CPU
+seconds and their ratios as TSV.  The item `cluster-plan` extrapolates finished runs to a million questions x 100
+systems.
 """
 
 import json
@@ -20,7 +21,7 @@ QUESTIONS, SYSTEMS = 1_000_000, 100  # size of the planned ablation
 
 
 def cost(config: Path) -> None:
-    """Time an ablation in local processes and on local workers of Dask, each from an empty store."""
+    """Time an ablation in local processes and on local Dask workers, each with an empty store, and print the times."""
     print("way", "wall_s", "cpu_s", sep="\t")
     found = []
     for way, options in (("processes", []), ("local workers", ["--scheduler", "local"])):
@@ -34,13 +35,13 @@ def cost(config: Path) -> None:
 
 
 def _processor() -> float:
-    """Return the processor seconds of all ended descendants of this process."""
+    """Return the CPU seconds used by all descendants of this process that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def planned(runs: Path) -> Iterator[tuple[str, float, float]]:
-    """Yield (stage, bytes, seconds) per question: means over a folder's finished runs and its store."""
+    """Yield (stage, bytes per question, seconds per question): means over a folder's finished runs, and their sums."""
     size: dict[str, list[float]] = {stage: [] for stage in STAGES}
     took: dict[str, list[float]] = {stage: [] for stage in STAGES}
     counted: set[str] = set()

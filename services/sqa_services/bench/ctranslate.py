@@ -25,7 +25,7 @@ ROUNDS = 2
 
 
 def without_lexicon(model: Transformer) -> Transformer:
-    """Return the same network without alignment head and lexicon."""
+    """Return a copy of the network without alignment head and lexicon."""
     plain = Transformer(dataclasses.replace(model.config, lexicon_width=0))
     kept = plain.state_dict().keys()
     plain.load_state_dict({name: value for name, value in model.state_dict().items() if name in kept})
@@ -33,9 +33,10 @@ def without_lexicon(model: Transformer) -> Transformer:
 
 
 def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
-    """Yield target words per second of CTranslate2 and of our decoder on one thread; each counts its own words.
+    """Yield the target words per second of CTranslate2 and of our decoder, each on one thread.
 
-    Both translate everything ROUNDS times in turn; the faster round counts, since other programs only slow it down.
+    The rate of each counts its own output words.  Both translate all sentences ROUNDS times, in alternation, and the
+    fastest round counts, since other programs can only slow a round down.
     """
     model, vocabulary, _ = load_model(model_folder(MODEL))
     model = without_lexicon(model)
@@ -49,7 +50,7 @@ def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
         torch.set_num_threads(1)
         try:
             engine.words(texts[:8])
-            decode_batch(writer, sentences[:8], full)  # warm-up of both
+            decode_batch(writer, sentences[:8], full)  # warm up both
             rounds = [
                 (
                     rate(lambda: sum(map(len, engine.words(texts)))),

@@ -1,8 +1,8 @@
 """Compare a GPU with the CPU within five minutes: `python -m sqa_services.bench.gpu [--device cuda] [--pair pl-en]`.
 
-Wait-k must give the same words and g in float32 on both devices, else the program ends with exit code 1.  It prints
-words per second of wait-k and of the language model, and pieces per second of training.  `--device cpu --questions 2`
-tests the program itself.
+In float32, wait-k must produce the same words and g(j) on both devices; otherwise the exit code is 1.  Prints the words
+per second of wait-k and of the language model, and the target pieces per second of training.  The options
+`--device cpu --questions 2` test the program itself.
 """
 
 import argparse
@@ -18,13 +18,13 @@ from sqa.data.datasets import available, load_questions
 from sqa.files.devices import device_of
 from sqa_services.bench.training import pieces_per_second
 
-SENTENCES, COMPARED = 12_000, 200  # sentences decoded on the GPU; questions decoded on both devices
-ROWS = {"cpu": (66,), "gpu": (66, 2112)}  # sentences of a training batch
+SENTENCES, COMPARED = 12_000, 200  # number of sentences decoded on the GPU; number of questions decoded on both devices
+ROWS = {"cpu": (66,), "gpu": (66, 2112)}  # sizes of a training batch, in sentences
 K = 6
 
 
 def main() -> int:
-    """Measure and compare; return the exit code."""
+    """Benchmark the device, compare its translations with the CPU's, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--device", default="auto")
     parser.add_argument("--pair", choices=("es-en", "pl-en"), default="es-en")
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def translated(questions: Sequence[Question], name: str, pair: str, device: str, dtype: str) -> list[list[Emission]]:
-    """Return the emissions of a translator, and print its speed."""
+    """Translate questions with the translator `name`, print its speed, and return the emissions."""
     model = pair if name == "waitk" else f"lm-{pair}"
     config = TRANSLATORS.config_class(name)(model=model, k=K, device=device, dtype=dtype)
     translator = TRANSLATORS.build(name, config)

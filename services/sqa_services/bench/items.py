@@ -1,4 +1,4 @@
-"""Items of the lab book: speed of fast and plain paths, servers under many clients, runs on many machines."""
+"""Items of the lab book: speed of fast and plain paths, a server with many clients, cost of a cluster."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ def speeds(_: Path, __: Path) -> Iterator[Row]:
 
 
 def clients(_: Path, __: Path) -> Iterator[Row]:
-    """Yield rates and memory of the evaluation server, with concurrent and with consecutive clients."""
+    """Yield request rates and memory of the evaluation server, with concurrent and with consecutive clients."""
     for pair, before, most in iwslt.measured():
         yield from _rows([pair])
         yield Row(pair[:2], "MiB before", before, unit="count")
@@ -33,7 +33,7 @@ def clients(_: Path, __: Path) -> Iterator[Row]:
 
 
 def plan(_: Path, runs: Path) -> Iterator[Row]:
-    """Yield bytes and seconds per question in each stage of finished runs."""
+    """Yield bytes and seconds per question in each stage of finished runs, and the totals for the planned ablation."""
     for stage, size, seconds in cluster.planned(runs):
         pairs = cluster.QUESTIONS * cluster.SYSTEMS
         yield Row((stage,), "bytes a question", size, unit="count")
@@ -47,7 +47,7 @@ def _pairs(*headings: str) -> Block:
 
 
 def items() -> Sequence[Item]:
-    """Return the items of speed, of the evaluation server's clients and of the cost of a cluster."""
+    """Return the items on speed, on the evaluation server with many clients and on the cost of a cluster."""
     return (
         Item(
             "speed",

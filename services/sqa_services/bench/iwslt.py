@@ -1,9 +1,9 @@
-"""Claim: many clients can translate concurrently, while the server of 2020 serves one client at a time.
+"""Benchmark of the evaluation server: many concurrent clients, or one client at a time as on the server of 2020.
 
 The item `many-clients` measures our server in a separate process on loopback, with the same requests in both designs.
 In the original design, which has one global cursor, clients use the classic routes one after another.  In our design,
 200 clients translate concurrently, each in a session.  Clients answer immediately or after 5 ms per word.  The item
-also measures the server's memory, and repeats both measurements while expected wins are scored.
+also measures the server's memory, and repeats both measurements while the server scores expected wins.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ from sqa.core.errors import DataError
 from sqa.data.datasets import available, load_questions
 from sqa_services.bench.speed import Pair
 
-Ask = Callable[..., Awaitable[tuple[int, bytes]]]  # (method, path, body) -> (status and body of the reply)
+Ask = Callable[..., Awaitable[tuple[int, bytes]]]  # function of method, path and body; returns status and body
 
 
 @contextmanager
 def server(*arguments: str) -> Iterator[tuple[str, int]]:
-    """Run `sqa ARGUMENTS` on a free port; yield "host:port" and the process id.  Raises DataError if it ends early."""
+    """Run `sqa ARGUMENTS` on a free port; yield "host:port" and the process id.  Raises DataError if it exits early."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -60,7 +60,10 @@ def memory(process: int) -> float:
 
 @asynccontextmanager
 async def connection(where: str) -> AsyncIterator[Ask]:
-    """Yield a function that sends requests over one connection to "host:port" and raises DataError without a reply."""
+    """Yield a function that sends a request over a connection to "host:port" and returns the response.
+
+    The function raises DataError if the connection fails.
+    """
     netloc = where.removeprefix("http://")
     host, _, port = netloc.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
@@ -81,7 +84,7 @@ async def connection(where: str) -> AsyncIterator[Ask]:
         writer.close()
 
 
-CLIENTS, ALONE = 200, 8  # concurrent clients; consecutive clients, enough to time them
+CLIENTS, ALONE = 200, 8  # number of concurrent clients; number of consecutive clients
 THINK = 0.005  # seconds that a client waits before each word
 SENTENCES = 2  # sentences that each client translates
 EOS = "</s>"
@@ -106,12 +109,12 @@ class Client:
         return [f"client{self.number}" if index % 5 == 0 else word for index, word in enumerate(source)]
 
     def delays(self, source: Sequence[str]) -> list[int]:
-        """Return the number of words read at each target word; the end of the sentence counts as a word."""
+        """Return the number of source words read before each target word; the end of the sentence counts as a word."""
         return [min(self.k + index, len(source) + 1) for index in range(len(source))]
 
 
 async def translate(ask: Ask, base: str, client: Client, corpus: Corpus) -> int:
-    """Translate a client's sentences, and return the number of requests.  Raises DataError for an unexpected word."""
+    """Translate a client's sentences, and return the number of requests.  Raises DataError for unexpected responses."""
     requests = 0
     for number in client.sentences:
         source, read = corpus[number], 0
@@ -146,7 +149,7 @@ async def at_once(netloc: str, clients: Sequence[Client], corpus: Corpus) -> lis
 
 
 async def one_by_one(netloc: str, clients: Sequence[Client], corpus: Corpus) -> int:
-    """Run clients one after another on the shared state, and return the number of requests."""
+    """Run clients one after another on the server's shared state, and return the number of requests."""
     requests = 0
     async with connection(netloc) as ask:
         for client in clients:
@@ -157,7 +160,7 @@ async def one_by_one(netloc: str, clients: Sequence[Client], corpus: Corpus) -> 
 
 
 def rate(netloc: str, think: float, corpus: Corpus, alone: bool) -> float:
-    """Return requests per second."""
+    """Return the requests per second of consecutive (`alone`) or concurrent clients."""
     first = [i % (len(corpus) // SENTENCES) * SENTENCES for i in range(ALONE if alone else CLIENTS)]
     clients = [Client(i, tuple(range(number, number + SENTENCES)), think) for i, number in enumerate(first)]
     start = time.perf_counter()
@@ -169,7 +172,7 @@ def rate(netloc: str, think: float, corpus: Corpus, alone: bool) -> float:
 
 
 def measured() -> Iterator[tuple[Pair, float, float]]:
-    """Yield (measurement, unit, rate with one cursor, rate with sessions), and the server's peak MiB after each."""
+    """Yield (measurement, unit, rate with one cursor, rate with sessions), and the peak memory after each, in MiB."""
     name = "xqb-es" if available("xqb-es") else "mini-es"
     questions = load_questions(name, limit=20)
     corpus = [sentence for question in questions for sentence in question.sentences]

@@ -1,6 +1,6 @@
-"""Claim: our scoring of the latencies of 125,000 words takes much less time than `simuleval --score-only`.
+"""Benchmark of latency scoring: `sqa latency` and `simuleval --score-only` on a log of 125,000 words.
 
-The benchmark times both as whole commands, including start-up, and the scoring alone inside one process.
+Both are timed as whole commands, including start-up, and as function calls, without start-up.
 """
 
 import json
@@ -18,7 +18,7 @@ SENTENCES, WORDS, K = 5_000, 25, 3
 
 
 def write_log(folder: Path) -> Path:
-    """Write a wait-k log as SimulEval does: `SENTENCES` of `WORDS` words each."""
+    """Write a wait-k log in SimulEval's format, SENTENCES sentences of WORDS words, and return its path."""
     text = dict.fromkeys(("prediction", "reference", "source"), " ".join(f"word{i}" for i in range(WORDS)))
     delays = [min(K + j, WORDS) for j in range(WORDS)]
     numbers = {"delays": delays, "elapsed": [0] * WORDS, "prediction_length": WORDS, "source_length": WORDS}

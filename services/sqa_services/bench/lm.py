@@ -1,6 +1,6 @@
 """Speed of a language model as a translator: streaming and batched, in float32, bfloat16 and 8-bit integers.
 
-A row that compares two element types also has the share of words that differ between them.
+A row that compares two dtypes also states the share of words that differ.
 """
 
 import time
@@ -18,7 +18,7 @@ from sqa_services.bench.speed import K, Pair
 MODEL = "lm-es-en"
 DTYPES: tuple[Dtype, ...] = ("float32", "bfloat16", "int8")
 _Timed = tuple[float, list[list[Emission]]]
-STREAMED, BATCHED = 2, 24  # questions: few for the slow streaming path, enough for full batches in the other
+STREAMED, BATCHED = 2, 24  # numbers of questions: few, since streaming is slow; enough to fill the batches
 
 
 def _streamed(translator: WaitKTranslator, questions: Sequence[Question]) -> list[list[Emission]]:
@@ -26,7 +26,7 @@ def _streamed(translator: WaitKTranslator, questions: Sequence[Question]) -> lis
 
 
 def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
-    """Yield the comparisons, in words per second."""
+    """Yield comparisons of streaming with batching, and of dtypes, in words per second."""
     few, many = questions[:STREAMED], questions[:BATCHED]
     translators = {dtype: translator(dtype, few[0]) for dtype in DTYPES}
     streamed, streamed8 = (timed(partial(_streamed, translators[name], few))[0] for name in ("bfloat16", "int8"))
@@ -42,7 +42,7 @@ def _compared(what: str, a: _Timed, b: _Timed) -> str:
 
 
 def translator(dtype: Dtype, question: Question) -> WaitKTranslator:
-    """Return the bundled Spanish adapter in an element type, loaded and warm."""
+    """Return a wait-k translator with the bundled Spanish adapter in the given dtype, after a warm-up."""
     model = build(CausalLmConfig(MODEL, k=K, dtype=dtype))
     assert isinstance(model, WaitKTranslator)
     model.translate_batch([question])
@@ -50,14 +50,14 @@ def translator(dtype: Dtype, question: Question) -> WaitKTranslator:
 
 
 def timed(work: Callable[[], list[list[Emission]]]) -> _Timed:
-    """Return words per second of wall time, and the emissions."""
+    """Call `work`; return the words per second of wall-clock time, and the emissions."""
     began = time.perf_counter()
     emissions = work()
     return sum(map(len, emissions)) / (time.perf_counter() - began), emissions
 
 
 def differing(a: Sequence[Sequence[Emission]], b: Sequence[Sequence[Emission]]) -> float:
-    """Return the share of the words of `a` that `b` lacks, in order."""
+    """Return the share of words of `a` without an equal word in `b` when both are aligned in order."""
     same = total = 0
     for x, y in zip(a, b, strict=True):
         first, second = ([e.token for e in side] for side in (x, y))

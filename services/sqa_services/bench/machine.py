@@ -21,20 +21,20 @@ from sqa.data.datasets import available, load_questions
 from sqa.results import Table, show
 from sqa_services.bench.speed import MODEL, K, rate
 
-FEATURES = {  # name -> flags of /proc/cpuinfo, any of which means that the processor has it
+FEATURES = {  # feature -> flags in /proc/cpuinfo, each of which implies the feature
     "AVX2": {"avx2"},
     "AVX-512": {"avx512f"},
     "AVX-512 BF16": {"avx512_bf16"},
     "VNNI": {"avx512_vnni", "avx_vnni"},
     "AMX": {"amx_tile"},
 }
-SIZES = (60, 240, 960)  # questions
-SENTENCES = (256, 1024, 4096)  # sentences of a batch on a GPU
+SIZES = (60, 240, 960)  # numbers of questions
+SENTENCES = (256, 1024, 4096)  # batch sizes on a GPU, in sentences
 CPUINFO = Path("/proc/cpuinfo")
 
 
 def features(cpuinfo: Path = CPUINFO) -> str:
-    """Return the processor's name, the number of usable processors, and their features."""
+    """Return a line with the processor's name, the number of usable processors, and their features."""
     fields = dict(line.partition(":")[::2] for line in cpuinfo.read_text(encoding="utf-8").splitlines()[:40])
     values = {name.strip(): value.strip() for name, value in fields.items()}
     flags = set(values.get("flags", values.get("Features", "")).split())
@@ -57,7 +57,7 @@ def scale() -> None:
 
 
 def _counts(processors: int) -> list[int]:
-    """Return 1, 2, 4, ... and the number of processors."""
+    """Return the powers of two below `processors`, and `processors` itself."""
     powers = [1 << n for n in range(processors.bit_length()) if 1 << n < processors]
     return [*powers, processors]
 
@@ -67,7 +67,7 @@ def _questions() -> Sequence[Question]:
 
 
 def _write(folder: Path, number: int) -> int:
-    """Write a run's config and questions, repeated under new ids; return the number of source words."""
+    """Write a run config and `number` questions, repeated under new ids; return the number of source words."""
     known = _questions()
     chosen = [known[i % len(known)] for i in range(number)]
     lines = [
@@ -93,7 +93,7 @@ def _write(folder: Path, number: int) -> int:
 
 
 def _timed(folder: Path, number: int, workers: int) -> tuple[float, float]:
-    """Return the wall seconds of a run from an empty store, and the MiB of its largest process."""
+    """Return the wall-clock seconds of a run with an empty store, and the peak memory of its largest process in MiB."""
     options = ["--runs", f"runs-{number}-{workers}", "--workers", str(workers), "--quiet"]
     call = [sys.executable, "-m", "sqa", "run", f"{number}.yaml", *options]
     start = time.perf_counter()
@@ -106,7 +106,7 @@ def _timed(folder: Path, number: int, workers: int) -> tuple[float, float]:
 
 
 def gpu() -> None:
-    """Print words per second of batched wait-k decoding on CPU and GPU; without a GPU, print a line on stderr."""
+    """Print words per second of batched wait-k decoding on CPU and GPU; without a GPU, print a message on stderr."""
     import torch
 
     if not torch.cuda.is_available():
@@ -117,7 +117,7 @@ def gpu() -> None:
 
 
 def _on_devices() -> Iterator[tuple[int, str, float]]:
-    """Yield (sentences of a batch, device, target words per second); each batch is decoded once before it is timed."""
+    """Yield (sentences per batch, device, target words per second); each batch is decoded once as a warm-up."""
     known = [question for question in _questions() if question.sentences]
     for device in ("cpu", "cuda"):
         options = TRANSLATORS.config_class("waitk")(model=MODEL, k=K, device=device)
@@ -131,5 +131,5 @@ def _on_devices() -> Iterator[tuple[int, str, float]]:
 
 
 def _words(translator: Any, questions: Sequence[Question]) -> int:
-    """Return the number of target words of a batch."""
+    """Translate questions and return the number of target words."""
     return sum(map(len, translator.translate_batch(questions)))

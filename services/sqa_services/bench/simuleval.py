@@ -1,4 +1,4 @@
-"""Compare our batched wait-k decoding with SimulEval's evaluator, which drives an agent around the same model.
+"""Compare our batched wait-k decoding with SimulEval's evaluator, which runs an agent that wraps the same model.
 
 Both must give the same words with the same delays; this is checked before any speed is reported.
 """
@@ -27,7 +27,7 @@ class Written(NamedTuple):
 
 
 def evaluate(agent: object, sources: Sequence[str]) -> list[Written]:
-    """Evaluate an agent with SimulEval 1.1's SentenceLevelEvaluator, and return its records."""
+    """Run an agent with SimulEval 1.1's SentenceLevelEvaluator, and return its output for each sentence."""
     with quiet_imports():
         from simuleval.data.dataloader import TextToTextDataloader
         from simuleval.evaluator import SentenceLevelEvaluator
@@ -49,7 +49,7 @@ def evaluate(agent: object, sources: Sequence[str]) -> list[Written]:
 
 
 def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
-    """Yield target words per second of the agent, on the first questions, and of the batch, with the Spanish model.
+    """Yield the target words per second of the agent (on the first questions) and of batched decoding.
 
     Raises:
         DataError: A word or a delay differs.
@@ -59,7 +59,7 @@ def pairs(questions: Sequence[Question]) -> Iterator[Pair]:
     few = questions[:AGENT_QUESTIONS]
     agent = TranslatorAgent(Namespace(translator=yaml.safe_dump({"name": "waitk", "model": MODEL, "k": K})))
     translator = TRANSLATORS.build("waitk", TRANSLATORS.config_class("waitk")(model=MODEL, k=K))
-    evaluate(agent, [" ".join(few[0].sentences[0])])  # warm-up of both
+    evaluate(agent, [" ".join(few[0].sentences[0])])  # warm up both
     translator.translate_batch(few[:1])
     start = time.perf_counter()
     recorded = evaluate(agent, [" ".join(sentence) for question in few for sentence in question.sentences])

@@ -1,7 +1,7 @@
-"""Compare the fast paths with the plain ones in one run: `make bench`.
+"""Compare the speed of fast and plain code paths: `make bench`.
 
-Prints TSV with the columns measurement, unit, plain path, fast path and ratio.  Each pair does the same work (the tests
-prove equal results), on the same machine, within the same minute.
+Prints TSV with the columns measurement, unit, plain path, fast path and ratio.  The two paths of a pair do the same
+work (tests check that their results are equal), one after the other on the same machine.
 """
 
 import gc
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def speeds() -> Iterator[Pair]:
-    """Yield the pairs whose programs are installed."""
+    """Yield the pairs of all benchmarks whose packages are installed."""
     questions = load_questions("xqb-es" if available("xqb-es") else "mini-es")
     for target, package in MEASURED:
         if not package or find_spec(package):
@@ -61,14 +61,17 @@ def decoding(questions: Sequence[Question]) -> Iterator[Pair]:
 
 
 def phrases(questions: Sequence[Question]) -> Iterator[Pair]:
-    """Yield words per second of the phrase-based translator, on different questions, since it caches translations."""
+    """Yield words per second of the phrase-based translator: streaming, and batched.
+
+    The two use different questions, since the translator caches translations.
+    """
     few, others = questions[: STREAMED_QUESTIONS + 1], questions[STREAMED_QUESTIONS + 1 : 3 * STREAMED_QUESTIONS]
     speeds = translating(few, others, "pbmt", model=f"pbmt-{MODEL}", k=3)
     yield "phrase-based, wait-3: streaming, batched", "words/s", *speeds
 
 
 def translating(few: Sequence[Question], many: Sequence[Question], name: str, **options: Any) -> tuple[float, float]:
-    """Return words per second: streaming `few` questions except the first, and `many` batched."""
+    """Return the words per second of streaming `few` questions (except the first) and of translating `many` batched."""
     translator = TRANSLATORS.build(name, TRANSLATORS.config_class(name)(**options))
     translator.translate_batch(few[:1])  # warm-up
     shown = tqdm(few[1:], desc="streaming", file=sys.stderr)
@@ -77,7 +80,7 @@ def translating(few: Sequence[Question], many: Sequence[Question], name: str, **
 
 
 def guessing(questions: Sequence[Question]) -> Iterator[Pair]:
-    """Yield guess steps per second: every prefix from scratch, and incrementally."""
+    """Yield guess steps per second, with every prefix guessed from scratch and with incremental guessing."""
     for name in ("bm25", "gru"):
         guesser = GUESSERS.build(name, GUESSERS.config_class(name)())
         yield f"{name} guessing: from scratch, incremental", "steps/s", *steps(guesser, questions, GUESSED_QUESTIONS)
@@ -92,7 +95,7 @@ def reading(questions: Sequence[Question]) -> Iterator[Pair]:
 
 
 def steps(guesser: Any, questions: Sequence[Question], few: int) -> tuple[float, float]:
-    """Return guess steps per second on human translations: single prefixes (`few` questions), all prefixes together."""
+    """Return guess steps per second on human translations: one prefix at a time (`few` questions), and all prefixes."""
     texts = [question.reference_text.split() for question in questions]
 
     def alone() -> int:
@@ -108,13 +111,13 @@ def steps(guesser: Any, questions: Sequence[Question], few: int) -> tuple[float,
 
 
 def settle() -> None:
-    """Exclude objects of earlier rows from garbage collection, which would slow down the next row."""
+    """Exclude existing objects from garbage collection, so that they do not slow down the next measurement."""
     gc.collect()
     gc.freeze()
 
 
 def rate(work: Callable[[], int]) -> float:
-    """Return units of work per second of wall time."""
+    """Call `work`, which returns the units of work done, and return units per second of wall-clock time."""
     settle()
     start = time.perf_counter()
     done = work()

@@ -1,7 +1,7 @@
 """Speed of training the small Transformer, in target pieces per second: float32 on one core, bfloat16 on all cores.
 
-Both use the same batches of random pieces and the sizes in configs/smt_es_en.yaml, without the lexicon.  Each runs in a
-separate process, since a program can set its number of threads only once.
+Both use the same batches of random pieces and the model sizes in configs/smt_es_en.yaml, without the lexicon.  Each
+runs in a separate process, since a process can set its number of threads only once.
 """
 
 import os
@@ -17,7 +17,7 @@ STEPS, WARM = 6, 2
 
 
 def pairs(_: Sequence[Question]) -> Iterator[Pair]:
-    """Yield target pieces per second of both settings."""
+    """Yield target pieces per second in float32 on one core and in bfloat16 on all cores."""
     cores = len(os.sched_getaffinity(0))
     plain, fast = (measured(*setting) for setting in (("float32", 1), ("bfloat16", cores)))
     yield f"training: float32 on 1 core, bfloat16 on {cores}", "pieces/s", plain, fast
@@ -69,7 +69,7 @@ def pieces_per_second(dtype: str, threads: int, device: str = "cpu", rows: int =
 
 
 def clock(device: str) -> float:
-    """Return the time in seconds, after a GPU has finished its work."""
+    """Wait until a GPU has finished its work, and return the time in seconds."""
     import torch
 
     if device.startswith("cuda"):

@@ -77,7 +77,7 @@ def account_of(engine: Engine, token: bytes) -> Caller | None:
 
 
 def spend(engine: Engine, caller: Caller, per_day: int) -> None:
-    """Count one of today's submissions (UTC); refused submissions count, too.
+    """Count a submission against the caller's quota for today (UTC), even if the submission is refused later.
 
     Raises TooMany if `per_day` submissions are counted already.  The accounts of one invitation belong to one person
     and share the quota.  A single statement checks and increments, so that simultaneous requests cannot exceed it.
@@ -100,7 +100,7 @@ def spend(engine: Engine, caller: Caller, per_day: int) -> None:
 
 
 def person_of(account: int | None) -> ScalarSelect[int]:
-    """Return the first account of an account's invitation, which identifies the person."""
+    """Return a subquery for the first account with the same invitation, which identifies the person."""
     first, own = ACCOUNTS.alias(), ACCOUNTS.alias()
     invitation = select(own.c.invitation).where(own.c.id == account).scalar_subquery()
     return select(func.min(first.c.id)).where(first.c.invitation == invitation).scalar_subquery()

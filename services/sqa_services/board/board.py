@@ -52,7 +52,7 @@ class BoardConfig:
 
     @property
     def work(self) -> Path:
-        """Store of stage results, from which the evaluation resumes after its worker was killed."""
+        """Folder of stored stage results, from which an evaluation resumes after its worker was killed."""
         return self.folder / "runs"
 
 
@@ -136,7 +136,7 @@ class Board:
         return self._add(MODELS, task, name, row, files, owner) | {"owner": owner.name, "cannot": cannot}
 
     def _cannot(self, task: Task, name: str, kind: str, data: bytes, owner: Caller) -> Mapping[str, list[str]]:
-        """Return data set -> reasons why the model will fail there.
+        """Return a dict that maps each data set on which the model will fail to the reasons.
 
         Raises Unscorable if it fails on every data set.
         """
@@ -157,7 +157,7 @@ class Board:
     def _add(
         self, table: Table, task: Task, name: str, more: Row, files: Mapping[str, bytes], by: Caller = ORGANISER
     ) -> Row:
-        """Add a row, its files and its evaluations in one transaction; the row reserves the name."""
+        """Add a row, write its files and queue its evaluations in one transaction; the row reserves the name."""
         row = {"task": task.code, "name": name, **more, "created": time.time()}
         with self.engine.begin() as connection:
             try:
@@ -192,7 +192,10 @@ class Board:
         return self._rows(query.where(MODELS.c.task == code).order_by(MODELS.c.id))
 
     def dataset(self, code: str, name: str) -> tuple[Row, str]:
-        """Return the row and the prefix of NAME (prefix "") or PREFIX-NAME.  Raises NotFound if it is unknown."""
+        """Return the row of a data set and the prefix in `name`, which is NAME (prefix "") or PREFIX-NAME.
+
+        Raises NotFound if the data set or the prefix is unknown.
+        """
         rows = {row["name"]: row for row in self.datasets(code)}
         base, prefix = split_prefix(name, rows)
         if prefix and prefix not in rows[base]["prefixes"]:
@@ -292,7 +295,7 @@ class Board:
         return [rounded.published(row, datasets[row["dataset"]], perf_metric, key) for row in evaluations]
 
     def _details(self, ids: Sequence[int]) -> dict[int, Any]:
-        """Return evaluation -> the statistics of each of its examples."""
+        """Return a dict that maps each evaluation id to the statistics of its examples."""
         rows = self._rows(select(DETAILS).where(DETAILS.c.evaluation.in_(ids)))
         return {row["evaluation"]: row["stats"] for row in rows}
 
@@ -312,7 +315,7 @@ class Board:
             return views.add_view(connection, task, name, datasets, chosen)
 
     def export(self, code: str) -> Row:
-        """Return all public values of a task."""
+        """Return a task's data sets, models, evaluations, views and leaderboard in their public form."""
         return {
             "task": code,
             "datasets": self.datasets(code),

@@ -19,14 +19,14 @@ Predicted = Sequence[Mapping[str, Any]]  # results of `answer_all`
 
 
 def evaluate(task: Task, labels: Labels, predictions: Predicted, seed: int = 0) -> dict[str, Any]:
-    """Return Dynabench's result: perf, perf_std (null), pretty_perf, metadata_json with metrics and "perf_by_tag".
+    """Score predictions in Dynabench's format: perf, perf_std (null), pretty_perf, metadata_json with "perf_by_tag".
 
-    Two keys of metadata_json are not in Dynabench: "intervals" has 95% intervals of additive metrics over examples, and
+    Two keys of metadata_json are not in Dynabench: "intervals" has the 95% intervals of additive metrics, and
     "refusals" has the reasons for missing values.  Predictions for unknown ids are ignored.
 
     Raises:
         DataError: A prediction is missing (Dynabench logs it and returns {}).
-        NotComputable: The task's sorting metric has no value.
+        NotComputable: The task's `perf_metric` has no value.
     """
     examples = Examples(align(labels, predictions), [label["answer"] for label in labels], {})
     everything = range(len(labels))
@@ -54,14 +54,14 @@ class Examples:
 
     predictions: Sequence[Any]
     targets: Sequence[Any]
-    rows: dict[str, Floats | None]  # additive metric -> (n, d) statistics, None if some example has none
+    rows: dict[str, Floats | None]  # additive metric -> statistics of shape (n, d), or None if an example has none
 
     def subset(self, indices: Sequence[int]) -> tuple[list[Any], list[Any]]:
         """Return the predictions and targets of some examples."""
         return [self.predictions[index] for index in indices], [self.targets[index] for index in indices]
 
     def stats(self, name: str, get: Additive, indices: Sequence[int]) -> Floats:
-        """Return the statistics (n, d) of some examples.  Raises NotComputable if an example has none."""
+        """Return the statistics of some examples, of shape (n, d).  Raises NotComputable if an example has none."""
         if name not in self.rows:
             try:
                 self.rows[name] = get.stats(self.predictions, self.targets)
@@ -131,7 +131,7 @@ def delta(
     copied: Predicted,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Compare perturbed copies with originals: {prefix: unperturbed percent, "metadata_json": {"transforms": [...]}}.
+    """Compare perturbed copies with originals: return {prefix: unperturbed percent, "metadata_json": JSON text}.
 
     A difference is the value on perturbed data minus the value on original data, paired over the changed examples.
 
@@ -163,7 +163,7 @@ def delta(
 def _differences(
     task: Task, after: Sequence[Any], before: Sequence[Any], changed: Sequence[Any], targets: Sequence[Any], seed: int
 ) -> dict[str, Any]:
-    """Return metric -> the paired comparison, or the reason why it is missing."""
+    """Return a dict that maps each metric to the paired comparison, or to the reason why there is none."""
     differences: dict[str, Any] = {}
     for name in task.difference_metrics:
         try:

@@ -91,12 +91,12 @@ def predictions_path(task: str, model: str, name: str, prefix: str = "") -> str:
 
 
 def prefixed(prefix: str, name: str) -> str:
-    """Join a prefix and a name: "fairness-mnli-dev", or the name alone without a prefix."""
+    """Return PREFIX-NAME, such as "fairness-mnli-dev", or NAME if the prefix is empty."""
     return f"{prefix}-{name}" if prefix else name
 
 
 def split_prefix(name: str, names: Iterable[str]) -> tuple[str, str | None]:
-    """Split a name into data set and prefix (or None), the inverse of `prefixed`.  Raises NotFound if it is unknown."""
+    """Split NAME or PREFIX-NAME into data set and prefix (or None).  Raises NotFound if the data set is unknown."""
     names = set(names)
     if name in names:
         return name, None

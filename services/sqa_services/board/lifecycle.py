@@ -31,7 +31,7 @@ def note(connection: Connection, model: int, text: str) -> None:
 
 
 def log_of(engine: Engine, code: str, name: str) -> list[dict[str, Any]]:
-    """Return the log of a model, [{"time", "text"}], oldest first.  Raises NotFound if the model is unknown."""
+    """Return a model's log as a list of {"time", "text"}, oldest first.  Raises NotFound if the model is unknown."""
     with engine.connect() as connection:
         id = find_model(connection, code, name)["id"]
         query = select(EVENTS.c.time, EVENTS.c.text).where(EVENTS.c.model == id).order_by(EVENTS.c.id)

@@ -27,7 +27,7 @@ Get = Callable[[Sequence[Any], Sequence[Any]], float]
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """Unit, name and direction of a metric; direction * value + offset is a utility of at least 0."""
+    """Unit, name and direction of a metric; its utility is direction * value + offset."""
 
     unit: str
     pretty_name: str
@@ -125,7 +125,7 @@ def get_unperturbed_percent(predictions: Sequence[Sequence[Any]], targets: Seque
     """Return the mean over examples of `metric` on the predictions for their perturbed copies, with two digits.
 
     The target is the model's own prediction for the unperturbed example.  Examples without copies do not count.  Each
-    example's value is rounded before the mean, as in the original (83.34, not 83.33).
+    example's value is rounded before averaging, as in Dynabench (83.34, not 83.33).
 
     Raises:
         NotComputable: No example has a copy.
@@ -153,7 +153,7 @@ def _equal(label: str, target: object) -> bool:
 
 
 def _word_f1(answer: str, text: str) -> float:
-    """Return word F1 as in SQuAD 2.0: two texts without words agree."""
+    """Return word F1 as in SQuAD 2.0, where two texts without words have F1 1."""
     gold, words = normalise(answer).split(), normalise(text).split()
     return word_f1(words, gold) if gold or words else 1.0
 
@@ -171,7 +171,7 @@ class Job:
 
 
 def get_examples_per_second(job: Job) -> float:
-    """Return the examples per second of wall time."""
+    """Return the examples per second of wall-clock time."""
     if job.seconds is None:
         raise NotComputable("examples_per_second: the model did not run now")
     return job.examples / job.seconds
@@ -187,7 +187,7 @@ def get_memory_utilization(job: Job) -> float:
 # -------------------------------------------------------------------------------------------------- the registry
 
 SCALES = ("0-1", "0-100")  # units that `sqa.metrics` gives to dimensionless values
-LAG = 50.0  # words: any lag beyond this counts as equally bad
+LAG = 50.0  # words; the utility of a lag is this offset minus the lag
 
 EVAL: Mapping[str, Get] = {
     "accuracy": get_accuracy,

@@ -38,7 +38,7 @@ class Claim:
 
 
 def _original(state: str | None = None, model: Any = E.model, dataset: Any = E.dataset) -> ColumnElement[bool]:
-    """Return the condition that a model's evaluation on the original data exists and, unless None, is in `state`."""
+    """Return the SQL condition that a model's evaluation on the original data exists, in `state` unless it is None."""
     of_pair = select(ORIGINAL.c.id).where(
         ORIGINAL.c.model == model, ORIGINAL.c.dataset == dataset, ORIGINAL.c.prefix == ""
     )
@@ -46,7 +46,7 @@ def _original(state: str | None = None, model: Any = E.model, dataset: Any = E.d
 
 
 def fill(connection: Connection) -> int:
-    """Queue every missing (model, data set, prefix) of the same task, and return their number.
+    """Queue the missing evaluations of all models on the data sets of their task, and return their number.
 
     On hidden data, only models that run on the board are evaluated.
     """
@@ -72,7 +72,7 @@ def claim(engine: Engine, lease_seconds: float) -> Claim | None:
     """Lease the next evaluation to the caller; return None if the queue is empty.
 
     An evaluation on perturbed data waits for the evaluation on the original data, and fails if that one failed.  Any
-    evaluation fails after `MAX_ATTEMPTS` dead workers.
+    evaluation fails after MAX_ATTEMPTS workers have died.
     """
     now, lease = time.time(), secrets.token_hex(16)
     free = or_(E.state == "queued", and_(E.state == "running", E.lease_until < now))
@@ -146,7 +146,7 @@ USED_UP = "you have used up the scores of this data set, including those of dele
 
 
 def _shown(connection: Connection, claimed: Claim) -> bool:
-    """Count a score that its owner will see on a closed data set; return False, without counting, at the limit.
+    """Count a score that the model's owner will see, and return True; at the owner's limit, return False.
 
     Scores of the organiser and scores on open data are not counted.  A single statement checks and increments.
     """

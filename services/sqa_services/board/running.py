@@ -64,7 +64,7 @@ def _spread(scheduler: Scheduler, config: RunConfig, questions: Sequence[Questio
 
 
 def _stages(config: RunConfig, given: str, store: Store, _: Parts) -> dict[str, Stage]:
-    """Return the stages of a run on a worker, once all blocks are in the store."""
+    """Return the stages of a run; a worker calls this function when all blocks are in the store."""
     from sqa.pipeline.blocks import workshop_of
 
     return {stage.name: stage for stage in workshop_of(store).plan(config, UNTIL, given).stages}
@@ -124,7 +124,7 @@ def answer_session(model: bytes, questions: Sequence[Question]) -> list[Question
 
 
 def _of_each(questions: Sequence[Question], rows: Mapping[str, T]) -> dict[str, T | tuple[()]]:
-    """Return the rows of each question, or () for a question without steps."""
+    """Return a dict that maps each question id to its rows, or to () if the question has no steps."""
     return {question.id: rows.get(question.id, ()) for question in questions}
 
 

@@ -95,7 +95,7 @@ class NewAccount(BaseModel):
 
 
 class Ascii(JSONResponse):
-    """JSON response in ASCII, so that a lone surrogate in a request cannot break the reply."""
+    """JSON response in ASCII, so that a lone surrogate in a request cannot break the response."""
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
@@ -147,7 +147,7 @@ def _answered(board: Board, code: str, model: str, dataset: str) -> tuple[list[E
 
 
 def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
-    """Add the routes of tasks, data sets and the queue; `guarded`: writing requires a token."""
+    """Add the routes of tasks, data sets and the queue; `guarded` says whether writing requires a token."""
 
     descriptions = [
         {
@@ -242,7 +242,7 @@ def add_writing(app: FastAPI, board: Board, token: str | None, per_day: int) -> 
 
     `token` is the organiser's token, `per_day` the number of submissions per person and day.
     """
-    held, one_at_a_time = 0, CapacityLimiter(1)  # bytes of submissions in progress; one is checked at a time
+    held, one_at_a_time = 0, CapacityLimiter(1)  # bytes of submissions being processed; limiter for the checks
 
     def authenticate(request: Request) -> Caller:
         """Return the caller identified by the request's token, or the organiser if the server has no token."""
@@ -355,7 +355,7 @@ def make_app(board: Board, config: ServeConfig) -> FastAPI:
 
 
 async def _deliberate(_: Request, error: Exception) -> Response:
-    """Convert an error to a 4xx reply; list every reason why a submission cannot be scored."""
+    """Convert an error to a 4xx response, with the reasons why a submission cannot be scored."""
     status = next((status for kind, status in STATUS if isinstance(error, kind)), 400)
     content: dict[str, Any] = {"detail": str(error)}
     if isinstance(error, Unscorable):
@@ -364,6 +364,6 @@ async def _deliberate(_: Request, error: Exception) -> Response:
 
 
 async def _invalid(_: Request, error: Exception) -> Response:
-    """Reply 422 with the location and text of each problem, without the input."""
+    """Return a 422 response with the location and text of each problem, without the input."""
     errors = error.errors() if isinstance(error, RequestValidationError) else []
     return Ascii({"detail": [{"loc": list(e["loc"]), "msg": e["msg"], "type": e["type"]} for e in errors]}, 422)

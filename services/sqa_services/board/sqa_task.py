@@ -37,7 +37,7 @@ from sqa_services.protocols.submission import MOST_PROBLEMS, fitted, rows_of
 
 SHOWN_OF_PROBLEM = 300  # maximum number of characters of a problem
 STEP, LAST = 25, 125  # source words per length tag; lower end of the last tag
-MANY = 6  # sentences from which the last tag applies
+MANY = 6  # minimum number of sentences for the last tag
 GUESSER = "bm25"  # guesser that decides which pages are guessable
 
 
@@ -48,7 +48,7 @@ class QuestionTask(Task):
     language: str = "es"
 
     def load(self, source: str, seed: int, perturbations: Sequence[str]) -> dict[str, list[Example]]:
-        """Return the questions of a set of `sqa.data.datasets` or of a file, and their perturbed copies."""
+        """Return the questions of a named data set or of a file, and their perturbed copies by family."""
         questions = load_questions(source)
         for question in questions:
             if question.language != self.language:
@@ -88,7 +88,7 @@ class QuestionTask(Task):
         return prediction.page
 
     def check_model(self, kind: str, model: bytes) -> None:
-        """Raise ConfigError for an invalid config, or DataError for a submission with invalid rows or without rows."""
+        """Raise ConfigError for an invalid config, or DataError for an invalid or empty submission."""
         if kind == "config":
             config = config_of(model)
             if config.guesser is None or config.buzzer is None:
@@ -104,7 +104,7 @@ class QuestionTask(Task):
             raise DataError("submission: has no rows")
 
     def respond(self, kind: str, model: bytes, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
-        """Return the answers of a run's config, of a submission, or of a client's session."""
+        """Return the responses of a run's config, of a submission, or of a client's session."""
         questions, job = list(map(question_of, examples)), Job(len(examples), None, None)
         if kind == "config":
             traces, job = running.answer(config_of(model), questions, work)
@@ -113,7 +113,7 @@ class QuestionTask(Task):
         return list(map(_response, traces)), job
 
     def unscorable(self, kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> dict[str, list[str]]:
-        """Return data set -> every reason why a submission or session fails there; a config fails only when it runs."""
+        """Return a dict that maps each data set on which a submission or session fails to reasons; {} for a config."""
         if kind == "config":
             return {}
         # Read the rows once for all data sets, since there may be many rows.
@@ -130,7 +130,7 @@ class QuestionTask(Task):
         return by_dataset
 
     def implausible(self, examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
-        """Return the reasons why responses cannot be true; perturbed copies skip the rule of early answers."""
+        """Return why responses are implausible; perturbed copies are exempt from the rule for early answers."""
         early = not any("transform" in example for example in examples)
         return plausible.implausible(self.traces(examples, responses), early)
 
@@ -151,7 +151,7 @@ class QuestionTask(Task):
         return summary | {"guess": guess, "buzzed": bool(steps), "read": round(float(trace.fraction[at]), 3)}
 
     def comparable(self, response: Response) -> dict[str, Any]:
-        """Return the text, and the step and page of the first buzz, or of the last guess without a buzz."""
+        """Return id and text, and guess, g(j) and decision at the first buzz, or at the last step without a buzz."""
         steps = response["steps"]
         buzz = next((step for step in steps if step.get("buzz")), steps[-1] if steps else {})
         answer = {"guess": buzz.get("guess", ""), "g": buzz.get("g", 0), "buzz": buzz.get("buzz", False)}
@@ -159,7 +159,7 @@ class QuestionTask(Task):
 
 
 def _own_categories(source: str) -> dict[str, str]:
-    """Return question id -> category for the bundled sets, {} for others."""
+    """Return a dict that maps question ids to categories for a bundled data set, {} for others."""
     if not source.startswith("mini-"):
         return {}
     return {f"{q['id']}{source.removeprefix('mini')}": q["category"] for q in json_document(MINI)["questions"]}
@@ -211,7 +211,10 @@ def guessable_pages() -> frozenset[str]:
 
 
 def page_categories() -> Mapping[str, str]:
-    """Return `answers.key` of a page -> the most frequent category of its training tossups; {} without these data."""
+    """Return a dict that maps `answers.key` of each page to the most frequent category of its training tossups.
+
+    The dict is empty if the training tossups are not available.
+    """
     return {} if download.where("tossups") is None else _categories()
 
 

@@ -35,7 +35,7 @@ from sqa.core.packages import lacking
 VERSION = 4
 LOOKS = 3  # default number of scores that a person sees on a closed data set
 META = MetaData()
-NAME, SECRET = String(63), String(64)  # SECRET: a SHA-256
+NAME, SECRET = String(63), String(64)  # SECRET: a SHA-256 digest
 
 
 def _table(name: str, *parts: SchemaItem) -> Table:

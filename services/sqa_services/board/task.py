@@ -17,7 +17,7 @@ Response = Mapping[str, Any]  # a model's response to one example
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")  # names of data sets, models and tasks
 KINDS = ("config", "submission", "session")  # kinds of models
-SHOWN = 5  # number of problems of a submission or response that one line lists
+SHOWN = 5  # maximum number of problems listed in a message
 
 
 def joined(problems: Sequence[str]) -> str:
@@ -60,7 +60,7 @@ class Task(ABC):
 
     @abstractmethod
     def load(self, source: str, seed: int, perturbations: Sequence[str]) -> dict[str, list[Example]]:
-        """Return prefix -> examples: "" for the data, others for perturbed copies (with `input_id`, `transform`)."""
+        """Return examples by prefix: "" for originals, others for perturbed copies (with `input_id`, `transform`)."""
 
     @abstractmethod
     def label(self, example: Example) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class Task(ABC):
 
     @abstractmethod
     def answer(self, prediction: Any) -> str:
-        """Return the single answer in a prediction, which perturbed copies should keep."""
+        """Return the answer in a prediction, which should be the same on perturbed copies."""
 
     @abstractmethod
     def check_model(self, kind: str, model: bytes) -> None:
@@ -83,7 +83,7 @@ class Task(ABC):
         """Run a model on examples; the folder `work` keeps the results of a killed run."""
 
     def verify_response(self, response: Response, example: Example) -> None:  # noqa: B027
-        """Raise DataError if a response does not answer its example."""
+        """Raise DataError if a response does not fit its example."""
 
     def implausible(self, examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
         """Return the reasons why responses are implausible."""
@@ -94,11 +94,11 @@ class Task(ABC):
         return response
 
     def unscorable(self, kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> Mapping[str, list[str]]:
-        """Return data set -> the reasons why a model will fail there."""
+        """Return a dict that maps each data set on which a model will fail to the reasons."""
         return {}
 
     def shown(self, example: Example, response: Response) -> dict[str, Any]:
-        """Return the additional fields in the list of single examples."""
+        """Return additional fields of an example for the list of examples."""
         return {}
 
     def traces(self, examples: Sequence[Example], responses: Sequence[Response]) -> list[QuestionTrace] | None:
@@ -129,7 +129,7 @@ BUILT_IN = ("sqa_services.board.sqa_task:spanish", "sqa_services.board.sqa_task:
 
 
 def load_tasks(own: Sequence[str] = ()) -> dict[str, Task]:
-    """Return code -> task: the built-in tasks and those in `own`, each a "module:function" that returns a Task."""
+    """Return a dict of tasks by code: built-in ones, and those that the functions "module:function" in `own` return."""
     return {task.code: task for task in map(_make, (*BUILT_IN, *own))}
 
 

@@ -33,7 +33,7 @@ LEASE_SECONDS = 60.0
 POLL_SECONDS = 2.0  # maximum seconds between polls of an empty queue
 AGAIN_SECONDS = 5.0  # seconds between a server's checks of its worker
 FILLERS = "\u115f\u1160"  # invisible letters of Hangul
-END_SECONDS = 10.0  # seconds that a terminated worker may take to end
+END_SECONDS = 10.0  # seconds after which a terminated worker is killed
 
 
 Outcome = tuple[dict[str, Any], list[list[float]] | None]  # the result, and the statistics of each example
@@ -42,11 +42,11 @@ Outcome = tuple[dict[str, Any], list[list[float]] | None]  # the result, and the
 def work(
     board: Board, until_empty: bool = False, lease_seconds: float = LEASE_SECONDS, beside: int | None = None
 ) -> int:
-    """Evaluate until interrupted, and return the number of evaluations that this worker finished.
+    """Process the queue until interrupted, and return the number of evaluations that this worker finished.
 
     Args:
         until_empty: Whether to end as soon as nothing is queued or running.
-        beside: Id of the parent process; the worker ends after it.
+        beside: Process id of the parent; the worker stops after the parent has ended.
     """
     if lease_seconds <= 0:
         raise ConfigError(f"--lease: must be > 0 seconds, got {lease_seconds}")
@@ -131,12 +131,12 @@ def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], pre
 
 
 def digest_of(task: Task, responses: Sequence[Response]) -> str:
-    """Return a digest that is equal for copied responses: it ignores case, accents, punctuation and blanks."""
+    """Return a digest that is equal for copied responses: it ignores case, accents, punctuation and spaces."""
     return hashlib.sha256(json.dumps(_bare([task.comparable(response) for response in responses])).encode()).hexdigest()
 
 
 def _bare(value: Any) -> Any:
-    """Remove case, marks, punctuation, blanks and invisible characters from the texts of a JSON value."""
+    """Remove case, accents, punctuation, spaces and invisible characters from the texts in a JSON value."""
     if isinstance(value, Mapping):
         return {key: _bare(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

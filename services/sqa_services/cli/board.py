@@ -42,7 +42,7 @@ def where(
 
 
 def _board(context: Context) -> Board:
-    """Open the board of the options before the command."""
+    """Open the board that the options before the command specify."""
     from sqa_services.board.board import Board, BoardConfig
 
     return Board.open(BoardConfig(*context.obj))

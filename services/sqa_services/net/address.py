@@ -57,7 +57,7 @@ class Address:
         """The host names that the server answers to, in Starlette's form.
 
         A page in a browser can point its own host name at this machine (DNS rebinding) and could then read a server's
-        answers.  Its requests still carry that host name, so the server can refuse them.
+        responses.  Its requests still carry that host name, so the server can refuse them.
         """
         local_names = ("localhost", "127.0.0.1", "::1", self.host) if self.local else ()
         return [f"[{name}]" if ":" in name else name for name in (*local_names, *self.names)] or ["*"]

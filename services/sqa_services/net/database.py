@@ -1,4 +1,4 @@
-"""SQLite file of a server.  Every change is on disk before the client gets its reply."""
+"""SQLite file of a server.  Every change is on disk before the client gets a response."""
 
 import os
 import sqlite3

@@ -1,4 +1,4 @@
-"""Middleware of every server: checks of host names, body size, cross-site requests and token; headers of replies."""
+"""Middleware of every server: checks of host names, body size, cross-site requests and token; response headers."""
 
 import asyncio
 import binascii
@@ -46,7 +46,7 @@ def json_page(status: int, problem: str) -> Response:
 
 
 def changes_something(scope: Scope) -> bool:
-    """Return whether a request changes something; by default, only such requests need a token."""
+    """Return whether a request's method may change data; by default, only these requests need a token."""
     return scope["method"] not in SAFE
 
 
@@ -67,9 +67,9 @@ class Guard:
     address: Address
     needs_token: Callable[[Scope], bool] = changes_something
     render_error: RenderError = json_page
-    headers: Mapping[str, str] = field(default_factory=dict)  # default headers of every reply
-    tokens: Callable[[bytes], bool] | None = None  # accepts further tokens
-    programs: Callable[[Scope], bool] = lambda _: False  # requests that browsers may not make
+    headers: Mapping[str, str] = field(default_factory=dict)  # default headers of every response
+    tokens: Callable[[bytes], bool] | None = None  # whether a token other than the server's is valid
+    programs: Callable[[Scope], bool] = lambda _: False  # whether a request is reserved for programs
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -82,7 +82,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 started, headers = True, MutableHeaders(scope=message)
                 for name, value in self.headers.items():
-                    headers.setdefault(name, value)  # headers of the reply take precedence
+                    headers.setdefault(name, value)  # headers set by the application take precedence
             await send(message)
 
         try:
@@ -93,7 +93,7 @@ class Guard:
             await self._refuse(refused, scope, receive, sending)
         except ClientDisconnect:
             pass
-        except asyncio.CancelledError:  # only the end of the server cancels a request
+        except asyncio.CancelledError:  # a request is cancelled only if the server shuts down
             if not started:
                 await self._refuse(Refused(503, "the server is shutting down"), scope, receive, sending)
 
@@ -149,12 +149,12 @@ def _basic(headers: Headers) -> tuple[bytes, bytes]:
 
 
 def same(given: bytes, token: str) -> bool:
-    """Compare a given token with the right one in constant time."""
+    """Compare a given token with the expected one in constant time."""
     return hmac.compare_digest(given, token.encode())
 
 
 def _once(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives the whole body as one message, then the server's messages (disconnection)."""
+    """Return a `receive` function that returns the body as one message, then the server's messages (disconnection)."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def next_message() -> Message:

@@ -1,7 +1,7 @@
-"""Common parts of the HTTP servers (Starlette): routes with their checks, replies, pages.
+"""Common parts of the HTTP servers (Starlette): routes with their checks, responses, pages.
 
 A server binds to loopback unless it has a token.  Requests then carry the token as "Authorization: Bearer TOKEN".  For
-clients that accept only an address, the token is the password in it: http://any:TOKEN@host:port.
+clients that accept only a URL, the token is the password in the URL: http://any:TOKEN@host:port.
 """
 
 import asyncio
@@ -28,18 +28,18 @@ from sqa_services.net.address import Address
 from sqa_services.net.guard import Refused, RenderError, guards
 from sqa_services.net.serving import LOG
 
-TYPE = "text/html; charset=UTF-8"  # content type of all tornado replies, including JSON
+TYPE = "text/html; charset=UTF-8"  # content type of all tornado responses, including JSON
 Handler = Callable[[Request], Awaitable[Response]]
 T = TypeVar("T")
 
 
 def reply(text: str, status: int = 200) -> Response:
-    """Return a reply with tornado's content type."""
+    """Return a response with tornado's content type."""
     return Response(text.encode(), status, {"Content-Type": TYPE})
 
 
 def json_reply(value: object) -> Response:
-    """Return a value as JSON, with tornado's content type."""
+    """Return a JSON response with tornado's content type."""
     return reply(json.dumps(value))
 
 
@@ -58,7 +58,7 @@ async def parsed(request: Request, kind: type[T]) -> T:
 
 
 class OneThread:
-    """A single thread that runs functions one after another, while the event loop answers requests."""
+    """A single thread that runs functions one after another, while the event loop handles requests."""
 
     def __init__(self, name: str) -> None:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
@@ -95,11 +95,11 @@ def application(
     pages: str = "",
     **guard: Any,
 ) -> Starlette:
-    """Return an application of routes behind its guard; `close` is called at the end.
+    """Return an application that serves routes behind a Guard; `close` is called at shutdown.
 
-    `render_error` renders the reply to a request that is Refused, has no route or fails with SqaError.  `failure` is
-    the message of a failure; None uses the message of the error.  `pages` is the package whose files are served, see
-    `page_files`.  `guard` holds further fields of Guard.
+    `render_error` renders the response to a request that is Refused, has no route or fails with SqaError.  `failure`
+    is the text shown for a SqaError; None shows the error's message.  `pages` is the package whose files are served,
+    see `page_files`.  `guard` holds further fields of Guard.
     """
 
     def asked(scope: Scope) -> Route | None:

@@ -1,6 +1,6 @@
 """Run an application under uvicorn, within uvicorn's own limits.
 
-A client that sends its request slowly, or does not read the reply, can hold a connection for an unlimited time.  A
+A client that sends its request slowly, or does not read the response, can hold a connection for an unlimited time.  A
 server that strangers can reach therefore needs a proxy: services/nginx.conf, explained in docs/trust.md.
 """
 
@@ -31,12 +31,12 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         problem = f"--host, --port: cannot listen on {host}:{port} ({error.strerror or error})"
         raise ConfigError(problem) from error
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # without TCP_NODELAY, small replies take 40 ms
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # without TCP_NODELAY, small responses take 40 ms
     return listening
 
 
 def server_of(app: Any) -> uvicorn.Server:
-    """Return the server of an ASGI application; run it with a socket of `bind`."""
+    """Return the server of an ASGI application; run it with a socket from `bind`."""
     return uvicorn.Server(
         uvicorn.Config(
             app,

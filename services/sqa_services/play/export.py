@@ -47,7 +47,7 @@ class Exported:
     buzzes: int
     right: int
     ew: float  # mean expected wins over the questions
-    lost: int  # questions interrupted by the end of the server; not counted
+    lost: int  # questions interrupted because the server ended; not in `questions`
     folder: Path  # the player's folder as a contestant
 
 
@@ -57,7 +57,7 @@ class _Played:
 
     player: str
     run: PlayedRun
-    plays: dict[str, tuple[Game, Play]]  # question -> its first play, if finished
+    plays: dict[str, tuple[Game, Play]]  # question -> game and first play, if the play is finished
     systems: dict[str, PlayedRun]  # folder -> run played against
     lost: int = 0
 
@@ -75,7 +75,7 @@ def export(journal: Journal, output: Path) -> list[Exported]:
 
 
 def _collected(journal: Journal) -> dict[tuple[str, str], _Played]:
-    """Return (player, folder of the run) -> plays, in the order of play."""
+    """Return a dict that maps (player, folder of the run) to the player's plays, in the order of play."""
     games, plays = {game.id: game for game in journal.games()}, journal.plays()
     runs = _opened(games[id] for id in dict.fromkeys(play.game for play in plays))
     entries: dict[tuple[str, str], _Played] = {}

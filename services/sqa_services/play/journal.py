@@ -65,7 +65,7 @@ class Play:
     player: str
     question: str
     state: str  # "shown", "done", "lost"
-    step: int | None = None  # last step seen at the buzz; None: never buzzed
+    step: int | None = None  # last step seen before the buzz; None: no buzz
     seconds: float | None = None  # seconds from the question's start to the buzz, by the server's clock
     answer: str = ""  # "": no answer in time
 
@@ -133,7 +133,7 @@ class Journal:
             db.execute("INSERT INTO seats VALUES (?, ?, ?)", (game, seat, player))
 
     def game(self, id: str) -> Game | None:
-        """Return a game by its id, or None."""
+        """Return a game by its id, or None if it does not exist."""
         return next(iter(self._games("WHERE id = ?", id)), None)
 
     def games(self) -> list[Game]:
@@ -150,7 +150,7 @@ class Journal:
         return [player for index, (seat, player) in enumerate(rows) if index == seat]
 
     def seen(self, player: str) -> set[str]:
-        """Return all questions that a player has ever been shown."""
+        """Return the ids of all questions that a player has been shown."""
         return {question for (question,) in self._db.rows("SELECT question FROM plays WHERE player = ?", player)}
 
     # -------------------------------------------------------------------------------------------------- plays
@@ -158,7 +158,7 @@ class Journal:
     def begin(self, game: str, index: int, question: str, players: Sequence[str], same: Sequence[str] = ()) -> bool:
         """Record that a question of a game is about to be shown.
 
-        Returns False, without a record, if a player has already seen the question or one of `same` (ids).
+        Returns False, without recording it, if a player has already seen the question or one with an id in `same`.
         """
         with self._db.writing() as db:
             ids = (question, *same)
@@ -170,7 +170,7 @@ class Journal:
         return True
 
     def finish(self, play: Play) -> None:
-        """Record the outcome of a play; no effect if its player was deleted meanwhile."""
+        """Record the outcome of a play; has no effect if the player was deleted in the meantime."""
         with self._db.writing() as db:
             outcome, row = (play.state, play.step, play.seconds, play.answer), (play.game, play.index, play.seat)
             values = "state = ?, step = ?, seconds = ?, answer = ?"

@@ -34,12 +34,12 @@ FIRST_RIGHT, FIRST_WRONG = 10, -5  # points, as in Quizbowl: a wrong first buzz 
 
 
 def guesses_of(steps: int, step: int | None, answer: str) -> list[list[Guess]]:
-    """Return a person's guesses: none before the buzz, then the answer ("": no answer in time)."""
+    """Return a person's guesses at each step: none before the buzz, then the answer ("": no answer in time)."""
     return [[] if step is None or at < step else [Guess(answer, 1.0)] for at in range(steps)]
 
 
 def buzzes_of(history: Sequence[Sequence[Guess]]) -> list[Buzz]:
-    """Return a person's buzzes: true from the first step that has an answer."""
+    """Return a person's decisions at each step: a buzz at every step that has an answer."""
     return [Buzz(float(bool(guesses)), bool(guesses)) for guesses in history]
 
 
@@ -62,7 +62,7 @@ class Outcome:
 
 
 def outcome(trace: QuestionTrace) -> Outcome:
-    """Return the result of a contestant's trace."""
+    """Return the Outcome of a contestant's trace."""
     step = next((at for at, buzz in enumerate(trace.buzzes or ()) if buzz.buzz), None)
     ew = float(METRIC.stats(trace)[0])
     if step is None or trace.guesses is None:
@@ -115,7 +115,7 @@ class Person:
 
     @cached_property
     def _plays(self) -> dict[str, tuple[int | None, str]]:
-        """Return whole translation -> (step of the buzz, answer), read from the file."""
+        """Read the file into a dict that maps each whole translation to (step of the buzz, answer)."""
         plays: dict[str, tuple[int | None, str]] = {}
         for i, record in enumerate(json_lines(self._file)):
             play = converted(f"{self._file}: record {i}", record, _Record)

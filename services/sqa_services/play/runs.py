@@ -86,7 +86,7 @@ def opponents(run: PlayedRun, runs: Iterable[PlayedRun]) -> list[PlayedRun]:
 
 
 def drawn(questions: Sequence[Question], n: int, seen: set[str], seed: int) -> list[Question]:
-    """Draw at most `n` questions in random order, except those with the source text of a question in `seen` (ids)."""
+    """Draw at most `n` questions in random order, without those whose source text a question in `seen` (ids) has."""
     texts = {question.text for question in questions if question.id in seen}
     shuffled = list(questions)
     random.Random(seed).shuffle(shuffled)

@@ -47,7 +47,8 @@ from sqa_services.play.runs import PlayedRun, drawn, made_for_game, open_runs, o
 from sqa_services.play.table import Event, Seat, Table, Timing
 
 SHOWN = 8
-_WHOLE = str.maketrans({"ł": "l", "đ": "d", "ø": "o", "æ": "ae", "œ": "oe", "ı": "i"})  # no Unicode decomposition
+# letters that NFKD does not decompose
+_WHOLE = str.maketrans({"ł": "l", "đ": "d", "ø": "o", "æ": "ae", "œ": "oe", "ı": "i"})
 
 
 class Titles:
@@ -58,9 +59,9 @@ class Titles:
         self._titles = sorted(plain, key=lambda pair: (len(pair[0]), pair))
 
     def like(self, text: str) -> list[str]:
-        """Return at most SHOWN titles that begin with a text, then titles with a word that does, short titles first.
+        """Return at most SHOWN titles: first those that begin with the text, then those with a word that does.
 
-        Case and accents are ignored.  Fewer than two letters match nothing.
+        Shorter titles come first in both groups.  Case and accents are ignored.  Fewer than two letters match nothing.
         """
         prefix = _plain(text)
         if len(prefix) < 2:
@@ -233,7 +234,7 @@ class Server:
     async def answer(self, request: Request) -> Response:
         table, seat = await self._seat(request)
         text = (await parsed(request, Answer)).answer
-        titles = await self._titles_of(table)  # some keyboards lack accents
+        titles = await self._titles_of(table)  # accept answers without accents, which some keyboards lack
         await table.answer(seat, titles.meant(" ".join(text.split())))
         return JSONResponse({})
 
@@ -258,7 +259,7 @@ class Server:
     # ------------------------------------------------------------------------------------------------- helpers
 
     def _setup(self) -> dict[str, Any]:
-        """Return the data of the first page."""
+        """Return the data that the page loads first: runs, consent text, curve and range of paces."""
         offered = [
             {"name": name, "questions": len(run.finished.questions), "systems": [other.name for other in against]}
             for name, run in self.runs.items()
@@ -276,7 +277,7 @@ class Server:
         }
 
     async def _table(self, id: str) -> Table:
-        """Return a game, resumed from the journal if needed.  Raises Refused if there are too many games."""
+        """Return a game's table, resumed from the journal if needed.  Raises Refused if there are too many games."""
         async with self._loading:
             if id not in self.tables or self.tables[id].closed:
                 self.tables.pop(id, None)
@@ -323,7 +324,7 @@ class Server:
         if not chosen:
             raise Refused(409, "you have seen all questions of this run")
         if run is None:
-            assert live is not None  # at least one is set
+            assert live is not None  # the request is refused above if both are None
             async with self._working:
                 folder = self.folder / "live" / id
                 run = await asyncio.to_thread(made_for_game, live, chosen, folder, self.parts)

@@ -25,7 +25,7 @@ from sqa_services.play.runs import PlayedRun
 
 Event = dict[str, Any]
 Phase = Literal["waiting", "reading", "answering", "saving", "done"]
-GRACE = 5.0  # seconds from a request to the page's stream
+GRACE = 5.0  # seconds after the last request during which a game without a stream stays open
 Seconds = Annotated[float, Meta(gt=0, le=3600)]
 
 
@@ -65,7 +65,7 @@ class Seat:
     ready: bool = False
     step: int | None = None
     seconds: float | None = None
-    deadline: float = 0.0  # time limit of the answer, by the loop's clock
+    deadline: float = 0.0  # end of the time to answer, on the event loop's clock
     outcome: Outcome | None = None
     result: Event | None = None
     totals: Totals = field(default_factory=Totals)
@@ -86,7 +86,7 @@ class Table:
         self.seats = [Seat(player, number) for number, player in enumerate(journal.seats(game.id))]
         self.rival = Totals()  # totals of the system when playing against it
         self._index, self._step, self._asking, self._started = 0, -1, False, 0.0
-        self.used, self.closed, self._left = 0.0, False, False  # `used`: time of the last request, by the loop's clock
+        self.used, self.closed, self._left = 0.0, False, False  # `used`: time of the last request, on the loop's clock
         self._trace: QuestionTrace | None = None
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -121,7 +121,7 @@ class Table:
         raise Refused(404, "this player is not in that game")
 
     def join(self, player: str) -> None:
-        """Take the free seat."""
+        """Give the free seat to a player."""
         if any(seat.player == player for seat in self.seats):
             return
         if len(self.seats) == self.game.seats:
@@ -208,7 +208,7 @@ class Table:
                 seat.send({"type": "problem", "text": "The game cannot continue; see the server's log."})
 
     async def _ask(self, question: str) -> bool:
-        """Ask one question until all players are done with it; return False if a player has seen it before."""
+        """Ask a question and wait until all players are done with it; return False if a player has seen it before."""
         players, loop = [seat.player for seat in self.seats], asyncio.get_running_loop()
         self._asking = True
         self._trace = trace = await asyncio.to_thread(self._shown.trace, question)
@@ -349,7 +349,7 @@ class Table:
     # ------------------------------------------------------------------------------------------------------- helpers
 
     def _go_on(self) -> None:
-        """Continue after the last question that was started."""
+        """Restore the totals from the journal, and continue after the last question that was started."""
         plays = self._journal.plays(self.game.id)
         self._index = 1 + max((play.index for play in plays), default=-1)
         for index, question in enumerate(self.game.questions[: self._index]):
@@ -361,7 +361,7 @@ class Table:
             self._count(question, done)
 
     async def _until(self, condition: Callable[[], bool], deadline: float | None = None) -> bool:
-        """Wait for a condition until `deadline` of the loop's clock, and return whether it holds."""
+        """Wait for a condition until `deadline` on the event loop's clock, and return whether it holds."""
         with suppress(TimeoutError):
             async with asyncio.timeout_at(deadline):
                 while not condition():

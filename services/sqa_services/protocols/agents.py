@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def agent_class(option: str, target: str, base: type[T]) -> tuple[type[T], Code]:
-    """Return the named subclass of `base` and its code.  Raises ConfigError with the name of the option."""
+    """Return the named subclass of `base` and its code.  Raises ConfigError, which names the option."""
     module, _, name = target.rpartition(":")
     if not (module and name):
         raise ConfigError(f"{option}: must be file.py:ClassName or module:ClassName, got {target!r}")

@@ -4,8 +4,8 @@
     EVAL ||| numbers                             ->  cdec: a score of numbers that were summed over segments
     EVAL ||| numbers ||| numbers                 ->  METEOR 1.5: a score for each group of numbers and one for all
 
-A test request shows which EVAL a program implements.  Only cdec's statistics are additive: METEOR's score of all groups
-differs from its score of their sum.
+A test request shows which form of EVAL a program implements.  Only cdec's statistics are additive: METEOR's score of
+all groups differs from its score of their sum.
 
 The program is started without a shell and must answer one SCORE line before anything else.  A program that dies,
 stalls, or writes too much or no numbers raises a RemoteProtocolError that quotes its output.
@@ -45,7 +45,7 @@ HANDSHAKE = "SCORE ||| Reference initialization string . ||| Testing initializat
 START_SECONDS = 600.0  # seconds for the first reply, while the program loads its data
 REPLY_SECONDS = 120.0  # seconds for every other reply
 LINE_LIMIT = 1 << 20  # maximum bytes of one reply
-SHOWN = 300  # characters of a wrong reply and of stderr that an error quotes
+SHOWN = 300  # maximum number of characters of a wrong reply or of stderr in an error message
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class ExternalConfig:
 
 
 def check_text(text: str) -> str:
-    """Return the text.  Raises DataError if it contains `|||` or a line end, which the protocol cannot carry."""
+    """Return the text.  Raises DataError if it contains `|||` or a line ending, which the protocol cannot carry."""
     for mark in ("|||", "\n", "\r"):
         if mark in text:
             what = f"holds {mark!r}, which its protocol cannot carry"
@@ -106,14 +106,15 @@ class External:
         self.close()
 
     def stats(self, references: Sequence[str], hypothesis: str) -> list[float]:
-        """Return the program's statistics of one segment, (size,).
+        """Return the program's statistics of one segment, a list of `size` numbers.
 
         Raises DataError if the protocol cannot carry the text.
         """
         if not references:
             raise DataError("an external metric needs at least one reference")
         fields = [check_text(text) for text in (*references, hypothesis)]
-        line = "SCORE" + "".join(f" ||| {field}" for field in fields)  # METEOR needs the blank of an empty hypothesis
+        # METEOR needs the space before an empty hypothesis.
+        line = "SCORE" + "".join(f" ||| {field}" for field in fields)
         [reply] = self._ask([line], 1)
         stats = self._numbers(reply)
         if len(stats) != self.size:
@@ -121,7 +122,7 @@ class External:
         return stats
 
     def scores(self, groups: Sequence[Sequence[float]]) -> list[float]:
-        """Return a score for every group of statistics (size,), and one for all groups: len(groups) + 1 numbers.
+        """Return the score of each group of `size` statistics, and then the score of all groups together.
 
         A program that answers EVAL with one line receives one request per group, and one for the sum of all groups.
         """
@@ -135,7 +136,7 @@ class External:
         return scores * 2 if len(groups) == 1 else scores
 
     def close(self) -> None:
-        """End the program, and kill it if it does not end at the end of its input."""
+        """Close the program's input, and kill the program if it does not exit."""
         for stream in (self._stdin, self._stdout, self._complaints):
             stream.close()
         try:
@@ -178,7 +179,7 @@ class External:
         self._complaints.seek(max(0, self._complaints.seek(0, os.SEEK_END) - SHOWN))
         complained = self._complaints.read().decode("utf-8", "replace").strip()
         on_stderr = f"; on stderr: {complained!r}" if complained else ""
-        on_stdout = f"; it said {self._out[:SHOWN].decode('utf-8', 'replace')!r}" if self._out else ""
+        on_stdout = f"; its output: {self._out[:SHOWN].decode('utf-8', 'replace')!r}" if self._out else ""
         return RemoteProtocolError(f"external metric {self.config.command[0]}: {problem}{on_stderr}{on_stdout}")
 
     def _ask(self, requests: Sequence[str], replies: int, seconds: float | None = None) -> list[str]:
@@ -218,7 +219,7 @@ class External:
 
 
 def eval_request(groups: Sequence[Sequence[float]]) -> str:
-    """Return `EVAL ||| numbers ||| numbers`, formatted so that the numbers read back exactly."""
+    """Return `EVAL ||| numbers ||| numbers`, with all digits that are needed to parse the same numbers."""
     return "EVAL" + "".join(" ||| " + " ".join(repr(float(value)) for value in group) for group in groups)
 
 
@@ -254,14 +255,14 @@ class ExternalMetric:
         return digest(["external", self.name, self.config.command, self._files])
 
     def measure(self, segments: Sequence[Segment]) -> list[tuple[float, ...]]:
-        """Return the program's statistics of each segment, and 1."""
+        """Return the program's statistics of each segment, with a 1 appended."""
         return self._ask(lambda program: [(*program.stats([s.reference], s.hypothesis), 1.0) for s in segments])
 
     def stats(self, trace: QuestionTrace) -> np.ndarray:
         return np.array(self.measure([segment_of(trace)])[0], dtype=np.float64)
 
     def score(self, stats: np.ndarray) -> float:
-        """Return the program's score of (size + 1,).  Raises NotComputable if the sum has no score."""
+        """Return the score of summed statistics of shape (size + 1,).  Raises NotComputable if the sum has no score."""
         value = float(self.score_many(stats[None])[0])
         if math.isnan(value):
             why = (
@@ -285,7 +286,7 @@ class ExternalMetric:
         return scores
 
     def score_all(self, stats: np.ndarray) -> float:
-        """Return the program's own score of all questions (n, size + 1) together."""
+        """Return the program's score of all questions together; `stats` has shape (n, size + 1)."""
         return self._ask(lambda program: program.scores(stats[:, :-1].tolist())[-1])
 
     def _ask(self, question: Callable[[External], T]) -> T:

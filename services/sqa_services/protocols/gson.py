@@ -15,7 +15,7 @@ from sqa.core.errors import SqaError
 
 Json = str | None | list["Json"] | dict[str, "Json"]
 
-_BETWEEN = r"[ \n\r\t]+|(?:#|//)[^\n\r]*|/\*.*?\*/"  # blanks and comments
+_BETWEEN = r"[ \n\r\t]+|(?:#|//)[^\n\r]*|/\*.*?\*/"  # whitespace and comments
 _STRING = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
 _LITERAL = r"(?![\"'])[^/\\;#={}\[\]:, \t\f\r\n]+"
 _TOKEN = re.compile(rf"({_BETWEEN})|({_STRING})|(=>|[\[\]{{}},:;=])|({_LITERAL})", re.DOTALL)

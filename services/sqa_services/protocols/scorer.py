@@ -29,7 +29,7 @@ LINE_LIMIT = 1 << 20  # maximum bytes of a request
 NO_REFERENCE = "Error: specify hypothesis and at least one reference"
 UNKNOWN = "Error: specify SCORE or EVAL or SING"
 
-# cdec of 2011 sent the two sentences of its first line with EVAL and accepts any non-empty answer.
+# cdec of 2011 sends the sentences of HANDSHAKE with EVAL instead of SCORE, and accepts any non-empty reply.
 OLD_HANDSHAKE = HANDSHAKE.split("|||")[1:]
 
 
@@ -52,7 +52,7 @@ class Scorer:
         self.size = len(self._statistics(["-"], "-"))
 
     def reply(self, line: str) -> str:
-        """Return the reply to a line, without the final line end."""
+        """Return the reply to a line, without the line ending."""
         fields = line.split("|||")[1:]
         for command, answer in (("SCORE", self._stats), ("EVAL", self._eval), ("SING", self._sing)):
             if line.startswith((command, command.lower())):
@@ -77,7 +77,7 @@ class Scorer:
         return self._score(fields if len(fields) == 1 and fields[0].strip() else [])
 
     def _statistics(self, references: Sequence[str], hypothesis: str) -> list[float]:
-        """Return the statistics that sacrebleu sums over a corpus, (size,)."""
+        """Return the statistics that sacrebleu sums over a corpus, a list of `size` numbers."""
         [stats] = self._metric._extract_corpus_statistics([hypothesis], [[reference] for reference in references])
         return [float(value) for value in stats]
 
@@ -102,12 +102,12 @@ class Scorer:
 
 
 def _shown(value: float) -> str:
-    """Return a number in the format of replies."""
+    """Format a number for a reply."""
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
 
 def serve(scorer: Scorer, requests: BinaryIO, replies: BinaryIO) -> bool:
-    """Answer every line of `requests`; return True at their end, or False if the reader of the replies is gone."""
+    """Reply to every line of `requests`; return True at their end, or False if `replies` was closed by its reader."""
     while line := requests.readline(LINE_LIMIT + 1):
         if len(line) > LINE_LIMIT:
             while not line.endswith(b"\n") and (line := requests.readline(LINE_LIMIT)):

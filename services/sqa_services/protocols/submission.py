@@ -1,4 +1,4 @@
-"""Submissions to a shared task on simultaneous question answering: complete validation, then scores.
+"""Submissions to a shared task on simultaneous question answering: validation, which reports all problems, and scores.
 
 A submission has one JSON object per line, for every target word of every question of a set:
 
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 METRICS = ("ew", "oracle-ew", "accuracy", "bleu", "chrf", "al", "laal", "ap", "dal")
 SHOWN = 20  # problems printed; further problems are counted
 LONGEST = 200_000  # maximum number of characters of a line
-MOST_PROBLEMS = 10_000  # reading stops at this number, which bounds the time
-BLANKS = r"\t-\r\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # blanks of `str.split`
+MOST_PROBLEMS = 10_000  # number of problems at which reading stops
+BLANKS = r"\t-\r\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # whitespace of `str.split`
 
 
 class Line(BaseModel):
@@ -57,7 +57,7 @@ class Line(BaseModel):
     token: Annotated[
         str,
         Field(
-            title="one word without blanks",
+            title="one word without spaces",
             description="a target word; empty: nothing was written",
             pattern=f"^[^{BLANKS}]*$",
         ),
@@ -88,7 +88,7 @@ class Row:
 
 
 def shape_problems(model: type[BaseModel], value: object) -> list[str]:
-    """List every problem of a JSON value with a model, as "field: expected, got"."""
+    """Return every reason why a JSON value does not fit a model, as "field: expected, got"."""
     try:
         model.model_validate(value)
     except ValidationError as error:
@@ -163,7 +163,7 @@ def traces_of(written: Iterable[str], questions: Sequence[Question], problems: l
 
 
 def rows_of(written: Iterable[str], problems: list[str]) -> tuple[dict[str, list[Row]], set[object]]:
-    """Return question -> rows, and the questions with an unreadable row, whose steps are not checked."""
+    """Return the rows by question id, and the ids of questions with an invalid row, whose steps are not checked."""
     rows: dict[str, list[Row]] = {}
     torn: set[object] = set()
     for number, line in enumerate(written, start=1):
@@ -224,7 +224,7 @@ def _problems(question: Question, rows: Sequence[Row], torn: bool) -> Iterator[s
 
 
 def _trace(question: Question, rows: Sequence[Row], answered: bool) -> QuestionTrace:
-    """Return the trace of a question by inverting equation 1.
+    """Return the trace of a question by inverting equation 1 (`sqa.core.trace`).
 
     A word written after g words belongs to the sentence that holds word g.
     """

@@ -128,13 +128,13 @@ def _evaluate(paths: Mapping[str, Path], report: Report, start: Callable[[], Ext
 
 
 def best_score(program: External, story: str, references: Sequence[str]) -> float:
-    """Return METEOR against the best reference, 0 to 1."""
+    """Return the METEOR score of a story against its best reference, 0 to 1."""
     stats = program.stats([_one_line(text) for text in references], _one_line(story))
     return program.scores([stats])[0]
 
 
 def _one_line(text: str) -> str:
-    """Return the words as METEOR's tokeniser finds them, separated by single blanks, without the protocol's `|||`."""
+    """Return the words as METEOR's tokeniser finds them, separated by single spaces, without the protocol's `|||`."""
     if _BAR_STANDS in text:
         raise DataError(f"the character {_BAR_STANDS!r} (U+E07C) is not usable in stories")
     for blank in "\t\n\r\f":

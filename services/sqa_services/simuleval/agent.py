@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 VERSION = 1  # increase when the way in which an agent is driven changes
 PATIENCE = 10_000  # pushes after the end of a sentence before giving up on an agent that never finishes
 
-# (position, word or None after the last, whether it is the last) -> (the agent's words, whether it has finished)
+# Takes the position, the word (None after the last one) and whether it is the last.  Returns the agent's words and
+# whether the agent has finished.
 PushPop = Callable[[int, str | None, bool], tuple[list[str], bool]]
 Translate = Callable[[Iterator[str]], Iterator[str]]
 
@@ -79,7 +80,7 @@ class SimulevalTranslator:
         self._fingerprint = _fingerprint(kind, self.agent, arguments, code)
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
-        """Yield the words of one sentence; every `pushpop` pulls a word of `source` until the end is announced."""
+        """Yield the words of one sentence; each `pushpop` pulls a word of `source` until the agent has seen the end."""
         self.agent.reset()
         return driven(source, self._pushpop, lambda problem: DataError(f"{self.name}: {problem}"))
 
@@ -103,7 +104,7 @@ class SimulevalTranslator:
 
 
 def driven(source: Iterator[str], pushpop: PushPop, failure: Callable[[str], Exception]) -> Iterator[str]:
-    """Yield the words of one sentence, as SimulEval drives an agent."""
+    """Yield the agent's words for one sentence, calling `pushpop` as SimulEval does."""
     ended, index, idle = False, 0, 0
     while idle <= PATIENCE:
         word = None if ended else next(source, None)

@@ -93,7 +93,7 @@ class Lease:
         self._client, self._segments, self._answered = client, 0, True
 
     def input(self, client: tuple[bytes, str], index: int | None) -> None:
-        """Accept a segment; `index` is its number, or None for an empty segment."""
+        """Accept a segment; `index` is its 0-based index in the sentence, or None for an empty segment."""
         self._refuse_if(self._under_way() and client != self._client)
         if index is not None:
             self._refuse_if(index != self._segments)
@@ -120,7 +120,7 @@ class Lease:
 
 
 class Server:
-    """The routes of one agent, which works in a separate thread."""
+    """Request handlers for one agent, which runs in a separate thread."""
 
     def __init__(self, agent: GenericAgent) -> None:
         self._agent, self._lease = agent, Lease()

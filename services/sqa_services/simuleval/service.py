@@ -46,7 +46,7 @@ class SimulevalServiceTranslator:
         return digest(["simuleval_service", VERSION, self._config.url, self._config.label])
 
     def translate(self, source: Iterator[str]) -> Iterator[str]:
-        """Yield the words of one sentence; every segment pulls a word until the end is announced."""
+        """Yield the words of one sentence; each segment pulls a word until the service has seen the end."""
         self._service.text("POST", "/reset")
         return driven(source, self._pushpop, lambda problem: self._service.problem("GET", "/output", problem))
 
@@ -63,7 +63,7 @@ class SimulevalServiceTranslator:
         if isinstance(finished, bool) and (empty is True or isinstance(content, str)):
             return [] if empty else str(content).split(), finished
         expected = "expected a text segment with content, finished and is_empty"
-        raise self._service.problem("GET", "/output", f"{expected}, it said {str(reply)[:80]!r}")
+        raise self._service.problem("GET", "/output", f"{expected}, got {str(reply)[:80]!r}")
 
 
 def _segment(index: int, word: str | None, finished: bool) -> dict[str, Any]:

@@ -27,7 +27,7 @@ BROKEN_CHUNK = b"PUT /hypo?sent_id=0 HTTP/1.1\r\nHost: localhost\r\nTransfer-Enc
 
 
 def configuration(folder: Path, port: int, server: str) -> str:
-    """Return the published configuration for a test: no TLS, a free port, and 1 s in place of 15 s and 30 s."""
+    """Return the published configuration adapted to a test: no TLS, a free port, and timeouts of 1 s."""
     text = (ROOT / "services" / "nginx.conf").read_text(encoding="utf-8")
     changes = {"listen 443 ssl": f"listen 127.0.0.1:{port}", "http://127.0.0.1:12321": server}
     changes |= {"_timeout 15s": "_timeout 1s", "_timeout 30s": "_timeout 1s"}
@@ -89,7 +89,7 @@ def test_proxied_client_has_the_direct_scores(urls: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("sent", [HALF_HEAD, HALF_BODY], ids=["head", "body"])
 def test_stalled_request_is_closed(opened: Callable[[bytes], socket.socket], sent: bytes) -> None:
-    connection = opened(sent)  # the connection's limit of 20 s is longer than nginx's
+    connection = opened(sent)  # the client's timeout of 20 s is longer than nginx's
     while connection.recv(1000):
         pass
 
@@ -108,7 +108,7 @@ def test_large_body_is_refused_before_sending(opened: Callable[[bytes], socket.s
     assert b" 413 " in opened(head).recv(1000)
 
 
-def test_server_limit_holds_behind_the_proxy(urls: tuple[str, str]) -> None:
+def test_server_size_limit_applies_behind_the_proxy(urls: tuple[str, str]) -> None:
     assert requests.put(f"{urls[1]}/hypo?sent_id=0", data=b"x" * (2 << 20), timeout=30).status_code == 413
 
 

@@ -74,7 +74,7 @@ def open_page(browser: Any, url: str) -> Iterator[Any]:
 
 
 def begin(page: Any, mode: int, questions: int, pace: int = 1200) -> None:
-    """Start a new game by keyboard; mode 0 is one player, 1 is a system as opponent, 2 is two players."""
+    """Start a new game by keyboard.  Mode 0 has one player, mode 1 a system as opponent, mode 2 two players."""
     press = page.keyboard.press
     press("Tab")
     for _ in range(mode):
@@ -96,7 +96,7 @@ PLAN = ((5, "chosen"), (11, "typed"), (17, "wrong"), (None, "none"))  # word to 
 
 
 def answer_by_keys(page: Any, kind: str, answer: str) -> None:
-    """Answer by keyboard: choose a listed title after correcting a letter, type the title, or type nonsense."""
+    """Answer by keyboard: choose a listed title after a typing error, type the title, or type nonsense."""
     page.wait_for_selector("#answer:focus")
     if kind == "chosen":
         page.keyboard.type(f"{answer[:-1]}x")

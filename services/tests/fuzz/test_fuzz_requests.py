@@ -1,7 +1,7 @@
-"""Corrupted requests to every server except the board raise no exception and break no server.
+"""Fuzz every server except the board with corrupted requests.
 
 The tests call the applications in process, as uvicorn does, so an application's exception reaches the test. The
-documentation lists the intended 500 replies of the IWSLT and SimulEval originals.
+documentation lists the requests that get status 500 on purpose, as from the original IWSLT and SimulEval servers.
 """
 
 import asyncio
@@ -88,7 +88,7 @@ def corrupted(rng: random.Random, asked: Asked) -> Asked:
 
 
 def served(name: str, folder: Any) -> list[Any]:
-    """Return the applications of a server."""
+    """Return a server's applications in each configuration to test."""
     if name == "iwslt":
         configs = (
             ServeConfig(journal=folder / "j.sqlite"),
@@ -103,7 +103,7 @@ def served(name: str, folder: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_corrupted_requests_get_a_reply(name: str, tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_corrupted_requests_get_a_response(name: str, tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR, LOG.name)
     asyncio.run(_all_answered(name, served(name, tmp_path)))
     assert not caplog.records, "an error was logged"
@@ -132,7 +132,7 @@ async def _all_answered(name: str, apps: list[Any]) -> None:
 
 @pytest.mark.parametrize("metric", ["bleu", "chrf", "ter"])
 def test_each_corrupted_line_gets_one_reply(metric: str) -> None:
-    """SCORE, EVAL and SING reply once per line, and EVAL of an earlier SCORE reply still works afterwards."""
+    """Each line gets one reply, and SCORE and EVAL still work after the corrupted lines."""
     good = [
         b"SCORE ||| the cat sat on a mat ||| a cat sat on a mat",
         b"SCORE ||| a ||| b ||| c",

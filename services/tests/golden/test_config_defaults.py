@@ -1,4 +1,4 @@
-"""Default values of the services' configs, checked as in tests/golden/test_config_defaults.py."""
+"""Default values of the services' configs, compared as in tests/golden/test_config_defaults.py."""
 
 from pathlib import Path
 

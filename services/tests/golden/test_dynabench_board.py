@@ -53,7 +53,7 @@ def test_prediction_for_an_unknown_id_is_ignored() -> None:
     assert evaluate(TASK, labels, [*predictions, {"id": "other", "pred": "a"}]) == case["out"]
 
 
-def test_without_tags_there_is_no_breakdown() -> None:
+def test_without_tags_no_scores_by_tag_are_given() -> None:
     labels, predictions = converted()
     [case] = [case for case in VECTORS["eval_cases"] if case["name"] == "perturbed_accuracy"]
     assert evaluate(TASK, [label | {"tags": []} for label in labels], predictions) == case["out"]

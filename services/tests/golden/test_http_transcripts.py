@@ -1,4 +1,4 @@
-"""Recorded HTTP conversations with the servers of 2020 replay byte for byte (vectors/http_transcripts.json).
+"""The responses to recorded requests equal those of the servers of 2020 (vectors/http_transcripts.json).
 
 The recorded servers are fairseq 50ecb32b eval/server.py and SimulEval v1.0.2 online/server.py, run unmodified.
 """
@@ -49,13 +49,13 @@ def test_iwslt_2020_transcript_replays(tmp_path: Path) -> None:
     with serving(data, ServeConfig(strict=True, output=tmp_path / "out")) as url:
         for step in recorded["http"][:-1]:
             expect(send(url, step), step)
-        WaitAgent(data.targets).decode(EvaluationService(url))  # the recording omits the client's requests
+        WaitAgent(data.targets).decode(EvaluationService(url))  # the recording does not contain the client's requests
         expect(send(url, recorded["http"][-1]), recorded["http"][-1])
     for name, content in recorded["output_files"].items():
         assert (tmp_path / "out" / name).read_bytes() == content.encode(), name
 
 
-def test_without_strict_only_listed_replies_differ(tmp_path: Path) -> None:
+def test_without_strict_only_three_responses_differ(tmp_path: Path) -> None:
     recorded = TRANSCRIPTS["iwslt2020_server"]["http"]
     data, differs = corpus(tmp_path), []
     with serving(data) as url:
@@ -68,7 +68,7 @@ def test_without_strict_only_listed_replies_differ(tmp_path: Path) -> None:
         WaitAgent(data.targets).decode(service)
         scores = service.get_scores()
     assert differs[:2] == [("GET", {"sent_id": -1}, 200, 500), ("PUT", {"sent_id": 99}, 200, 500)]
-    assert differs[2:] == [("GET", None, 500, 200)]  # /result, which the unknown sentence broke in the original
+    assert differs[2:] == [("GET", None, 500, 200)]  # /result, which fails in the original after the unknown sentence
     assert scores == json.loads(recorded[-1]["text"]) | {"TER": None, "METEOR": None}
 
 
@@ -80,7 +80,7 @@ def test_simuleval_1_0_2_transcript_replays(tmp_path: Path) -> None:
         translated: set[int] = {0}
         for step in recorded:
             number = (step.get("params") or {}).get("instance_id", 0)
-            if step["path"] == "/result" and number not in translated:  # the recording omits these requests
+            if step["path"] == "/result" and number not in translated:  # not in the recording
                 translated.add(number)
                 WaitAgent(data.targets)._decode_one(BySimuleval(url), number)
             reply = send(url, step)
@@ -102,7 +102,7 @@ class BySimuleval(EvaluationService):
 
 
 def test_simuleval_service_transcript_replays() -> None:
-    """Replay SimulEval 536de82, `simuleval --standalone` with a wait-3 copying agent; our server runs it here."""
+    """Recorded from `simuleval --standalone` (SimulEval 536de82) with the same wait-3 copying agent."""
     pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
     from sqa_services.simuleval.server import agent_of, make_app
 
@@ -114,7 +114,7 @@ def test_simuleval_service_transcript_replays() -> None:
 
 @pytest.mark.parametrize("case", LATENCIES["cases"], ids=lambda case: case["id"])
 def test_float32_latencies_are_exact(case: dict[str, Any]) -> None:
-    """The values of fairseq f04775e9 and 50ecb32b and SimulEval v1.0.2, run unmodified with torch 2.13."""
+    """Recorded from fairseq f04775e9 and 50ecb32b and from SimulEval v1.0.2, run unmodified with torch 2.13."""
     delays, length, reference = case["delays"], case["source_length"], case["reference_length"]
     raw = case["simuleval_1.0.2_raw"]
     assert sentence_latency(delays, length, SIMULEVAL_1_0_2)._asdict() == raw["no_ref"]

@@ -1,4 +1,4 @@
-"""Recorded requests of cdec (redpony/cdec@f7c4899), answered so that cdec reads every reply completely.
+"""Replies to recorded requests of cdec (redpony/cdec@f7c4899).
 
 vectors/cdec_external_protocol.json names the recorded program ("provenance"). cdec reads a reply up to the first word
 that is not a plain number. METEOR's transcripts are in test_vist.py.

@@ -1,6 +1,7 @@
 """The `simuleval` command (PyPI 1.1.4) and this project give equal words, delays and scores on the same sentences.
 
-A SimulEval agent runs as a translator in our pipeline. test_simuleval_scorers.py runs our translators as agents.
+Here a SimulEval agent runs as a translator in our pipeline. In test_simuleval_scorers.py, our translators run as
+agents.
 """
 
 import numpy as np
@@ -46,7 +47,7 @@ class Uneven(TextToTextAgent):
 
 
 def references_of(questions):
-    """Return one reference per sentence, cut evenly if the numbers differ."""
+    """Yield a reference for each source sentence, with the text split evenly if the numbers of sentences differ."""
     for question in questions:
         words = np.array_split(np.array(question.reference_text.split()), len(question.sentences))
         even = len(question.reference) == len(question.sentences)
@@ -54,7 +55,7 @@ def references_of(questions):
 
 
 def our_scores(questions, batch, references=None):
-    """Return means over sentences with words, averaged and rounded as in SimulEval."""
+    """Return the mean latencies over sentences with words, to compare with SimulEval's rounded scores."""
     rows = [
         [e.g for e in emissions if e.sentence == i]
         for question, emissions in zip(questions, batch, strict=True)
@@ -65,8 +66,8 @@ def our_scores(questions, batch, references=None):
     return pytest.approx({name: float(np.nanmean(FORMULAS[name.lower()](packed))) for name in LATENCY}, abs=5.1e-4)
 
 
-def test_agent_run_equals_simuleval_log_both_ways(tmp_path):
-    """Our pipeline gives an agent the log and scores of the command, and the command scores our export equally."""
+def test_agent_run_and_simuleval_log_are_equal(tmp_path):
+    """Our pipeline gives the words, delays and scores of the command, and the command gives our export our scores."""
     path, out, questions = tmp_path / "uneven.py", tmp_path / "out", load_questions("mini-es", 15)
     path.write_text(AGENT, encoding="utf-8")
     references = list(references_of(questions))

@@ -1,4 +1,4 @@
-"""Expected wins of the `simuleval` command equal those of `sqa run` on its log exactly."""
+"""The `simuleval` command gives exactly the expected wins that `sqa run` gives for its log."""
 
 import json
 import shutil
@@ -34,14 +34,14 @@ def scoring(user_dir: str, questions: str) -> tuple[str, ...]:
 
 @pytest.fixture
 def old(tmp_path: Path) -> tuple[object, ...]:
-    """Return options that score the example's log again."""
+    """Return options of `simuleval` that score the log in docs/example."""
     shutil.copy(EXAMPLE, tmp_path / "instances.log")
     (tmp_path / "config.yaml").write_text("source_type: text\ntarget_type: text\n", encoding="utf-8")
     return ("--output", tmp_path, "--score-only")
 
 
 def expected(log: Path, runs: Path) -> dict[str, float]:
-    """Return the scores of `sqa run` on a log, rounded as SimulEval does."""
+    """Return the scores of `sqa run` on a log, rounded as in SimulEval."""
     parts = {"translator": {"name": "recorded", "file": str(log)}, "guesser": "bm25", "buzzer": {"name": "mlp"}}
     run = sqa.run({"name": "ours", "dataset": {"name": "mini-es", "limit": 5}, **parts}, runs=runs, progress=False)
     return {name: round(float(run.metrics[metric]), 3) for name, metric in SCORERS.items()}
@@ -69,7 +69,7 @@ def test_scores_of_an_old_log_equal_a_run(tmp_path: Path, user_dir: str, old: tu
     assert {name: scores[name] for name in SCORERS} == expected(EXAMPLE, tmp_path / "runs")
 
 
-def test_wrong_questions_give_a_one_line_error(user_dir: str, old: tuple[object, ...]) -> None:
+def test_invalid_questions_give_a_one_line_error(user_dir: str, old: tuple[object, ...]) -> None:
     done = simuleval(*old, *scoring(user_dir, "{name: mini-es, limit: 2}"), check=False)
     last = done.stderr.splitlines()[-1]
     assert done.returncode == 1 and "Traceback" not in done.stderr
@@ -77,7 +77,7 @@ def test_wrong_questions_give_a_one_line_error(user_dir: str, old: tuple[object,
 
 
 def test_facts_need_no_questions(user_dir: str, old: tuple[object, ...]) -> None:
-    """The fact scores equal `sqa latency LOG --facts` on the same log; a sentence without facts has no score."""
+    """The fact scores equal those of `sqa latency LOG --facts` on the same log."""
     names = {"facts": "SQA_FACTS", "facts@invented": "SQA_FACTS_INVENTED", "facts-lag": "SQA_FACTS_LAG"}
     names["facts@timed"] = "SQA_FACTS_TIMED"
     scorers = ("--user-dir", user_dir, "--latency-metrics", *names.values(), "--sqa-pair", "es-en")

@@ -1,7 +1,7 @@
-"""Expected wins of the simulstream command equal those of `sqa run` on its log exactly.
+"""The `simulstream-score` command gives exactly the expected wins that `sqa run` gives for the same log.
 
-simulstream is installed here (with mweralign) or in the environment whose Python SQA_SIMULSTREAM_PYTHON names. That
-environment also needs the packages of the light core.
+The tests need simulstream and mweralign in this environment, or in another environment whose Python is named by
+SQA_SIMULSTREAM_PYTHON. That environment also needs the packages of the light core.
 """
 
 import json
@@ -58,7 +58,7 @@ def test_scores_of_a_log_equal_a_run(log: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def spoken(tmp_path: Path) -> tuple[str, ...]:
-    """Return options of simulstream; each recording is one segment with its human translation."""
+    """Return options of simulstream-score for recordings of one segment each, with their human translations."""
     questions = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
     ends = [(question["id"] + ".wav", question["word_times"][-1]) for question in questions]
     segments = "".join(f"- {{wav: {name}, offset: 0.0, duration: {end + 1}}}\n" for name, end in ends)

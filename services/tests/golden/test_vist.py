@@ -1,4 +1,4 @@
-"""Replies of the VIST evaluator (windx0303/VIST-Challenge-NAACL-2018@b04bf1d6, unmodified) and METEOR, byte for byte.
+"""Recorded outputs of the VIST evaluator (windx0303/VIST-Challenge-NAACL-2018@b04bf1d6, unmodified) and of METEOR.
 
 vectors/vist_evaluator.json and vectors/meteor15_stdio.json name the recorded programs ("provenance"). METEOR is the jar
 of pycocoevalcap. Its data take five seconds to load, so all VIST cases share one process.
@@ -40,7 +40,7 @@ def program() -> Iterator[External]:
 
 
 def words(name: str, folder: Path) -> list[str]:
-    """Return the command line of a case."""
+    """Write the input files of a case and return the arguments of the evaluator."""
     if name == "noarg":
         return []
     gold = VECTORS["gs"]
@@ -82,7 +82,7 @@ def test_scores_equal_recorded_outputs(
     [(("its capital is lima", "it has old ruins", "is it in andes"), 0.4596071984), (LINES, 1)],
 )
 def test_meteor_of_a_run_equals_the_jar(translations: Sequence[str], score: float) -> None:
-    """The scores of `java -jar meteor-1.5.jar translations references -l en -norm` on files with these lines."""
+    """Recorded from `java -jar meteor-1.5.jar translations references -l en -norm` on files with these lines."""
     command = ("java", "-jar", str(meteor.jar()), "-", "-", "-stdio", *meteor.DEFAULT_ARGUMENTS)
     metric = ExternalMetric(ExternalConfig(command))
     segments = [Segment("", "", *pair) for pair in zip(translations, LINES, strict=True)]

@@ -16,7 +16,7 @@ class Asked(NamedTuple):
 async def ask(
     app: Callable[..., Awaitable[None]], asked: Asked, headers: list[tuple[bytes, bytes]]
 ) -> tuple[int, bytes]:
-    """Send a request and return the reply's status and body."""
+    """Send a request to the application and return the status and the body of the response."""
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},

@@ -1,4 +1,4 @@
-"""A board over HTTP on a free loopback port, and its users."""
+"""A board that is served over HTTP on a free loopback port, and its users."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,7 +44,7 @@ class Person:
 
 @pytest.fixture
 def board(tmp_path: Path) -> Iterator[Board]:
-    """Yield a board with the toy task in the folder `board` of the test."""
+    """Yield a board with the toy task, in the subfolder `board` of the test's folder."""
     opened = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
     yield opened
     opened.engine.dispose()
@@ -63,6 +63,6 @@ def invitation(board: Board, uses: int = 1) -> str:
 
 
 def signed_up(board: Board, url: str, name: str, code: str = "") -> Person:
-    """Sign up and return the user of the new account."""
+    """Create an account and return its user."""
     asked = {"name": name, "invitation": code or invitation(board)}
     return Person(url, Person(url).ask("POST", "/api/accounts", json=asked).json()["token"])

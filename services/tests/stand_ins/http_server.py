@@ -16,7 +16,7 @@ from sqa_services.net.serving import bind, server_of
 
 
 class _Hurried:
-    """An asyncio replacement for uvicorn, which otherwise sleeps 3 x 0.1 s before it ends."""
+    """The asyncio module with shorter sleeps, for uvicorn, which otherwise takes 0.3 s to shut down."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(asyncio, name)

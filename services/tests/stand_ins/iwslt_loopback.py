@@ -1,4 +1,4 @@
-"""A server on a free loopback port, and a wait-k agent that copies the reference."""
+"""An evaluation server on a free loopback port, and a wait-k agent that writes the reference."""
 
 import wave
 from contextlib import AbstractContextManager
@@ -37,7 +37,7 @@ def get(url: str, token: str = "") -> requests.Response:
 
 
 def put(url: str, text: str | bytes) -> int:
-    """Send a text to a server and return the status."""
+    """Send a PUT request with a text and return the status."""
     return requests.put(url, data=text.encode() if isinstance(text, str) else text, timeout=60).status_code
 
 
@@ -50,7 +50,7 @@ def translate(service: EvaluationService, end: int | None = None) -> int:
 
 
 def recording(path: Path, samples: int, rate: int = 16_000, channels: int = 1) -> Path:
-    """Write a recording of the 16-bit samples 0, 1, 2, ..."""
+    """Write a WAV file with the 16-bit samples 0, 1, 2, ... and return its path."""
     with wave.open(str(path), "wb") as file:
         file.setparams((channels, 2, rate, samples, "NONE", ""))
         file.writeframes(np.arange(samples * channels, dtype="<i2").tobytes())

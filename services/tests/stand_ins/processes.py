@@ -1,4 +1,4 @@
-"""Servers as separate processes: a free port, an environment with this checkout, waiting, kill -9."""
+"""Helpers for servers in separate processes: a free port, an environment with this checkout, waiting, kill -9."""
 
 import os
 import signal
@@ -23,9 +23,9 @@ def free_port() -> int:
 
 
 def wait_until(holds: Callable[[], object], process: subprocess.Popen | None = None) -> None:
-    """Wait up to a minute until a condition holds.
+    """Wait up to a minute until `holds` returns a true value.
 
-    A connection error counts as not holding. `process` must keep running.
+    A connection error counts as false. The function fails if `process` ends.
     """
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
@@ -40,11 +40,11 @@ def wait_until(holds: Callable[[], object], process: subprocess.Popen | None = N
 
 
 def listens(port: int) -> bool:
-    """Return whether a server answers HTTP."""
+    """Return True if a server on the port responds; raises an exception of requests if the connection fails."""
     return requests.get(f"http://127.0.0.1:{port}/", timeout=30).status_code > 0
 
 
 def kill(process: subprocess.Popen) -> None:
-    """Kill (-9) a process that leads its session, and its children."""
+    """Kill (-9) the process group of a process that was started in a new session."""
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()

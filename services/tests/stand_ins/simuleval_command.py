@@ -1,4 +1,4 @@
-"""The `simuleval` command (PyPI 1.1.4), its tables, and our scorers in it."""
+"""Run the `simuleval` command (PyPI 1.1.4), read its tables, and name our scorers in it."""
 
 import csv
 import subprocess
@@ -15,7 +15,7 @@ SCORERS = {"SQA_EW": "ew", "SQA_ORACLE_EW": "oracle-ew", "SQA_STABLE_EW": "stabl
 
 
 def simuleval(*arguments: object, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """Run the command."""
+    """Run `simuleval` and return the finished process; fail on a nonzero exit status if `check` is set."""
     command = [sys.executable, "-W", "ignore", "-m", "simuleval.cli", "--no-progress-bar", *map(str, arguments)]
     done = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0 or not check, done.stderr[-2000:]
@@ -23,7 +23,7 @@ def simuleval(*arguments: object, check: bool = True) -> subprocess.CompletedPro
 
 
 def printed(done: subprocess.CompletedProcess[str]) -> dict[str, float]:
-    """Return the scores in the table of --score-only, which SimulEval rounds to three digits."""
+    """Return the scores that `simuleval --score-only` printed, which are rounded to three decimals."""
     names, values = (line.split() for line in done.stdout.strip().splitlines()[-2:])
     return dict(zip(names, map(float, values[-len(names) :]), strict=True))
 
@@ -35,6 +35,6 @@ def table(path: Path) -> list[dict[str, float]]:
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> Path:
-    """Write a file for --source or --target."""
+    """Write lines to a file for --source or --target and return its path."""
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path

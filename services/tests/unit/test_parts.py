@@ -1,4 +1,4 @@
-"""This distribution registers exactly the parts that the core expects."""
+"""The parts that the distribution `sqa-services` registers."""
 
 from sqa.core.packages import OF_SERVICES
 from sqa.core.registry import BUZZERS, COMMANDS, GUESSERS, QUALITY, TRANSLATORS

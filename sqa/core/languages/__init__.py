@@ -1,6 +1,6 @@
 """Language-specific data, one file per language: function words, numbers, dates, abbreviations, names, endings.
 
-    language_of("pl").function_words       of pl.py; for an unknown language, all fields but `code` are empty
+    language_of("pl").function_words       from pl.py; for an unknown language, all fields but `code` are empty
 
 A file defines `LANGUAGE`, and the data that only one side of a translation needs (en.py, pl.py).  It is registered
 by its name: `codes()` lists the files of this folder.  Languages that need no file of their own are in `REST`.
@@ -18,24 +18,24 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """Data of a language, spelled as in texts; the fields from `numbers` to `dates` have lower case and no accents."""
+    """Data of a language, spelled as in texts; the fields from `numbers` to `dates` are lower case without accents."""
 
     code: str  # ISO 639-1
     name: str = ""  # name in prompts of language models; "": the code
     stemmer: str = ""  # name of the Snowball stemmer
-    letters: str = ""  # lower case, beyond a to z
+    letters: str = ""  # lower-case letters besides a to z
     function_words: frozenset[str] = frozenset()  # articles, pronouns, prepositions, conjunctions, auxiliaries
     # sentences
     abbreviations: frozenset[str] = frozenset()  # in addition to sentence-splitter's; their full stop ends no sentence
     dotted_ordinals: bool = False  # "90." means ninetieth, and a Roman numeral after it is not a sentence
     # numbers and dates; a stem with a star takes an ending
     numbers: str = ""  # "VALUE:STEM,STEM ...", from two on, since "one" is often an article or a pronoun
-    small_numbers: str = ""  # 0, 2, 3, ... 20 in order, if they are not inflected
-    ones: str = ""  # 1, which counts only at the end of another number
+    small_numbers: str = ""  # words for 0, 2, 3, ... 20 in order, if they are not inflected
+    ones: str = ""  # words for 1, which count only at the end of a larger number
     dates: str = ""  # the twelve months and the seven weekdays, Monday first
     # names
-    capital_nouns: bool = False  # whether a capital letter does not mark a name
-    possessive: str = ""  # suffix of a name that is not an ending: 's
+    capital_nouns: bool = False  # whether all nouns, not only names, are capitalised
+    possessive: str = ""  # possessive suffix of a name, not included in `endings`: 's
     endings: frozenset[str] = frozenset()  # endings that inflection adds to the stem of a name
     nominatives: Pairs = ()  # usual ending of a name in another case -> its ending in the nominative
     # perturbations of questions
@@ -44,7 +44,7 @@ class Language:
     agreeing: Mapping[str, str] = field(default_factory=dict)  # as `genders`, for words directly before a gender word
     contractions: Mapping[tuple[str, str], str] = field(default_factory=dict)  # two words -> their contraction
     sounds: Pairs = ()  # (as written, as misheard): spellings that sound nearly the same
-    fillers: tuple[str, ...] = ()
+    fillers: tuple[str, ...] = ()  # words with which speakers fill pauses
 
 
 @cache
@@ -55,7 +55,7 @@ def codes() -> tuple[str, ...]:
 
 @cache
 def language_of(code: str) -> Language:
-    """Return the language of an ISO 639-1 code."""
+    """Return the data of the language with this ISO 639-1 code."""
     if code in codes():
         language: Language = import_module(f"{__name__}.{code}").LANGUAGE
         return language
@@ -80,7 +80,7 @@ _WITHOUT_FILES = (
 REST = {language.code: language for language in _WITHOUT_FILES}
 
 
-_JOINERS = "\u200c\u200d"  # occur in Persian and Indic words
+_JOINERS = "\u200c\u200d"  # zero-width characters inside Persian and Indic words
 
 
 @cache
@@ -101,24 +101,24 @@ def marks(text: str) -> str:
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the words of a text separated by white space."""
+    """Return the set of the words of a text."""
     return frozenset(text.split())
 
 
 def pairs(text: str) -> Pairs:
-    """Return pairs: "rz>ż h>" -> (("rz", "ż"), ("h", ""))."""
+    """Parse pairs: "rz>ż h>" -> (("rz", "ż"), ("h", ""))."""
     return tuple((left, right) for left, _, right in (pair.partition(">") for pair in text.split()))
 
 
 def choices(text: str) -> dict[str, tuple[str, ...]]:
-    """Return choices: "and>i,oraz while>podczas_gdy" -> {"and": ("i", "oraz"), "while": ("podczas gdy",)}."""
+    """Parse choices: "and>i,oraz while>podczas_gdy" -> {"and": ("i", "oraz"), "while": ("podczas gdy",)}."""
     return {left: tuple(right.replace("_", " ").split(",")) for left, right in pairs(text)}
 
 
 def both_ways(text: str) -> dict[str, str]:
-    """Return pairs in both directions: "a/b c/d_e" -> {a: b, b: a, c: "d e", "d e": c}.
+    """Parse pairs, and map each word to the other: "a/b c/d_e" -> {a: b, b: a, c: "d e", "d e": c}.
 
-    The first of several pairs with the same word counts.
+    If a word occurs in several pairs, the first pair is used.
     """
     table: dict[str, str] = {}
     for pair in text.split():

@@ -39,7 +39,7 @@ LANGUAGE = Language(
     endings=words("s es e n an ian ean ese ish i c"),
 )
 
-MODALS = words("may march")  # a month only with a capital, and not at the start of a sentence
+MODALS = words("may march")  # these words name a month only if they are capitalised inside a sentence
 # titles before a name or in its place; the rest of the name identifies the person or place
 TITLES = words(
     "president presidents king kings queen mr mrs ms dr sir lord lady prince princess duke emperor empress pope "

@@ -1,8 +1,8 @@
 """User-defined parts, named by their target: `module:attribute` or `path/to/file.py:attribute`.
 
-A file is looked up in the folder of the config that names it, then in the current folder.  It may import files of
-its own folder.  A run without such parts imports only this module.  The other modules import the user's code (`code`),
-wrap its parts (`parts`) and check the values that these return (`answers`).
+A file is looked up in the folder of the config that names it, then in the current folder.  It may import other files
+of its folder.  A run without user-defined parts imports only this module of the package.  The other modules import
+the user's code (`code`), wrap its parts (`parts`) and check the values that the parts return (`answers`).
 """
 
 from dataclasses import dataclass
@@ -30,12 +30,12 @@ def in_file(target: str) -> bool:
 
 
 def is_own(target: str) -> bool:
-    """Return whether a target is outside the project."""
+    """Return whether a target is user-defined, that is, outside the project's packages."""
     return in_file(target) or split(target)[0].partition(".")[0] not in PACKAGES
 
 
 def split(target: str) -> tuple[str, str]:
-    """Return the (file or module, attribute) of a target."""
+    """Split a target into its file or module, and its attribute."""
     return target.rpartition(":")[0], target.rpartition(":")[2]
 
 
@@ -49,5 +49,5 @@ def located(target: str, folder: Path | None = None) -> str:
 
 
 def short(target: str) -> str:
-    """Return a target as shown in store keys and reports: a file without its folder."""
+    """Return a target as shown in store keys and reports: with the name of its file instead of the path."""
     return target if not in_file(target) else f"{Path(split(target)[0]).name}:{split(target)[1]}"

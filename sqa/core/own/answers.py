@@ -33,12 +33,13 @@ class Answer:
     finish: Callable[..., Any] = lambda value, *_: value  # (value, arguments of the call) -> value; raises ValueError
 
     def checked(self, where: str, value: Any, *arguments: Any) -> Any:
-        """Return a value, converted to the type of the contract.
+        """Return the value, converted to the type of the contract.
 
-        Raises DataError if the value breaks the contract.  The message is one line that begins with `where`.
+        `arguments` are those of the call that returned the value.  Raises DataError if the value breaks the contract.
+        The message is one line that begins with `where`.
         """
         try:
-            plain = to_builtins(value, builtin_types=(bytes,), enc_hook=methodcaller("tolist"))  # numpy's have `tolist`
+            plain = to_builtins(value, builtin_types=(bytes,), enc_hook=methodcaller("tolist"))  # for numpy values
             return self.finish(convert(plain, self.kind), *arguments)
         except (AttributeError, ValueError, TypeError, OverflowError) as error:  # msgspec's errors are ValueErrors
             raise DataError(f"{where} {self.expected}; {error}") from error
@@ -48,12 +49,12 @@ def _copy(copy: Question, given: Question, *_: Any) -> Question:
     if (copy.page, copy.language) != (given.page, given.language):
         raise ValueError("its page and language must be those of the given question")
     if not copy.words or " ".join(copy.words).split() != [*copy.words]:
-        raise ValueError("it must have words without blanks")
+        raise ValueError("it must have words without spaces")
     return copy
 
 
 def words(where: str, value: Any) -> Iterator[str | Write]:
-    """Yield the words that translate() returned, each one checked."""
+    """Yield the words that translate() returned, checking each word."""
     if isinstance(value, (str, bytes)) or not isinstance(value, (Iterator, Sequence)):
         raise DataError(f"{where} {WORD.expected}, got {type(value).__name__}")
     for word in value:
@@ -62,7 +63,7 @@ def words(where: str, value: Any) -> Iterator[str | Write]:
 
 WORD = Answer("words one after the other, str or Write(token, erase)", str | Write)
 COPY = Answer("a Question with the page and the language of the given one", Question, _copy)
-LINE = Answer("text of one line without blanks around it", Line)
+LINE = Answer("one line of text without surrounding spaces", Line)
 SCORES = Answer(
     "a number for each row", list[float], lambda *rows: np.array([row for row, _ in zip(*rows, strict=True)])
 )

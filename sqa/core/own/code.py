@@ -28,7 +28,7 @@ LOADED: dict[str, "Code"] = {}  # target -> its code
 
 
 class Code:
-    """The imported module of a part, and its files."""
+    """The imported module of a part, and the files of user code on which it depends."""
 
     def __init__(self, target: str, root: ModuleType, named: Mapping[str, Path], files: Mapping[Path, str]) -> None:
         self.target, self.root = target, root
@@ -64,7 +64,7 @@ def load(target: str) -> Code:
             files = {path: _sha256(path) for path in _make_way(_reached(name, file))}
             before = set(sys.modules)
             root = _from_file(name, Path(home)) if in_file(target) else importlib.import_module(home)
-            named = _reached(name, file)  # once more, since the part may have extended `sys.path`
+            named = _reached(name, file)  # again, since the part may have extended `sys.path`
         except SyntaxError as error:
             raise ConfigError(f"{error.filename}:{error.lineno}: {error.msg}") from error
         if file is None and is_own(target):
@@ -76,7 +76,7 @@ def load(target: str) -> Code:
 
 @contextmanager
 def at_work() -> Iterator[None]:
-    """Check, at the end of a context, the modules that parts imported in it.
+    """After the `with` block, check the modules that parts have imported inside the block.
 
     Raises DataError for an edited file; warns about a module imported by a computed name.
     """
@@ -93,7 +93,7 @@ def at_work() -> Iterator[None]:
 
 
 def forget(stale: Collection[Code]) -> None:
-    """Allow these parts and all user code that they use to be imported again."""
+    """Unload these parts and all user code that they use, so that both are imported again."""
     for code in stale:
         for name in code.named:
             sys.modules.pop(name, None)
@@ -101,9 +101,9 @@ def forget(stale: Collection[Code]) -> None:
 
 
 def _make_way(named: Mapping[str, Path]) -> set[Path]:
-    """Allow the named modules that no part has imported to be imported again; return the files of all named modules.
+    """Unload the modules in `named` that no part has imported, since they may be outdated; return all files of `named`.
 
-    Such a module may be outdated.  Raises ConfigError if another file has been imported under the name of a module.
+    Raises ConfigError if another file has been imported under the name of a module.
     """
     known = {file for code in LOADED.values() for file in code.files}
     for name, file in named.items():
@@ -135,7 +135,10 @@ def _from_file(name: str, file: Path) -> ModuleType:
 
 
 def _reached(root: str, file: Path | None) -> dict[str, Path]:
-    """Return module -> file of the user code that a module reaches by import statements, also by those in functions."""
+    """Return a dict that maps `root`, and the modules of user code that it reaches by imports, to their files.
+
+    Import statements inside functions count.
+    """
     found: dict[str, Path] = {}
     todo = [(root, file)]
     while todo:

@@ -17,7 +17,7 @@ from sqa.core.types import Floats
 
 
 class OwnComponent:
-    """Wrapper of a user-defined part, with the methods and attributes of its kind that the part defines."""
+    """Wrapper of a user-defined part; it has all methods and attributes in MEMBERS that the part defines."""
 
     def __init__(self, kind: str, name: str, digest: str, part: Any, config: object) -> None:
         self.own_part, self._kind, self._name, self._digest, self._config = part, kind, name, digest, config
@@ -45,7 +45,7 @@ class OwnComponent:
         return f"{self._name} {self.fingerprint()}"
 
     def _call(self, method: str, *arguments: Any) -> Any:
-        """Call a method of the part; a DataError about the returned value names the method."""
+        """Call a method of the part and check the returned value; a DataError names the method."""
         value = getattr(self.own_part, method)(*arguments)
         where = f"{self._name}: {method}() must return"
         if method == "translate":
@@ -71,7 +71,7 @@ class OwnMetric(OwnComponent):
         return f"{self._call('signature')}|source:{self._digest[:16]}"
 
     def _score_each(self, stats: Floats) -> Floats:
-        """Return (B,) float64: the score of each row of sums (B, d), nan if undefined."""
+        """Return the scores (B,) of the rows of `stats`, sums of shape (B, d); nan if a score is undefined."""
         scores = np.full(len(stats), np.nan)
         for at, row in enumerate(stats):
             with suppress(NotComputable):
@@ -80,7 +80,10 @@ class OwnMetric(OwnComponent):
 
 
 def component(kind: str, name: str, digest: str, part: Any, config: object) -> Any:
-    """Return a user-defined part of a registry's kind, wrapped for the project."""
+    """Return a user-defined part in the wrapper of its kind; kinds that are not in MEMBERS have no wrapper.
+
+    Warns on stderr about a part without fingerprint(), unless the part was passed to `sqa.run` as an object.
+    """
     if kind not in MEMBERS:
         return part
     made = (OwnMetric if "metric" in kind else OwnComponent)(kind, name, digest, part, config)

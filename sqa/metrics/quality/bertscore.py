@@ -1,4 +1,4 @@
-"""BERTScore F1 (Zhang et al. 2020) by the package bert-score: translation and reference of each sentence."""
+"""BERTScore F1 (Zhang et al. 2020) of each sentence's translation and reference, by the package bert-score."""
 
 import warnings
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ class BertScoreConfig:
 
 @dataclass(frozen=True)
 class BertScore:
-    """An encoder's folder; the encoder is loaded when the first segment is scored."""
+    """BERTScore with the encoder in a folder, which is loaded when the first segment is scored."""
 
     config: BertScoreConfig
     folder: Path
@@ -87,9 +87,9 @@ class BertScore:
 
 
 def build(config: BertScoreConfig) -> MeanOfSegments:
-    """Return the metric of a config and hash the model's files.
+    """Return the metric of a config; its fingerprint contains a hash of the model's files.
 
-    Raises ConfigError or DataError if they are missing or invalid.
+    Raises ConfigError or DataError if the files are missing or invalid.
     """
     need("bert_score", "BERTScore")
     folder = find_model(config.model, config.revision, config.download, WANTED)

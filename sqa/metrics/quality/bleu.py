@@ -66,7 +66,7 @@ class Bleu(SacreBleu):
     scorer: BLEU = field(default_factory=BLEU, repr=False, compare=False)
 
     def score_many(self, stats: Floats) -> Floats:
-        """Return the BLEU of each row, (B, 11) -> (B,); nan without questions.
+        """Return the BLEU (B,) of each row of statistics (B, 11); nan without questions.
 
         Uses the formula of `BLEU.compute_bleu` with exp smoothing.
         """
@@ -95,7 +95,7 @@ class ChrF(SacreBleu):
     scorer: CHRF = field(default_factory=CHRF, repr=False, compare=False)
 
     def score_many(self, stats: Floats) -> Floats:
-        """Return the chrF of each row, (B, 19) -> (B,); nan without questions.
+        """Return the chrF (B,) of each row of statistics (B, 19); nan without questions.
 
         Uses the formula of `CHRF._compute_f_score`.
         """
@@ -129,7 +129,7 @@ class Ter(SacreBleu):
         return [tuple(map(float, self.statistics(s.hypothesis, s.reference))) for s in segments]
 
     def score_many(self, stats: Floats) -> Floats:
-        """Return the TER of each row, (B, 3) -> (B,); nan without questions.
+        """Return the TER (B,) of each row of statistics (B, 3); nan without questions.
 
         An empty reference gives 100 with edits and 0 without, as in sacrebleu.
         """

@@ -1,4 +1,4 @@
-"""BLEURT (Sellam et al. 2020) by the package bleurt-pytorch: reference and translation of each sentence."""
+"""BLEURT (Sellam et al. 2020) of each sentence's reference and translation, by the package bleurt-pytorch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class BleurtConfig:
 
 @dataclass(frozen=True)
 class Bleurt:
-    """A model's folder; the model is loaded when the first segment is scored."""
+    """BLEURT with the model in a folder, which is loaded when the first segment is scored."""
 
     config: BleurtConfig
     folder: Path
@@ -71,7 +71,7 @@ class Bleurt:
         return model.eval().requires_grad_(False), tokenizer
 
     def scores(self, segments: Sequence[Segment]) -> list[float]:
-        """Return a score of each segment, mostly 0 to 1 for BLEURT-20; texts over the length limit are truncated."""
+        """Return the score of each segment, mostly 0 to 1 for BLEURT-20; texts over the length limit are truncated."""
         model, tokenizer = self.loaded
         scores: list[float] = []
         for batch in batches(segments, self.config.batch_size):
@@ -88,9 +88,9 @@ class Bleurt:
 
 
 def build(config: BleurtConfig) -> MeanOfSegments:
-    """Return the metric of a config and hash the model's files.
+    """Return the metric of a config; its fingerprint contains a hash of the model's files.
 
-    Raises ConfigError or DataError if they are missing or invalid.
+    Raises ConfigError or DataError if the files are missing or invalid.
     """
     need("bleurt_pytorch", "BLEURT")
     folder = find_model(config.model, config.revision, config.download, WANTED)

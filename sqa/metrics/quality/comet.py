@@ -1,4 +1,4 @@
-"""COMET (Rei et al. 2020, 2022) by the package unbabel-comet: source, translation and reference of each sentence.
+"""COMET (Rei et al. 2020, 2022) of each sentence's source, translation and reference, by the package unbabel-comet.
 
 The package also has the models XCOMET and COMETKiwi; COMETKiwi reads no reference, as its hparams.yaml states.
 
@@ -61,7 +61,7 @@ class CometConfig:
 
 @dataclass(frozen=True)
 class Comet:
-    """A model's files; the model is loaded when the first segment is scored."""
+    """COMET with a model that is loaded from its files when the first segment is scored."""
 
     config: CometConfig
     checkpoint: Path
@@ -74,7 +74,7 @@ class Comet:
         return load(self.checkpoint, self.hparams, self.encoder, self.where)
 
     def scores(self, segments: Sequence[Segment]) -> list[float]:
-        """Return a score of each segment; mostly 0 to 1 for newer models, any real number for older ones."""
+        """Return the score of each segment: mostly 0 to 1 for newer models, any real number for older models."""
         scores: list[float] = []
         for batch in batches(segments, self.config.batch_size):
             rows = [{"src": s.source, "mt": s.hypothesis, "ref": s.reference} for s in batch]
@@ -85,9 +85,9 @@ class Comet:
 
 
 def build(config: CometConfig) -> MeanOfSegments:
-    """Return the metric of a config and hash the model's files.
+    """Return the metric of a config; its fingerprint contains a hash of the model's files.
 
-    Raises ConfigError or DataError if they are missing or invalid.
+    Raises ConfigError or DataError if the files are missing or invalid.
     """
     need("comet", "COMET")
     folder = find_model(config.model, config.revision, config.download, WANTED)
@@ -108,7 +108,7 @@ def build(config: CometConfig) -> MeanOfSegments:
 
 
 def _files(folder: Path) -> tuple[Path, dict[str, Any]]:
-    """Return (checkpoint, hyperparameters) of a model's folder; raises DataError for anything but a COMET model."""
+    """Return the checkpoint and the hyperparameters in a folder; raises DataError if it has no COMET model."""
     try:
         hparams = parse_yaml((folder / "hparams.yaml").read_text(encoding="utf-8"))
     except FileNotFoundError as error:

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from sqa.core.languages import language_of
 
-ENDING = 5  # letters
+ENDING = 5  # maximum number of letters after a stem
 DIGITS = re.compile(r"(\d{1,3}(?:[.,]\d{3})+|\d+)(?:[.,](\d+))?(?:st|nd|rd|th|['’]?s|er|o|a|ª|º|°|)")
 Value = tuple[frozenset[str], int, int]
 ROMAN = re.compile(r"(?=[ivxlc])(c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")

@@ -35,7 +35,7 @@ _OUTSIDE = re.compile(r"^[^\w$€£]+|[^\w%]+$")
 _QUOTE = re.compile(r"^[\"“”«„‘'(\[]")
 _BREAK = re.compile(r"[.,;:!?)\]”»\"]['\"”»)\]]*$")
 ACRONYM = 5  # maximum number of letters of an acronym
-_SHORT = 3  # length of uninformative words in headlines, and of acronyms that are also other words
+_SHORT = 3  # maximum length of uninformative words in headlines, and of acronyms that are also other words
 _STEM = 4  # minimum letters of a common stem, which must also have at least half of the longer word's
 _ADVERBS = ("ly", "ing", "ed")
 _ENDINGS = frozenset({""}).union(*(each.endings for each in every()))
@@ -47,10 +47,10 @@ class Fact:
 
     kind: Kind
     text: str  # as written
-    words: tuple[str, ...]  # a name's words in compared form; () for other facts
+    words: tuple[str, ...]  # a name's words, in the form of `spelled`; () for other facts
     values: frozenset[str]  # possible values of a number or date; empty for a name
-    first: int  # index among the text's words
-    last: int
+    first: int  # index of the fact's first word in the text
+    last: int  # index of its last word
 
     @property
     def key(self) -> tuple[Kind, tuple[str, ...]]:
@@ -60,19 +60,19 @@ class Fact:
 
 @dataclass(frozen=True)
 class Text:
-    """A text cut into the compared parts of its words, separated at hyphens and dashes."""
+    """A text whose words are split at hyphens and dashes into parts, which are then compared."""
 
     words: tuple[str, ...]
     language: str
-    parts: tuple[str, ...]  # compared form
-    written: tuple[str, ...]
-    at: tuple[int, ...]  # word index of each part
+    parts: tuple[str, ...]  # parts in the form of `spelled`
+    written: tuple[str, ...]  # the same parts as written
+    at: tuple[int, ...]  # index of each part's word
     values: tuple[tuple[frozenset[str], int, int], ...] = ()  # (possible values, first and last part)
     indices: Mapping[str, int] = field(default_factory=dict)  # part -> first index
 
     @classmethod
     def of(cls, words: Sequence[str], language: str) -> Text:
-        """Cut the words of a text; in languages other than "en", "es" and "pl" only digits are numbers."""
+        """Split the words of a text; in languages other than "en", "es" and "pl" only digits are numbers."""
         cut = [
             (part, at) for at, word in enumerate(words) for cut in _PARTS.split(word) if (part := _OUTSIDE.sub("", cut))
         ]
@@ -92,7 +92,7 @@ class Text:
         return cls(tuple(words), language, parts, written, at, tuple(sorted(counted, key=lambda v: v[1])), indices)
 
     def index_of(self, word: str, acronym: bool = False) -> int | None:
-        """Return the index of the first form of a word among the parts; an `acronym` needs capitals (US, not us)."""
+        """Return the index of the first part that is a form of a word; an `acronym` needs capitals (US, not us)."""
         if acronym:
             indices = (index for index, part in enumerate(self.parts) if part == word)
             return next((index for index in indices if self.written[index].isupper()), None)
@@ -101,7 +101,7 @@ class Text:
         return next((index for part, index in self.indices.items() if same_name(part, word)), None)
 
     def phrase(self, words: Sequence[str]) -> int | None:
-        """Return the index of the last part of the first occurrence of a phrase."""
+        """Return the index of the last part of the first occurrence of a phrase; None if it does not occur."""
         size = len(words)
         if size == 1 and len(words[0]) <= _SHORT:
             return self.index_of(words[0], acronym=True)
@@ -140,7 +140,7 @@ def facts_in(words: Sequence[str]) -> list[Fact]:
 
 
 def extract(text: Text) -> list[Fact]:
-    """Return the facts of a cut text, in order, with repetitions."""
+    """Return the facts of a text, in order, with repetitions."""
     facts: list[Fact] = []
     taken: set[int] = set()
     for number, first, last in text.values:
@@ -169,7 +169,7 @@ def _coded(text: Text, index: int) -> bool:
 def _runs(text: Text, taken: set[int]) -> Iterator[list[int]]:
     """Yield runs of parts with capitals, joined by particles; punctuation ends a run.
 
-    A headline has capitals in most words and no full stop, so only its uncommon words count.
+    Most words of a headline have capitals, and it ends without a full stop, so only its uncommon words count as names.
     """
     run: list[int] = []
     long = [part for part in text.written if len(part) > _SHORT and part.isalpha()]
@@ -235,8 +235,8 @@ class Located:
     """A fact of a human translation, with its positions in the translation and the source."""
 
     fact: Fact
-    target: int | None  # word of the translation; None: missing there
-    source: int | None  # word of the source; None: unknown
+    target: int | None  # index of the word that completes it in the translation; None: missing there
+    source: int | None  # index of the word that completes it in the source; None: unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,7 @@ def lexicon_digest() -> str:
 
 @cache
 def _alternatives() -> dict[str, frozenset[str]]:
-    """Return name -> its other names."""
+    """Return a dict that maps each name to its alternative names."""
     names_of: dict[str, set[str]] = {}
     groups = [line.split("/") for line in OTHER_NAMES]
     groups += [[page, *names] for page, names in (*bundled().forms.items(), *bundled().titles.items())]
@@ -357,7 +357,7 @@ def _initials_index(fact: Fact, text: Text) -> int | None:
 
 
 def counterpart(fact: Fact, source: Text) -> int | None:
-    """Return the index of the source word that completes a fact: by spelling, else by the links of the priors.
+    """Return the index of the source word that completes a fact, found by spelling or else by the links of the priors.
 
     At least half of a name's words must be found; the last word found completes the name.
     """
@@ -372,7 +372,10 @@ def counterpart(fact: Fact, source: Text) -> int | None:
 
 
 def linked(word: str, source: Text) -> int | None:
-    """Return the index of the source part with the largest share of prior links to a target word, None if small."""
+    """Return the index of the source part with the largest share of prior links to a target word.
+
+    Returns None if the number or the share of links is too small (LINKS, LINKED).
+    """
     priors = _priors(f"{source.language}-en")
     if priors is None:
         return None

@@ -4,7 +4,7 @@ A name or number is a word with a digit, or a capitalised word that does not beg
 without case, accents, punctuation and the English genitive.  Where answers depend on names, a fluent translation with a
 high BLEU can still lose the question; this metric detects that.
 
-    names            share of the human translation's names that the output has (each as often as it occurs there)
+    names            share of the human translation's names, counted with repetitions, that the output has
     names@copied     the same for names with equal spelling in source and human translation, which need no translation
     names@invented   share of the output's names that neither the source nor the human translation has
 """
@@ -43,7 +43,7 @@ def ends_sentence(word: str) -> bool:
 
 
 def names_in(text: str) -> list[str]:
-    """Return the names and numbers of a text, in order, as compared."""
+    """Return the names and numbers of a text, in order and in the form of `spelled`."""
     names, begins = [], True
     for word in text.split():
         bare = _OUTSIDE.sub("", word)

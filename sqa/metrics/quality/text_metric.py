@@ -1,4 +1,4 @@
-"""Quality metrics computed from texts alone: the mean of a score per segment, stored by the segment's texts.
+"""Quality metrics that average a score per segment, which depends only on the texts of the segment.
 
     quality:
       - comet: {model: Unbabel/wmt22-comet-da}           # or a local folder; download: true needs a revision
@@ -206,7 +206,7 @@ def not_computed(name: str, reason: str) -> MeanOfSegments:
 
 
 def saved(name: str, signature: str, kind: str) -> MeanOfSegments | None:
-    """Return a metric for a finished run's statistics; None if only the metric itself can score them (`external`)."""
+    """Return a metric that only averages the stored statistics of a finished run; None for other kinds (`external`)."""
     if kind not in _MEANS:
         return None
     return MeanOfSegments(name, signature, None, _refusing(f"{name}: only stored statistics can be summed here"))
@@ -224,7 +224,7 @@ UNLOADABLE = (RuntimeError, ValueError, TypeError, LookupError, OSError, Attribu
 
 @contextmanager
 def refused_with(start: str, kinds: tuple[type[Exception], ...] = UNLOADABLE) -> Iterator[None]:
-    """Convert exceptions of a model's package, by default those of loading, into a one-line DataError."""
+    """Convert exceptions of a model's package, by default those raised by loading, to a one-line DataError."""
     try:
         yield
     except kinds as error:
@@ -245,7 +245,7 @@ def batches(segments: Sequence[Segment], size: int) -> Iterator[Sequence[Segment
 
 
 def model_label(model: str, folder: Path) -> str:
-    """Return a model's name for signatures: the folder's, or the hub's with revision."""
+    """Return a model's name for signatures: the folder's name, or the hub name with the commit."""
     return folder.name if Path(model).expanduser().is_dir() else f"{model}@{folder.name[:12]}"
 
 

@@ -71,7 +71,7 @@ const AXES = {
   written: { name: "words written", label: "word of the translation" },
 };
 
-/** Return the position of w source words on an axis of the source, and the end of the axis. */
+/** Return a function `at` from a number of source words to its position on an axis, and the end of the axis. */
 function onSource(source, axis) {
   return axis === "words" ? { at: (w) => w, end: source.words.length } : { at: (w) => source.fraction[w], end: 1 };
 }

@@ -35,7 +35,7 @@ function momentOf(system, step) {
   return [w, step - system.before[w]];
 }
 
-/** Return all moments in order; w source words have as many as the system that writes most words there needs. */
+/** Return all moments in order: after each w source words, one per word of the system that writes most there. */
 function allMoments(systems, length) {
   const moments = [];
   for (let w = 0; w <= length; w++) {

@@ -17,7 +17,7 @@ function element(name, text, className) {
   return made;
 }
 
-/** Fill a box with a span per word, separated by blanks, and return the spans. */
+/** Fill a box with a span per word, separated by spaces, and return the spans. */
 function spell(box, words, language) {
   box.textContent = "";
   if (language) box.lang = language;

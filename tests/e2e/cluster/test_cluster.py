@@ -1,4 +1,4 @@
-"""Many runs on Dask workers: the same bytes as in one process, with killed workers and with any kind of store."""
+"""Runs on Dask workers give the same bytes as in one process, even if workers are killed or the store is on S3."""
 
 import gc
 import json
@@ -28,14 +28,14 @@ pytestmark = DASK_WARNS
 
 @pytest.fixture(autouse=True)
 def leftovers() -> Iterator[None]:
-    """Collect the sockets that Dask leaves for killed workers, so that no other test file reports them."""
+    """Free the sockets that Dask leaves open for killed workers, so that no other test file reports them."""
     yield
     gc.collect()
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Yield the folder of the config and its questions, the current folder of this process and the workers."""
+    """Yield the folder of the config and its questions, which is the working directory of this process and workers."""
     values = tmp_path_factory.mktemp("cluster") / "work"
     prepare(values, delay=0.002)  # slow enough to be killed while running
     with pytest.MonkeyPatch.context() as patch:
@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def storage(folder: Path) -> Iterator[Any]:
-    """Yield an emulated S3 with a bucket; the workers' environment has its keys and endpoint."""
+    """Yield a client of an emulated S3 with a bucket; environment variables give its keys and endpoint to workers."""
     moto_server = pytest.importorskip("moto.server", reason="needs moto[server]")
     pytest.importorskip("s3fs")
     import boto3
@@ -65,7 +65,7 @@ def storage(folder: Path) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def cluster(storage: Any) -> Iterator[Any]:
-    """Yield two local workers."""
+    """Yield a cluster of two local worker processes."""
     import dask
     from distributed import LocalCluster
 
@@ -76,7 +76,7 @@ def cluster(storage: Any) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def expected(folder: Path) -> Made:
-    """Return the output of an ablation without Dask."""
+    """Return the rows, files and blocks of an ablation without Dask."""
     return ablation(folder / "alone")
 
 
@@ -123,7 +123,7 @@ def test_run_survives_a_restarted_scheduler(folder: Path, expected: Made, capsys
 
 
 def test_two_schedulers_can_share_a_store(folder: Path, cluster: Any, expected: Made) -> None:
-    """Nothing crashes or is lost; only a block in flight in both is computed twice."""
+    """Both finish with the same results; a block that both compute at the same time is computed twice."""
     runs = folder / "both"
     with threads_as_workers() as other, ThreadPoolExecutor(2) as threads:
         addresses = [cluster.scheduler_address, other.scheduler_address]
@@ -145,7 +145,7 @@ prologue: [source /shared/env]
 
 @pytest.mark.slow
 def test_worker_killed_at_startup_gives_one_line_error(folder: Path, tmp_path: Path) -> None:
-    """The error was once two tracebacks, Dask's and the program's."""
+    """Regression test: the error message was two tracebacks, Dask's and the program's."""
     dies = "import os, signal\ndef dask_setup(worker):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     (tmp_path / "dies.py").write_text(dies)
     words = ("ablation", "ablation.yaml", "--runs", str(tmp_path / "runs"), "--scheduler", "local:2")
@@ -156,7 +156,7 @@ def test_worker_killed_at_startup_gives_one_line_error(folder: Path, tmp_path: P
 
 
 def test_slurm_job_script_is_submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A replacement for `sbatch` stores the script that it receives."""
+    """A fake `sbatch` stores the job script."""
     script = tmp_path / "script"
     for name, body in (
         ("sbatch", f'cp "$1" {script}.part; mv {script}.part {script}; echo Submitted batch job 7'),

@@ -35,7 +35,7 @@ def scheduler() -> Iterator[str]:
     """Yield the address of a scheduler with two workers that are threads of this process."""
     with threads_as_workers(workers=2) as cluster:
         yield cluster.scheduler_address
-    gc.collect()  # Collect Dask's sockets here, so that no other test file reports them.
+    gc.collect()  # free Dask's sockets here, so that no other test file reports them
 
 
 # --------------------------------------------------------------------------------------------- table of translators
@@ -45,7 +45,7 @@ def scheduler() -> Iterator[str]:
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write the config of a translation table and return its path.
 
-    The questions fill two blocks and the sentences three.  One translator has k and one does not.
+    The questions fill two blocks, and the sentences fill three.  One translator has two values of k, the other none.
     """
     monkeypatch.chdir(tmp_path)
     write_questions(tmp_path / "questions.jsonl", 70)
@@ -110,7 +110,7 @@ STEPS = 5  # steps of a training run, with a checkpoint after the third
 
 @pytest.fixture
 def prepared_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    """Return two folders for --runs with equal prepared data, and compute BLEU on the bundled questions."""
+    """Return two folders for --runs with equal prepared data; BLEU is computed on generated sentence pairs."""
     monkeypatch.setattr(sqa.data.texts, "load_parallel", sentence_pairs)
     return tuple(prepared(tmp_path / name).parents[2] for name in ("alone", "spread"))  # type: ignore[return-value]
 
@@ -125,7 +125,7 @@ def weights(runs: Path) -> dict[str, bytes]:
 
 
 def losses(folder: Path) -> list[list[str]]:
-    """Return step, loss, pieces and rate of every step, without times."""
+    """Return step, loss, number of pieces and learning rate of every step, without times."""
     return [line.split("\t")[:4] for line in (folder / "steps.tsv").read_text().splitlines()[1:]]
 
 
@@ -138,7 +138,7 @@ def test_sweep_on_two_workers_gives_equal_models(prepared_runs, scheduler, monke
 
     def counted(self: SmtTraining, number: int) -> tuple[float, int]:
         steps.append((self.folder.name, number))
-        if len(steps) == STEPS:  # once, after the checkpoint of the first training run
+        if len(steps) == STEPS:  # fails once, after the checkpoint of the first training run
             raise OSError("the worker is gone")
         return kept(self, number)
 
@@ -183,7 +183,7 @@ def boards(tmp_path: Path) -> Iterator[Callable[[str], Any]]:
 
 
 def results_of(board: Any) -> list[tuple[str, str, Any]]:
-    """Return prefix, state and result of every evaluation, without the resources it used."""
+    """Return prefix, state and result of every evaluation, without the measurements of time and memory."""
     kept = [(row["prefix"], row["state"], dict(row["result"] or {})) for row in board.evaluations("sqa-es")]
     return [(prefix, state, {k: v for k, v in result.items() if k != "job"}) for prefix, state, result in kept]
 
@@ -206,8 +206,8 @@ def test_workers_compute_the_runs_of_a_board(boards, scheduler, tmp_path, monkey
     assert {name: spread[name] for name in made} == made and any("block-0001" in name for name in made)
 
 
-def test_lost_scheduler_does_not_fail_the_model(boards, scheduler, monkeypatch):
-    """The board's worker ends; another one takes the evaluation and finishes it."""
+def test_lost_scheduler_does_not_fail_the_evaluation(boards, scheduler, monkeypatch):
+    """The board's worker ends with an error, and another worker finishes the evaluation."""
     from sqa.pipeline import spread
     from sqa.pipeline.scheduler import SchedulerGone
     from sqa_services.board import worker
@@ -224,8 +224,8 @@ def test_lost_scheduler_does_not_fail_the_model(boards, scheduler, monkeypatch):
     assert worker.work(board, until_empty=True) == 2
 
 
-def test_model_error_is_returned_as_its_result(boards: Callable[[str], Any], scheduler: str) -> None:
-    """A board's worker gets the same error from a worker of the scheduler as from a local run."""
+def test_model_error_is_reported_by_the_board(boards: Callable[[str], Any], scheduler: str) -> None:
+    """The error is the same on a worker of the scheduler as in a local run."""
     from sqlalchemy import update
 
     from sqa_services.board import worker

@@ -35,7 +35,7 @@ def test_four_shards_write_the_same_bytes_as_a_sweep(tmp_path: Path) -> None:
     ended = [shard.communicate(timeout=300) for shard in shards]
     assert [shard.returncode for shard in shards] == [-signal.SIGKILL, 0, 0, 0], ended
     shares = [len(list(tmp_path.glob("shared/store/translate/*/block-*")))]
-    assert [out for out, _ in ended] == [""] * 4  # the table needs the shard that was killed
+    assert [out for out, _ in ended] == [""] * 4  # the table is not printed, because it needs the killed shard
     requeued = process(*SWEEP, "--runs", "shared", "--shard", "1/4", cwd=tmp_path)
     shares.append(len(list(tmp_path.glob("shared/store/translate/*/block-*"))))
     assert 6 <= shares[0] <= 8 and shares[1] == 10
@@ -44,7 +44,7 @@ def test_four_shards_write_the_same_bytes_as_a_sweep(tmp_path: Path) -> None:
     assert blocks(tmp_path / "shared") == blocks(tmp_path / "alone")
 
 
-def test_wrong_shards_are_refused(tmp_path: Path) -> None:
+def test_invalid_shards_are_refused(tmp_path: Path) -> None:
     (tmp_path / "swept.yaml").write_text(yaml.safe_dump({"dataset": {"name": "mini-es"}, **PARTS}), encoding="utf-8")
     for shard in ("0/4", "5/4", "1", "x/2"):
         refusal = process(*SWEEP, "--shard", shard, cwd=tmp_path)

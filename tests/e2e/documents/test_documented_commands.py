@@ -1,6 +1,7 @@
-"""Every command in README.md and docs/ is executed, or names the requirement that is missing.
+"""Every command in README.md and docs/ is executed, unless a requirement is missing.
 
-All commands run in one folder and this process, reduced to seconds (tests/documented/). SQA_DOCS=1 adds slower ones.
+All commands run in one folder and in this process, reduced to seconds (tests/documented/). SQA_DOCS=1 adds slower
+commands.
 """
 
 import io
@@ -42,7 +43,7 @@ FINISHED = (  # executed first
 
 
 def documented() -> dict[str, list[str]]:
-    """Map every complete command of the pages, as it is shown, to its words."""
+    """Return a dict that maps every complete command of the pages, as it is shown, to its words."""
     results = {}
     for path in PAGES:
         if path.name == "own_parts.md":  # executed in order in a separate folder by tests/e2e/test_own_page.py
@@ -74,7 +75,7 @@ def lines_of(key: str) -> list[str]:
 
 
 def _filled(key: str) -> str:
-    """Return the command with replacements for missing items and without [optional ones]."""
+    """Return the command with placeholders replaced and [optional words] removed."""
     left = {name: list(values) for name, values in PLACEHOLDERS.items()}
     words = [word for word in COMMANDS[key] if not word.startswith("[")]
     return shlex.join(left[word].pop(0) if word in left else WORDS.get(word, word) for word in words)
@@ -94,7 +95,7 @@ class Shell:
         self._open.close()
 
     def execute(self, key: str) -> None:
-        """Execute a command of the pages after the commands that it requires."""
+        """Execute a command of the pages, and before it the commands that it requires."""
         recipe = recipe_of(key)
         assert not isinstance(recipe, Cannot), key
         for before in recipe.after:
@@ -124,7 +125,7 @@ class Shell:
         assert code == 0 and "Traceback" not in printed, f"{line}: exit code {code}\n{printed}"
 
     def _serve(self, line: str, recipe: Serve) -> None:
-        """Run a server and send it requests where it would otherwise wait for an interrupt."""
+        """Run a server command, send the recipe's requests to the server, and stop it."""
         from sqa_services.net.serving import bind, server_of
 
         words, asked = shlex.split(line), list[str]()
@@ -171,7 +172,7 @@ def _ask(url: str, ask: str, headers: dict[str, str], execute: Callable[[str], N
 
 
 def _call(words: list[str]) -> int:
-    """Return the exit code of `sqa ...` or `python -m MODULE ...`."""
+    """Run `sqa ...` or `python -m MODULE ...` in this process and return its exit code."""
     with pytest.MonkeyPatch.context() as patch:
         try:
             if words[0] == "sqa":
@@ -227,7 +228,7 @@ def test_documented_command_runs(shell: Shell, key: str) -> None:
 
 @pytest.mark.parametrize("key", [key for key, words in COMMANDS.items() if words[0] == "make"])
 def test_make_target_passes_a_dry_run(key: str) -> None:
-    """These targets install packages or take minutes, so only a dry run prints their commands."""
+    """These targets install packages or take minutes, so they are not executed."""
     if shutil.which("make") is None:
         pytest.skip("needs make")
     dry = subprocess.run(["make", "-n", *COMMANDS[key][1:]], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -242,15 +243,15 @@ def test_recipes_match_commands_of_a_page() -> None:
 
 
 @pytest.mark.parametrize("key", [key for key in EXECUTED if key in RECIPES])
-def test_executed_command_equals_the_shown_one(key: str) -> None:
-    """The executed line has the shown command or module and all of its options."""
+def test_executed_command_has_the_options_shown(key: str) -> None:
+    """One of the executed lines has the shown command or module and all of its options."""
     path, options = _place_and_options(COMMANDS[key])
     executed = [_place_and_options(shlex.split(line.partition(" && ")[2] or line)) for line in lines_of(key)]
     assert any(where[: len(path)] == path and options <= having for where, having in executed), executed
 
 
 def _place_and_options(words: Sequence[str]) -> tuple[list[str], set[str]]:
-    """Return the module or the command within `sqa`, and the names of the options."""
+    """Return the module or the subcommand of `sqa` as a list of words, and the names of the options."""
     options = {word.partition("=")[0] for word in words if word.startswith("-") and word != "-"}
     if words[0] != "sqa":
         return list(words[:3]), options

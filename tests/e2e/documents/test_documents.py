@@ -13,11 +13,11 @@ from sqa import __version__
 from sqa.core.paths import ROOT
 
 README = PAGES[0].read_text(encoding="utf-8")
-LONGEST = 1_201  # words that a page of docs must stay below, including code and tables
+LONGEST = 1_201  # a page of docs must have fewer words, including code and tables
 README_WORDS = 900
-PICTURE = 200_000  # bytes of the screenshot
+PICTURE = 200_000  # maximum size of a picture in bytes
 SCREEN = 25  # lines of the README on the first screen
-MADE = ("runs", "models", "yours", "figureN", "sqa/bundled")  # created by a reader's own work or an installation
+MADE = ("runs", "models", "yours", "figureN", "sqa/bundled")  # created by users or by the installation
 
 every_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 
@@ -26,7 +26,7 @@ every_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 
 
 def anchors(text: str) -> set[str]:
-    """Return the anchor of each heading: lower case, dashes for blanks, no punctuation."""
+    """Return the anchor of each heading: lower case, hyphens for spaces, no punctuation."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

@@ -1,4 +1,4 @@
-"""docs/api.md and docs/contracts.md list every public name; docstrings have their sections, and their examples run."""
+"""docs/api.md and docs/contracts.md list every public name, and the docstrings have all sections and valid examples."""
 
 import ast
 import dataclasses
@@ -26,12 +26,12 @@ every_name = pytest.mark.parametrize("name", NAMES)
 
 
 def entry(name: str) -> Any:
-    """Return the object that a page names by its path, "sqa.core.types.Guess"."""
+    """Return the object with the given dotted path, such as "sqa.core.types.Guess"."""
     return resolve_name(":".join(name.rsplit(".", 1)))
 
 
 def sections(documented: Any) -> dict[str, list[str]]:
-    """Return the names that each section of a docstring describes."""
+    """Return a dict that maps each section of a docstring to the names that it describes."""
     parts = SECTION.split(inspect.cleandoc(documented.__doc__ or ""))
     bodies = zip(parts[1::2], parts[2::2], strict=True)
     return {section: re.findall(r"^ {4}(\w+): ", body, re.MULTILINE) for section, body in bodies}
@@ -95,7 +95,7 @@ def test_docstring_has_its_sections(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return one folder for all examples, which reuse each other's runs."""
+    """Return one folder for all examples, so that they reuse each other's runs."""
     return tmp_path_factory.mktemp("reference")
 
 
@@ -111,7 +111,7 @@ def test_example_of_docstring_runs(name: str, folder: Path, monkeypatch: pytest.
 
 
 def test_missing_sections_are_found() -> None:
-    """A parameter, a result and an error without a description are found."""
+    """The checks find a parameter, a result and an error without a description."""
 
     def halve(number: int, digits: int = 0) -> float:
         """Halve.

@@ -1,4 +1,4 @@
-"""The ablation on a few bundled questions: table, figure, report and claims; a second run writes the same bytes."""
+"""The ablation on a few bundled questions: table, figure, report and claims, which a second run reproduces exactly."""
 
 import pytest
 from small_ablation import changed, rows, write_small_ablation
@@ -10,10 +10,10 @@ from sqa.pipeline import pool, spread
 
 
 def test_second_ablation_gives_the_same_bytes(tmp_path, capsys, monkeypatch):
-    """Use configs/ablation.yaml with four bundled questions, one contestant and one worker process."""
+    """The config is configs/ablation.yaml with four bundled questions, one contestant and one worker process."""
     config = write_small_ablation(tmp_path, [1, 3, 6, "full"], 4)
     changed(config, contestants=read_yaml(ROOT / "configs" / "ablation.yaml")["contestants"][1:2])
-    monkeypatch.setattr(spread, "FEW", 0)  # otherwise so few questions are computed in this process
+    monkeypatch.setattr(spread, "FEW", 0)  # use worker processes even for few questions
     main(config, tmp_path)
     printed, folder = capsys.readouterr(), tmp_path / "ablation"
     assert "mini-es: 45 questions" in printed.err

@@ -1,4 +1,4 @@
-"""The ablation over k with separately trained models: rows per seed, mean and standard deviation, a figure."""
+"""The ablation over k with models trained with several seeds: rows per seed, means and standard deviations."""
 
 import json
 from pathlib import Path
@@ -14,14 +14,14 @@ from tests.smt_models import random_model, vocabulary
 
 
 def finish(runs: Path, label: str, k: int | str, seed: int, bleu: dict[str, float]) -> None:
-    """Write a finished run of a sweep with random weights."""
+    """Write a finished training run of a sweep, with a randomly initialized model."""
     folder = runs / "smt" / "sweep-es-en" / label
     save_model(random_model(seed=seed + 1), vocabulary(), folder / "model", {})
     (folder / "done.json").write_text(json.dumps({"k": k, "seed": seed, "bleu": bleu, "minutes": 1.0}))
 
 
 def cut(folder: Path, **keys: object) -> Path:
-    """Write configs/studies.yaml:sweep reduced to some bundled questions, one contestant and one process."""
+    """Write configs/studies.yaml:sweep with bundled questions, one contestant and one process; return its path."""
     mapping = read_yaml(ROOT / "configs" / "studies.yaml:sweep")
     mapping |= {"datasets": ["mini-es"], "fallback": ["mini-es"], "resamples": 20, "workers": 1, **keys}
     path = folder / "ablation.yaml"
@@ -34,7 +34,7 @@ def test_seeds_have_rows_means_and_standard_deviations(tmp_path, capsys):
         finish(tmp_path, f"k2-seed{seed}", 2, seed, {"2": 1.0})
         finish(tmp_path, f"kfull-seed{seed}", "full", seed, {"full": 1.0})
     finish(tmp_path, "multi-seed0", "multi", 0, {"2": 1.0, "full": 1.0})
-    finish(tmp_path, "k7-seed0", 7, 0, {"7": 1.0})  # not requested
+    finish(tmp_path, "k7-seed0", 7, 0, {"7": 1.0})  # k = 7 is not requested
     main(cut(tmp_path, k=[2, "full"], limit=2), tmp_path)
     printed = capsys.readouterr().err
     assert "sweep-es-en: 5 trained models" in printed and "sweep-pl-en: 0 trained models; train them" in printed

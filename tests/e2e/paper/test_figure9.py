@@ -1,4 +1,4 @@
-"""Figure 9 and YiSi-1: values compared with plain computation, excluded points, and stored scores."""
+"""YiSi-1 compared with a straightforward computation, and Figure 9 with missing metrics and stored scores."""
 
 import math
 
@@ -73,12 +73,12 @@ def test_figure9_draws_the_available_points(folder, capsys):
     printed = capsys.readouterr()
     assert "Prism: not computed" in printed.err
     scored = (folder / "calls").read_text(encoding="utf-8")
-    figure9.main(folder / "figure9.yaml", runs)  # every text is scored once
+    figure9.main(folder / "figure9.yaml", runs)  # texts are not scored again
     assert (folder / "calls").read_text(encoding="utf-8") == scored and len(scored) <= 2 * 4
 
 
-def test_dots_do_not_overlap_and_all_have_names():
-    """A translator at full input only is drawn beside the end of the lines; one without the first metric has a name."""
+def test_dots_are_beside_lines_and_all_have_labels():
+    """A translator with full input only is drawn next to the lines, and one without the first metric has a label."""
 
     def row(family, k, metric, value):
         return Row(("mini-es", family, str(k)), metric, value, value - 0.1, value + 0.1, 9)

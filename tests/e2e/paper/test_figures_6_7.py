@@ -1,4 +1,4 @@
-"""Figures 6, 7 and 10 on a few bundled questions: reused runs, excluded contestants, and selected questions."""
+"""Figures 6, 7 and 10 on a few bundled questions: reused runs, unavailable contestants, and selected questions."""
 
 import math
 
@@ -27,7 +27,7 @@ KEYWORD = {"name": "doubles:build_guesser"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Write configs reduced to four bundled questions and one process; a second contestant is unavailable."""
+    """Write configs with four bundled questions and an unavailable contestant, and return their folder."""
     folder = tmp_path_factory.mktemp("figures")
     write_small_ablation(folder, KS, 4)
     bm25 = {"label": "BM25", "guesser": {"name": "bm25"}, "buzzer": BUZZER}
@@ -41,14 +41,14 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runs(folder):
-    """Return the folder in which the first contestant's ablation has finished."""
+    """Return a folder of runs in which the ablation of the first contestant has finished."""
     ablation(folder / "ablation.yaml", folder / "runs")
     return folder / "runs"
 
 
 @pytest.fixture
 def other(folder, tmp_path):
-    """Return a function that writes a figure's config with some of its contestants and other keys."""
+    """Return a function that writes a figure's config with some of its contestants and with changed keys."""
 
     def made(figure, of=slice(None), /, **keys):
         keys = {"contestants": read_yaml(folder / f"{figure}.yaml")["contestants"][of], **keys}
@@ -91,8 +91,8 @@ def test_figure10_has_one_language_and_matched_questions(other, runs, monkeypatc
     refused(ConfigError, "translators: no wait-k translator for an available data set in pl", figure7.main, path, runs)
 
 
-def test_full_input_is_constant_within_a_sentence():
-    """Two sentences end at 7 and 25 of 25 characters: no rank before 7, rank 2 until 25, then rank 1."""
+def test_full_input_rank_is_constant_within_a_sentence():
+    """The sentences end after 7 and 25 characters: no rank before 7, rank 2 from 7 to 24, rank 1 at 25."""
     question = doubles.question(page="Spain")
     assert len(question.text) == 25
     emissions = tuple(

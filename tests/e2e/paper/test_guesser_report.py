@@ -1,4 +1,4 @@
-"""The guessers' report on bundled questions: values compared with plain computation, stored results, refusals."""
+"""The guessers' report on bundled questions: compared with the recorded output, with stored ranks and wrong configs."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ N = 20
 
 @pytest.fixture
 def config(tmp_path):
-    """Write configs/guessers.yaml reduced to 20 bundled questions, BM25, a two-page guesser and a missing one."""
+    """Write configs/guessers.yaml with 20 bundled questions, BM25, a guesser of two pages and a missing guesser."""
     guessers = [
         {"label": "BM25", "guesser": {"name": "bm25"}},
         {"label": "Two", "guesser": {"name": "doubles:build_guesser", "pages": ["Peru", "Iceland"]}},
@@ -41,7 +41,7 @@ def bm25():
     return GUESSERS.build("bm25", GUESSERS.config_class("bm25")())
 
 
-def test_guesser_report_equals_plain_computation(config, tmp_path, capsys, monkeypatch):
+def test_guesser_report_reuses_stored_ranks(config, tmp_path, capsys, monkeypatch):
     main(config, tmp_path / "runs")
     printed = capsys.readouterr()
     folder = tmp_path / "runs" / "guessers"
@@ -70,7 +70,7 @@ def test_table3_counts_question_sets(config, tmp_path, capsys):
 def test_character_share_selects_the_words_read():
     words = "ab cde f".split()  # words end after 2, 6 and 8 of 8 characters
     assert words_at(words, (0.1, 0.25, 0.74, 0.75, 0.99, 1.0)).tolist() == [0, 1, 1, 2, 2, 3]
-    for n in range(1, 60):  # the sum of many tenths is not exact
+    for n in range(1, 60):  # the comparison must tolerate rounding errors
         even = ["x" * 4] * n
         assert words_at(even, (1.0,)).tolist() == [n]
 

@@ -1,6 +1,7 @@
-"""Items of the lab book measured on a few bundled questions; every number is compared with its record.
+"""Items measured on a few bundled questions; all numbers are compared with the recorded output.
 
-The "language model" is the small Transformer, and two sets replace XQB, so that the primary claims are tested.
+The small Transformer is labelled "language model", and two data sets replace XQB, so that the primary claims are
+tested.
 """
 
 from dataclasses import replace
@@ -34,7 +35,7 @@ CONTESTANTS = [{"guesser": {"name": name}, "buzzer": BUZZER} for name in ("reran
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory):
-    """Write a small ablation in both languages with the configs of items."""
+    """Write the config of a small ablation in both languages, and the configs of the items, in its folder."""
     path = write_small_ablation(tmp_path_factory.mktemp("items"), KS, LIMIT)
     keys = {"datasets": ["mini-es", "mini-pl"], "fallback": ["mini-es", "mini-pl"], "contestants": CONTESTANTS}
     with_keys(path, translators=TRANSLATORS, **keys)
@@ -46,14 +47,14 @@ def config(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runs(config):
-    """Return the folder of the config's runs."""
+    """Return a folder in which the config's runs have finished."""
     grid_rows.finished(config, config.parent / "runs")
     return config.parent / "runs"
 
 
 @pytest.fixture
 def record(tmp_path_factory):
-    """Return a function that compares rows with their records."""
+    """Return a function that compares rows with the recorded rows."""
     outputs = Outputs(tmp_path_factory.mktemp("rows") / "items")
 
     def compare(name, rows):
@@ -72,20 +73,20 @@ def record(tmp_path_factory):
         ("correlation", which_metric.agreement, "correlation"),
     ],
 )
-def test_items_of_the_grid_equal_their_records(config, runs, record, name, measure, config_of):
+def test_items_of_the_grid_equal_recorded_rows(config, runs, record, name, measure, config_of):
     rows = list(measure(config.with_name(f"{config_of}.yaml"), runs))
     assert rows
     record(name, rows)
 
 
-def test_error_rates_of_claims_equal_their_record(config, runs, record, monkeypatch):
+def test_error_rates_of_claims_equal_recorded_rows(config, runs, record, monkeypatch):
     monkeypatch.setattr(error_rates, "SETS", 20)
     monkeypatch.setattr(error_rates, "PLANTED", 10)
     record("error-rates", error_rates.measure(config, runs))
 
 
 @pytest.mark.filterwarnings("ignore:Mean of empty slice:RuntimeWarning")  # resamples of few questions
-def test_lost_questions_equal_their_record(config, runs, record, monkeypatch):
+def test_lost_questions_equal_recorded_rows(config, runs, record, monkeypatch):
     monkeypatch.setattr(which_metric, "LEAST", 1)
     monkeypatch.setattr(which_metric, "RESAMPLES", 40)
     rows = list(which_metric.measure(config.with_name("figure9.yaml"), runs))
@@ -108,14 +109,14 @@ def test_question_values_give_the_intervals_of_rows(config, runs, tmp_path, monk
     refused(DataError, "gone: no statistics of questions", values.read, "gone")
 
 
-def test_fact_items_equal_their_records(record):
+def test_fact_items_equal_recorded_rows(record):
     questions = load_questions("mini-es", LIMIT)
     human = [question.reference_text.split() for question in questions]
     gold = next(path for path in facts.GOLD.glob("facts-*.tsv") if path.stem == "facts-mini")
     record("facts", [*facts.reading(gold), *facts.contrast(facts.HUMAN, questions, human)])
 
 
-def test_development_scores_equal_their_record(record, tmp_path):
+def test_development_scores_equal_recorded_rows(record, tmp_path):
     for seed, scores in enumerate(({"2": 1.0, "full": 3.5}, {"2": 2.0, "full": 3.0})):
         finish(tmp_path, f"multi-seed{seed}", "multi", seed, scores)
         finish(tmp_path, f"k2-seed{seed}", 2, seed, dict(islice(scores.items(), 1)))

@@ -1,4 +1,4 @@
-"""Our items and the paper's examples on a few bundled questions: files, numbers, rules, and missing parts."""
+"""Items on errors, correlation and models, and the paper's examples, on a few bundled questions."""
 
 import re
 from dataclasses import replace
@@ -24,9 +24,9 @@ LIMIT = 6
 
 
 class Diagonal:
-    """An aligner that links word i with word i, except every third target word and source words 3 to 9.
+    """An aligner that links source word i with target word i, except for every third word and words 3 to 9.
 
-    With a single seed, the excluded third starts at another word.
+    The first seed decides which third of the words has no links.
     """
 
     def __init__(self, pair, seeds=SEEDS):
@@ -45,7 +45,7 @@ class Diagonal:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Write configs reduced to a few bundled questions and one process."""
+    """Write configs with a few bundled questions and one process, and return their folder."""
     folder = tmp_path_factory.mktemp("items")
     write_small_ablation(folder, KS, LIMIT)
     for name, keys in (
@@ -60,7 +60,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runs(folder):
-    """Return the folder of the finished ablation."""
+    """Return a folder in which the runs of the ablation have finished."""
     ablation(folder / "ablation.yaml", folder / "runs")
     return folder / "runs"
 
@@ -95,7 +95,7 @@ def test_errors_are_counted_and_the_worst_is_drawn(folder, runs, subject, capsys
 def test_costs_cover_all_sentences_and_need_ten_places(folder, runs, subject):
     sentences = sum(len(question.sentences) for question in subject.run.questions)
     kinds = [stepwise.sentence_gap(subject, kind).sum(axis=0) for kind in ("omission", "under-translation")]
-    # Over the whole question the deficits sum to the final lead of the human translation.
+    # The deficits of a question's sentences sum to the lead of the human translation at the end.
     lines = zip(subject.human, subject.lines, strict=True)
     ends = [human.log_mrr[-1] - line.log_mrr[-1] for human, line in lines]
     assert [sum(subject.deficits(index)) for index in range(len(ends))] == pytest.approx(ends)
@@ -129,7 +129,7 @@ def test_mismatched_stepwise_config_is_refused(folder, tmp_path, runs):
     refused(ConfigError, "(?s)k: 7 is not in .*guesser: 'gru' is not a contestant", stepwise.subjects, path, runs)
 
 
-def test_correlation_equals_its_record(folder, runs, tmp_path, capsys):
+def test_correlation_equals_recorded_output(folder, runs, tmp_path, capsys):
     correlation.main(folder / "correlation.yaml", runs)
     assert "\tew\tbleu\t" in capsys.readouterr().out
     write_small_ablation(tmp_path, KS[:2], LIMIT)
@@ -138,7 +138,7 @@ def test_correlation_equals_its_record(folder, runs, tmp_path, capsys):
     assert not list((runs / "few").glob("*.png"))
 
 
-def test_models_item_equals_its_record(folder, tmp_path, capsys):
+def test_models_item_equals_recorded_output(folder, tmp_path, capsys):
     models.main(folder / "models.yaml", tmp_path)
     assert capsys.readouterr().out == f"{tmp_path / 'models' / 'models.csv'}\n"
     refused(DataError, "cannot be read", models.measure, tmp_path)
@@ -147,7 +147,7 @@ def test_models_item_equals_its_record(folder, tmp_path, capsys):
 # -------------------------------------------------------------------------------------------- the paper's own examples
 
 
-def test_paper_examples_equal_their_records(folder, runs, selection):
+def test_paper_examples_equal_recorded_output(folder, runs, selection):
     assert [(s.dataset, s.family, s.k) for s in selection.subjects] == [("mini-es", "wait-k", k) for k in (3, 6)]
     figure5.main(folder / "examples.yaml", runs)
     table5.main(folder / "examples.yaml", runs)

@@ -1,4 +1,4 @@
-"""Table 4 on a small copy of XOR-TyDi's files: values compared with plain computation, stored results, refusals."""
+"""Table 4 on a small copy of XOR-TyDi's files: answers, missing systems, stored results and wrong configs."""
 
 import json
 from contextlib import redirect_stdout
@@ -30,7 +30,7 @@ def founder(thing):
 
 
 def question(split, language, i):
-    """Return a "who" question with an answer in the passages (even), or a "when" (1) or "whether" (3, 5) question."""
+    """Return question i and its translation; it asks "who" if i is even, "when" if i is 1, else yes or no."""
     thing, kind = THINGS[i], ("when" if i == 1 else "whether") if i % 2 else "who"
     answers, english = {
         "who": ([founder(thing), "somebody"], f"Who founded the city of {thing}?"),
@@ -69,7 +69,7 @@ def data(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """Return the folder of a finished table and the printed text."""
+    """Return the folder in which Table 4 has been made, and the printed text."""
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
         folder = prepared(tmp_path_factory.mktemp("table4"), patch)
         main(configure(folder), folder / "runs")
@@ -77,7 +77,7 @@ def finished(tmp_path_factory):
 
 
 def configure(data, extra=(), **changes):
-    """Write the shipped config on the small files, with systems without requirements and one whose model is missing."""
+    """Write the shipped config for the small files, with one system whose model is missing, and return its path."""
     gone = {"label": "gone", "languages": ["fi"], "translator": {"name": "pretrained", "model": "models/nowhere"}}
     systems = [{"label": "untranslated", "question": "source"}, *extra, gone, {"label": "human", "question": "human"}]
     shipped, small = read_yaml(SHIPPED), {"passages": str(data / "passages.jsonl"), "depth": 2, "resamples": 50}
@@ -88,7 +88,7 @@ def configure(data, extra=(), **changes):
 
 
 def rows(data):
-    """Map (set, language, system, reader) to its values by metric; interval ends are metric.low and metric.high."""
+    """Return a dict that maps (set, language, system, reader) to the values METRIC, METRIC.low and METRIC.high."""
     results = {}
     for row in read_rows(data / "runs" / "table4" / "table4.csv"):
         cell = results.setdefault(tuple(row[key] for key in COLUMNS), {"questions": row["n"]})
@@ -97,12 +97,12 @@ def rows(data):
 
 
 def reasons(data):
-    """Map each missing value to the reason."""
+    """Return a dict that maps each entry without values to the reason."""
     differences = read_rows(data / "runs" / "table4" / "differences.tsv")
     return {row["guesser"]: row["note"] for row in differences if row["note"]}
 
 
-def test_answers_are_written_and_gaps_have_reasons(finished):
+def test_answers_are_written_and_missing_ones_explained(finished):
     data, shown = finished
     predictions = data / "runs" / "table4" / "predictions"
     kept = json.loads((predictions / "train-engspan_fi_human_typed.json").read_text(encoding="utf-8"))
@@ -118,7 +118,7 @@ def test_answers_are_written_and_gaps_have_reasons(finished):
 
 
 def test_only_changed_inputs_are_retrieved_again(data, monkeypatch):
-    """A second run writes the same files; changed questions, passages or depth cause a new retrieval."""
+    """A second run reuses the results; changed translations, passages or depth require a new retrieval."""
     indexed = []
     real = table4_answers.PassageIndex
     monkeypatch.setattr(table4_answers, "PassageIndex", lambda passages: indexed.append(1) or real(passages))
@@ -155,7 +155,7 @@ def test_any_translator_of_a_run_may_be_a_system(data):
 
 
 class Says:
-    """A language-model replacement that answers with its first passage's title, and "yes" to questions with "Is"."""
+    """A replacement for the language model: its answer is the first passage's title, or "yes" to "Is ...?"."""
 
     def __init__(self, config):
         self.config = config
@@ -168,7 +168,7 @@ class Says:
         return "says"
 
 
-def test_sample_gold_passages_and_yes_no_are_separate(data, monkeypatch):
+def test_gold_needs_translation_and_samples_are_equal(data, monkeypatch):
     monkeypatch.setattr(table4_answers, "LmReader", Says)
     lm = {"answer": "lm", "lm": {"passages": 1}}
     readers = [{"label": "always yes", "answer": "always-yes"}, {"label": "LM", **lm, "sample": 4}]
@@ -205,7 +205,7 @@ def test_bad_configs_are_refused(data, changes, problem):
 
 
 def test_table4_trains_on_other_questions_only(data, monkeypatch):
-    """Train on word-for-word Finnish of 150 questions that are not requested, then translate the requested ones."""
+    """The model is trained on word-for-word translations of questions that Table 4 does not ask."""
     pytest.importorskip("thot")
     from experiments.paper import xor_translator
 
@@ -229,7 +229,7 @@ def test_table4_trains_on_other_questions_only(data, monkeypatch):
     systems = [{"label": "phrase-based", "question": "trained"}]
     main(configure(data, systems, sets=["train-engspan"]), data / "runs")
     assert float(rows(data)["train-engspan", "fi", "phrase-based", "-"]["bleu"]) > 80
-    monkeypatch.setattr(xor_translator, "make_language", None)  # the same questions cause no second training
+    monkeypatch.setattr(xor_translator, "make_language", None)  # a second training run would fail
     assert xor_translator.model("fi", data / "runs") == data / "runs" / "smt" / "xor-fi-en" / "model"
     write(data / "xor-translations.jsonl", pairs[:-1])
     with pytest.raises(TypeError):

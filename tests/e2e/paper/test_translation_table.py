@@ -1,4 +1,4 @@
-"""The table of translators on bundled questions and a few generated sentences: its files and its numbers."""
+"""The table of translators on bundled questions and a few made-up sentences: its files and its numbers."""
 
 import contextlib
 import io
@@ -31,7 +31,7 @@ SENTENCES = (
     ("Un gato negro duerme .", "A black cat is asleep ."),
     ("Sí .", "Yes ."),
 )
-# One line in, one line out: drops every fifth word, and repeats the last word of a long line six times.
+# Writes one line for each input line, without every fifth word; repeats the last word of a long line five times.
 PROGRAM = """
 import sys
 for line in sys.stdin:
@@ -42,7 +42,7 @@ FOOLISH = [sys.executable, "-c", PROGRAM]
 
 
 def written(tmp_path):
-    """Write a config of two available and two missing translators, and two available sets and one missing set."""
+    """Write a config with available and missing translators and test sets, and return its path."""
     (tmp_path / "made.tsv").write_text("".join("\t".join(pair) + "\n" for pair in SENTENCES), encoding="utf-8")
     foolish = {"name": "command", "command": FOOLISH, "blank_lines": 0}
     human = {"name": "fixed", "reveal": "full"}
@@ -70,7 +70,7 @@ def config(tmp_path):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """Return the folder of a finished table and the printed text."""
+    """Return the folder in which the table has been made, and the text on stdout and stderr."""
     folder = tmp_path_factory.mktemp("table")
     out, err = io.StringIO(), io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -78,7 +78,7 @@ def finished(tmp_path_factory):
     return folder, out.getvalue(), err.getvalue()
 
 
-def test_translation_table_has_known_numbers(finished):
+def test_table_names_missing_translators_and_sets(finished):
     tmp_path, out, err = finished
     folder = tmp_path / "runs" / "few"
     header = (folder / "table.csv").read_text(encoding="utf-8").partition("\n")[0]
@@ -116,7 +116,7 @@ def test_table_has_the_chosen_metrics(config, tmp_path):
     refused(ConfigError, "nearest is 'chrf'", load, changed(config, metrics=["chrff"]), TableConfig)
 
 
-def test_bonuses_are_compared_with_the_one_in_use(config, tmp_path):
+def test_bonuses_are_compared_with_the_used_bonus(config, tmp_path):
     foolish, human, *_ = read_yaml(config)["translators"]
     translators = [{**foolish, "label": "bonus 0", "k": []}, {**human, "label": "bonus 2", "k": []}]
     sets = [{"name": "mini-es", "pair": "es-en"}]
@@ -141,7 +141,7 @@ def test_wrong_config_error_names_the_place(config, tmp_path):
 
 
 def test_figure8_draws_bleu_over_dal():
-    """Two k of a and one of b on one test set; c has no lag."""
+    """Translator a has two values of k, b has one, and c has no lag."""
     values = [("a", "1", 20.0, 2.0), ("a", "3", 25.0, 4.0), ("b", "1", 15.0, 3.0), ("c", "1", 30.0, None)]
     rows = [Row(("es-en", "flores", name, k), "bleu", bleu, n=9) for name, k, bleu, _ in values]
     rows += [Row(("es-en", "flores", name, k), "dal", lag, n=9) for name, k, _, lag in values if lag is not None]

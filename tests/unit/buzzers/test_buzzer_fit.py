@@ -1,4 +1,4 @@
-"""Expected wins as a training objective, tuning, calibration and the buzzer table, compared with direct computation."""
+"""The training objective, threshold tuning, calibration and the table of buzzers."""
 
 import itertools
 from dataclasses import replace
@@ -24,7 +24,7 @@ SCALE = (np.zeros(WIDTH, np.float32), np.ones(WIDTH, np.float32))
 
 
 def made_up(n_questions: int = 24, seed: int = 0) -> list[GuessHistory]:
-    """Return guess histories whose first feature tells, with noise, whether the top guess is correct."""
+    """Return guess histories whose first feature is a noisy indicator of a correct top guess."""
     rng = np.random.default_rng(seed)
     actual = []
     for _ in range(n_questions):
@@ -39,14 +39,14 @@ def made_up(n_questions: int = 24, seed: int = 0) -> list[GuessHistory]:
 
 
 def won(history: GuessHistory, buzz: np.ndarray) -> float:
-    """Return the expected wins of a history for these buzzes, as the metric computes them."""
+    """Return the expected wins of a history, as computed by the metric; `buzz` marks the steps with a buzz."""
     return expected_wins(wins.CURVE, history.fraction, history.right, history.guessed & buzz)
 
 
-def test_wins_of_thresholds_equal_the_metric():
+def test_wins_at_thresholds_match_the_metric():
     histories, rng = made_up(), np.random.default_rng(1)
     scores = [rng.random(len(one.right)) for one in histories]
-    thresholds = np.array([0.0, 0.3, *scores[0][:3], *scores[1][:3], 0.95, 2.0])  # a score reaches an equal threshold
+    thresholds = np.array([0.0, 0.3, *scores[0][:3], *scores[1][:3], 0.95, 2.0])  # an equal score buzzes
     expected = [[won(o, s >= t) for t in thresholds] for o, s in zip(histories, scores, strict=True)]
     np.testing.assert_allclose(wins.wins(histories, scores, thresholds), expected, rtol=1e-12)
     threshold, reached = wins.best_threshold(histories, scores)
@@ -54,7 +54,7 @@ def test_wins_of_thresholds_equal_the_metric():
     assert wins.wins(histories, scores, np.array([threshold])).mean() == pytest.approx(reached)
 
 
-def test_fit_is_equal_on_another_device(monkeypatch):
+def test_fit_gives_similar_weights_on_another_device(monkeypatch):
     as_cuda(monkeypatch)
     configs = [replace(CONFIG, device=device) for device in ("cpu", "cuda")]
     fitted = [fit(config, lambda width: StepNetwork(width, 4), made_up(), made_up(8, 1)) for config in configs]
@@ -76,7 +76,7 @@ def test_soft_wins_average_over_all_buzz_patterns():
     assert soft_wins(logits[None], batch_of([one], SCALE)).item() == pytest.approx(total, rel=1e-5)
 
 
-def test_remaining_probability_answers_at_the_end():
+def test_remaining_probability_goes_to_a_final_answer():
     for seed in range(6):
         [one] = made_up(1, seed=seed)
         logits = torch.linspace(-2, 0, len(one.right))
@@ -103,7 +103,7 @@ def test_padding_does_not_change_the_loss():
 
 @pytest.mark.parametrize("skip", [False, True])
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
-def test_numpy_state_equals_torch(cell, skip):
+def test_numpy_recurrent_network_equals_torch(cell, skip):
     torch.manual_seed(0)
     network = StateNetwork(7, 5, cell, dropout=0.4, skip=skip).eval()
     rows = torch.randn(2, 30, 7)
@@ -127,7 +127,7 @@ def test_fit_finds_the_informative_feature(objective, units):
 
 
 @pytest.mark.parametrize("end", ["silent", "answer"])
-def test_trained_buzzer_has_its_best_threshold(end):
+def test_trained_buzzer_gets_its_best_threshold(end):
     learnt, kept, tuning = made_up(96), made_up(32, seed=9), made_up(40, seed=7)
     data = DataChoice("bm25", "bm25", None, 0.0, Path())
     config = train.Learning("logistic", Path(), data, CONFIG, end=end)
@@ -161,7 +161,7 @@ def test_calibration_inverts_a_distortion():
     actual = learnt.calibrated(calibration.fit(bent, right), bent)
     assert np.abs(actual - chance).mean() < 0.01
     assert calibration.expected_calibration_error(actual, right) < 0.01
-    logits = np.linspace(-3, 3, 200)  # the order is kept even where the shares fall
+    logits = np.linspace(-3, 3, 200)  # calibration is increasing even if the observed shares decrease
     actual = learnt.calibrated(calibration.fit(logits, logits < 0), np.linspace(-9, 9, 50))
     assert (np.diff(actual) > 0).all()
 
@@ -187,7 +187,7 @@ def test_calibration_errors_equal_hand_computed_values():
 
 @pytest.fixture(scope="module")
 def histories() -> list[GuessHistory]:
-    """Return 60 histories whose first feature is the logit of a right guess and whose signals are noise."""
+    """Return 60 histories whose first feature is the log odds that the guess is right and whose signals are noise."""
     rng = np.random.default_rng(0)
     actual = []
     for _ in range(60):
@@ -202,7 +202,7 @@ def histories() -> list[GuessHistory]:
 
 @pytest.fixture
 def models(tmp_path):
-    """Return a folder with a logistic buzzer that reads the first feature, and with a threshold buzzer."""
+    """Return a folder that contains a logistic buzzer, which uses only the first feature, and a threshold buzzer."""
     tensors = {"mean": SCALE[0], "deviation": SCALE[1], "calibration": np.array([[-1, 1], [-1, 1]], np.float32) * 0.99}
     tensors |= {"output.weight": np.eye(1, WIDTH, dtype=np.float32), "output.bias": np.zeros(1, np.float32)}
     LearntBuzzer(LOGISTIC, tensors, Card("made", "all", 0.6, {})).save(tmp_path / "buzzer-logistic-made")
@@ -211,7 +211,7 @@ def models(tmp_path):
 
 
 def numbers(actual, histories):
-    """Return the rows of the report as {buzzer: {metric: row}}."""
+    """Return a dict that maps each buzzer to a dict of its report rows by metric."""
     lines = {}
     for row in report.rows(("made", "made"), actual, histories, resamples=50):
         lines.setdefault(row.cell[2], {})[row.metric] = row

@@ -18,12 +18,13 @@ from buzzers.threshold import ThresholdBuzzer, ThresholdConfig, build, signals
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Buzz, Guess
 
-# QANTA's vector_converter_0 on made-up guesses: {input: steps of [page, score], output: steps of 22 numbers}
+# output of QANTA's vector_converter_0 for made-up guesses: "input" lists the [page, score] pairs of each step,
+# "output" the 22 features of each step
 VECTORS = Path(__file__).parents[2] / "golden" / "vectors" / "buzzer_features.json"
 TEN = [Guess("a", 4.0), *(Guess(f"p{i}", 1.0) for i in range(9))]
 
 
-def test_features_equal_those_of_qanta():
+def test_features_match_qanta():
     vectors = json.loads(VECTORS.read_text(encoding="utf-8"))
     history = [[Guess(page, score) for page, score in step] for step in vectors["input"]]
     rows = features(history)
@@ -31,7 +32,7 @@ def test_features_equal_those_of_qanta():
     np.testing.assert_allclose(rows, np.array(vectors["output"], np.float32), rtol=1e-6, atol=1e-8)
 
 
-def test_shape_equals_hand_computed_values():
+def test_shape_features_match_hand_computed_values():
     history = [[Guess("b", 2.0)], TEN, TEN[:1], [Guess("b", 5.0), Guess("a", 3.0)]]
     rows = shape(history).astype(np.float64)
     np.testing.assert_allclose(rows[:, 0], np.log([1, 2, 3, 4]), rtol=1e-6)
@@ -41,8 +42,8 @@ def test_shape_equals_hand_computed_values():
     assert rows[1, 7] == pytest.approx(math.log(1 + 9 * math.exp(-1)), rel=1e-5)
     np.testing.assert_allclose(rows[3, [8, 9, 22]], np.log([5.0001, 2.001, 0.999 / 0.001]), rtol=1e-5)
     assert rows[1, 6] == pytest.approx(math.log(1 + 9 * math.exp(-3)), rel=1e-5)
-    assert rows[1, 10] == pytest.approx(0.75, rel=1e-5)  # the lead, 3, over the best score, 4
-    np.testing.assert_allclose(np.expm1(rows[:, 11]), [1, 1, 2, 1], rtol=1e-5)  # "a" twice in a row
+    assert rows[1, 10] == pytest.approx(0.75, rel=1e-5)  # the lead (3) divided by the best score (4)
+    np.testing.assert_allclose(np.expm1(rows[:, 11]), [1, 1, 2, 1], rtol=1e-5)  # "a" is the top guess twice in a row
     np.testing.assert_allclose(np.expm1(rows[:, 12]), [1, 2, 2, 2], rtol=1e-5)
     np.testing.assert_allclose(rows[:, 13], [1, 1 / 2, 2 / 3, 2 / 4], rtol=1e-6)
     np.testing.assert_allclose(np.expm1(rows[:, 14]), [0, 0, 1, 3], atol=1e-5)
@@ -50,7 +51,7 @@ def test_shape_equals_hand_computed_values():
     np.testing.assert_allclose(rows[:, 21], [0.1, 1.0, 0.1, 0.2], rtol=1e-6)
 
 
-def test_shape_has_changes_over_5_and_15_steps():
+def test_shape_includes_changes_over_5_and_15_steps():
     rows = shape([[Guess("a", float(t))] for t in range(20)])
     np.testing.assert_array_equal(rows[:, 17], [0, 1, 2, 3, 4, *[5] * 15])
     np.testing.assert_array_equal(rows[[14, 15, 19], 18], [14, 15, 15])
@@ -74,7 +75,7 @@ def test_undefined_signals_are_neutral(guesses, expected):
 
 
 @pytest.mark.parametrize(("signal", "value"), [("share", 4 / 13), ("score", 4.0), ("margin", 3.0)])
-def test_threshold_buzzes_at_its_signal(signal, value):
+def test_buzz_when_the_signal_reaches_the_threshold(signal, value):
     for threshold, buzz in ((value, True), (value + 0.1, False)):
         assert ThresholdBuzzer(threshold, signal).decide([[], TEN]) == [Buzz(0.0, False), Buzz(value, buzz)]
     assert not ThresholdBuzzer(0.1, "share").decide([TEN[:3]])[0].buzz  # fewer than ten guesses
@@ -103,7 +104,7 @@ NETWORKS = {"logistic": LOGISTIC, "mlp": MLP, "gru": RECURRENT, "lstm": RECURREN
 
 
 def make(name: str, features: str = "all", threshold: float = 0.5) -> LearntBuzzer:
-    """Return a buzzer with random tensors; a hidden layer has three units."""
+    """Return a randomly initialized buzzer; all but the logistic buzzer have three hidden units."""
     rng, width = np.random.default_rng(0), learnt.WIDTHS[features]
     network = StateNetwork(width, 3, name, 0.0, False) if name in GATES else StepNetwork(width, 3 * (name == "mlp"))
     shapes = {key: tuple(tensor.shape) for key, tensor in network.state_dict().items()}
@@ -134,7 +135,7 @@ def test_decision_does_not_depend_on_later_steps(name, features):
         assert buzzer.decide(steps[:end]) == whole[:end]
 
 
-def test_mlp_equals_one_hidden_layer_and_calibration():
+def test_mlp_applies_a_hidden_layer_and_calibration():
     buzzer = make("mlp", "qanta")
     t = {name: array.astype(np.float64) for name, array in buzzer.tensors.items()}
     row = np.array([1e9, -1e9, *np.linspace(-1, 1, N_FEATURES - 2)])  # clipped at eight standard deviations
@@ -146,7 +147,7 @@ def test_mlp_equals_one_hidden_layer_and_calibration():
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_files_round_trip_and_damage_is_refused(name, tmp_path):
+def test_files_round_trip_and_invalid_shape_is_refused(name, tmp_path):
     buzzer, network = make(name), NETWORKS[name]
     buzzer.save(tmp_path)
     again = learnt.load(network, tmp_path)

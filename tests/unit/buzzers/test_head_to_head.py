@@ -1,4 +1,4 @@
-"""A system against recorded opponents: points, word counts and excluded questions."""
+"""Games between a system and recorded opponents: points, word counts and excluded questions."""
 
 import csv
 import json
@@ -47,7 +47,7 @@ def test_measures_equal_hand_computed_values() -> None:
     play = h2h.Play(buzz=4, right=True, right_at_end=True, first_right=3)
     them = opponents((5, True), (9, False), (4, True), (2, False), (3, True))
     actual = {name: total / weight for name, (total, weight) in h2h.measures(play, them).items()}
-    # +10, +10, -10 (tie), +15, -10. A perfect buzzer answers at word 3 and loses only the tie there.
+    # The points are +10, +10, -10 (tie), +15, -10. A perfect buzzer answers at word 3 and loses only the tie there.
     assert actual["points"] == pytest.approx(15 / 5)
     assert (actual["beaten"], actual["lost-to"], actual["neither"]) == pytest.approx((0.6, 0.4, 0.0))
     assert (actual["buzzes-first"], actual["right-when-first"], actual["beatable"]) == pytest.approx((0.4, 1.0, 0.8))
@@ -115,7 +115,7 @@ def test_repeated_question_is_found(tmp_path: Path) -> None:
 
 
 def config(tmp_path: Path, **changes: Any) -> Path:
-    """Write a config of nine questions, of which q0 is a training question and q1 has no buzz."""
+    """Write a config with nine questions and return its path; q0 is also in the training data and q1 has no buzz."""
     questions = write_questions(tmp_path / "questions.jsonl", 9)
     texts = {q.id: q.text for q in datasets.load_questions(str(questions))}
     rows = [(id, word, len(text.split()), word % 2 == 0) for id, text in texts.items() for word in (3, 8) if id != "q1"]

@@ -1,4 +1,4 @@
-"""Words of a translation that an even pace puts before their source word."""
+"""Translation words that an even pace places before their source word."""
 
 import pytest
 
@@ -14,7 +14,7 @@ class Aligner:
 
 
 def test_rounding_up_hides_words_placed_early(monkeypatch):
-    """Target words at .75, 1.5, 2.25 and 3 are aligned with source words 1, 2, 3 and none."""
+    """The target words at .75, 1.5 and 2.25 are aligned with source words 1, 2 and 3; the one at 3 is unaligned."""
     pair = ("a b c".split(), "He Lima was Rome".split())
     monkeypatch.setattr(early_words, "segments", lambda _: [[pair]] * 2)
     monkeypatch.setattr(early_words, "load_aligner", lambda _: Aligner())

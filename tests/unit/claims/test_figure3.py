@@ -1,4 +1,4 @@
-"""The human translation at wait-k's pace in the figure over k."""
+"""The human translation at wait-k's pace in the figure of scores by k."""
 
 from experiments.lab.pages import ledger_of
 from experiments.paper.figure3 import HUMAN, figure3, human_at_pace
@@ -9,7 +9,7 @@ def test_figure_has_the_human_translation_at_equal_pace():
     with style():
         figure = figure3(ledger_of("over-k"))
         lines = [[line.get_label() for line in axes.lines].count(HUMAN) for axes in figure.axes]
-        assert lines == [0, 1, 1, 0, 1, 1]  # (oracle) expected wins, but not BLEU
+        assert lines == [0, 1, 1, 0, 1, 1]  # in the panels of EW and oracle EW, but not of BLEU
         close(figure)
 
 

@@ -1,13 +1,13 @@
-"""Sentences of docs/results.md and unadapted.md with a number or a comparison have rows of a ledger that say the same.
+"""Ledger rows support every sentence of docs/results.md and unadapted.md that has a number or a comparison.
 
-tests/documented/results.yaml and unadapted.yaml map each such sentence to checks.  A check compares a row with a number
-or a row:
+tests/documented/results.yaml and unadapted.yaml map each of these sentences to checks.  A check compares a row with a
+number or with another row:
 
-    over-k / xqb-es / phrase-based / full / rerank / bleu = 31      equal when rounded as written
-    over-k / xqb-es / phrase-based / full / rerank / ew.low > 0     also <; .low, .high and .n name parts of a row
+    over-k / xqb-es / phrase-based / full / rerank / bleu = 31      equal if rounded to the digits written
+    over-k / xqb-es / phrase-based / full / rerank / ew.low > 0     or <; .low, .high and .n name parts of a row
 
-A row is its ledger, its cell and its metric.  A sentence about a method has `source: {file: text in it}` instead.
-Every number of the sentence must occur in one of its checks or in its source.
+A row is named by its ledger, cell and metric.  A sentence about a method may have `source: {file: quotation}` instead
+of checks.  Every number of a sentence must occur in one of its checks or in its source.
 """
 
 import re
@@ -27,7 +27,7 @@ COMPARES = re.compile(
     r"\b(more|less|fewer|than|worse|better|higher|lower|above|below|similar|unseen|hardly|most|half|third|no difference"
     r"|(grow|rise|fall|peak|raise|miss|win|lose)(s|es)?|as much as|(small|large)(er|est)?)\b"
 )
-# Code, links and names, which may contain a digit or a comparing word without stating a result.
+# Code, links and names, which may contain a digit or a comparative without stating a result.
 NAMES = re.compile(r"`[^`]*`|\]\([^)]*\)|\bF\w+\d\b|\bsmall Transformer\b")
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:%|\b)")
 PART = re.compile(r"^(.+?)(?:\.(low|high|n))?$")
@@ -35,7 +35,7 @@ CHECK = re.compile(r"^(.+) ([<>=]) (.+)$")
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a page's prose with a number or a comparison, without captions of pictures."""
+    """Return the sentences of a page that have a number or a comparison, without headings, captions and code."""
     prose = CODE.sub("", MADE.sub("", text))
     found = []
     for block in re.split(r"\n\s*\n|\n(?=- )", prose):
@@ -71,7 +71,7 @@ def holds(check: str) -> bool:
 
 
 def numbers(text: str) -> set[float]:
-    """Return the numbers of a text; 80% is .8."""
+    """Return the numbers in a text, with percentages as fractions."""
     found = NUMBER.findall(NAMES.sub("", text))
     return {float(n.rstrip("%")) / (100 if n.endswith("%") else 1) for n in found}
 
@@ -89,7 +89,7 @@ def problems(sentence: str, support: dict[str, Any]) -> list[str]:
 
 
 def supports(page: str) -> dict[str, dict[str, Any]]:
-    """Return the support of each sentence of a page."""
+    """Return a dict that maps each listed sentence of a page to its checks or source."""
     path = ROOT / "tests" / "documented" / f"{page}.yaml"
     return {entry.pop("sentence"): entry for entry in yaml.safe_load(path.read_text("utf-8"))}
 
@@ -107,7 +107,7 @@ def test_numbers_and_comparisons_need_support(sentence: str) -> None:
     assert sentences(f"# Title 1\n\n{sentence}\n\n    code .1\n") == [sentence]
 
 
-def test_wrong_rows_and_other_digits_are_named() -> None:
+def test_failed_checks_and_unsupported_numbers_are_named() -> None:
     row = "text-at-pace / xqb-es / wait-k / 2 / text / ew"
     assert problems("It is 147.", {"checks": [f"{row}.n = 147"]}) == []
     assert problems("It is 148.", {"checks": [f"{row}.n = 148"]}) == [f"{row}.n = 148"]

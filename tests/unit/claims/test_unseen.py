@@ -11,7 +11,7 @@ from sqa.data.datasets import load_questions
 
 
 def program(folder, monkeypatch, script):
-    """Put a replacement for apertium first on the path."""
+    """Make `apertium` run the given shell script."""
     file = folder / "apertium"
     file.write_text(f"#!/bin/sh\n{script}\n")
     file.chmod(0o755)

@@ -7,7 +7,7 @@ from experiments.validity.waiting_rewarded import beyond
 
 
 def texts(gain, n):
-    """Return statistics of facts (arrived, counted) by k; the share that arrives rises by `gain` at full input."""
+    """Return the numbers of arrived and counted facts of `n` texts; at full input the share is `gain` higher."""
     early = np.stack([np.full(n, 2.0), np.full(n, 10.0)], axis=1)
     return {"3": early, "full": early + np.array([10 * gain, 0])}
 

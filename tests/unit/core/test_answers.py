@@ -1,4 +1,4 @@
-"""Correct answers by the strict rule, and by Quizbowl's rule, which also accepts all of them."""
+"""Correct answers under the strict rule and under Quizbowl's rule, which accepts more answers."""
 
 import pytest
 from hypothesis import example, given
@@ -13,7 +13,7 @@ RULE = Accepted(
     shared=frozenset({"spin", "symphony no 5"}),
     name="made",
 )
-STRICT = [  # equal under both rules
+STRICT = [  # accepted by both rules
     ("Texas annexation", " Texas_annexation"),
     ("Emily Brontë", "Emily Bronte\u0308"),  # composed and decomposed
     ("STRASSE", "Straße"),
@@ -47,7 +47,7 @@ CASES = [(*p, True, True) for p in STRICT] + [(*p, False, True) for p in ACCEPTE
 
 
 @pytest.mark.parametrize(("guess", "page", "strict", "accepted"), CASES + [(*p, False, False) for p in REFUSED])
-def test_rules_decide_the_listed_answers(guess, page, strict, accepted):
+def test_rules_accept_and_refuse_the_listed_answers(guess, page, strict, accepted):
     assert is_right(guess, page) == is_right(page, guess) == strict and RULE.is_right(guess, page) == accepted
 
 

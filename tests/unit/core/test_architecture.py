@@ -23,11 +23,11 @@ LOADERS = {"sqa.files.devices", "sqa.files.pretrained"}  # torch or transformers
 MODULES_PER_FOLDER = 15
 LINES_PER_FUNCTION = 60
 CONFIGS = 30
-SKIPPED = 8  # modules with a table that the formatter leaves unchanged
-MODULES_OF_A_RUN, LINES_OF_A_RUN = 47, 5200  # of this project, loaded by README's first example
+SKIPPED = 8  # modules with a `fmt: skip` comment
+MODULES_OF_A_RUN, LINES_OF_A_RUN = 47, 5200  # the project's code that README's first example loads
 
 SERVER = {"sqa_services.net"}
-# groups of folders in ARROWS
+# most folders of sqa, for the rules below
 SQA = {f"sqa.{room}" for room in "core results data files metrics net pipeline diagnose training".split()}
 # folder -> the folders that it may import besides itself; `sqa` alone is the package's __init__ with its version
 ARROWS: dict[str, set[str]] = {
@@ -110,7 +110,7 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Yield every module that a file imports at its top or inside a function, and every imported name."""
+    """Yield every module that a file imports, at module level or inside a function, and every imported name."""
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -122,7 +122,7 @@ def imported(path: Path) -> Iterator[str]:
 
 @cache
 def imports(name: str) -> frozenset[str]:
-    """Return the project's modules that a module imports; `from package import module` imports only the module."""
+    """Return the project's modules that a module imports; for `from package import module`, only `package.module`."""
     imported_modules = {other for other in imported(modules()[name]) if other in modules()}
     faces = {other for other in imported_modules if modules()[other].name == "__init__.py"}
     for node in ast.walk(parsed(modules()[name])):
@@ -135,7 +135,7 @@ def imports(name: str) -> frozenset[str]:
 
 @cache
 def strings(name: str) -> frozenset[str]:
-    """Return the project's modules that strings of a module name ("module:attribute", "package.module")."""
+    """Return the project's modules that string literals of a module name: "module:attribute" or "package.module"."""
     tree = parsed(modules()[name])
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in prose)
@@ -175,7 +175,7 @@ def test_core_imports_no_outer_or_heavy_package() -> None:
 
 
 def test_there_is_no_import_cycle() -> None:
-    """Count imports inside functions and imports for types, too."""
+    """Imports inside functions and under TYPE_CHECKING count as well."""
     done: set[str] = set()
 
     def walk(name: str, way: tuple[str, ...]) -> None:
@@ -231,7 +231,7 @@ def tracked(pattern: str) -> list[Path]:
     return [path.relative_to(ROOT) for path in ROOT.rglob(pattern) if ".venv" not in path.parts]
 
 
-def test_only_the_trace_names_its_columns() -> None:
+def test_only_the_trace_module_names_its_columns() -> None:
     for name, path in modules().items():
         if name.startswith(("sqa.", "sqa_services.")) and name != "sqa.core.trace":
             strings = {node.value for node in ast.walk(parsed(path)) if isinstance(node, ast.Constant)}
@@ -249,7 +249,7 @@ def test_importing_the_core_loads_nothing_heavy() -> None:
 
 @pytest.mark.parametrize(("module", "packages"), [("sqa", {"sqa"}), ("sqa.cli", {"sqa", "typer"})])
 def test_import_loads_no_other_package(module: str, packages: set[str]) -> None:
-    """Allow the standard library and the dependencies of typer."""
+    """The standard library and the dependencies of typer are allowed."""
     code = f"import sys; before = {{*sys.modules}}; import {module}; print(*{{*sys.modules}} - before)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
@@ -268,7 +268,7 @@ def code_lines(path: Path) -> int:
 
 
 def test_first_example_loads_few_modules(tmp_path: Path) -> None:
-    """Limit the code that a reader of README's first example must read from the command to its numbers."""
+    """Limit the code that README's first example loads; ARCHITECTURE.md lists its modules."""
     code = (
         "import sys; from sqa.cli import main\n"
         "sys.argv[1:] = ['run', 'docs/example/mine.yaml', '--runs', sys.argv[1]]\n"

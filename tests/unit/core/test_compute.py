@@ -21,7 +21,7 @@ def test_thread_count_fits_the_model_unless_user_set(monkeypatch: pytest.MonkeyP
     assert set_for(["waitk", "bm25", "mlp"], environment) == 1
     assert [environment[variable] for variable in VARIABLES] == ["1", "5", "1"]
     for large in ("causal-lm", "mine.py:build"):
-        assert set_for(["waitk", large], environment) == 6  # a value set by the program may change
+        assert set_for(["waitk", large], environment) == 6  # a value set by the program itself may change
     assert environment["OMP_NUM_THREADS"] == "6" and environment["OPENBLAS_NUM_THREADS"] == "5"
     given = {"OMP_NUM_THREADS": "3"}
     assert set_for(["waitk"], given) is None and given == {"OMP_NUM_THREADS": "3"}
@@ -43,7 +43,7 @@ def test_parts_of_a_config_are_named(config: dict[str, object], names: set[str])
     assert set(part_names(config)) == names
 
 
-def test_processor_share_limits_the_threads(tmp_path: Path) -> None:
+def test_cpu_quota_limits_the_threads(tmp_path: Path) -> None:
     quota = tmp_path / "cpu.max"
     quota.write_text("100000 100000\n")
     assert usable(quota) == 1

@@ -63,7 +63,7 @@ def test_avx2_has_no_fast_16_or_8_bit_type():
     assert done.stdout == "False False False\n", done.stderr
 
 
-def test_loading_a_model_does_not_load_the_compiler():
+def test_loading_a_model_does_not_import_torch_dynamo():
     code = (
         "import sys; from sqa.core.registry import GUESSERS, TRANSLATORS; "
         "GUESSERS.build('gru', GUESSERS.config_class('gru')()); "
@@ -74,7 +74,7 @@ def test_loading_a_model_does_not_load_the_compiler():
     assert done.stdout.split() == ["True", "False"]
 
 
-def test_embedding_draws_the_same_numbers_as_torch():
+def test_embedding_is_initialized_as_in_torch():
     torch.manual_seed(3)
     ours = devices.embedding(5, 4, 0.5)
     torch.manual_seed(3)

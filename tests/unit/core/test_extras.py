@@ -38,7 +38,7 @@ def test_both_distributions_have_one_version() -> None:
 
 @pytest.mark.parametrize("lab", LABS)
 def test_extras_keep_installed_versions(lab: str) -> None:
-    """BLEURT needs transformers 4; COMET also needs numpy 1, which only its package states."""
+    """Only the extras bleurt and comet conflict with an environment that has transformers 5."""
     python, versions = LABS[lab]["python"], LABS[lab]["versions"]
     asked = {"core": PROJECT["dependencies"], "services": SERVICES["dependencies"]} | EXTRAS
     refused = set()
@@ -64,7 +64,7 @@ def test_extra_resolves(extra: str) -> None:
 
 # ------------------------------------------------------------------------------------------------- missing packages
 
-PARTS = {  # config -> its keys besides the questions
+PARTS = {  # name of a config -> its keys other than `dataset`
     "ctranslate": "translator: {name: ctranslate2, folder: x}",
     "pretrained": "translator: {name: pretrained, model: .}",
     "hub": "translator: {name: pretrained, model: some/where}",
@@ -130,7 +130,7 @@ CASES = [
     for package in packages.split()
 ]
 
-# Fork each command from one process with the common imports, which take some seconds.
+# Fork each command from one process that has done the common imports, which take some seconds.
 CHILD = """
 import json, os, sys, torch, sqa.api, sqa.cli, sqa.pipeline.engine
 from pathlib import Path

@@ -10,7 +10,7 @@ from sqa.core.paths import ROOT
 
 
 def plugin(folder: Path, name: str, source: str) -> None:
-    """Write a package with one entry point as pip installs it."""
+    """Write a package with one entry point to `folder`, in the layout of an installed package."""
     (folder / f"{name}_parts.py").write_text(f"from sqa.core.registry import *\n{source}", encoding="utf-8")
     metadata = folder / f"{name}-1.dist-info"
     metadata.mkdir()
@@ -28,12 +28,12 @@ def command(words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return python(f"import sys; sys.argv = {['sqa', *words.split()]}; from sqa.cli import main; main()", folder)
 
 
-def test_broken_plugin_is_skipped_with_one_line(tmp_path: Path) -> None:
+def test_broken_plugin_is_skipped_with_a_message(tmp_path: Path) -> None:
     plugin(tmp_path, "broken", "raise RuntimeError('two\\nlines')")
     plugin(tmp_path, "greedy", "GUESSERS.register('bm25', 'mine:build')")
     plugin(tmp_path, "good", "COMMANDS.register('greet', 'no_such_module:app')\nGUESSERS.register('bm25', KNOWN)")
     parts = tmp_path / "good_parts.py"
-    parts.write_text(parts.read_text().replace("KNOWN", "GUESSERS.entries['bm25']"), encoding="utf-8")  # same entry
+    parts.write_text(parts.read_text().replace("KNOWN", "GUESSERS.entries['bm25']"), encoding="utf-8")  # equal entry
     shown = command("--help", tmp_path)
     assert shown.returncode == 0 and "\n  board " in shown.stdout and "greet" not in shown.stdout
     broken, greedy, good = shown.stderr.splitlines()

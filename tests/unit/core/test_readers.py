@@ -34,21 +34,21 @@ RECORDS = [
 
 
 def fixed(path: Path) -> list[list[Emission]]:
-    """Return the emissions of a file with one line per question."""
+    """Return the emissions of the fixed translator for a file with one line per question."""
     translator = FixedTranslator(FixedConfig(str(path), unit="question"))
     translator.check(QUESTIONS)
     return translator.translate_batch(QUESTIONS)
 
 
 def recorded(path: Path) -> list[list[Emission]]:
-    """Return the emissions of a log or a table."""
+    """Return the emissions recorded in a log or a table."""
     translator = build(RecordedConfig(str(path)))
     translator.check(QUESTIONS)
     return translator.translate_batch(QUESTIONS)
 
 
 def submitted(path: Path) -> object:
-    """Return the rows of a submission."""
+    """Return the rows of each question in a submission, and the question ids."""
     problems: list[str] = []
     rows = rows_of(records.lines(path), problems)
     if problems:
@@ -57,7 +57,7 @@ def submitted(path: Path) -> object:
 
 
 def buzzes(path: Path) -> object:
-    """Return the columns of a file of buzzes."""
+    """Return the questions, positions and word counts in a file of buzzes."""
     loaded = load_buzzes(str(path))
     return loaded.question.tolist(), loaded.position.tolist(), loaded.words
 
@@ -119,7 +119,7 @@ OF_LINES = tuple(name for name, (file, _, _) in READERS.items() if file.endswith
 
 
 def written(folder: Path, name: str, data: bytes, oddity: str = "") -> Path:
-    """Write the input file of the reader `name`."""
+    """Write `data` to an input file for the reader `name` and return its path."""
     folder.mkdir(exist_ok=True)
     path = folder / (READERS[name][0] + {"gzip": ".gz", "zstd": ".zst"}.get(oddity, ""))
     path.write_bytes(data)
@@ -153,14 +153,14 @@ def test_blank_lines_between_records_are_skipped(tmp_path: Path, name: str) -> N
 
 @pytest.mark.parametrize("name", ["pairs", "fixed", "references", "texts", "questions", "log"])
 @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c"])
-def test_unicode_separators_are_blanks_within_a_line(tmp_path: Path, name: str, separator: str) -> None:
+def test_unicode_separators_count_as_spaces_in_a_line(tmp_path: Path, name: str, separator: str) -> None:
     _, content, read = READERS[name]
     escape = json.dumps(separator)[1:-1] if name in OF_LINES and separator < " " else separator
     odd = {"pairs": "uno dos", "questions": "uno dos", "texts": "twó words"}.get(name, "one twó")
     plain = read(written(tmp_path / "plain", name, content.encode()))
     path = written(tmp_path / "odd", name, content.replace(odd, odd.replace(" ", escape)).encode())
     got = read(path)
-    if name == "pairs":  # the cleaner collapses blanks
+    if name == "pairs":  # whitespace is collapsed later, by the cleaner
         got = [pair._replace(source=" ".join(pair.source.split())) for pair in got]
     assert got == plain
 
@@ -186,7 +186,7 @@ def test_integers_may_be_written_as_floats(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("oddity", ["byte order mark", "CRLF", "gzip", "zstd"])
-def test_question_list_may_be_one_document(tmp_path: Path, oddity: str) -> None:
+def test_questions_may_be_a_single_json_document(tmp_path: Path, oddity: str) -> None:
     plain, odd = tmp_path / "q.json", tmp_path / f"q.json{ {'gzip': '.gz', 'zstd': '.zst'}.get(oddity, '') }"
     data = json.dumps([*RECORDS, {**RECORDS[0], "id": 3.0}], indent=1).encode()
     plain.write_bytes(data)

@@ -20,16 +20,16 @@ from sqa.files import records
 from sqa.metrics.latency_log import LogOptions, score
 
 OWN = {  # module -> reason for calling json directly
-    "sqa/files/records.py": "the one reader",
-    "sqa/core/packages.py": "what pip wrote about this distribution",
-    "services/sqa_services/board/board.py": "its database's own columns",
-    "services/sqa_services/board/files.py": "files that it wrote itself",
-    "services/sqa_services/board/sqa_task.py": "lines that it has checked",
-    "services/sqa_services/bench/cluster.py": "the size of a file that it wrote itself",
-    "services/sqa_services/bench/iwslt.py": "replies of the project's own server",
-    "sqa/diagnose/alignment.py": "a cache that it wrote itself",
-    "sqa/net/endpoint.py": "a reply, whose faults it counts",
-    "guessers/llm/reply.py": "a reply, whose faults it counts",
+    "sqa/files/records.py": "is the shared reader",
+    "sqa/core/packages.py": "reads metadata that pip wrote",
+    "services/sqa_services/board/board.py": "reads columns of its own database",
+    "services/sqa_services/board/files.py": "reads files that it wrote",
+    "services/sqa_services/board/sqa_task.py": "reads lines that it has checked",
+    "services/sqa_services/bench/cluster.py": "reads the size of a file that it wrote",
+    "services/sqa_services/bench/iwslt.py": "reads responses of the project's own server",
+    "sqa/diagnose/alignment.py": "reads a cache that it wrote",
+    "sqa/net/endpoint.py": "counts malformed responses",
+    "guessers/llm/reply.py": "counts malformed responses",
 }
 
 
@@ -50,7 +50,7 @@ def test_no_other_module_reads_json() -> None:
 
 
 def test_long_message_is_shortened_to_fit_a_screen() -> None:
-    """Cut long lines in the middle and long lists at the end, and escape control characters."""
+    """Long lines are cut in the middle, long lists at the end, and control characters are escaped."""
     error = ConfigError([f"key{i}: {'x' * 5000} end" for i in range(500)])
     lines = str(error).split("\n")
     assert len(lines) == 40 and lines[-1] == "and 461 more lines" and all(len(line) < 1200 for line in lines)
@@ -84,7 +84,7 @@ def test_too_many_sentences_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
-def test_wrong_encoding_is_refused(tmp_path: Path, encoding: str) -> None:
+def test_invalid_encoding_is_refused(tmp_path: Path, encoding: str) -> None:
     log, references = tmp_path / "instances.log", tmp_path / "ref.txt"
     log.write_text('{"delays": [1], "source_length": 2}\n' * 2)
     references.write_bytes("a b\nc é\n".encode(encoding))
@@ -96,7 +96,7 @@ def test_wrong_encoding_is_refused(tmp_path: Path, encoding: str) -> None:
 # ------------------------------------------------------------------------------------------------ file formats
 
 
-def test_line_ends_and_byte_order_mark_are_dropped(tmp_path: Path) -> None:
+def test_line_endings_and_byte_order_mark_are_removed(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("\ufeffone\u2028still\x85one\r\ntwo\n\nfour\r\n", encoding="utf-8", newline="")
     assert list(records.lines(path)) == ["one\u2028still\x85one", "two", "", "four"]
@@ -106,7 +106,7 @@ def test_line_ends_and_byte_order_mark_are_dropped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".zst", zstandard.compress), (".gz", gzip.compress)])
-def test_packed_files_may_have_several_frames(tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]) -> None:
+def test_compressed_files_may_have_several_frames(tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]) -> None:
     path = tmp_path / f"a.txt{suffix}"
     path.write_bytes(b"".join(map(pack, (b"a\nb", b"c\n", b"d\n"))))
     assert list(records.lines(path)) == ["a", "bc", "d"] and records.suffix(path) == ".txt"

@@ -21,14 +21,14 @@ def test_every_registered_component_has_a_frozen_config(registry: Registry, name
     assert "name" not in {f.name for f in fields(cls)}  # reserved key of the run config
 
 
-def test_unknown_name_suggests_the_nearest_or_package() -> None:
+def test_errors_suggest_similar_name_or_missing_package() -> None:
     refused(ConfigError, "'bm52', did you mean 'bm25'; known: bert, bm25, e5, ", GUESSERS.target, "bm52")
     assert did_you_mean("zzz", ["waitk", "fixed"]) == ""
     registry = Registry("translator", {"x": "package_that_is_not_there.module:build"})
     refused(ConfigError, "translator 'x' needs the Python package package_that_is_not_there,", registry.resolve, "x")
 
 
-def test_own_component_needs_no_registration() -> None:
+def test_user_component_needs_no_registration() -> None:
     own_class = TRANSLATORS.config_class("doubles:build_translator")
     assert own_class.__qualname__ == "EchoConfig" and own_class is TRANSLATORS.config_class("doubles:build_translator")
     built = TRANSLATORS.build("doubles:build_translator", own_class(k=3))
@@ -58,7 +58,7 @@ def test_file_in_the_config_folder_has_priority(tmp_path, monkeypatch):
         ("class build:\n    translate = 0", ""),
     ],
 )
-def test_faults_of_an_own_component_are_named(tmp_path, monkeypatch, capsys, source, expected):
+def test_faults_of_user_components_are_reported(tmp_path, monkeypatch, capsys, source, expected):
     (tmp_path / "mine.py").write_text(f"{source}\n", encoding="utf-8")
     (tmp_path / "words.py").touch()
     monkeypatch.chdir(tmp_path)
@@ -69,7 +69,7 @@ def test_faults_of_an_own_component_are_named(tmp_path, monkeypatch, capsys, sou
         assert "translator 'mine.py:build' has no fingerprint()" in capsys.readouterr().err
 
 
-def test_store_keys_survive_a_move_of_the_code() -> None:
+def test_identity_does_not_depend_on_the_folder() -> None:
     assert GUESSERS.identity("bm25") == "bm25" and GUESSERS.identity("/somewhere/mine.py:Mine") == "mine.py:Mine"
 
 

@@ -13,7 +13,7 @@ from sqa.metrics import build
 [ACCURACY, BLEU, DAL] = build(["accuracy", "bleu", "dal"])
 
 
-def test_metrics_resampled_together_equal_single_ones():
+def test_joint_bootstrap_equals_separate_bootstraps():
     rng = np.random.default_rng(5)
     first, second = means(rng.random(40)), np.column_stack([rng.random((40, 2)) + 1, np.zeros(40)])
     together = bootstrap_many([first, second], [ACCURACY, DAL])
@@ -29,7 +29,7 @@ def test_undefined_resamples_are_excluded():
 
 
 def test_bca_equals_scipy_on_the_same_resamples():
-    """Compare with scipy.stats.bootstrap (method BCa) for a skewed mean and a ratio of sums."""
+    """Compare with scipy.stats.bootstrap (method BCa) for the mean of a skewed sample and for a ratio of sums."""
     rng = np.random.default_rng(11)
     wins, words = (rng.random(60) < 0.1) * rng.random(60), rng.lognormal(size=60)
 
@@ -60,7 +60,7 @@ def test_bca_handles_few_defined_values():
     assert np.isnan(bca(0.3, np.full(9, nan), ends)).all()
     assert bca(0.0, np.append(even, nan), np.append(ends, nan)) == bca(0.0, even, ends)
     assert bca(0.0, even, np.full(3, nan)) == bca(0.0, even, ends)
-    far = np.append(np.zeros(99), 1.0)  # maximal skewness: the pole of the acceleration
+    far = np.append(np.zeros(99), 1.0)  # maximal skewness, where the acceleration has a pole
     assert bca(-5.0, np.linspace(-1, 1, 9999), far, 0.999999) == (-1.0, pytest.approx(-0.99, abs=0.02))
 
 
@@ -74,7 +74,7 @@ def test_p_is_1_for_equal_and_small_for_better_systems():
 
 
 def test_randomisation_agrees_with_the_exact_test():
-    """Only a is correct on 5 questions and only b on 1: the exact sign test gives 2 * 7 / 64."""
+    """The systems differ on 6 questions, of which a wins 5, so the p-value of the exact sign test is 2 * 7 / 64."""
     a, b = means(np.repeat([1.0, 0, 1], [5, 1, 20])), means(np.repeat([0.0, 1, 1], [5, 1, 20]))
     comparison = compare(a, b, ACCURACY, n_resamples=20000)
     assert comparison.p_randomization == pytest.approx(14 / 64, abs=0.01)
@@ -91,7 +91,7 @@ def test_intervals_and_p_values_follow_the_seed():
 
 
 def bins(stats):
-    """Return the means of two bins from rows of two sums and two counts, NaN for a bin without a step."""
+    """Return the means of two bins, given rows of two sums and two counts; the mean of a bin without steps is NaN."""
     return np.divide(stats[:, :2], stats[:, 2:], out=np.full((len(stats), 2), np.nan), where=stats[:, 2:] > 0)
 
 
@@ -112,12 +112,12 @@ def test_training_variance_widens_the_interval() -> None:
     base = [means(questions - 0.1)] * 3
     narrow, wide = compare_trainings(equal, base, ACCURACY), compare_trainings(spread, base, ACCURACY)
     assert narrow.value == pytest.approx(wide.value) == pytest.approx(0.1)
-    assert narrow.high - narrow.low < 1e-9  # the questions are equal on both sides, so nothing else varies
+    assert narrow.high - narrow.low < 1e-9  # the difference is equal on all questions
     assert wide.low < 0 < narrow.low and wide.high > 0.2
 
 
 def test_disagreement_of_guessers_widens_the_interval() -> None:
-    """The guessers disagree about the difference, and the training runs agree about it."""
+    """The difference varies between the guessers, but not between the training runs."""
     questions = np.random.default_rng(0).random(400)
     base = np.array([[means(questions)] * 3] * 2)  # (guessers, training runs, n, 2)
     agreed, disputed = base.copy(), base.copy()

@@ -1,4 +1,4 @@
-"""Files are written atomically with reproducible bytes, and errors name a damaged file with its remedy."""
+"""Files are written atomically with reproducible bytes, and errors name the damaged file and the remedy."""
 
 import errno
 import hashlib
@@ -70,7 +70,7 @@ def test_questions_round_trip_through_the_store(tmp_path: Path) -> None:
         refused(DataError, r"questions\.jsonl: the questions .*delete the file", store.kept, given)
 
 
-def test_damaged_or_cut_file_is_never_read(store: Store) -> None:
+def test_damaged_or_truncated_file_is_refused(store: Store) -> None:
     path = store.block(STAGE, 1)
     whole = path.read_bytes()
     damaged = [whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :] for at in range(0, len(whole), 11)]
@@ -79,7 +79,7 @@ def test_damaged_or_cut_file_is_never_read(store: Store) -> None:
         refused(DataError, f"{path}: .*delete it and run again", store.read, STAGE, 1, EMISSIONS)
 
 
-def test_wrong_blocks_rows_and_columns_are_refused(store: Store) -> None:
+def test_invalid_blocks_rows_and_columns_are_refused(store: Store) -> None:
     refused(DataError, r"has rows of 'q'.*; delete it", read_rows, store, STAGE, 1, [replace(Q, id="other")])
     refused(DataError, "has the columns .* expected", store.read, STAGE, 1, BUZZES)
     store.block(STAGE, 1).rename(store.block(STAGE, 0))
@@ -101,7 +101,7 @@ def test_concurrent_writers_and_failed_writes_are_safe(tmp_path: Path) -> None:
         write_text(path, "\ud800")
     with pytest.raises(OSError) as full, atomic(path):
         raise OSError(errno.ENOSPC, "No space left on device")
-    assert full.value.filename == str(path) and path.read_text() == "first"  # the last writer to finish
+    assert full.value.filename == str(path) and path.read_text() == "first"  # written by the last writer to finish
     assert [p.name for p in tmp_path.iterdir()] == ["x.txt"]
 
 
@@ -144,5 +144,5 @@ def test_four_concurrent_runs_write_equal_files(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.partial"))
     for name in ("config.yaml", "run.json", "stats.npz", "report.tsv"):
         assert len({(folder / name).read_bytes() for folder in folders}) == 1
-    # A run that reuses stages keeps their times.
+    # A run that reuses stored stages also reports the times of these stages.
     assert all(json.loads((folder / "times.json").read_text())["seconds"] for folder in folders)

@@ -72,7 +72,8 @@ def test_guesses_may_have_equal_scores():
 
 
 def test_positions_include_finished_sentences():
-    # The second sentence starts when only one of the first's two words has been read. Equation 1 counts both.
+    # The second sentence starts when only one of the first sentence's two words has been read, but Equation 1 counts
+    # both words.
     words = [("a", 0, 0, False), ("b", 0, 1, False), ("c", 1, 0, False), ("d", 1, 3, True)]
     steps = prefixes(Q, tuple(Emission(s, token, g, ended) for token, s, g, ended in words))
     assert steps.source_words.tolist() == [0, 1, 2, 5] and steps.source_chars.tolist() == [0, 3, 7, 25]
@@ -87,7 +88,7 @@ def test_positions_include_finished_sentences():
         ([(0, "a", 0), (0, "", 1), (1, "b", 0)], "a||b", ["", "b"]),
     ],
 )
-def test_retraction_shows_the_text_after_it(writes, texts, final):
+def test_retraction_updates_prefixes_and_hypotheses(writes, texts, final):
     emissions = tuple(Emission(s, token, 1, False, erase) for s, token, erase in writes)
     steps = prefixes(Q, emissions)
     assert not steps.append_only and list(steps.texts) == texts.split("|") and hypotheses(Q, emissions) == final
@@ -151,7 +152,7 @@ def test_tables_round_trip(there, back, rows):
     assert back(there(rows)) == rows
 
 
-def test_missing_step_is_found():
+def test_missing_and_scattered_steps_are_refused():
     rows = rows_of(tr.emissions_table({"a": echo(Q)}))
     refused(TraceError, "a step 2: expected step 1", tr.emissions_rows, table_of(tr.EMISSIONS, rows[:1] + rows[2:]))
     table = tr.guesses_table({id: steps_of([["Lima"]] * n) for id, n in (("q", 1), ("p", 1), ("r", 2))})
@@ -168,7 +169,7 @@ def steps_of(pages):
 
 
 @given(st.dictionaries(st.sampled_from(["q1", "q2"]), GUESSES, min_size=1), st.sampled_from([*PAGES, "", "x"]))
-def test_stored_guesses_and_ranks_equal_a_loop(rows, answer):
+def test_stored_guesses_and_ranks_match_a_plain_loop(rows, answer):
     written = {id: steps_of(pages) for id, pages in rows.items()}
     for id, stored in tr.guesses_rows(tr.guesses_table(written)).items():
         steps = written[id]

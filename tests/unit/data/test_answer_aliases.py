@@ -1,4 +1,4 @@
-"""The tables of alternative answer names: the rule on lines made by hand, and the bundled file."""
+"""The tables of alternative answer names: the rule, applied to handwritten lines, and the bundled file."""
 
 from pathlib import Path
 
@@ -12,9 +12,9 @@ from sqa.files import records
 
 
 def test_alias_needs_a_third_of_the_lines() -> None:
-    table = [  # lines with these names, and their counts
-        "5 Momentum, linear momentum; 9 Momentum; 29 Linear momentum",  # 5 of 14, sufficient alone
-        "4 Zeus, Jupiter; 20 Jupiter",  # 4 of 4, but Jupiter's lines never accept Zeus
+    table = [  # number of answer lines, page, accepted names; ...
+        "5 Momentum, linear momentum; 9 Momentum; 29 Linear momentum",  # 5 of Momentum's 14 lines are enough
+        "4 Zeus, Jupiter; 20 Jupiter",  # all 4 lines of Zeus, but Jupiter's lines never accept Zeus
         "2 Dawn, Sunrise; 2 Dawn; 1 Sunrise, dawn",  # one line of Sunrise is too few to accept Dawn
         "9 Iceland, Ísland; 9 Island",  # another page that differs only by the accent
         "27 Russia, Soviet Union; 88 Russia; 9 Soviet Union",
@@ -67,7 +67,7 @@ def test_alias_files_load(tmp_path: Path) -> None:
         ("Symphony No. 6 (Mahler)", "Symphony No. 6 (Beethoven)", False),
     ],
 )
-def test_bundled_tables_decide_the_listed_answers(guess: str, page: str, right: bool) -> None:
+def test_bundled_tables_judge_the_listed_answers(guess: str, page: str, right: bool) -> None:
     assert aliases.bundled().is_right(guess, page) is right
 
 

@@ -24,10 +24,10 @@ def need(*names: str) -> None:
 
 
 def first_and_last(path: Path) -> tuple[int, str, str]:
-    """Return the number of records and the sha256 of the first and the last one, as in data/manifest.yaml.
+    """Return the number of records and the sha256 of the first and the last record, as in data/manifest.yaml.
 
-    A record is a line of a text file or an item of a JSON document: of its list, of the list under "questions", or a
-    [key, value] pair of its mapping, serialised with sorted keys. Without records the hash is that of "".
+    A record of a text file is a line. A record of a JSON document is an item of its list, an item of the list under
+    "questions", or a [key, value] pair, serialised with sorted keys. Without records, both hashes are those of "".
     """
     if path.suffix == ".json":
         document = records.json_document(path)
@@ -58,7 +58,7 @@ def test_file_equals_its_manifest_entry(name: str) -> None:
     ],
 )
 def test_xqb_has_known_properties(name, count, first, last, twice, unequal, most):
-    """Source and reference of a few questions differ in the number of sentences, which translators joined."""
+    """A few sources and references differ in their numbers of sentences, because the translators joined sentences."""
     need(name)
     questions = datasets.load_questions(name)
     assert len(questions) == count

@@ -22,7 +22,7 @@ GOOD = {
 
 @pytest.fixture
 def no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Provide neither mirror nor cache."""
+    """Unset SQA_MIRROR and use an empty cache."""
     monkeypatch.delenv("SQA_MIRROR", raising=False)
     monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
 
@@ -135,13 +135,13 @@ def questions(folder: Path, **record: object) -> list[Question]:
     return datasets.load_questions(str(path))
 
 
-def test_chinese_and_japanese_are_read_by_characters(tmp_path: Path) -> None:
+def test_chinese_and_japanese_are_split_by_character(tmp_path: Path) -> None:
     [question] = questions(tmp_path, language="zh", source="秘鲁的首都是利马。“马丘比丘”在哪里？NASA 2030年！")
     words = "秘 鲁 的 首 都 是 利 马 。 / “ 马 丘 比 丘 ” 在 哪 里 ？ / NASA 2030 年 ！"
     assert " / ".join(" ".join(sentence) for sentence in question.sentences) == words
     [question] = questions(tmp_path, language="ja", source=["「首都はどこですか？」と聞いた。"])
     assert question.sentences[0][:4] == ("「", "首", "都", "は") and len(question.sentences) == 1
-    [question] = questions(tmp_path, language="zh", source=["秘鲁 的 首都 是 利马 。"])  # words of another segmenter
+    [question] = questions(tmp_path, language="zh", source=["秘鲁 的 首都 是 利马 。"])  # already segmented into words
     assert question.sentences == (("秘鲁", "的", "首都", "是", "利马", "。"),)
 
 
@@ -174,7 +174,7 @@ def test_language_codes_are_normalised(tmp_path: Path, written: str) -> None:
 @pytest.mark.parametrize(
     "source", ["秘鲁的首都是利马 马丘比丘在哪里", "ペルーの首都はリマである。 太平洋に面している。"]
 )
-def test_blank_between_clauses_is_not_a_word_break(tmp_path: Path, source: str) -> None:
+def test_spaces_between_clauses_are_dropped(tmp_path: Path, source: str) -> None:
     [question] = questions(tmp_path, language="zh", source=[source])
     assert question.words == tuple(source.replace(" ", ""))
 
@@ -186,7 +186,7 @@ def test_combining_marks_stay_with_their_characters(tmp_path: Path) -> None:
     assert question.words == expected
 
 
-WITHOUT_BLANKS = {
+WITHOUT_SPACES = {
     "th": "เมืองหลวงของเปรูคือลิมา",
     "tha": "บริษัท Apple ประกาศเปิดตัว iPhone 15 รุ่นใหม่ล่าสุดในงานแถลงข่าวเมื่อวานนี้",
     "km": "រាជធានីនៃប្រទេសប៉េរូគឺលីម៉ា",
@@ -198,14 +198,14 @@ WITHOUT_BLANKS = {
 }
 
 
-@pytest.mark.parametrize("language", WITHOUT_BLANKS)
-def test_scripts_without_blanks_are_refused(tmp_path: Path, language: str) -> None:
-    source = [WITHOUT_BLANKS[language]]
-    message = r"record 0\.source: expected blanks between words, got .*; separate the words"
+@pytest.mark.parametrize("language", WITHOUT_SPACES)
+def test_scripts_without_spaces_are_refused(tmp_path: Path, language: str) -> None:
+    source = [WITHOUT_SPACES[language]]
+    message = r"record 0\.source: expected spaces between words, got .*; separate the words"
     refused(DataError, message, questions, tmp_path, language=language, source=source)
     refused(
         DataError,
-        "record 0.reference: expected blanks",
+        "record 0.reference: expected spaces",
         questions,
         tmp_path,
         language="es",
@@ -214,7 +214,7 @@ def test_scripts_without_blanks_are_refused(tmp_path: Path, language: str) -> No
     )
 
 
-WITH_BLANKS = {
+WITH_SPACES = {
     "th": "เมือง หลวง ของ เปรู คือ ลิมา",
     "km": "រាជធានី\u200bនៃ\u200bប្រទេស\u200bប៉េរូ\u200bគឺ\u200bលីម៉ា",
     "hi": "भारत की राजधानी दिल्ली है ।",
@@ -228,8 +228,8 @@ WITH_BLANKS = {
 }
 
 
-@pytest.mark.parametrize("language", WITH_BLANKS)
-def test_other_scripts_keep_their_words(tmp_path: Path, language: str) -> None:
-    source = WITH_BLANKS[language]
+@pytest.mark.parametrize("language", WITH_SPACES)
+def test_words_separated_by_spaces_are_kept(tmp_path: Path, language: str) -> None:
+    source = WITH_SPACES[language]
     [question] = questions(tmp_path, language=language, source=[source])
     assert question.words == tuple(source.replace("\u200b", " ").split())

@@ -1,4 +1,4 @@
-"""Downloads from a loopback server that disconnects, sends wrong bytes and recovers; stored checksums."""
+"""Downloads from a local server that disconnects or sends wrong bytes, and cached checksums."""
 
 import hashlib
 import os
@@ -64,7 +64,7 @@ def home() -> Iterator[Home]:
 
 @pytest.fixture
 def item(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> download.Entry:
-    """Return a manifest entry of one file, with a fresh cache, no mirror and no waiting."""
+    """Return the only entry of the manifest; the cache is empty, there is no mirror, and retries do not wait."""
     digest = hashlib.sha256(BODY).hexdigest()
     entry = download.Entry("set", "sub/set.bin", home.url, None, None, digest, len(BODY), "CC0-1.0", 1, "", "")
     monkeypatch.setattr(download, "entries", lambda: (entry,))
@@ -118,7 +118,7 @@ def test_failures_keep_received_bytes(home: Home, item: download.Entry, tmp_path
     assert cached(tmp_path).with_name("set.bin.part").stat().st_size == 98_304
     assert not cached(tmp_path).exists()
     home.plan = ["404"]  # 404 is not retried
-    refused(DataError, "answers HTTP 404", download.fetch, "set")
+    refused(DataError, "returned HTTP 404", download.fetch, "set")
     assert len(home.ranges) == 5
 
 

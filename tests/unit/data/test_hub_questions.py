@@ -1,4 +1,4 @@
-"""Question files on the Hugging Face hub, read by the real library from a loopback server."""
+"""Question files on the Hugging Face hub, read by huggingface_hub from a local server."""
 
 import json
 import os
@@ -27,7 +27,7 @@ ADDRESS = f"hf://datasets/lab/questions@{COMMIT}/es/rivers.jsonl"
 
 @dataclass
 class Hub:
-    """A hub with one data set at one commit, and the client's environment."""
+    """A local hub with one data set at one commit, and a client that uses this hub."""
 
     folder: Path
     asked: list[str] = field(default_factory=list)  # method and path of every request for a file
@@ -37,7 +37,7 @@ class Hub:
 
         class Handler(BaseHTTPRequestHandler):
             def do_HEAD(self) -> None:
-                if "/resolve/" in self.path:  # newer versions of the library also ask for other things
+                if "/resolve/" in self.path:  # newer versions of huggingface_hub also request other URLs
                     hub.asked.append(f"{self.command} {self.path}")
                 repository, _, place = self.path.partition("/resolve/")
                 commit, _, name = place.partition("/")
@@ -71,7 +71,7 @@ class Hub:
         self._server.server_close()
 
     def sqa(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the `sqa` command with this hub as HF_ENDPOINT, which the library reads when it is imported."""
+        """Run `sqa` in a new process, because huggingface_hub reads HF_ENDPOINT only when it is imported."""
         own = {"HF_ENDPOINT": f"http://127.0.0.1:{self._server.server_port}", "HF_HOME": str(self.folder / "hub")}
         env = os.environ | own
         command = [sys.executable, "-m", "sqa", *arguments]
@@ -128,7 +128,7 @@ def test_error_names_address_and_reason(hub: Hub, address: str, says: str) -> No
     assert not [request for request in hub.asked if request.startswith("GET") and "latin" not in request]
 
 
-def test_impossible_repository_is_refused() -> None:
+def test_invalid_repository_name_is_refused() -> None:
     refused(
         ConfigError,
         "^dataset.name: .*repo_id: 'a--b/questions'",
@@ -156,7 +156,7 @@ def test_offline_without_a_copy_is_an_error(hub: Hub, monkeypatch: pytest.Monkey
         (f"lab/questions@{COMMIT}/q.parquet", "not the address of a question file"),
     ],
 )
-def test_moving_revision_is_refused(place: str, says: str) -> None:
+def test_address_without_a_commit_is_refused(place: str, says: str) -> None:
     address = f"hf://datasets/{place}"
     remedy = "; write hf://datasets/.*@COMMIT/.* with the 40 hexadecimal digits"
     refused(ConfigError, f"^name: 'hf://.*: {says}{remedy}", DatasetConfig, address)

@@ -26,7 +26,7 @@ def test_questions_are_parallel_and_hide_their_answer() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_splitter_finds_the_written_sentences(language: str) -> None:
+def test_splitter_recovers_the_original_sentences(language: str) -> None:
     splitter = SentenceSplitter(language=language)
     for question in QUESTIONS:
         assert splitter.split(text(question, language)) == question[language]

@@ -1,4 +1,4 @@
-"""Perturbations depend only on the seed and the question, and change it as described."""
+"""Perturbations depend only on the seed and the question, and change the question as described."""
 
 import random
 from collections import Counter
@@ -106,8 +106,8 @@ def test_one_long_word_in_ten_has_a_typo() -> None:
     assert 0.07 < changed / total < 0.13
 
 
-def test_words_are_misheard_by_language_sounds() -> None:
-    """One word in fifty is omitted, and one in ten changes: half of these by v > b and half by c > s."""
+def test_asr_confuses_similar_sounds_of_the_language() -> None:
+    """One word in fifty is omitted, and one in ten changes: half of these from v to b and half from c to s."""
     counts = Counter(text(perturb(spanish("Vaca " * 4000), "asr", 0)).split())
     assert set(counts) == {"vaca", "baca", "vasa"}
     missed, misheard = 4000 - counts.total(), counts["baca"] + counts["vasa"]

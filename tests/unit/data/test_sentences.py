@@ -4,7 +4,7 @@ import pytest
 
 from sqa.data import sentences
 
-SENTENCES = [  # language, sentences; the text joins them with blanks
+SENTENCES = [  # language, sentences; the sentences are joined with spaces
     ("pl", "Zwiedził m.in. Kraków, np. Wawel, oraz tzw. Drogę Królewską.", "Potem wrócił do domu."),
     ("pl", "Malarz ur. 1838 i jego uczeń św. Albert żyli w XIX w. w Krakowie.", "Obaj malowali."),
     ("pl", "Muzyka lat 80. XX wieku wraca do mody.", "Nikt nie wie dlaczego."),
@@ -25,7 +25,7 @@ def test_sentences_end_as_listed(language: str, expected: list[str]) -> None:
     assert [" ".join(words) for words in sentences.split(" ".join(expected), language)] == expected
 
 
-def test_blanks_collapse_and_empty_text_is_empty() -> None:
+def test_spaces_collapse_and_empty_text_is_empty() -> None:
     text = "  One\u00a0word \n and\tmore.  Then  another one. "
     assert sentences.split(text, "en") == (("One", "word", "and", "more."), ("Then", "another", "one."))
     assert sentences.split(" \n ", "en") == ()

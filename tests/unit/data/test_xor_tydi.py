@@ -38,7 +38,7 @@ def files(tmp_path, monkeypatch):
 def test_questions_of_a_split_have_translations(files):
     first, second = load_xor_tydi("train-engspan", "fi")
     assert (first.id, first.text, first.answers) == ("1", "Kuka kirjoitti Sodan?", ("Tolstoi",))
-    assert first.translation == "Who wrote the War?"  # the first translation, with single blanks
+    assert first.translation == "Who wrote the War?"  # the first translation, with single spaces
     assert second.translation is None  # an equal text in another language does not count
     question = first.as_question()
     assert (question.sentences, question.language) == ((("Kuka", "kirjoitti", "Sodan?"),), "fi")

@@ -60,7 +60,7 @@ def test_saved_priors_load_unchanged(tmp_path: Path) -> None:
 
 
 def test_rare_words_and_links_are_removed() -> None:
-    """A word needs 3 occurrences. A link needs 2, and at least 1 in 50 occurrences of the rarer word."""
+    """Words need at least 3 occurrences. Links need 2, and at least 1 in 50 occurrences of the rarer word."""
     links = {("a", "x"): 2, ("a", "y"): 1, ("b", "x"): 5, ("c", "z"): 2, ("d", "z"): 2}
     kept = pruned(Priors("es-en", links, {"a": 3, "b": 2, "c": 100, "d": 101}, {"x": 9, "y": 9, "z": 200}))
     assert (set(kept.links), set(kept.source)) == ({("a", "x"), ("c", "z")}, {"a", "c", "d"})
@@ -101,7 +101,7 @@ class TestHmm:
         assert all({(1, 2), (2, 1)} <= set(single.links) for single in alignment)
         assert {(0, 2), (2, 0)} <= set(names.links)  # similar words need no priors
 
-    def test_numbers_depend_only_on_the_seed(self, pairs: list) -> None:
+    def test_alignments_depend_only_on_the_seeds(self, pairs: list) -> None:
         first = HmmAligner(PRIORS).align(pairs)
         assert HmmAligner(PRIORS).align(pairs) == first
         assert HmmAligner(PRIORS, seeds=[seed + 100 for seed in SEEDS]).align(pairs) != first
@@ -114,7 +114,7 @@ class TestHmm:
         monkeypatch.setattr(hmm, "PASSES", (3, 5))
         assert [round(trust, 4) for trust in HmmAligner(PRIORS, seeds=(0,)).align(texts)[-1].target] != PINNED
 
-    def test_spread_comes_from_several_seeds(self, pairs: list) -> None:
+    def test_spread_is_zero_only_for_a_single_seed(self, pairs: list) -> None:
         [single] = HmmAligner(PRIORS, seeds=(0,)).align(pairs[:1])
         assert single.evidence is not None and set(single.evidence.spread) == {0.0}
         several = HmmAligner(PRIORS).align([*pairs, (("el", "tren", "viejo"), ("the", "old", "train"))])[-1]

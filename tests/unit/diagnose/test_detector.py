@@ -20,7 +20,7 @@ GOOD = tuple("The Ecuadorian poet Pablo Neruda sold 4,500 books in the city of P
 
 
 def signals(*target: str) -> dict[str, list[float]]:
-    """Map each signal to its values for target words without alignments."""
+    """Return a dict that maps each signal to its values for the target words, which are all unaligned."""
     alignment = Alignment((), (0.0,) * len(SOURCE), (0.0,) * len(target))
     rows = word_signals(SOURCE, target, alignment, "es")
     return dict(zip(GROUPS["words"], rows.T.tolist(), strict=True))
@@ -33,7 +33,7 @@ def signals(*target: str) -> dict[str, list[float]]:
         ("The socuatorian Potosí poet ciudad", "foreign", [0, 0, 0, 0, 1]),
         ("The socuatorian Potosí poet ciudad", "copied", [0, 0, 1, 0, 1]),
         ("The socuatorian Potosí poet ciudad", "name", [0, 0, 1, 0, 0]),
-        ("4,500 4,600 books", "new_number", [0, 1, 0]),  # 4.500 in the source
+        ("4,500 4,600 books", "new_number", [0, 1, 0]),  # the source has 4.500
         ("4,500 4,600 books", "number", [1, 1, 0]),
         ("old books and old books", "again_source", [0, 0, 0, 1, 1]),
         ("old books and old books", "pair_again", [0, 0, 0, 1, 1]),
@@ -55,7 +55,7 @@ def test_model_scores_are_scaled_and_bounded() -> None:
 
 
 def network() -> Network:
-    """Return a network with one input signal and two members of one unit each."""
+    """Return an ensemble of two members that have one input signal and one hidden unit each."""
     weights = [1.0], [2.0], [[[0.5]], [[1.5]]], [[0.0]] * 2, [[1.0]] * 2, [0.0, 1.0], [0.25]
     return Network(*map(np.array, weights), slope=2.0, shift=-1.0)
 

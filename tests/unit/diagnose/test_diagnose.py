@@ -1,4 +1,4 @@
-"""Step-wise errors on handwritten traces, with an aligner whose links are given."""
+"""Step-wise errors of handwritten traces, found with an aligner that uses a small dictionary."""
 
 import math
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ QUESTION = Question(
 
 
 def trace(*sentences: str, ranks: Sequence[int] | None = None, question: Question = QUESTION) -> QuestionTrace:
-    """Return a trace that reads one source word per target word; rank 0 means that the answer is not listed."""
+    """Return a trace that reads one source word per target word; `ranks` has the answer's rank (0: absent) per step."""
     emissions = []
     for i, line in enumerate(sentences):
         size = len(question.sentences[i])
@@ -111,7 +111,7 @@ class Judge:
 
 
 def test_hallucination_needs_the_word_probability() -> None:
-    """The detector decides whether a word is wrong, aligned or not. Ranks only order the findings."""
+    """The detector decides whether a word is wrong, even if it is aligned. Ranks affect only the severity."""
     text = "The poet Neruda was a rocket engineer born in Parral, small village Linares."
     ranks = [2, 2, 1, 1, 1, 3, 0, *[1] * 9]
     given = trace(text, "He died late.", ranks=ranks)

@@ -44,7 +44,7 @@ def test_separator_resets_the_program(blank_lines):
         ("import sys; sys.exit('no such mode\\n(try spa-eng)')", r"printed: no such mode \(try spa-eng\)$"),
     ],
 )
-def test_failing_program_is_named(program, message):
+def test_failing_program_and_bad_options_are_refused(program, message):
     refused(DataError, message, engine((sys.executable, "-c", program), 0).words, ["a", "b"])
     refused(ConfigError, "not installed", engine, ("no-such-translator-xyz",), 0)
     refused(ConfigError, "separator", engine, UPPER, separator="a  b")

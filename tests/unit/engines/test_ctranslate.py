@@ -1,4 +1,4 @@
-"""CTranslate2: scores and words of exported networks, converted `transformers` models, and refusals."""
+"""CTranslate2: scores and words of exported networks, converted `transformers` models, and refused input."""
 
 from unittest.mock import Mock
 
@@ -33,12 +33,12 @@ def engine(folder, **settings):
 
 @pytest.fixture(scope="module", params=ENCODERS)
 def exported(request, tmp_path_factory):
-    """Return a random model without lexicon and its exported folder."""
+    """Return a randomly initialized model without a lexicon, and the folder with its export."""
     model = random_model(request.param, 0)
     return model, export(model, vocabulary(), tmp_path_factory.mktemp("ct") / request.param)
 
 
-def test_exported_scores_equal_those_of_the_network(exported):
+def test_exported_scores_match_the_network(exported):
     """Compare the log probability of each piece of a given target, including the end."""
     model, folder = exported
     target = list(range(10, 70, 3))
@@ -106,7 +106,7 @@ def test_model_folder_converts_to_int8(tmp_path):
     assert not other.exists()
 
 
-def test_wrong_folders_are_named(tmp_path, exported):
+def test_invalid_folders_and_options_are_refused(tmp_path, exported):
     refused(DataError, "no model.bin", engine, tmp_path)
     (tmp_path / "model.bin").write_bytes(b"\x00" * 16)
     refused(DataError, "no tokenizer", engine, tmp_path)

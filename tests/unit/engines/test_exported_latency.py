@@ -1,4 +1,4 @@
-"""Latencies of a run and of its exported log: equal labels have equal values."""
+"""Latencies of a run and of its exported log are equal if their labels are equal."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ RUNS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize("unit", ["sentence", "question"])
 @pytest.mark.parametrize(("dataset", "translator"), RUNS)
-def test_equal_labels_have_equal_numbers(dataset: str, translator: dict[str, Any], unit: Any, tmp_path: Path) -> None:
+def test_equal_labels_have_equal_values(dataset: str, translator: dict[str, Any], unit: Any, tmp_path: Path) -> None:
     """A label states the formula, the convention, the unit of a sequence, and the length |y*|."""
     variant = "" if unit == "sentence" else "@question"
     mapping = {"name": "x", "dataset": {"name": dataset, "limit": 3}, "translator": translator}
@@ -47,7 +47,7 @@ def test_equal_labels_have_equal_numbers(dataset: str, translator: dict[str, Any
             if key in of_run:
                 assert scored.means()[label][0] == pytest.approx(of_run[key], abs=1e-6), key
                 equal.add(name)
-    assert equal == set(NAMES) - {"laal"}  # a run's LAAL uses the question's words
+    assert equal == set(NAMES) - {"laal"}  # a run's LAAL divides the question's reference length among its sentences
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_equal_labels_have_equal_numbers(dataset: str, translator: dict[str, Any
         ({"use_reference": False}, {"AL": "none", "LAAL": "none"}),
         ({"references": "ref"}, {"LAAL": "file"}),
         ({"convention": "iwslt-2020-first"}, {"AL": "none"}),
-        ({"convention": "simuleval-1.0"}, {"AL": "none"}),  # for texts, the end counts in place of a reference
+        ({"convention": "simuleval-1.0"}, {"AL": "none"}),  # counting the end of text excludes the reference
         ({"convention": "simuleval-1.0", "source": "speech"}, {"AL": "log"}),
     ],
 )

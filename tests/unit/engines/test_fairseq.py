@@ -1,4 +1,4 @@
-"""Checkpoints in fairseq's layout, built here from torch layers: the converted model gives the same logits."""
+"""Conversion of checkpoints in fairseq's layout, here built from torch layers: the logits stay equal."""
 
 import math
 import os
@@ -32,7 +32,7 @@ VARIANTS = {
 
 
 class Theirs(nn.Module):
-    """A Transformer with fairseq's embeddings and positions around torch layers; ids are fairseq's (pad is 1)."""
+    """A Transformer of torch layers with fairseq's embeddings, positions and token ids (the id of padding is 1)."""
 
     def __init__(self, options: dict[str, object]) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Theirs(nn.Module):
         return table(ids) * math.sqrt(WIDTH) + torch.tensor(rows)
 
     def forward(self, source: Tensor, target: Tensor, k: int, causal: bool) -> Tensor:
-        """Return logits (1, T, V) where target piece j sees k + j - 1 source pieces."""
+        """Return logits of shape (1, T, V); target piece j attends to the first k + j - 1 source pieces."""
         s, t = source.shape[1], target.shape[1]
         future = torch.ones(s, s).triu(1).bool() if causal else None
         x = self.embed(self.source, source)
@@ -74,7 +74,7 @@ class Theirs(nn.Module):
         return self.decoder_norm(y) @ self.output.T
 
     def weights(self) -> dict[str, Tensor]:
-        """Return the weights under fairseq's names, or in attn2d's older layout for its architecture."""
+        """Return the weights under fairseq's names, or under the older names of attn2d for its architectures."""
         old = str(self.options["arch"]).startswith("waitk")
         out = {"encoder.embed_tokens.weight": self.source.weight, "decoder.embed_tokens.weight": self.target.weight}
         if not self.options.get("share_decoder_input_output_embed"):
@@ -95,7 +95,7 @@ class Theirs(nn.Module):
         return {name: value.detach().clone() for name, value in out.items()}
 
     def renamed(self, side: str, name: str, value: Tensor, old: bool) -> dict[str, Tensor]:
-        """Return one parameter of a layer under fairseq's name; torch's joint q, k, v matrix gives three."""
+        """Return a parameter of a layer under its fairseq name; torch's joint q, k, v matrix is split into three."""
         norms = ["self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"]
         if side == "encoder":
             norms = ["layer_norms.0", "layer_norms.1"] if old else norms[::2]

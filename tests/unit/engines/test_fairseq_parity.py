@@ -1,4 +1,4 @@
-"""Models trained here by fairseq have equal logits and greedy words after conversion.
+"""Models trained by fairseq compute equal logits and write equal words after conversion.
 
 Needs fairseq (the package ve-fairseq) in this interpreter or in the one that SQA_FAIRSEQ_PYTHON names.
 """
@@ -45,7 +45,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a model of every variant, trained by fairseq, and its outputs for some sentences."""
+    """Return a folder with a model of every variant, trained by fairseq, and fairseq's outputs for some sentences."""
     folder = tmp_path_factory.mktemp("fairseq")
     translation = dict(zip(SOURCE.split(), TARGET.split(), strict=True))
     rng = random.Random(1)
@@ -72,7 +72,7 @@ def ours(ids: torch.Tensor) -> list[int]:
 
 
 def greedy(model: Transformer, source: list[int], k: int) -> list[int]:
-    """Decode greedily, where target piece j sees k + j - 1 source pieces."""
+    """Return the pieces decoded greedily, where target piece j attends to the first k + j - 1 source pieces."""
     out = [BOS]
     while out[-1] != EOS and len(out) < 60:
         visible = torch.arange(len(source)) < torch.arange(len(out))[:, None] + k  # (T, S)

@@ -1,4 +1,4 @@
-"""Language models as translators, behind a real server on loopback."""
+"""Language models as translators, behind a local server."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def translator(server: ChatServer, folder: Path, **keys):
 # ------------------------------------------------------------------------------------------------------------- prompts
 
 
-def test_committed_target_begins_the_reply(tmp_path):
+def test_requests_continue_the_committed_target(tmp_path):
     def chats(prompt: str, number: int) -> Answer:
         committed = "" if "Spanish: " in prompt else prompt
         return chat.completion(f" w{len(committed.split())} next")
@@ -71,7 +71,7 @@ def test_committed_target_begins_the_reply(tmp_path):
     assert server.requests[1]["prompt"].endswith(f"490 BC.\n\nSpanish: {source}\nEnglish: {WORDS[0][::-1]}")
 
 
-def test_custom_prompt_places_the_target(tmp_path):
+def test_custom_prompt_contains_source_and_target(tmp_path):
     prompt = "{examples}{source_language} {source} > {target_language} {target} |"
     with ChatServer(lambda prompt, number: continuation(" x y")) as server:
         made = translator(server, tmp_path, k=1, prompt=prompt, examples=(("a {source}", "b"),))
@@ -89,7 +89,7 @@ def test_earlier_sentences_are_shown_with_their_target(tmp_path):
     assert [e.sentence for e in emissions] == [i for i, words in enumerate((first, second, third)) for _ in words]
 
 
-def test_ends_of_sentences_are_requested_last(tmp_path):
+def test_sentence_endings_are_requested_last(tmp_path):
     with ChatServer(translating) as server:
         translator(server, tmp_path, k=1, step_tokens=9).translate_batch(QUESTIONS)
     asked = [request["max_tokens"] for request in server.requests]
@@ -222,14 +222,14 @@ def test_wrong_config_error_names_the_problem(problem, tmp_path):
 # -------------------------------------------------------------------------------------------------------------- faults
 
 
-def test_500_requests_with_faults_lose_nothing(tmp_path, capsys):
-    """A prompt is sent again only after a fault, and a run stopped by a wrong model can resume."""
+def test_faults_in_500_requests_lose_no_reply(tmp_path, capsys):
+    """A prompt is sent again only after a fault, and a run that stopped because of an unknown model can resume."""
     faults: dict[str, Answer] = {
         "HTTP 429": error(429, headers={"Retry-After": "0.01"}),
         "HTTP 500": error(500),
         "a broken connection": Answer(b"", hang_up=True),
-        "half of an answer": Answer(continuation(" half").body[:-30]),
-        "no complete answer in time": Answer(b"", wait=1.5),
+        "an incomplete response": Answer(continuation(" half").body[:-30]),
+        "no complete response in time": Answer(b"", wait=1.5),
         "wrong model": error(404, "no such model"),
     }
     kinds = list(faults)
@@ -262,7 +262,7 @@ def test_500_requests_with_faults_lose_nothing(tmp_path, capsys):
 
 
 def record(question) -> None:
-    """Record the replies and the translation of the bundled base model, which runs in this process."""
+    """Run the bundled base model in this process and write its replies and its translation to TRANSCRIPT."""
     made = build(LlmConfig(source_language="es", local=LocalConfig(dtype="float32"), k=3))
     lines, replies = made.system._model._writer, {}
     write = lines.write
@@ -279,8 +279,8 @@ def record(question) -> None:
     TRANSCRIPT.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def test_recorded_replies_give_the_base_models_words(tmp_path):
-    """A server with Gemma's recorded replies gives Gemma's words. SQA_RECORD=1 records the replies again."""
+def test_recorded_replies_yield_the_recorded_words(tmp_path):
+    """A server that sends Gemma's recorded replies yields Gemma's words. SQA_RECORD=1 records the replies again."""
     question = replace(QUESTIONS[0], sentences=QUESTIONS[0].sentences[:2])
     if os.environ.get(RECORD):
         record(question)

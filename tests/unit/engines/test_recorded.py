@@ -1,4 +1,4 @@
-"""Existing text as a translator: logs of other systems, their meaning and errors, and text revealed at a fixed pace."""
+"""Existing text as a translator: valid and invalid logs of other systems, and text revealed at a fixed pace."""
 
 import json
 from dataclasses import replace
@@ -37,7 +37,7 @@ RELEASE_1_0 = [
 QUESTIONWIDE = [row(0, "A B C D E", [0, 4, 5, 6, 6]), row(1, "F", [3])]
 INDEXED, NAMED, BOTH = "index\ttoken\tdelay\n", "question\ttoken\tdelay\n", "question\tsentence\ttoken\tdelay\n"
 OF_SENTENCES = BOTH + "one\t0\tA\t1\none\t1\tB\t2\ntwo\t0\tC\t0\n"
-MEANINGS = {  # unit, objects of a log or a table, expected emissions
+MEANINGS = {  # unit, objects of a log or text of a table, expected emissions
     "release 1.1: the end comes with the last word": ("sentence", ROWS, "0:A@1 0:B@4+ 0:C@4+ 1:D@1 | "),
     "release 1.0: the end is read like a word": ("sentence", RELEASE_1_0, "0:A@1 0:B@4 0:C@4+ 1:D@2 | "),
     "questions, cut at sentence ends": ("question", QUESTIONWIDE, "0:A@0 0:B@4 1:C@1 1:D@2+ 1:E@2+ | 0:F@3+"),
@@ -48,7 +48,7 @@ MEANINGS = {  # unit, objects of a log or a table, expected emissions
 
 
 def recorded(tmp_path, content, unit="sentence"):
-    """Return the config of a log with these objects, or of a table with this text."""
+    """Write `content`, the objects of a log or the text of a table, to a file and return its config."""
     path = Path(log(tmp_path, [] if isinstance(content, str) else content).file)
     if isinstance(content, str):
         path.write_text(content, encoding="utf-8")
@@ -56,7 +56,7 @@ def recorded(tmp_path, content, unit="sentence"):
 
 
 @pytest.mark.parametrize("kind", MEANINGS)
-def test_logs_and_tables_give_known_emissions(tmp_path, kind):
+def test_parsed_logs_and_tables_match_expected_emissions(tmp_path, kind):
     unit, content, expected = MEANINGS[kind]
     assert emissions(recorded(tmp_path, content, unit)) == expected
 
@@ -85,7 +85,7 @@ def test_declared_pieces_of_words_are_joined(tmp_path, kind):
         assert f"set `pieces: {kind}`" in problem(log(tmp_path, rows))
 
 
-WRONG = {  # objects of a log, or a table; error after the file name
+WRONG = {  # objects of a log or text of a table, and the error after the file name
     "two lines too few": (ROWS[:1], ":1: ends after 1 of 3 sentences, one sentence 1 is missing"),
     "a line too many": ([*ROWS, row(3, "E", [1])], ":4: too many sentences; the data set has 3"),
     "out of order": ([ROWS[1], ROWS[0], ROWS[2]], ":1: expected index 0, got index 1"),
@@ -105,12 +105,12 @@ WRONG = {  # objects of a log, or a table; error after the file name
     "a table that falls": (INDEXED + "0\tA\t2\n0\tB\t1\n", ":3: delay is 1 after 2"),
     "silence and words": (INDEXED + "0\tA\t2\n0\t\t\n", ":3: an empty token marks a unit without words"),
     "a unit left out": (INDEXED + "0\tA\t2\n2\tA\t2\n3\tA\t2\n", ":3: expected index 1, got index 2"),
-    "cut off": (INDEXED + "0\tA\t2\n1\tA\t1", ": the last line has no line end"),
+    "cut off": (INDEXED + "0\tA\t2\n1\tA\t1", ": the last line has no line ending"),
 }
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_wrong_log_is_refused(tmp_path, what):
+def test_invalid_log_is_refused(tmp_path, what):
     content, expected = WRONG[what]
     assert expected in problem(recorded(tmp_path, content))
 
@@ -134,7 +134,7 @@ TRACES = [
 
 
 @pytest.mark.parametrize("unit", ["sentence", "question"])
-def test_exported_run_reads_back(tmp_path, unit):
+def test_exported_run_can_be_read_back(tmp_path, unit):
     path = write_instances(TRACES, tmp_path, unit)
     ended = "+" if unit == "sentence" else ""
     assert emissions(RecordedConfig(str(path), unit=unit)) == f"0:A@1 0:B@4{ended} 1:C@1 1:D@2+ | 0:E@2"
@@ -155,7 +155,7 @@ def test_export_has_references_and_refuses_retractions(tmp_path):
 UNEVEN = replace(FIRST, id="uneven", reference=("One two three.",))
 THREE = replace(FIRST, reference=("One two three.", "Four."))
 DIAGONAL = FixedConfig(reveal="diagonal")
-SOURCE = FixedConfig(text="source", reveal="diagonal")  # each source word when it is read
+SOURCE = FixedConfig(text="source", reveal="diagonal")  # shows each source word when it is read
 shown = partial(recorded_logs.emissions, build=fixed.build)
 
 

@@ -1,4 +1,4 @@
-"""Logs of speech systems: their meaning, their errors, and the results of replaying them."""
+"""Logs of speech systems: their emissions, invalid logs, and the text after a replay."""
 
 import json
 from pathlib import Path
@@ -64,7 +64,7 @@ MEANINGS = {
 
 
 @pytest.mark.parametrize("kind", MEANINGS)
-def test_logs_give_known_emissions(kind: str, tmp_path: Path) -> None:
+def test_parsed_logs_match_expected_emissions(kind: str, tmp_path: Path) -> None:
     data, rows, expected = MEANINGS[kind]
     assert emissions(log(tmp_path, rows), data) == expected
 
@@ -80,7 +80,7 @@ PIECES = {
 
 @pytest.mark.parametrize("kind", PIECES)
 @pytest.mark.parametrize("size", [1, 2, 9])
-def test_tokens_are_joined_and_written_when_whole(kind: str, size: int, tmp_path: Path) -> None:
+def test_tokens_are_joined_into_complete_words(kind: str, size: int, tmp_path: Path) -> None:
     tokens, words = PIECES[kind]
     chunks = [tokens[i : i + size] for i in range(0, len(tokens), size)]
     rows = [wav(1, "two.wav"), *(out(1, i * 0.25, chunk) for i, chunk in enumerate(chunks))]
@@ -118,7 +118,7 @@ WRONG = {
     "something else deleted": ([*STREAM[:3], out(7, 2, [], ("B",))], ":4: deleted_tokens ['B'] are not"),
     "no metadata": ([out(7, 1, ["A"])], ":1: id 7 has no earlier line with"),
     "twice": ([*STREAM, wav(9, "one.wav")], ":7: the recording 'one' appears twice"),
-    "cut off after metadata": ([*STREAM[:5]], ":5: the recording 'two' has no other line"),
+    "cut off after metadata": ([*STREAM[:5]], ":5: recording 'two' has no further lines"),
     "one recording too few": (STREAM[:4], ": the recording 'two' of question two is missing; the log has 'one'"),
     "words of another sentence taken back": ([*STREAM[:3], out(7, 4, ["c"], ("A",)), *STREAM[4:]], BEFORE),
     "SimulStreaming's of one recording": (WHISPER, ":1: the log has one recording, but the data set has 2"),
@@ -155,7 +155,7 @@ WRONG_WHISPER = {
 
 
 @pytest.mark.parametrize("what", [*WRONG, *WRONG_WHISPER])
-def test_wrong_log_is_refused(what: str, tmp_path: Path) -> None:
+def test_invalid_log_is_refused(what: str, tmp_path: Path) -> None:
     rows, message = (WRONG | WRONG_WHISPER)[what]
     assert message in problem(log(tmp_path, rows), [TWO] if what in WRONG_WHISPER else DATA)
 
@@ -174,7 +174,7 @@ TOKENS = st.lists(st.sampled_from(["▁a", "▁b", "c", "d"]), max_size=4)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), TOKENS), max_size=12))
-def test_replayed_edits_give_the_final_text(tmp_path_factory, edits) -> None:
+def test_replayed_edits_reproduce_the_final_text(tmp_path_factory, edits) -> None:
     tokens, rows = ["▁a"], [wav(1, "two.wav"), out(1, 0.0, ["▁a"])]
     for i, (deletes, new) in enumerate(edits):
         kept = max(0, len(tokens) - deletes)
@@ -189,8 +189,8 @@ def test_replayed_edits_give_the_final_text(tmp_path_factory, edits) -> None:
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "ab"]), max_size=4), min_size=1, max_size=8))
-def test_each_state_is_shown_whole(states) -> None:
-    """After the writes of a state, the reader sees exactly its words."""
+def test_each_state_is_shown_completely(states) -> None:
+    """After the writes of each state, the visible text consists of exactly the words of this state."""
     seen, after = [], {}
     for wrote in words_of([Shown(float(i), i, words, revised=True) for i, words in enumerate(states)]):
         del seen[len(seen) - wrote.erase :]
@@ -211,7 +211,7 @@ def questions(folder: Path, **more) -> list[Question]:
     return load_questions(str(path))
 
 
-def test_word_times_keep_the_source_and_change_its_key(tmp_path: Path) -> None:
+def test_word_times_change_the_key_but_not_the_source(tmp_path: Path) -> None:
     [question] = questions(tmp_path, word_times=[0.5, 1, 1], recording="talk.wav")
     assert question.sentences == (("Uno", "dos.", "Tres."),) and question.word_times == (0.5, 1.0, 1.0)
     assert question.recording == "talk.wav" and questions(tmp_path, word_times=[0, 0, 0])[0].recording == "q"
@@ -219,7 +219,7 @@ def test_word_times_keep_the_source_and_change_its_key(tmp_path: Path) -> None:
     assert cut.sentences == (("Uno", "dos."), ("Tres.",))
     timed = [questions(tmp_path, word_times=[1, 2, last]) for last in (3, 4)]
     prints = [dataset_fingerprint(each) for each in (questions(tmp_path), *timed)]
-    assert prints[0][:16] == "d3d2cab0faaba6eb" and len(set(prints)) == 3  # the key of a text is unchanged
+    assert prints[0][:16] == "d3d2cab0faaba6eb" and len(set(prints)) == 3  # the key without times is unchanged
 
 
 @pytest.mark.parametrize(
@@ -232,5 +232,5 @@ def test_word_times_keep_the_source_and_change_its_key(tmp_path: Path) -> None:
         ({"recording": "a.wav"}, "word_times: expected 3 seconds, one for each word, got None"),
     ],
 )
-def test_wrong_times_are_refused(more: dict, message: str, tmp_path: Path) -> None:
+def test_invalid_times_are_refused(more: dict, message: str, tmp_path: Path) -> None:
     refused(DataError, rf"record 0\.{message}", questions, tmp_path, **more)

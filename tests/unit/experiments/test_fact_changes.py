@@ -21,7 +21,7 @@ CHANGES = {each.name: each for each in (*CONTRAST["minor"], *CONTRAST["critical"
         ("number", {"12"}),
     ],
 )
-def test_change_affects_one_place_of_its_kind(name: str, touched: set[str]) -> None:
+def test_change_affects_only_words_of_its_kind(name: str, touched: set[str]) -> None:
     before, seen = TEXT.split(), set()
     for seed in range(60):
         after = list(CHANGES[name].change(question(sentences=[TEXT]), random.Random(seed)).words)

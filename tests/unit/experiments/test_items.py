@@ -1,4 +1,4 @@
-"""The computations of items, on data with known answers."""
+"""Computations of the published items, on data with known results."""
 
 from contextlib import nullcontext
 

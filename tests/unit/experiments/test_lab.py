@@ -98,13 +98,13 @@ def test_second_update_changes_nothing(book, capsys):
         ("model/weights", b"\x01", b"\x02", r"experiments/ledger/toy\.tsv: model toy was"),
     ],
 )
-def test_changed_digit_or_byte_is_named(book, capsys, name, old, new, problem):
+def test_changed_digit_or_byte_is_reported(book, capsys, name, old, new, problem):
     path = book.root / name
     path.write_bytes(path.read_bytes().replace(old, new))
     assert re.match(problem, _problems(book, capsys))
 
 
-def test_changed_drawing_is_named_and_redrawn(book, capsys):
+def test_changed_drawing_is_reported_and_redrawn(book, capsys):
     def dotted(ledger: Ledger):
         figure = _figure(ledger)
         figure.axes[0].lines[0].set_linestyle(":")
@@ -124,7 +124,7 @@ def test_new_picture_of_a_measured_item_is_drawn(book, capsys):
 
 
 def test_missing_data_does_not_remove_ledger_rows(book):
-    """Without XQB, the bundled questions would replace it. Without the language model, its rows would disappear."""
+    """Otherwise an update on a machine without XQB or without the language model would delete their rows."""
     path = book.root / "experiments/ledger/toy.tsv"
     before, book.values = path.read_bytes(), [7.0]
     for force in (False, True):

@@ -16,12 +16,12 @@ ALPHA = 0.05
 
 
 def means(values: np.ndarray) -> np.ndarray:
-    """Convert values (n, K) to the statistics of their means (n, K, 2)."""
+    """Convert values of shape (n, K) to statistics of shape (n, K, 2) whose score is the mean over the questions."""
     return np.stack([values, np.ones_like(values)], axis=2)
 
 
 def ladder(ew: list[float], oracle: list[float] | None = None, n: int = 300, seed: int = 1, ks=KS) -> Ladder:
-    """Return questions of different difficulty with these means over k."""
+    """Return a ladder of random questions, where `ew` shifts EW at each k and `oracle` shifts oracle EW minus EW."""
     rng = np.random.default_rng(seed)
     tables = {"ew": rng.normal(0.3, 0.2, (n, 1)) + rng.normal(ew, 0.1, (n, len(ew)))}
     tables["oracle-ew"] = tables["ew"] + rng.normal(oracle or [0.0] * len(ew), 0.1, (n, len(ew)))
@@ -43,9 +43,9 @@ def test_planted_effects_are_found_and_no_others(ew: list[float], rises: bool, f
     assert not gaps["rise"].cell[4].startswith("k = 3 ")  # nothing can rise at the smallest k
 
 
-def test_too_few_k_give_no_claim() -> None:
+def test_too_few_k_yield_no_claim() -> None:
     short = ladder([0.0, 0.1], ks=(3, 6))
-    assert not list(differences(short))  # EW and oracle EW have one optimal k, so the difference is 0
+    assert not list(differences(short))  # EW and oracle EW have the same optimal k, so the difference is 0
     refused(ValueError, "fall: needs more values of k, got ", p_of, short, "fall")
     assert {row.cell[3] for row in differences(ladder([0.0, 0.1, 0.0], ks=(3, 6, 9)))} == {"rise", "oracle rise"}
     apart = ladder([0.0, 0.1, 0.0], ks=(3, 6, 9), oracle=[0.3, 0.0, 0.0])
@@ -69,7 +69,7 @@ def test_pooled_ladders_have_equal_weight() -> None:
     assert difference(pooled, "", "ew", 2, 5).value == pytest.approx(mean[2] - mean[5])
 
 
-def test_early_stopping_changes_no_decision() -> None:
+def test_early_stopping_does_not_change_decisions() -> None:
     rng = np.random.default_rng(0)
     tables = means(rng.normal([0.0, *np.linspace(-0.03, 0.05, 20)], 0.1, (60, 21)))  # (60, 21, 2)
     pairs = np.stack([tables[:, [0, index]] for index in range(1, 21)], axis=3)  # (60, 2, 2, 20)

@@ -1,4 +1,4 @@
-"""Every picture drawn from a ledger follows the rules of figures, and planted mistakes are found."""
+"""Every picture drawn from a ledger follows the rules for figures, and planted mistakes are found."""
 
 from collections.abc import Callable
 from typing import Any

@@ -18,7 +18,7 @@ from sqa.data.datasets import load_questions
 from sqa.diagnose.signals import GROUPS, SIGNS
 
 
-def test_planted_errors_are_as_recorded() -> None:
+def test_planted_errors_match_reference() -> None:
     """The bundled detectors were trained on these errors, which depend only on the seed and the texts."""
     questions = [q for q in load_questions("mini-es") if len(q.reference) == len(q.sentences)]
     texts = [Text(q.id, q.sentences, tuple(tuple(line.split()) for line in q.reference)) for q in questions]
@@ -87,7 +87,7 @@ def test_mismatched_line_error_names_the_line(tmp_path: Path, monkeypatch: pytes
 
 
 def table(kind: str, texts: int = 30) -> Signals:
-    """Return one wrong word per text, whose first signal is 51, and three correct words with 50."""
+    """Return the signals of texts with one wrong word, whose first signal is 51, and three correct words with 50."""
     signals = np.zeros((4 * texts, len(GROUPS["words"])))
     signals[:, 0] = 50.0
     signals[::4, 0] = 51.0
@@ -110,6 +110,6 @@ def test_training_is_effective_and_deterministic() -> None:
     assert p[::4].min() > 0.9 and p[1::4].max() < 0.1
     assert fit(given).record() == network.record()
     for name, inner in zip(GROUPS["words"], np.moveaxis(network.inner, 1, 0), strict=True):
-        sign = SIGNS.get(name)  # 0: either sign is allowed
+        sign = SIGNS.get(name)  # 0 allows both signs, None requires zero weights
         assert sign == 0 or (not inner.any() if sign is None else (sign * inner >= 0).all())
     assert not set(GROUPS["words"]) <= set(SIGNS)

@@ -1,4 +1,4 @@
-"""Prose states the meaning of numbers, and most numbers are in blocks generated from ledgers."""
+"""Most numbers on the pages are in blocks generated from ledgers, not in the prose."""
 
 import re
 

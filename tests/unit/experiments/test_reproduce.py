@@ -1,4 +1,4 @@
-"""`sqa reproduce` makes every possible item, lists the impossible ones at the end, and shows the paper's values."""
+"""`sqa reproduce` makes every item that it can, lists the others at the end, and shows the paper's values."""
 
 from pathlib import Path
 

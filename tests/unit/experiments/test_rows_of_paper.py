@@ -1,4 +1,4 @@
-"""Rows of the paper's figures and tables, from results that can be checked by hand."""
+"""The yes-no questions of table 4 and the planted difference of the power analysis."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +18,6 @@ def test_yes_no_questions_have_yes_no_answers(answers: list[str], yes_no: bool) 
 
 
 def test_power_uses_the_documented_difference() -> None:
-    """experiments/ledger/error-rates.tsv was measured with these values."""
+    """The rows of experiments/ledger/error-rates.tsv name the difference that the code plants."""
     planted = {row.metric for row in ledger_of("error-rates").rows if row.metric.startswith("found")}
     assert planted == {f"found: a {shape} of {error_rates.DIFFERENCE}" for shape in ("hill", "spike")}

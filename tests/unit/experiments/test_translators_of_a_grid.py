@@ -1,4 +1,4 @@
-"""The translators of a grid's config: each has its rows, or a line with the reason why it has none."""
+"""Each translator of a grid has rows, or a message says why it has none."""
 
 import json
 from collections.abc import Sequence
@@ -76,7 +76,7 @@ def test_training_runs_of_a_translator_have_separate_rows():
     assert len({cell.config.name for cell in results}) == 2
 
 
-def test_missing_translator_is_skipped_with_a_line(capsys):
+def test_missing_translator_is_skipped_with_a_message(capsys):
     needs = Needs(package="no_such_package", hint="make lm")
     results = experiment(config(System("far", "es", CAT, needs=needs)), ["mini-es"], Path()).cells()
     assert {cell.family for cell in results} == {"reference"}

@@ -24,7 +24,7 @@ def test_word_with_several_links_waits_for_the_last():
     ("k", "rate", "ahead", "names"),
     [
         (1, 1.0, 0, 0),  # English has two words more, so g(j) = j suffices
-        (1, 1.5, 3, 2),  # g(j) = 1 1 2 3 3 4 5 5 6; Peruvian needs 5 and has 4, "of" 6 and 5, Lima 7 and 6
+        (1, 1.5, 3, 2),  # g(j) = 1 1 2 3 3 4 5 5 6; Peruvian needs 5 but has 4, "of" 6 but 5, Lima 7 but 6
         (3, 1.5, 0, 0),
     ],
 )

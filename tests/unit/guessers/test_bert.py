@@ -29,7 +29,7 @@ TEXTS = [tossup.text for tossup in TOSSUPS[::5]]
 
 
 def make_encoder(folder: Path, width: int = 16, seed: int = 0) -> Path:
-    """Save a two-layer BERT with a WordPiece vocabulary of the clues, in the format of `transformers`."""
+    """Save a randomly initialized two-layer BERT whose vocabulary has the words of CLUES, and return its folder."""
     from transformers import BertConfig as Architecture
     from transformers import BertModel, BertTokenizerFast
 
@@ -87,7 +87,7 @@ def assert_same(got, expected, tolerance=1e-5):
 # --- passages --------------------------------------------------------------------------------------------------------
 
 
-def test_rare_pieces_weigh_more_and_marks_weigh_0():
+def test_rarity_is_high_for_rare_and_0_for_special_pieces():
     weights = rarity([[0, 5, 6], [0, 5, 7], [0, 5, 5]], 9, [0])
     assert weights[0] == 0 and 0 <= weights[5] < weights[6] == weights[7] < weights[8] == 1
 
@@ -125,7 +125,7 @@ def test_int8_guesses_do_not_depend_on_the_batch(trained):
 # --- training --------------------------------------------------------------------------------------------------------
 
 
-def test_training_is_equal_on_another_device(config, monkeypatch, tmp_path):
+def test_training_agrees_across_devices(config, monkeypatch, tmp_path):
     as_cuda(monkeypatch)
     config = dataclasses.replace(config, dropout=0.0, epochs=2)
     trained = [
@@ -146,7 +146,7 @@ def test_resumed_training_equals_an_uninterrupted_one(config, tmp_path, monkeypa
         epoch = guessers.bert.train._epoch
         patch.setattr("guessers.bert.train._epoch", lambda *args: broken() if args[-1] == 2 else epoch(*args))
         train(cut, TOSSUPS, TOSSUPS[::3])
-    with monkeypatch.context() as patch:  # all inputs were read before, so none is read again
+    with monkeypatch.context() as patch:  # the encoder's outputs are stored, so none is computed again
         patch.setattr(bert_encoder.Encoder, "sums", broken)
         resumed = train(cut, TOSSUPS, TOSSUPS[::3])
     assert resumed.guess(TEXTS, 3) == whole.guess(TEXTS, 3)
@@ -166,7 +166,7 @@ def test_checkpoint_of_another_config_is_refused(config, change, message):
 
 
 def rewritten(folder: Path, to: Path, change) -> Path:
-    """Return a copy of a model after change(tensors, config)."""
+    """Copy a model to the folder `to`, modified by `change(tensors, config)`, and return `to`."""
     tensors, config = load_file(folder / "model.safetensors"), json.loads((folder / "config.json").read_text())
     change(tensors, config)
     to.mkdir()

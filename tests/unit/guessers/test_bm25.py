@@ -33,7 +33,7 @@ DOCS = [
 
 
 def by_hand(query: str, config: Bm25Config, min_count: int) -> dict[str, float]:
-    """Compute the formula of guessers/retrieval/bm25.py term by term; the words of DOCS equal their stems."""
+    """Return the scores by the formula of guessers/retrieval/bm25.py; the words of DOCS equal their stems."""
     pages = sorted({doc.page for doc in DOCS if doc.page})
     texts = {page: " ".join(doc.text for doc in DOCS if doc.page == page).split() for page in pages}
     pairs = {page: [pair for doc in DOCS if doc.page == page for pair in pairwise(doc.text.split())] for page in pages}

@@ -1,4 +1,4 @@
-"""The guesser of multilingual sentence vectors: its rules with a word-count encoder, and the real encoder."""
+"""The guesser of multilingual sentence vectors, with a word-count encoder and with the real encoder."""
 
 from collections import namedtuple
 from importlib.util import find_spec
@@ -62,7 +62,7 @@ def test_scores_are_a_softmax_of_cosines():
     odds = np.exp(rows @ asked / 0.1)
     expected = dict(zip(TEXTS, odds / odds.sum(), strict=True))
     assert [guess.page for guess in guesses] == sorted(expected, key=expected.__getitem__, reverse=True)
-    assert scores(guesses) == pytest.approx(expected, abs=2e-3)  # pages are stored in 16 bits
+    assert scores(guesses) == pytest.approx(expected, abs=2e-3)  # page vectors are stored in 16 bits
     assert actual.guess(["the silver town of"], 1)[0] == guesses[:1] and actual.pages == set(TEXTS)
 
 

@@ -1,4 +1,4 @@
-"""The Elasticsearch guesser over a socket; a stand-in server answers with scores recorded from Lucene."""
+"""The Elasticsearch guesser with a local server that returns scores recorded from Lucene."""
 
 import json
 import socket
@@ -19,8 +19,8 @@ from sqa.core.types import guesses_per_word
 
 pytest.importorskip("elasticsearch")
 CONFIG = "kind: bm25\noutput: {0}/twin\nbonus: false\nanalyzer: {1}\npair_min_count: null\ntexts: [{0}/texts.jsonl]\n"
-EMBEDDED = "similarity: elasticsearch"  # every error names the embedded twin
-PREFIXES = QUERIES[3:27]  # the first 24 words of a question, one by one
+EMBEDDED = "similarity: elasticsearch"  # every error recommends the embedded guesser
+PREFIXES = QUERIES[3:27]  # prefixes of a question with 1 to 24 words
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def server():
 
 @pytest.fixture
 def twin(tmp_path):
-    """Return the config of the embedded model and of the index, on the texts whose scores Lucene computed."""
+    """Write the texts that Lucene scored, and return the path of the config of the embedded model and the index."""
     lines = [json.dumps({"text": text, "page": page}) for page, text in DOCUMENTS.items()]
     (tmp_path / "texts.jsonl").write_text("\n".join(lines), encoding="utf-8")
     config = tmp_path / "twin.yaml"
@@ -137,11 +137,11 @@ def meta(server):
     return server.indices["sqa-pages"]["mappings"]["_meta"]
 
 
-def analysed_by_blanks(server):
+def analysed_by_whitespace(server):
     server.indices["sqa-pages"]["mappings"]["properties"]["text"]["analyzer"] = "whitespace"
 
 
-def a_page_less(server):
+def one_page_fewer(server):
     server.indices["sqa-pages"]["visible"].popitem()
 
 
@@ -156,8 +156,8 @@ SPOILT = {  # change to the server after indexing, options of the guesser, messa
     "version": (lambda server: meta(server).update(sqa=0), {}, "was made with sqa 0, not 1; recreate it"),
     "texts": (lambda server: meta(server).update(model="0" * 64), {}, "was made with model '000"),
     "unfinished": (lambda server: meta(server).pop("pages"), {}, "is incomplete"),
-    "conflict": (analysed_by_blanks, {}, "the mapping of text was changed"),
-    "fewer": (a_page_less, {}, f"has {len(DOCUMENTS) - 1} of {len(DOCUMENTS)} pages"),
+    "conflict": (analysed_by_whitespace, {}, "the mapping of text was changed"),
+    "fewer": (one_page_fewer, {}, f"has {len(DOCUMENTS) - 1} of {len(DOCUMENTS)} pages"),
     "stranger": (lambda server: meta(server).clear(), {}, "was not created by this program"),
     "k1": (nothing, {"k1": 1.2}, "was made with k1 2.0, not 1.2; recreate it"),
     "b": (nothing, {"b": 0.5}, "was made with b 0.75, not 0.5; recreate it"),
@@ -172,7 +172,7 @@ SPOILT = {  # change to the server after indexing, options of the guesser, messa
 
 
 @pytest.mark.parametrize("what", SPOILT)
-def test_wrong_index_or_server_is_refused(server, twin, what):
+def test_invalid_index_or_server_is_refused(server, twin, what):
     index(twin, server)
     spoil, options, message = SPOILT[what]
     spoil(server)
@@ -188,7 +188,7 @@ WINDOW = {"type": "illegal_argument_exception", "reason": "Result window is too 
 ALL = {"type": "search_phase_execution_exception", "reason": "all shards failed", "phase": "query", "grouped": True}
 FOUND = {"took": 1, "timed_out": False, "hits": {"max_score": None, "hits": []}, "status": 200}
 WHOLE = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
-SEARCHED = {  # reply to a search, message
+SEARCHED = {  # response to a search, message
     "timed out": ({**FOUND, "timed_out": True, "_shards": WHOLE}, "the search is incomplete: it timed out"),
     "failed shard": ({**FOUND, "_shards": LOST}, f"the search is incomplete: {SHARD}"),
     "unassigned shard": (
@@ -215,7 +215,7 @@ SEARCHED = {  # reply to a search, message
 
 
 @pytest.mark.parametrize("case", SEARCHED)
-def test_search_without_all_hits_is_refused_with_reason(server, twin, case):
+def test_incomplete_search_is_refused_with_the_reason(server, twin, case):
     index(twin, server)
     guesser = elastic.build(options(twin, server, retries=0))
     server.searched, message = SEARCHED[case]

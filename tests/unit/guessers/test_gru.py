@@ -58,7 +58,7 @@ def saved(learnt, tmp_path):
 
 @pytest.fixture
 def published(config) -> GruTraining:
-    """Return the config of the bidirectional training, with one example per sentence."""
+    """Return a config that trains a bidirectional network on one example per sentence."""
     return dataclasses.replace(config, direction="bidirectional", bottleneck=None, examples="sentence")
 
 
@@ -73,7 +73,7 @@ def test_both_networks_learn_the_clues(learnt, published, material):
 def test_bidirectional_network_reads_only_the_prefix():
     torch.manual_seed(0)
     both = BidirectionalGru(Shape(20, 5, 4, 8, 0, 0.5, "bidirectional")).eval().double()
-    ids = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]]).repeat(2, 40)  # 320 prefixes: several blocks
+    ids = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]]).repeat(2, 40)  # 320 prefixes fill several blocks
     columns = torch.arange(320)
     with torch.inference_mode():
         actual = both.features_at(ids, torch.ones_like(columns), columns)
@@ -83,11 +83,11 @@ def test_bidirectional_network_reads_only_the_prefix():
             torch.testing.assert_close(actual[end - 1], expected, rtol=0, atol=1e-12)
 
 
-def test_dev_accuracy_is_over_prefixes(learnt, material):
-    """Check prefixes of a quarter, a half, three quarters and all of the tokens, with two batch sizes."""
+def test_dev_accuracy_is_computed_over_prefixes(learnt, material):
+    """The prefixes have a quarter, a half, three quarters and all of the tokens."""
     network, first = learnt._network, material.dev[0]
     others = [e for e in material.dev if len(e.ids) and e.page != first.page]
-    examples = [dataclasses.replace(e, ids=np.concatenate([first.ids, e.ids])) for e in others]  # of two pages
+    examples = [dataclasses.replace(e, ids=np.concatenate([first.ids, e.ids])) for e in others]  # texts of two pages
     examples += [dataclasses.replace(first, ids=first.ids[:1]), *others]
     right = dict.fromkeys((0.25, 0.5, 0.75, 1.0), 0)
     for example in examples:

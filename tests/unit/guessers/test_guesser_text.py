@@ -22,7 +22,7 @@ from guessers.retrieval import lucene
         ("'s", ()),
     ],
 )
-def test_words_give_the_listed_tokens(word, expected):
+def test_words_yield_the_listed_tokens(word, expected):
     assert text.tokens(word) == expected
 
 

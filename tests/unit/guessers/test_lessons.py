@@ -51,7 +51,7 @@ def test_overlap_is_the_share_of_common_runs():
     overlap = Overlap([HeldOut("one two three four five six seven", None)])
     assert overlap.wording("one two three four five six seven") == 1
     assert overlap.wording("zero one two three four five six nought null nil nothing none") == pytest.approx(3 / 9)
-    assert overlap.wording("one two three four five a b c d") == 0  # two runs of four: fewer than three
+    assert overlap.wording("one two three four five a b c d") == 0  # two runs of four words, but three are needed
 
 
 def test_common_phrases_are_ignored():

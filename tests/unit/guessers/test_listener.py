@@ -76,7 +76,7 @@ def test_page_guesser_is_refused(tmp_path: Path) -> None:
     refused(ConfigError, "question harbour asks 'Who enlarged the harbour of the city", run, "full", tmp_path, "bm25")
 
 
-def test_language_model_reads_each_text_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_language_model_answers_each_text(monkeypatch: pytest.MonkeyPatch) -> None:
     def answers(asked: list[str], passages: list[list[Passage]]) -> list[str]:
         pairs = zip(asked, passages, strict=True)
         return [f"{question} {passage[0].text}" if passage else "" for question, passage in pairs]
@@ -131,12 +131,12 @@ WRONG = {
     "word_times": ([], "1"),
     "answer": (["Lisbon"],),
 }
-# refused only by the loader: an answer without a word, control characters, word counts
+# refused by the loader but not by the schema: an answer without a word, control characters, word counts
 BEYOND = (["..."], "a\tb", 1000, [])
 
 
 @pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in WRONG.items() for value in values])
-def test_wrong_records_are_refused(key: str, value: object, tmp_path: Path) -> None:
+def test_invalid_records_are_refused(key: str, value: object, tmp_path: Path) -> None:
     record = {**RECORDS[0], key: value}
     path = tmp_path / "q.jsonl"
     path.write_text(json.dumps(record) + "\n", encoding="utf-8")

@@ -63,7 +63,7 @@ def test_swaps_move_words_by_one_place(ids, share, seed):
     assert np.abs(moved - place).max(initial=0) <= 1
 
 
-def test_shares_are_close_to_the_requested_ones():
+def test_noise_shares_are_close_to_the_requested_shares():
     ids = np.arange(1, 20_001)
     hidden = noise.hide_words(ids, 0.15, noise.rng_for(0, "x"))
     assert np.mean(hidden == 0) == pytest.approx(0.15, abs=0.01) and set(hidden) <= {0, *ids.tolist()}

@@ -33,7 +33,7 @@ WRONG: list[tuple[type, dict[str, Any], list[str]]] = [  # config, keys, message
         (ThresholdConfig, {"threshold": 0.0, "signal": signal}, ["threshold: must be above 0, got 0"])
         for signal in ("share", "score", "margin", None)
     ),
-    (ThresholdConfig, {"model": "x", "signal": "share"}, ["signal: a model has its own"]),
+    (ThresholdConfig, {"model": "x", "signal": "share"}, ["signal: the model defines it already"]),
 ]
 
 

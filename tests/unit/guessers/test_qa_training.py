@@ -81,7 +81,7 @@ def test_folds_are_stable_and_have_their_sizes():
 
 
 def world(n: int = 400) -> list[Tossup]:
-    """Return tossups on twelve pages, with general words first; every fourth has only these words and no page."""
+    """Return tossups that begin with general words; every fourth has only such words and none of the twelve pages."""
     rng = np.random.default_rng(0)
     tossups = []
     for i in range(n):

@@ -72,7 +72,7 @@ ANSWERS = [  # question, answer, passages
     ("Which novel did Leo Tolstoy write?", "War and Peace", PASSAGES),  # "(novel)" is not part of the answer
     ("Leo Tolstoy?", "", PASSAGES[:1]),
     ("who", "", []),
-    ("When was the treaty signed?", "March 3, 1878", [Passage("x", "t", SENTENCES)]),  # the closest sentence
+    ("When was the treaty signed?", "March 3, 1878", [Passage("x", "t", SENTENCES)]),  # from the closest sentence
     ("When was it?", "Rome", [Passage("x", "Rome", "No date here.")]),
 ]
 DATES = ("15 August 1769", "August 1769", "19th century", "300 BC", "1960s")
@@ -82,7 +82,7 @@ ANSWERS += [("How many are there?", number, [Passage("x", "t", f"There are {numb
 
 
 @pytest.mark.parametrize(("question", "answer", "passages"), ANSWERS)
-def test_rules_give_the_listed_answers(question, answer, passages):
+def test_rules_yield_the_listed_answers(question, answer, passages):
     assert typed_answer(question, passages) == answer
 
 
@@ -94,7 +94,7 @@ SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "in
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return the folder of a small BERT with a question-answering head and random weights."""
+    """Return the folder of a small, randomly initialized BERT with a question-answering head."""
     from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast
 
     path = tmp_path_factory.mktemp("reader")
@@ -133,7 +133,7 @@ def plain(reader, question, passages, longest):
     return best[1]
 
 
-def test_answers_equal_those_of_plain_loops(folder):
+def test_answers_match_plain_loops(folder):
     reader = Reader(config(folder, max_answer=7, batch=2))
     questions = ("who wrote war and peace", "when?", "Napoleon", "Кто")
     answers = [reader.answer(question, PASSAGES) for question in questions]
@@ -142,7 +142,7 @@ def test_answers_equal_those_of_plain_loops(folder):
     assert reader.answer("who", []) == reader.answer(" ", PASSAGES) == ""
 
 
-def test_windows_do_not_depend_on_the_batch(folder):
+def test_answers_do_not_depend_on_the_batch_size(folder):
     long = [Passage("x", "t", "the novel of corsica " * 40 + "a tolstoy in war " * 40)]
     answers = {Reader(config(folder, batch=batch)).answer("who wrote the novel", long) for batch in (1, 3, 16)}
     assert len(answers) == 1 and answers.pop()
@@ -183,7 +183,7 @@ SHOWN = [
 
 @pytest.fixture(scope="module")
 def language_model(tmp_path_factory):
-    return make(tmp_path_factory.mktemp("base"), "llama", seed=3)  # its answers depend on the first piece of a text
+    return make(tmp_path_factory.mktemp("base"), "llama", seed=3)  # seed 3 gives different answers to different prompts
 
 
 def test_closest_sentence_is_shown():

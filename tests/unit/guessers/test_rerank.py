@@ -118,7 +118,7 @@ def config() -> training.RerankTraining:
     return replace(given, hidden=8, epochs=30, batch=8, learning_rate=0.02, points=2)
 
 
-def test_rerank_fit_is_equal_on_another_device(config, monkeypatch):
+def test_rerank_fit_agrees_across_devices(config, monkeypatch):
     as_cuda(monkeypatch)
     rng = np.random.default_rng(0)
     lessons = [training.lesson_of(rng.random((5, 5)), np.array([0, 0, 1]), rng.random(3) > 0.7) for _ in range(9)]

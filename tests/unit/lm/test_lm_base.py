@@ -1,4 +1,4 @@
-"""Sources of a base language model: GGUF files built here, and the errors for a missing model."""
+"""Sources of a base language model: GGUF files, packages, and the errors for a missing model."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""Decoding with a language model: streaming and batched, g of equation 1, unusual input, scores of given words."""
+"""Decoding with a language model: streamed and batched words, beams, refused options, and scores of given words."""
 
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ def writer(tmp_path_factory):
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
-def test_streaming_equals_batched_with_the_same_g(writer, schedule):
+def test_streamed_and_batched_words_and_g_are_equal(writer, schedule):
     batched = decode_batch(writer, SENTENCES, schedule)
     assert streamed(lambda source: decode_stream(writer, source, schedule), SENTENCES) == batched
     assert any(len(written) > 2 for written in batched)
@@ -58,7 +58,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def built(folder, tmp_path):
-    """Return a function that builds a translator with a random bidirectional adapter, or with its base."""
+    """Return a function that builds a translator with a randomly initialized bidirectional adapter or with its base."""
     path = adapter(folder, tmp_path / "adapter", 7, bidirectional=True)
 
     def of(of_base=False, **options):
@@ -78,7 +78,7 @@ def test_bidirectional_source_is_read_first(built):
 
 
 class Numbers:
-    """A writer that spells a word as the numbers of its pieces."""
+    """A writer that spells a word as the ids of its pieces, joined by dots."""
 
     def __init__(self, writer):
         self.writer = writer
@@ -103,7 +103,7 @@ def begun(writer, sentence):
 
 
 def log_probability(writer, sentence, pieces):
-    """Return the mean log probability of the pieces and the end, one piece at a time as in decoding."""
+    """Return the mean log probability of the pieces and the end, computed one piece at a time as in decoding."""
     stepper, rules, total = begun(writer, sentence), writer.rules, 0.0
     for piece in [*pieces, rules.end]:
         scores = stepper.score()[0].log_softmax(-1)
@@ -174,7 +174,7 @@ def scorer(tmp_path_factory):
 
 
 def plain(scorer, source, target):
-    """Return ln p of every word, and how far it falls short of the most likely pieces, by definition.
+    """Return ln p of every word, and by how much ln p of the most likely pieces exceeds it.
 
     Each piece takes one forward pass, with a softmax over the candidates and the piece itself.
     """

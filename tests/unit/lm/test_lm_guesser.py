@@ -1,4 +1,4 @@
-"""A base model as contestant, with real networks and a real BM25 index built here."""
+"""A base language model as a guesser, with a small network and a small BM25 index."""
 
 import json
 import math
@@ -107,7 +107,7 @@ def test_free_answer_is_the_most_likely_line(folder, guesser_of):
 
 
 def test_shared_prefix_of_prompts_is_read_once(guesser_of):
-    """A reply equals that of a fresh model bit for bit."""
+    """The candidates equal those of a new guesser bit for bit."""
     chat = guesser_of().chat.chat
     grown = [chat.candidates(" ".join(TEXT[:n])) for n in (2, 4, 6, 8)]
     before = chat._reader.pieces_run

@@ -34,7 +34,7 @@ def folder(request, tmp_path_factory):
 
 
 def scores(network, pieces, first=0):
-    """Return logits (N, V) of one causal pass."""
+    """Return the logits of one causal pass, of shape (N, V)."""
     n = len(pieces)
     own = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), network.dtype)
     states, _ = network(torch.tensor([pieces]), first + torch.arange(n)[None], own)
@@ -42,7 +42,7 @@ def scores(network, pieces, first=0):
 
 
 @torch.inference_mode()
-def test_logits_equal_those_of_transformers(folder):
+def test_logits_match_transformers(folder):
     from transformers import AutoModelForCausalLM
 
     theirs = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)

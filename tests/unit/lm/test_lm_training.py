@@ -55,7 +55,7 @@ def parts(folder, runs, texts=TEXTS * 4, **settings):
     return base, layout, pairs, LmTraining(base, pairs, layout, pieces, config, runs, never)
 
 
-def test_training_is_equal_on_another_device(folder, tmp_path, monkeypatch):
+def test_training_agrees_across_devices(folder, tmp_path, monkeypatch):
     as_cuda(monkeypatch)
     trainings = [parts(folder, tmp_path / device, device=device, copy_weight=2.0)[3] for device in ("cpu", "cuda")]
     losses = [[training.step(number)[0] for number in range(3)] for training in trainings]
@@ -122,7 +122,7 @@ def test_resumed_training_equals_an_uninterrupted_one(folder, tmp_path):
     for number in first.trainer.rounds(6, every=2):
         first.trainer.set_rate(first.rate(number))
         first.step(number)
-        if number == 4:  # this step is lost with the process
+        if number == 4:  # killed before this step is saved
             break
     *_, second = parts(folder, tmp_path / "cut")
     second.trainer.resume()
@@ -178,7 +178,7 @@ def test_pairs_have_glosses_after_rare_source_words(folder, tmp_path, monkeypatc
 
 @pytest.fixture
 def config(folder, tmp_path, monkeypatch):
-    """Return a config for `sqa train smt` with the pairs above."""
+    """Write a config for `sqa train smt` and return its path; training uses the pairs of TEXTS."""
 
     def few(config, base, layout, data):
         pairs = Pairs.of(TEXTS * 4, base.tokens, layout, 50)

@@ -1,4 +1,4 @@
-"""The reader of word order, with a tiny language model and an index built here."""
+"""The study of word order, with a tiny language model and a tiny index."""
 
 from collections import namedtuple
 
@@ -48,7 +48,7 @@ def test_order_affects_the_model_but_not_retrieval(tmp_path, base, questions, gr
     found = {row.key: row for row in word_order.rows("mini-es", table)}
     change = found["mini-es", word_order.MODEL, SHUFFLED, "change", "nats"]
     excess = found["mini-es", word_order.MODEL, SHUFFLED, "excess", "nats"]
-    assert change.value == pytest.approx(excess.value) != 0  # retrieval keeps every share
+    assert change.value == pytest.approx(excess.value) != 0  # retrieval does not change, so nothing is subtracted
     assert ("mini-es", word_order.RETRIEVAL, SHUFFLED, "effect", "accuracy") not in found
 
 

@@ -26,7 +26,7 @@ STEPS = {**PUBLISHED, "method": "monotone", "knots": {"t": [0, 0.5, 1], "ew": [1
 
 
 def records(n: int = 400, seed: int = 0, **columns: Any) -> list[dict[str, Any]]:
-    """Return buzzes on 20 questions, mostly late, with ties."""
+    """Return `n` random buzzes on 20 questions, mostly late, some at equal positions."""
     rng = np.random.default_rng(seed)
     positions = np.round(rng.beta(3, 1.5, n), 2)
     return [

@@ -27,7 +27,7 @@ REFERENCE = "In November 1830 General Bolívar visited London with two brothers 
 
 @pytest.mark.parametrize(
     ("links", "seen", "index"),
-    [(1, 1, None), (2, 2, 1), (2, 19, 1), (2, 20, None), (3, 30, None)],  # twice, and above one tenth
+    [(1, 1, None), (2, 2, 1), (2, 19, 1), (2, 20, None), (3, 30, None)],  # two links, and more than a tenth of `seen`
 )
 def test_linking_needs_two_links_above_a_tenth(links, seen, index, monkeypatch):
     link = (form("Moscú", "es"), form("Moscow", "en"))
@@ -117,11 +117,11 @@ def trace_of(emissions: list[Emission], reference: str = REFERENCE) -> QuestionT
 
 
 def test_fact_metrics_equal_hand_computed_values():
-    # 1830 is source word 4 and is written after 6. Paris is invented. Londres is word 9 and comes after 8.
+    # 1830 is source word 4 and is written after 6 words. London is source word 9 and is written after 8 words.
     emissions = [Emission(0, "1830", 6, False), Emission(0, "Paris", 7, False), Emission(0, "London", 8, False)]
     metrics = {metric.name: metric for metric in build(["facts", "facts@invented", "facts-lag", "facts@timed"])}
     stats = {name: metric.stats(trace_of(emissions)).tolist() for name, metric in metrics.items()}
-    # Paris does not begin a sentence; 1830, Paris and London are the translation's own facts.
+    # The translation has two facts, 1830 and the invented name "Paris London".
     assert stats == {"facts": [2, 6], "facts@invented": [1, 2], "facts-lag": [1, 2], "facts@timed": [2, 2]}
     assert metrics["facts-lag"].score(np.array([1.0, 2.0])) == 0.5
     refused(NotComputable, "", metrics["facts"].stats, trace_of(emissions, ""))
@@ -145,7 +145,7 @@ def test_rewritten_word_counts_when_written_last():
 
 @pytest.mark.parametrize(("marks", "least"), [("mini", 40), ("xqb", 200)])
 def test_precision_and_recall_reach_their_minimum(marks, least):
-    """XQB was marked before the rules were written, and the mini set before the rules were applied to it."""
+    """XQB was annotated before the rules were written, and the mini set before the rules were applied to it."""
     if marks == "xqb" and not available("xqb-es"):
         pytest.skip("the XQB questions are not available: set SQA_MIRROR")
     rows = {row.metric: row.value for row in reading(GOLD / f"facts-{marks}.tsv")}

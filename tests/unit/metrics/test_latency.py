@@ -1,4 +1,4 @@
-"""Latency conventions on a trace, undefined latencies, and normalized erasure. The formulas are in tests/golden."""
+"""Latency conventions on a trace, undefined latencies, and normalized erasure. tests/golden tests the formulas."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from sqa.metrics.latency import CONVENTIONS, Latency, trace_delays
 
 
 def trace_of(*sentences, reference=("a b c d",)):
-    """Return a trace of sentences (source length, [(g, ended), ...])."""
+    """Return a trace of sentences, each given as its source length and the (g, ended) of every target word."""
     question = Question("q", "made", "es", tuple(("w",) * size for size, _ in sentences), reference, "P")
     emissions = tuple(Emission(s, "t", g, ended) for s, (_, rows) in enumerate(sentences) for g, ended in rows)
     return QuestionTrace(question, emissions)

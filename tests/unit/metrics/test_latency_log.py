@@ -64,7 +64,7 @@ def test_undefined_latencies_are_counted(tmp_path, capsys):
 
 
 def test_degeneracy_equals_omnisteval(tmp_path):
-    """'long_jump' of the recorded cases: SWF 50, EFSW 115, DSPTV 65."""
+    """The expected values are those recorded for the case 'long_jump'."""
     path = log(tmp_path, row([1, 1, 1, 1, 1, 20, 20, 20, 20, 20], 20, 10))
     assert score(path, LogOptions("omnisteval")).whole == pytest.approx({"SWF": 50, "EFSW": 115, "DSPTV": 65})
 
@@ -135,7 +135,7 @@ def test_log_longer_than_the_limit_is_refused(tmp_path, monkeypatch, piped):
             assert score(where, LogOptions()).index == (0,)
 
 
-ODD = [  # a line and its mark
+ODD = [  # a line, and the reason why it is odd
     (row([3, 2, 4, 1, 6], 6, prediction_length=5), r"delays[1]: 2 after 3: delays decrease"),
     (row([1, 7], 6, prediction_length=2), r"delays[1]: 7 of 6 words: after the end"),
     (row([1, 2.5], 6, prediction_length=2), r"delays[1]: 2.5 is not a whole number of words"),
@@ -188,7 +188,7 @@ def test_strict_refuses_odd_lines_of_speech(tmp_path, line, reason):
 
 @pytest.mark.parametrize("end,value", [(2000, 2500 / 3), (None, 4000 / 3), (400, None)])
 def test_long_yaal_ends_with_the_recording(tmp_path, end, value):
-    """OmniSTEval 0.1.10: words from the recording's end on do not count."""
+    """As in OmniSTEval 0.1.10, words written at or after the end of the recording do not count."""
     path = log(tmp_path, spoken([500, 1500, 3000], 400 if end == 400 else 1000, 3, time_to_recording_end=end))
     [values] = score(path, LogOptions("omnisteval")).rows()
     assert values["LongYAAL"] == (None if value is None else pytest.approx(value))

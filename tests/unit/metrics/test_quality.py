@@ -137,7 +137,7 @@ def test_scores_before_a_failure_are_kept(tmp_path: Path) -> None:
     assert quality_doubles.asked == [f"q{i}" for i in range(CHUNK, 20)]
 
 
-def test_stored_scores_have_stable_bytes_and_show_damage(tmp_path: Path) -> None:
+def test_stored_scores_are_stable_and_damage_is_reported(tmp_path: Path) -> None:
     done(tmp_path, n=8, quality=[{OVERLAP: {}}])
     [kept] = (tmp_path / "runs" / "store" / "quality").glob("*/block-0000.npz")
     whole = kept.read_bytes()
@@ -201,7 +201,7 @@ def test_external_program_scores_a_run(tmp_path: Path) -> None:
 
 
 def program(script: Path, text: str) -> dict[str, object]:
-    """Return the config of the metric "mine", which a Python program computes."""
+    """Write a Python program and return the config of the metric "mine" that it computes."""
     script.write_text(f"import pathlib, sys\n{text}")
     return {"external": {"command": [sys.executable, str(script)], "name": "mine"}}
 
@@ -262,7 +262,7 @@ def test_files_of_scores_are_read(tmp_path: Path, text: str, scores: list[float]
         ("\udcff", ":1: not UTF-8"),
     ],
 )
-def test_wrong_files_of_scores_are_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_files_of_scores_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "x.tsv"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     assert refused(DataError, re.escape(message), read, path, SEGMENTS).startswith(str(path))

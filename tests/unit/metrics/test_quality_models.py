@@ -1,4 +1,4 @@
-"""COMET, BERTScore and BLEURT with tiny models of the real architectures: the packages' values, and invalid models."""
+"""COMET, BERTScore and BLEURT with tiny models: scores equal to those of the packages, and invalid models."""
 
 import pickle
 import shutil
@@ -217,7 +217,7 @@ def translated(*references: str) -> QuestionTrace:
 @needs_comet
 @needs_bertscore
 @needs_bleurt
-def test_paired_sentences_are_scored_alone(comets: dict[str, Path], bert: Path, tmp_path: Path) -> None:
+def test_paired_sentences_are_scored_separately(comets: dict[str, Path], bert: Path, tmp_path: Path) -> None:
     metrics = [
         comet.build(CometConfig(str(comets["unified-xlmr"]))),
         bertscore.build(BertScoreConfig(str(bert), layer=2)),
@@ -301,6 +301,6 @@ def test_second_run_loads_no_model(comets, bert, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("config", [CometConfig, BertScoreConfig, BleurtConfig])
-def test_wrong_options_are_refused(config: type) -> None:
+def test_invalid_options_are_refused(config: type) -> None:
     refused(ConfigError, "model: must be a folder or a name.*\n.*name: must not be empty", config, model="", name="")
     refused(ConfigError, "batch_size: must be >= 1, got 0", config, model="m", batch_size=0)

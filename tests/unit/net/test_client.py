@@ -1,4 +1,4 @@
-"""The bounded HTTP client: size and time of responses, redirects, and credentials from netrc."""
+"""The HTTP client: limits on the size and time of responses, redirects, and credentials from netrc."""
 
 import pytest
 from stand_ins.http_server import anything, serving_app
@@ -36,7 +36,7 @@ def test_responses_beyond_limits_are_failures() -> None:
     assert absent.value.again
 
 
-def test_slow_response_ends_in_time() -> None:
+def test_slow_response_fails_at_the_time_limit() -> None:
     import asyncio
 
     async def drip(request: Request) -> Response:
@@ -47,7 +47,7 @@ def test_slow_response_ends_in_time() -> None:
 
         return StreamingResponse(parts())
 
-    with serving_app(anything(drip)) as url, pytest.raises(Failed, match=r"no complete reply in 0\.5 seconds"):
+    with serving_app(anything(drip)) as url, pytest.raises(Failed, match=r"no complete response in 0\.5 seconds"):
         Http(0.5).ask("GET", url)
 
 

@@ -1,4 +1,4 @@
-"""Blocks computed one by one, and stores without locks, give the files of a run in one process."""
+"""Blocks that are computed one by one, in stores without locks, yield the same files as a run in one process."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ from sqa.pipeline.scheduler import SlurmConfig, parse, scheduled
 
 
 def files(root):
-    """Return the files of all stages."""
+    """Return a dict that maps the path of every stage file to its content."""
     paths = (path for path in root.glob("store/*/*/*") if path.parts[-3] != "questions")
     return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
@@ -67,7 +67,7 @@ def test_finished_run_is_reused_only_if_unchanged(tmp_path):
     changes = [(buzzes, buzzes.read_bytes().replace(key, b"0" * 64)), (buzzes, b"damaged")]
     whole = report.read_bytes()
     changes += [(report, data) for data in (whole[:60], whole.replace(b"empty-sentences", b"empty"), b"\xff" + whole)]
-    for path, data in changes:  # a component with other results, or a file to rewrite
+    for path, data in changes:  # another stage key, or a damaged file
         before = path.read_bytes()
         path.write_bytes(data)
         assert workshop.finished(config, folder) is None
@@ -157,7 +157,7 @@ def test_scheduler_options_are_parsed_or_refused():
     refused(ConfigError, r"jobs: must be >= 1, got 0", SlurmConfig, jobs=0)
 
 
-def test_wrong_store_of_a_scheduler_is_refused(tmp_path):
+def test_invalid_store_of_a_scheduler_is_refused(tmp_path):
     for spec, store, says in ((None, "s3://b/x", "only for --scheduler"), ("local", "nowhere://b/x", "nowhere://b/x")):
         with pytest.raises(ConfigError, match=f"--store: {says}"), scheduled(spec, tmp_path, store):
             pass

@@ -42,7 +42,7 @@ def problems(path: Path, read: Callable[[Path], object] = load_run) -> list[str]
     return [problem.removeprefix(f"{path} ") for problem in caught.value.problems]
 
 
-def test_valid_file_gives_a_config(tmp_path: Path) -> None:
+def test_valid_file_yields_a_config(tmp_path: Path) -> None:
     config = load_run(write(tmp_path, GOOD))
     assert (config.name, config.seed, config.metrics) == ("x", 3, ("ew", "bleu"))
     assert asdict(config.translator.options) == asdict(EchoConfig(k=2))
@@ -92,7 +92,7 @@ seed: many
         *((("seed: 3", f"seed: 3\nname: {name}"), "name: must be a plain folder name") for name in ("a/b", ".hidden")),
     ],
 )
-def test_single_problem_is_one_line(tmp_path: Path, change: tuple[str, str], expected: str) -> None:
+def test_single_problem_is_reported_in_one_line(tmp_path: Path, change: tuple[str, str], expected: str) -> None:
     [problem] = problems(write(tmp_path, GOOD.replace(*change)))
     assert expected in problem
 

@@ -29,7 +29,7 @@ WRITES = (
 
 @contextmanager
 def full_disk(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[list[str]]:
-    """Fail the write operation that follows the first `after`, and yield the names of all operations so far."""
+    """Let `after` write operations succeed and the next one fail; yield the names of the operations so far."""
     called: list[str] = []
 
     def failing(name: str, real: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Constants and run keys in the key of a stage. tests/conformance/test_keys.py covers the configs of components."""
+"""Constants and config keys that change the keys of stages. tests/conformance/test_keys.py covers the components."""
 
 import json
 
@@ -10,7 +10,7 @@ from sqa.pipeline.engine import STAGES
 
 
 def keys(tmp_path, **changes):
-    """Return the keys of a small run."""
+    """Return a dict that maps each stage of a small run to its key."""
     return small_run(tmp_path, 3, **changes).keys
 
 
@@ -25,7 +25,7 @@ def test_stage_constants_are_in_their_keys(tmp_path, monkeypatch, constant):
 @pytest.mark.parametrize(
     ("change", "stages"),
     [
-        ({"name": "u", "seed": 1}, ()),  # used only for resampling
+        ({"name": "u", "seed": 1}, ()),  # the seed is used only for resampling
         ({"dataset": {"name": "DIR/questions3.jsonl", "limit": 2}}, STAGES),
         ({"translator": {"name": "doubles:build_translator", "k": 2}}, STAGES),
         ({"translator": "doubles:build_dropper"}, STAGES),
@@ -35,7 +35,7 @@ def test_stage_constants_are_in_their_keys(tmp_path, monkeypatch, constant):
         ({"metrics": ["bleu", "ew"]}, ("score",)),
         ({"answers": {"matching": "aliases"}}, ("score",)),
         ({"answers": {"matching": "strict"}}, ()),
-        ({"quality": [{"scores": {"file": "DIR/scores"}}]}, ()),  # stored by metric and text
+        ({"quality": [{"scores": {"file": "DIR/scores"}}]}, ()),  # quality scores are stored by metric and text
     ],
 )
 def test_run_key_changes_the_stages_that_it_affects(tmp_path, change, stages):

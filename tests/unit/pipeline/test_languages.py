@@ -13,7 +13,7 @@ from sqa.pipeline.config import run_from_mapping, to_mapping
 from sqa.pipeline.overrides import load_with, parsed
 
 WAITK = {"name": "waitk", "model": "es-en", "k": 3}
-KNOWN = {  # a translator's config -> its source language
+KNOWN = {  # config of a translator, and its source language
     "waitk": (WAITK, "es"),
     "prefix": ({"name": "prefix", "model": "pl-en"}, "pl"),
     "apertium": ({"name": "command", "command": ["apertium", "-u", "-d", "x-y", "spa-eng"]}, "es"),
@@ -44,7 +44,7 @@ def refused(translator, tmp_path, dataset="mini-es"):
 def test_questions_of_another_language_are_refused(case, language, tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: name)
     translator, source = KNOWN[case]
-    path = tmp_path / "mine_es.jsonl"  # the name does not set the language
+    path = tmp_path / "mine_es.jsonl"  # the file name does not set the language
     record = {"source": ["Nació en Lima ."], "reference": "Born in Lima.", "page": "Lima", "language": language}
     path.write_text("".join(json.dumps({**record, "id": i}) + "\n" for i in range(2)))
     if code_of(language) != source:

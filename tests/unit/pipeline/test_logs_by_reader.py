@@ -88,7 +88,7 @@ ODDITIES: dict[str, Callable[[Sequence[Any]], bytes]] = {
 
 @pytest.mark.parametrize("oddity", ODDITIES)
 @pytest.mark.parametrize(("kind", "reader"), CASES)
-def test_odd_file_reads_like_the_plain_one(kind: str, reader: Reader, oddity: str, tmp_path: Path) -> None:
+def test_unusual_log_reads_like_a_plain_log(kind: str, reader: Reader, oddity: str, tmp_path: Path) -> None:
     plain_path, path = tmp_path / "plain.log", tmp_path / "odd.log"
     plain_path.write_bytes(plain(KINDS[kind]))
     path.write_bytes(ODDITIES[oddity](KINDS[kind]))
@@ -96,14 +96,14 @@ def test_odd_file_reads_like_the_plain_one(kind: str, reader: Reader, oddity: st
 
 
 @pytest.mark.parametrize(("kind", "reader"), CASES)
-def test_gzipped_log_reads_like_the_plain_one(kind: str, reader: Reader, tmp_path: Path) -> None:
+def test_gzipped_log_reads_like_a_plain_log(kind: str, reader: Reader, tmp_path: Path) -> None:
     plain_path, path = tmp_path / "plain.log", tmp_path / "odd.log.gz"
     plain_path.write_bytes(plain(KINDS[kind]))
     path.write_bytes(gzip.compress(plain(KINDS[kind])))
     assert reader(path) == reader(plain_path)
 
 
-def test_unicode_line_separators_are_blanks(tmp_path: Path) -> None:
+def test_unicode_line_separators_count_as_spaces(tmp_path: Path) -> None:
     rows = [{**TEXT[0], "prediction": "In\u20281830\u0085London"}, TEXT[1]]
     path, plain_path = tmp_path / "odd.log", tmp_path / "plain.log"
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
@@ -116,7 +116,7 @@ def second(kind: str, **changed: Any) -> list[Any]:
     return [KINDS[kind][0], {**KINDS[kind][1], **changed}]
 
 
-REFUSED: dict[str, tuple[list[Any], tuple[Reader, ...]]] = {  # lines, and the readers that refuse the second
+REFUSED: dict[str, tuple[list[Any], tuple[Reader, ...]]] = {  # lines, and the readers that refuse the second line
     "falling text": (second("text", delays=[2, 1]), (run, strict)),
     "falling speech": (second("speech", delays=[2000, 1000]), (run, strict)),
     "negative text": (second("text", delays=[-1, 1]), (run, strict, latency, facts)),
@@ -144,7 +144,7 @@ def test_impossible_lines_are_refused(case: str, tmp_path: Path) -> None:
 
 
 def test_decimal_point_does_not_imply_speech(tmp_path: Path) -> None:
-    """ATD of milliseconds pairs words with 300 ms of speech."""
+    """If delays are in milliseconds, ATD pairs each word with 300 ms of speech."""
     path = tmp_path / "instances.log"
     delays = {"delays": [1000, 5000, 5000, 5000], "reference": "a b c"}
     values = []

@@ -32,7 +32,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("text", ODD, ids=lambda text: text[:20])
-def test_odd_yaml_gives_a_one_line_error(tmp_path, text):
+def test_invalid_yaml_gives_a_one_line_error(tmp_path, text):
     path = tmp_path / "run.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError) as raised:
@@ -45,7 +45,7 @@ def test_odd_yaml_gives_a_one_line_error(tmp_path, text):
 
 
 @pytest.mark.parametrize("text", ["1: x", "null: x", "1.5: {}", "kind: [bm25]", "name: 5", "name: {a: 1}"])
-def test_odd_keys_and_types_are_config_problems(tmp_path, monkeypatch, capsys, text):
+def test_invalid_keys_and_types_are_config_problems(tmp_path, monkeypatch, capsys, text):
     path = tmp_path / "c.yaml"
     path.write_text(text, encoding="utf-8")
     for words in (["run"], ["train", "guesser"], ["train", "buzzer"], ["train", "smt"], ["ablation"], ["translations"]):
@@ -85,7 +85,7 @@ ODD_JSON = {
 
 
 @pytest.mark.parametrize("text", ODD_JSON, ids=lambda t: t[:9])
-def test_odd_json_gives_a_one_line_error(tmp_path, text):
+def test_invalid_json_gives_a_one_line_error(tmp_path, text):
     for given in (text, text.encode()):
         with pytest.raises(ValueError) as refused:
             parse_json(given)
@@ -136,7 +136,7 @@ def test_numbers_that_yaml_would_misread_are_refused(value, problem):
 
 
 def test_integers_of_a_config_have_64_bits():
-    """Configs from Python, without YAML, are checked, too."""
+    """Configs that are built in Python instead of YAML are checked as well."""
     plain = {"name": "x", "dataset": "mini-es", "translator": "fixed"}
     refused(ConfigError, "^seed: expected a whole number of 64 bits", run_from_mapping, {**plain, "seed": 2**63})
     assert run_from_mapping({**plain, "seed": 2**63 - 1}).seed == 2**63 - 1

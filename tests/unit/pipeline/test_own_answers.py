@@ -1,4 +1,4 @@
-"""Return values of user parts are checked at the call, and a wrong value gives one line and no traceback."""
+"""Return values of user code are checked at the call, and a wrong value gives a one-line error, not a traceback."""
 
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ POLICY = {"translator": {"name": "command", "command": ["cat"], "policy": {"name
 TRANSLATOR, METRIC = {"translator": MINE}, {"metrics": [MINE]}
 QUALITY: dict[str, Any] = {"quality": [{MINE: {}}]}
 GUESS = "guess=lambda self, texts, n: [[] for _ in texts]"
-PARTS: dict[str, tuple[dict[str, Any], str]] = {  # checked value -> keys of a run, members
+PARTS: dict[str, tuple[dict[str, Any], str]] = {  # checked value -> keys of the run config, members of the class
     "guess": (GUESSER, "guess=lambda self, texts, n: X"),
     "guess_prefixes": (GUESSER, f"{GUESS}, guess_prefixes=lambda self, texts, n: X"),
     "pages": (GUESSER, f"{GUESS}, pages=property(lambda self: X)"),
@@ -103,12 +103,12 @@ def said(error: SqaError) -> str:
         ("oracle", "'no'", "oracle must be true or false; Expected `bool`, got `str`"),
         ("translate", "'un texto'", "translate() must return words one after the other"),
         ("word", "Write('a', 2)", "erase must be in 0..0"),
-        ("word", "'dos palabras'", "a token must be one word without blanks, got 'dos palabras'"),
+        ("word", "'dos palabras'", "a token must be one word without spaces, got 'dos palabras'"),
         ("word", "7", "translate() must return words one after the other, str or Write(token, erase); Expected"),
         ("translate_batch", "[[Emission(0, 'a', 9, False)] for _ in q]", "g must be in 0.."),
         ("show", "'texto'", "show() must return a tuple of words"),
         ("start", "0", "start must be a number of words, 1 or more"),
-        ("name", "'  lag'", "name must be text of one line without blanks around it"),
+        ("name", "'  lag'", "name must be one line of text without surrounding spaces"),
         ("digits", "10 ** 5000", "digits must be a number of digits, 0 to 17"),
         ("stats", "[math.nan, 1.0]", "stats() must return a list of finite numbers"),
         ("score", "None", "score() must return a finite number"),
@@ -122,8 +122,8 @@ def test_wrong_return_value_gives_a_one_line_error(tmp_path: Path, checked: str,
 
 
 @pytest.mark.parametrize("checked", [*PARTS, *OTHERS])
-def test_odd_return_value_gives_no_traceback(tmp_path: Path, checked: str) -> None:
-    """Each run succeeds or ends with one line and an exit code."""
+def test_invalid_return_value_gives_no_traceback(tmp_path: Path, checked: str) -> None:
+    """Each run succeeds or ends with a one-line error and an exit code."""
     for value in ODD.split(" | "):
         try:
             run_with(tmp_path, checked, value)
@@ -134,7 +134,7 @@ def test_odd_return_value_gives_no_traceback(tmp_path: Path, checked: str) -> No
 @pytest.mark.parametrize(
     "value", [*ODD.split(" | "), "replace(q, page=np.array([]))", "replace(q, sentences=(('a b',),))"]
 )
-def test_perturbation_returns_a_question(tmp_path: Path, value: str) -> None:
+def test_perturbation_must_return_a_question(tmp_path: Path, value: str) -> None:
     with pytest.raises(SqaError) as raised:
         change_with(tmp_path, value)
     assert "change() must return a Question" in said(raised.value)
@@ -144,7 +144,7 @@ def test_numpy_numbers_are_accepted(tmp_path: Path) -> None:
     run_with(tmp_path, "guess", "[[('Laser', np.float32(2)), ('Maser', np.int64(1))] for _ in texts]")
 
 
-def test_failed_text_metric_names_the_place(tmp_path: Path) -> None:
+def test_failed_text_metric_is_reported_with_its_reason(tmp_path: Path) -> None:
     run_with(tmp_path, "texts", "[1.0]")
     report = (tmp_path / "runs" / "mine" / "report.tsv").read_text(encoding="utf-8")
     assert "mine\tn/a\tn/a\tn/a\t2\tmean score\tnot computed: 1 scores for 2 segments" in report

@@ -37,7 +37,7 @@ WAYS = {  # code at the top of the guesser, code while guessing, expression for 
     "late": ("", "from {0} import PAGE", "PAGE"),
     "folder": ("import sys; sys.path.insert(0, __file__[:-7] + 'lib'); from {0} import PAGE", "pass", "PAGE"),
 }
-HOMES = {  # way -> module, its file
+HOMES = {  # way -> name of the module, path of its file
     "name": ("name_helper", "name_helper"),
     "module": ("pk_module.sub.inner", "pk_module/sub/inner"),
     "computed": ("computed_helper", "computed_helper"),

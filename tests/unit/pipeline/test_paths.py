@@ -47,7 +47,7 @@ def test_path_in_the_config_folder_is_found_first(tmp_path, monkeypatch, text):
     assert "home/" in value_of(load_run(Path("home/c.yaml")), PARTS[text]).replace("./", "")
 
 
-def test_path_in_the_current_folder_is_found_second(tmp_path, monkeypatch):
+def test_current_folder_is_searched_second(tmp_path, monkeypatch):
     for folder in ("", "home/"):
         (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / folder / "both.txt").write_text("")

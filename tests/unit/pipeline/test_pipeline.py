@@ -58,7 +58,7 @@ def test_streaming_records_pulled_and_retracted_words():
 
 
 class Batched:
-    """A translator with only the batched path, which returns given emissions."""
+    """A translator that translates only batches and returns the given emissions."""
 
     def __init__(self, answers):
         self.answers = answers
@@ -67,14 +67,14 @@ class Batched:
         return self.answers
 
 
-def test_batched_path_is_used_and_checked():
+def test_batched_translation_is_used_and_checked():
     assert emissions_rows(engine.translate(Batched([list(echo(Q))]), [Q], ignore)) == {Q.id: echo(Q)}
     for answers, says in (([], "answered 0 of 1 questions"), ([[Emission(0, "a", 9, False)]], "q step 0: g must be")):
         refused(TraceError, says, engine.translate, Batched(answers), [Q], ignore)
 
 
 class Counting(KeywordGuesser):
-    """A guesser with the incremental path that records which path was used."""
+    """A guesser that records which of its two methods were called."""
 
     calls = ()
 
@@ -161,7 +161,7 @@ def test_missing_part_of_a_stage_is_refused(tmp_path, part, stage):
         run(config, Store(tmp_path / "runs"), until=stage, progress=False)
 
 
-def test_alias_metrics_keep_the_strict_ones(tmp_path):
+def test_alias_metrics_do_not_change_the_strict_ones(tmp_path):
     rows = (("Spain (country)", "la respuesta es spain"), ("France", "la respuesta es france"), ("Rome", "nada"))
     record = {"language": "es", "reference": ["x"]}
     lines = [json.dumps(record | {"id": page, "source": [text], "page": page}) + "\n" for page, text in rows]

@@ -1,4 +1,4 @@
-"""Worker processes: results for any number of them, crashes, errors, memory, and their end with the parent."""
+"""Worker processes: results with any number of workers, crashes, errors, memory, and a killed parent."""
 
 import heapq
 import os
@@ -90,7 +90,7 @@ def test_workers_fit_the_memory(tmp_path):
 
 
 def made_with(workers, folder):
-    """Return the files, without times, of two runs made together and of a third run."""
+    """Compute two runs together and a third run alone, and return the content of their files except the times."""
     translators = [{"name": "doubles:build_dying", "k": k} for k in (1, 2, 3)]
     one, two, three = (small_config(folder, 9, name=f"k{t['k']}", translator=t) for t in translators)
     runs = folder / str(workers)
@@ -166,7 +166,7 @@ PLAN, END = 0.4, 0.2  # recorded seconds of a group's plan and of a run's end
 
 
 def recorded_calls(copies):
-    """Return `copies` copies of an ablation's calls, which sleep, and the seconds of each."""
+    """Return `copies` copies of the recorded calls of an ablation, which only sleep, and the seconds of each call."""
     seconds, planning, ends = [], [], count()
 
     def call(value, **more):
@@ -186,7 +186,7 @@ def recorded_calls(copies):
 
 
 class Clock(Pools):
-    """Workers whose calls take their seconds on a simulated clock."""
+    """Workers that advance a simulated clock instead of executing their calls."""
 
     now, running, order = 0.0, [], count()
 
@@ -217,7 +217,7 @@ WORKERS = """
 from sqa.pipeline.pool import Call, in_pool
 from task import say_and_sleep
 
-list(in_pool(2, 2, lambda done: [Call(say_and_sleep, (n,), n) for n in range(2)]))  # workers do not come here
+list(in_pool(2, 2, lambda done: [Call(say_and_sleep, (n,), n) for n in range(2)]))  # workers do not execute this line
 """
 
 

@@ -71,7 +71,7 @@ def test_comparison_gives_paired_differences(tmp_path):
 
 
 def member(run, k, model, shift):
-    """Return a run of the system `k` trained as `model`, with EW shifted."""
+    """Return a copy of `run` that belongs to `model` at wait-k, with EW shifted by `shift`."""
     options = {"name": "waitk", "model": model, "k": k}
     config = of_parts(name=run.config.name, dataset={"name": "mini-es"}, translator=options)
     moved = run.stats["ew"] + np.array([shift, 0])

@@ -30,7 +30,7 @@ def bundled_runs() -> dict[str, dict[str, Any]]:
     return runs
 
 
-def test_bundled_runs_fit_and_wrong_keys_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bundled_runs_are_valid_and_wrong_keys_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(yaml_reader, "mapping_in", functools.cache(yaml_reader.mapping_in))  # parse each file once
     runs = bundled_runs()
     assert len(runs) > 20 and [name for name in runs if not VALIDATOR.is_valid(runs[name])] == []
@@ -76,6 +76,6 @@ def test_schema_accepts_what_the_loader_accepts(change: dict[str, Any], fits: bo
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_key_of_every_part_has_its_meaning(kind: str) -> None:
+def test_every_key_of_every_part_has_a_description(kind: str) -> None:
     for row in (row for name in KINDS[kind].names() for row in keys_of(kind, name)):
         assert row.meaning and row.type and row.default, row

@@ -30,7 +30,7 @@ class Lag(significance.Mean):
 
 
 def systems(seed: int, count: int, n: int, names: str) -> dict[str, dict[str, np.ndarray]]:
-    """Return systems with a few distinct values, so that there are ties."""
+    """Return the statistics of `count` systems on `n` questions; each value is 0 or 1, so that ties occur."""
     rng = np.random.default_rng(seed)
     return {f"s{i}": {name: means(rng.integers(0, 2, n).astype(float)) for name in names} for i in range(count)}
 

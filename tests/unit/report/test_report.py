@@ -39,7 +39,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module", autouse=True)
 def keep() -> Iterator[Keep]:
-    """Yield a function that compares texts with their records; figures are compared automatically."""
+    """Yield a function that compares texts with the recorded texts; figures are compared automatically."""
     with recorded(Path(__file__)) as keep:
         yield keep
 
@@ -51,7 +51,7 @@ def report(sweep: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_texts_and_tables_equal_the_records(report: Path, keep: Keep) -> None:
+def test_texts_and_tables_match_reference(report: Path, keep: Keep) -> None:
     for path in sorted(report.rglob("*")):
         if path.suffix in (".md", ".csv", ".tsv"):
             text = path.read_text("utf-8")
@@ -160,7 +160,7 @@ def test_differences_cover_further_levels(tmp_path: Path) -> None:
     refused(ConfigError, "got 2 members", main, folders[:2], tmp_path / "half", over="guesser")
 
 
-def test_equal_runs_give_equal_bytes(report: Path, sweep: list[Path], tmp_path: Path) -> None:
+def test_equal_runs_yield_identical_reports(report: Path, sweep: list[Path], tmp_path: Path) -> None:
     main(sweep, tmp_path)
     for name in ("report.md", "report.html", "over_k.csv", "over_k.pdf", "over_source.png"):
         assert (tmp_path / name).read_bytes() == (report / name).read_bytes(), name
@@ -169,7 +169,7 @@ def test_equal_runs_give_equal_bytes(report: Path, sweep: list[Path], tmp_path: 
 # ----------------------------------------------------------------------------------------------------------- figures
 
 
-def test_wins_are_those_of_the_top_guess() -> None:
+def test_wins_follow_the_top_guess() -> None:
     q = question(sentences=("uno dos", "tres cuatro"))
     guesses = [(), (Guess("Spain", 1.0),), (Guess("France", 1.0),), (Guess("Spain", 1.0),)]
     trace = QuestionTrace(q, echo(q), tuple(guesses))
@@ -235,7 +235,7 @@ def test_texts_are_escaped_in_markdown(text: str) -> None:
 # -------------------------------------------------------------------------------------------------------- refusals
 
 
-def test_wrong_folders_are_refused(sweep: list[Path], tmp_path: Path) -> None:
+def test_invalid_folders_are_refused(sweep: list[Path], tmp_path: Path) -> None:
     refused(ConfigError, r"named twice", main, [sweep[0], sweep[1], sweep[0].parent / "." / "wait1"], tmp_path)
     refused(ConfigError, r"give at least one", main, [], tmp_path)
     refused(ConfigError, r"nowhere: is not the folder of a finished run", main, [tmp_path / "nowhere"], tmp_path)

@@ -57,7 +57,7 @@ def test_prune_removes_unused_stages(tmp_path: Path) -> None:
     shutil.rmtree(make(tmp_path, "b", toy(tmp_path, "tfidf"), dataset={"name": "mini-es", "limit": 1}))
     assert sorted(stage.stage for stage in stored.prune(tmp_path)) == sorted(["questions", *STAGES])
     assert not list(stored.prune(tmp_path)) and {stage.runs for stage in stored.holdings(tmp_path)} == {("a",)}
-    folders.read(tmp_path / "a").open()  # the run still has all that it needs
+    folders.read(tmp_path / "a").open()  # the run is still complete
 
 
 def test_changed_key_is_shown_with_both_values(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_language_step_drops_foreign_pairs():
 
 
 def drawn(words: dict[str, str], n: int, length: int) -> list[tuple[str, str, str]]:
-    """Return `n` sentence pairs of `length` words, each word with its translation."""
+    """Return `n` random sentence pairs of `length` words, translated word by word, each with the corpus name "-"."""
     rng = np.random.default_rng(0)
     chosen = [rng.choice(sorted(words), length) for _ in range(n)]
     return [(" ".join(x), " ".join(words[word] for word in x), "-") for x in chosen]

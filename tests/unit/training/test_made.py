@@ -85,8 +85,8 @@ def test_documented_entries_load(tmp_path: Path) -> None:
 LEMMAS = "zamek stary czytać kobieta miasto wojna król pisać duży rzeka dziecko widzieć".split()
 
 
-def test_rough_polish_of_questions_is_as_recorded() -> None:
-    """Eight of nine English words have one of twelve lemmas in turn, and some pairs of words have a phrase."""
+def test_rough_polish_of_questions_matches_reference() -> None:
+    """The lexicon translates eight of nine English words with one of twelve lemmas, and some word pairs."""
     english = [sentence for question in load_questions("mini-es", 12) for sentence in question.reference]
     words = sorted({word.strip(".,").lower() for sentence in english for word in sentence.split()})
     lexicon = [(LEMMAS[i % 12], word, "made") for i, word in enumerate(words) if i % 9]

@@ -65,8 +65,8 @@ def test_own_pairs_train_a_translator(folder: Path, capsys: pytest.CaptureFixtur
     assert isinstance(list(translator.translate(iter("un dos tres".split()))), list)
 
 
-def test_prepared_data_are_as_recorded(folder: Path) -> None:
-    """The dropped pairs, the vocabulary, the pairs in pieces, and a lexicon from given links."""
+def test_prepared_data_match_reference(folder: Path) -> None:
+    """Compare the counts of dropped pairs, the vocabulary, the segmented pairs, and a lexicon from given links."""
     weights = {"weights": {"own": 1.5}, "clean": {"max_words": 30}}
     prepare(load(config(folder, **weights), SmtConfig).corpus, folder / "data")
     packed = load_arrays(Packed, folder / "data" / "packed")
@@ -112,7 +112,7 @@ def test_incompatible_settings_are_refused(folder: Path, corpus: dict[str, objec
     refused(DataError, "nowhere.tsv", main, config(folder, train=str(folder / "nowhere.tsv")), folder / "runs")
 
 
-def test_own_pairs_are_read_line_by_line(tmp_path: Path) -> None:
+def test_user_pairs_are_read_line_by_line(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_text("这是GPT-4。\tThis is GPT-4.\tnews\n你好\t \n", encoding="utf-8")
     pairs = load_own_pairs(path, "zh-en")
@@ -121,7 +121,7 @@ def test_own_pairs_are_read_line_by_line(tmp_path: Path) -> None:
     [pair] = load_own_pairs(written(path, "首都はリマ\tIts capital is Lima\n"), "jpn-eng")
     assert pair.source == "首 都 は リ マ"
     thai = written(path, "กรุงเทพมหานคร\tBangkok\nเมืองหลวงของเปรูคือลิมา\tIts capital is Lima\n")
-    refused(DataError, r"pairs.tsv:2: expected blanks between words, got .* 'th'", list, load_own_pairs(thai, "tha-en"))
+    refused(DataError, r"pairs.tsv:2: expected spaces between words, got .* 'th'", list, load_own_pairs(thai, "tha-en"))
 
 
 def written(path: Path, text: str) -> Path:

@@ -61,7 +61,7 @@ def test_first_letter_is_capitalised():
 
 
 def consistent(links: np.ndarray, longest: int) -> set[tuple[int, int, int, int]]:
-    """Return the consistent pairs by definition, from every pair of spans."""
+    """Return the consistent phrase pairs, found by applying the definition to every pair of spans."""
     size, width = links.shape
     pairs = set()
     for i in range(size):
@@ -100,7 +100,7 @@ def test_bleu_of_summed_statistics_equals_sacrebleu():
 
 
 def lists(seed: int) -> list:
-    """Return candidates whose second feature is their quality, and whose first feature is misleading."""
+    """Return n-best lists of candidates whose second feature is their quality and whose first feature misleads."""
     rng = np.random.default_rng(seed)
     n_best = []
     for _ in range(20):
@@ -122,4 +122,4 @@ def test_search_finds_weights_that_rank_well(seed):
     assert candidates.bleu(np.array(weights)) == value  # the scale does not change ranks
     assert np.abs(weights).mean() == pytest.approx(1.0)
     assert search(candidates, [1.0, 0.1], [0, 1], seed) == (weights, value)
-    assert search(candidates, [1.0, 0.0], [0], seed)[0][1] == 0.0  # a fixed weight stays
+    assert search(candidates, [1.0, 0.0], [0], seed)[0][1] == 0.0  # a fixed weight is left unchanged

@@ -42,7 +42,7 @@ SMALL = SmtConfig(
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a prepared training folder of the bundled questions."""
+    """Return a training folder with prepared data of the bundled questions."""
     return prepared(tmp_path).parent
 
 
@@ -73,7 +73,7 @@ def test_accumulation_equals_one_large_batch(folder, monkeypatch):
     torch.testing.assert_close(seen[0], expected, rtol=1e-4, atol=1e-6)
 
 
-def test_training_is_equal_on_another_device(folder, monkeypatch):
+def test_training_agrees_across_devices(folder, monkeypatch):
     as_cuda(monkeypatch)
     config = replace(SMALL, model=replace(SMALL.model, dropout=0.0))
     losses = []

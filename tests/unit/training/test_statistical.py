@@ -41,7 +41,7 @@ def system(trained):
     loaded.engine.close()
 
 
-def test_tables_are_as_recorded(trained):
+def test_tables_match_reference(trained):
     """Compare training texts, tables and packed phrases, but not the weights, which depend on the processor."""
     with recorded(Path(__file__)) as keep:
         for path in sorted((trained / "smt" / "tiny").rglob("*")):
@@ -60,7 +60,7 @@ def test_tiny_model_translates_known_words(system):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:machine")
 def test_sil_machine_reads_the_folder(trained, system):
-    """The tables have sil-machine's format, and its model gives equal words."""
+    """sil-machine reads the tables, and its model writes equal words."""
     pytest.importorskip("machine")
     from machine.translation.thot import ThotSmtModel, ThotSmtParameters
 
@@ -155,7 +155,7 @@ def test_damaged_models_are_refused(copied):
 
 @pytest.fixture
 def model(trained):
-    """Return the packed model of the tiny language."""
+    """Return the folder of the packed model of the tiny language."""
     return trained / "smt" / "tiny" / "packed"
 
 

@@ -124,7 +124,7 @@ def test_run_starts_from_the_start_model(runs):
             assert (trained.state_dict()[key] - theirs).abs().max() <= 1e-6, key
 
 
-def test_mismatched_start_model_is_named(runs, tmp_path):
+def test_mismatched_start_model_is_refused(runs, tmp_path):
     narrow = replace(config(), start=str(save_model(random_model(), vocabulary(), runs / "start", {})))
     data = prepared_data(narrow, runs)
     refused(ConfigError, r"model.heads: .* has 4, got 2", train_in, tmp_path / "a", narrow, data)

@@ -37,7 +37,7 @@ def test_interrupted_training_gives_the_same_result(tmp_path, every, stopped):
     for number in cut.rounds(10, every, stopped=lambda: stopped and cut.done == 5):
         cut.descend([loss(network, number)])
         cut.judge(-loss(network, 99).item())
-        if number == 7:  # this round is lost with the process
+        if number == 7:  # killed before this round is saved
             break
     again, second = trainer(Checkpoints(tmp_path / "c.pt", identity={"a": 1}))
     assert second.resume() and second.done == (5 if stopped else 7 // every * every)

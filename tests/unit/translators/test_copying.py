@@ -22,7 +22,7 @@ SENTENCE = "El general Mussó, y «Mussa» con Kalaallisut 1234 Ud".split()
 
 
 def favoured(begun, read, names=SENTENCE, bonus=2.0, language=""):
-    """Return the change of each piece whose score changes."""
+    """Return a dict that maps each piece whose score changes to the change."""
     copier = Copier(TEXTS, STARTS, bonus, language)
     scores = copier.favour(torch.zeros(1, len(TEXTS)), Begun([begun], [copier.names(names)], [read]))
     return {TEXTS[i]: value for i, value in enumerate(scores[0].tolist()) if value}
@@ -31,7 +31,7 @@ def favoured(begun, read, names=SENTENCE, bonus=2.0, language=""):
 def test_pieces_of_a_name_that_was_read_get_the_bonus():
     assert favoured([1], 3) == {"s": 2.0, "só": 2.0}
     assert favoured([1], 2) == {}  # not read yet
-    assert favoured([1], 5) == {"s": 2.0, "só": 2.0}  # "sa" is not a piece, "s" starts both
+    assert favoured([1], 5) == {"s": 2.0, "só": 2.0}  # "sa" is not a piece, but "s" begins both endings
 
 
 def test_name_may_lose_its_accents():

@@ -39,7 +39,7 @@ def writer(model):
 
 
 def searched(model, texts, schedule, beam=None):
-    """Decode texts in one batch, greedily without a beam, to (word, g, whether the source had ended) per word."""
+    """Return the written words of texts that are decoded in one batch, greedily if `beam` is None."""
     return decode_batch(writer(model), texts, schedule, beam)
 
 
@@ -151,7 +151,7 @@ def test_training_mask_equals_the_streaming_view():
     assert torch.allclose(alignment.exp().sum(-1), torch.ones(alignment.shape[:2]), atol=1e-5)
 
 
-def test_multi_path_draws_by_weight():
+def test_multi_path_draws_k_by_weight():
     rng = np.random.default_rng(0)
     drawn = [draw_k((3, 9, FULL), (1.0, 0.0, 3.0), rng) for _ in range(400)]
     assert 9 not in drawn and 60 < drawn.count(3) < 140
@@ -194,7 +194,7 @@ def test_prefix_translation_supports_a_beam(folder):
 def test_too_long_sentences_are_refused(encoder, beam, k):
     model, schedule = random_model(encoder, max_pieces=24), Schedule(k)
     pieces = vocabulary().words(SENTENCES[0])[1]
-    fits = pieces[22] if pieces[23] > pieces[22] else pieces[22] - 1  # words whose pieces, with the end, are 24 or less
+    fits = pieces[22] if pieces[23] > pieces[22] else pieces[22] - 1  # words that have at most 24 pieces with the end
     for n in range(1, fits + 1):  # the target may need more positions than exist
         text = SENTENCES[0][:n]
         assert streamed(stream(model, schedule, beam), [text]) == searched(model, [text], schedule, beam)

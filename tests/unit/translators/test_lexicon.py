@@ -32,7 +32,7 @@ PHRASES.append(Phrase("stare miasto", "old town", 4, 4))
 
 
 def test_table_joins_the_forms_of_a_word():
-    """City has 6 + 2 of 33 occurrences of miasto's forms. Town is rarer than LEAST, and said occurs with any word."""
+    """8 of the 33 links of "miasto" lead to "city". "town" is rarer than LEAST, and "said" occurs with any word."""
     table = table_of(PHRASES, "pl")
     assert list(table.values()) == [[("city", pytest.approx(8 / 33))]]
 
@@ -64,7 +64,7 @@ BONUSES = {
 
 @pytest.mark.parametrize(("source", "options", "bonus"), BONUSES.values(), ids=BONUSES)
 def test_translations_of_uncovered_words_get_the_bonus(source, options, bonus):
-    """All six pieces are equally likely, so the bonus is scaled by the share of ln 6 in DOUBT."""
+    """All six pieces are equally likely, so the bonus is scaled by ln 6 / DOUBT."""
     scores = favour(torch.zeros(1, 6), (), source.split(), **{"read": 9, **options})[0] / (2.0 * math.log(6) / DOUBT)
     favoured = {TEXTS[i]: value for i, value in enumerate(scores.tolist()) if abs(value) > 1e-6}
     assert favoured == pytest.approx(bonus, abs=1e-5)
@@ -99,13 +99,13 @@ SENTENCES = [text.split() for text in ("el perro grande la casa", "casa perro pe
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """Return the folder of an adapter with random weights."""
+    """Return the folder of a randomly initialized adapter."""
     folder = tmp_path_factory.mktemp("lm")
     return adapter(make(folder / "base", "gemma3_text", seed=3), folder / "adapter", 7)
 
 
 def streamed_as_batched(writer, schedule):
-    """Return a writer's output for SENTENCES, and check that streaming gives the output of a batch."""
+    """Return a writer's output for SENTENCES, and check that streamed and batched output are equal."""
     together = decode_batch(writer, SENTENCES, schedule)
     assert streamed(lambda source: decode_stream(writer, source, schedule), SENTENCES) == together
     return together

@@ -1,4 +1,4 @@
-"""Policies on translations short enough to follow by hand, and around a system that revises its output."""
+"""Policies on short translations that can be checked by hand, and with a system that revises its output."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ GROWING = ["the", "the house", "the white house", "the white house falls"]
 
 
 def emissions(policy, translations):
-    """Return the emissions of a sentence with these translations of its first 1, 2, ... words."""
+    """Return a policy's emissions for a sentence, given the translations of its first 1, 2, ... words."""
     source = [f"w{i}" for i in range(len(translations))]
     of = {" ".join(source[: i + 1]): tuple(text.split()) for i, text in enumerate(translations)}
     writes = written(policy, source, of.__getitem__)
@@ -50,7 +50,7 @@ def shown(policy, translations):
 
 
 WAITING = "3 the | 4 the white | 4+ the white house falls"
-SHOWN = [  # policy, translations of the prefixes, the text after that many source words; + = after the end
+SHOWN = [  # policy, translations of the prefixes, text after each number of source words (+ is after the end)
     (WaitK(3), GROWING, WAITING),
     (WaitK(1), GROWING, "1 the | 2 the house | 3 the house house | 4 the house house falls"),
     (WaitK(FULL), GROWING, "4+ the white house falls"),
@@ -137,7 +137,7 @@ def test_streaming_equals_batched(sentences, policy):
         assert hypotheses(q, batched) == [" ".join(words) for words in complete]
 
 
-def test_streaming_reads_only_what_it_needs():
+def test_streaming_reads_source_words_only_when_needed():
     source = CountedSource("uno dos tres cuatro cinco".split())
     read = [source.read for _ in PolicyTranslator(Fickle(), Retranslate()).translate(source)]
     assert read[0] < 5 and read == sorted(read)
@@ -155,7 +155,7 @@ def test_cached_system_drops_the_oldest_text():
     assert fickle.calls == [["uno"]]
 
 
-def test_system_with_too_few_answers_is_refused(monkeypatch):
+def test_system_with_too_few_translations_is_refused(monkeypatch):
     monkeypatch.setattr(Fickle, "words", lambda self, texts: [])
     refused(
         DataError, "0 translations for 1 texts", list, PolicyTranslator(Fickle(), WaitK(1)).translate(iter(["uno"]))
@@ -192,7 +192,7 @@ def test_policy_keys_of_a_config_are_read(keys, policy):
         (("wait", 6), "policy: must be one of wait-k, local-agreement, hold, retranslate, got 'wait'"),
     ],
 )
-def test_wrong_keys_are_refused(keys, message):
+def test_invalid_keys_are_refused(keys, message):
     refused(ConfigError, message, policy_of, asked(*keys))
 
 
@@ -216,7 +216,7 @@ def test_nested_policy_equals_the_short_spelling():
         ({"policy": {"n": 2}}, "translator.policy: expected 'wait-k' or "),
     ],
 )
-def test_wrong_keys_of_a_nested_policy_are_refused(more, message):
+def test_invalid_keys_of_a_nested_policy_are_refused(more, message):
     refused(ConfigError, message, configured, **more)
 
 

@@ -39,7 +39,7 @@ def test_source_raises_the_score_of_its_translation(scorer: TransformerScorer) -
 
 
 def test_greedy_words_have_the_best_scores(scorer: TransformerScorer) -> None:
-    """Words of greedy decoding consist of the most likely pieces."""
+    """Greedy decoding chooses the most likely pieces."""
     from smt.models.decode import decode_batch
     from smt.policies.waitk import FULL, Schedule
 

@@ -1,5 +1,5 @@
 "use strict";
-// The rank, its weights, the queue.  Everything shown comes from /api and is only ever set as text.
+// The leaderboard, its weights and the queue.  All data come from /api and are inserted as text, never as HTML.
 
 const $ = (id) => document.getElementById(id);
 const state = { tasks: [], task: null, weights: null, dataset: "", datasets: [], model: null, models: [], evaluations: [], board: null, me: null };
@@ -16,7 +16,7 @@ async function ask(method, path, body) {
   const text = await reply.text();
   if (reply.ok) return text ? JSON.parse(text) : null;
   let found = {};
-  try { found = JSON.parse(text); } catch { /* the reply of a proxy or of a size limit is not JSON */ }
+  try { found = JSON.parse(text); } catch { /* responses of a proxy or of the size limit are not JSON */ }
   const error = new Error(typeof found.detail === "string" ? found.detail : `${reply.status} from ${path}`);
   error.reasons = found.reasons || (Array.isArray(found.detail) ? found.detail.map((d) => `${d.loc.join(".")}: ${d.msg}`) : []);
   throw error;

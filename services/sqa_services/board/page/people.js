@@ -1,5 +1,5 @@
 "use strict";
-// Accounts and submissions; the start of the page.
+// Accounts, submissions, and initialization of the page.
 
 const PLACEHOLDER = "YOUR-TOKEN";
 

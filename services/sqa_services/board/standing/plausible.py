@@ -21,30 +21,30 @@ from sqa.core.answers import key
 from sqa.core.trace import QuestionTrace
 
 LONG = 20  # source words: minimum length of a long question, for which shares of the source are meaningful
-FEW = 3  # questions: a smaller number may be chance
+FEW = 3  # minimum number of questions for a rule; fewer may be chance
 # (share of the source, greatest share of long questions with a right guess by then).  The best guesser is right within
 # 5% of the source on 1% of XQB's Spanish questions, within 10% on 7%, and within 25% on 22% (rerank, Apertium wait-3).
 # On the human translation at an interpreter's pace, the shares are 6%, 12% and 28%.
 EARLY = ((0.05, 0.10), (0.10, 0.20), (0.25, 0.50))
 # Mean lag of a question's words, as a share of its source.  The minimum of 14 runs on mini-es and xqb-es is -0.07.
 AHEAD = -0.10
-AHEAD_QUESTIONS = 0.10  # share of long questions; in the same 14 runs, 5% of questions were below -0.01
-COPIED = 0.05  # share of long questions
+AHEAD_QUESTIONS = 0.10  # maximum share of long questions below AHEAD; in the same 14 runs, 5% were below -0.01
+COPIED = 0.05  # maximum share of long questions with an overlap above OVERLAP
 # Overlap with the human reference, see `overlap`.  We measured 12 outputs on mini-es, mini-pl, xqb-es and xqb-pl
 # (wait-k, Apertium, the language model with wait-3, full input, and a beam of 4): no question exceeded .89 and no mean
 # exceeded .71.  With three tenths of the differing words replaced by the reference's, 4.1% of the questions exceeded .9
 # and the mean was .79.  With every tenth word of the reference altered, both values are about .9.
 OVERLAP = 0.9
 MEAN_OVERLAP = 0.85
-RATIO = (0.2, 5.0)  # target words per source word, over all questions
-TRIED = 20  # distinct guesses at the same source word
-SAME_ANSWER = 10  # questions with different answers that receive the same answer
+RATIO = (0.2, 5.0)  # minimum and maximum of target words per source word, over all questions
+TRIED = 20  # maximum number of distinct guesses at the same source word
+SAME_ANSWER = 10  # minimum number of distinct right answers for the rule
 
 
 def implausible(traces: Sequence[QuestionTrace], early: bool = True) -> list[str]:
     """Return the reasons why traces are implausible, one line each.
 
-    `early`: whether the clues of each question keep their order, from hard to easy.
+    `early` enables the rule for early answers, which assumes that the clues are in their original order, hard to easy.
     """
     rules = (_blind_buzzes, _blind_words, _blind_guesses, _ahead, _copied, _length, _tried, _one_answer)
     chosen = (*rules, _early) if early else rules

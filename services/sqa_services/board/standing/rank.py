@@ -76,7 +76,7 @@ def _means(task: Task, on_each: Sequence[Mapping[str, float]], of_data: Weights)
 
 
 def _values(done: Rows) -> dict[tuple[str, str], dict[str, float]]:
-    """Return (model, data set) -> metric -> value, from the results of all prefixes."""
+    """Return a dict that maps (model, data set) to its metric values, from the results for all prefixes."""
     by_pair: dict[tuple[str, str], dict[str, float]] = {}
     for row in done:
         values = by_pair.setdefault((row["model"], row["dataset"]), {})
@@ -90,7 +90,7 @@ def _values(done: Rows) -> dict[tuple[str, str], dict[str, float]]:
 
 
 def _marks(models: Rows, done: Rows, of_data: Weights) -> dict[str, list[str]]:
-    """Return model -> reasons why it is implausible on these data sets, including copies of other models' answers."""
+    """Return, for each model, the reasons why it is implausible, including answers copied from another model."""
     marks: dict[str, list[str]] = {model["name"]: [] for model in models}
     about = {model["name"]: model for model in models}
     first: dict[tuple[str, str], str] = {}  # (data set, digest) -> first model with these answers
@@ -128,7 +128,7 @@ def _add_places(
 
 
 def _standing(on_each: Sequence[Floats], weights: Sequence[float], get: Additive) -> Standing:
-    """Return intervals and places by model, from the statistics (models, n, d) on each data set."""
+    """Return the interval and places of each model; `on_each` has an array (models, n, d) for each data set."""
     parts = zip(on_each, weights, strict=True)
     each = [weight / sum(weights) * _resampled(stats, get) for stats, weight in parts]
     samples = np.sum(each, axis=0)  # (models, RESAMPLES)
@@ -141,21 +141,21 @@ def _standing(on_each: Sequence[Floats], weights: Sequence[float], get: Additive
 
 
 def _resampled(stats: Floats, get: Additive) -> Floats:
-    """Resample examples, with the same draw for all models, and score: (models, n, d) -> (models, RESAMPLES)."""
+    """Return the scores on resampled examples, the same for all models, as an array of shape (models, RESAMPLES)."""
     n = stats.shape[1]
     drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)  # (RESAMPLES, n)
     return np.stack([get.metric.score_many(drawn @ rows) for rows in stats])
 
 
 def _order(row: Mapping[str, Any], task: Task) -> tuple[bool, bool, float, bool, float]:
-    """Return the sort key: best Dynascore first, then performance, then implausible models."""
+    """Return a row's sort key: by Dynascore, then by performance, with implausible models last."""
     score, perf = row["dynascore"], row["metrics"].get(task.perf_metric)
     direction = meta_of(task.perf_metric).utility_direction
     return (bool(row["implausible"]), score is None, -(score or 0.0), perf is None, -direction * (perf or 0.0))
 
 
 def about_metrics(task: Task) -> dict[str, dict[str, Any]]:
-    """Return metric -> unit, name and direction."""
+    """Return a dict that maps each metric to the fields of its `Meta`."""
     return {name: asdict(meta_of(name)) for name in task.metrics}
 
 
@@ -165,7 +165,7 @@ def about_metrics(task: Task) -> dict[str, dict[str, Any]]:
 def dynascore(
     rows: Sequence[Mapping[str, float]], perf: str, weights: Mapping[str, float], metas: Mapping[str, Meta]
 ) -> list[float]:
-    """Return the Dynascore of each row (metric -> value; every weighted metric is present).
+    """Return the Dynascore of each row; a row maps metrics to values and has every weighted metric.
 
     Formula of Ma et al. ("Dynaboard", NeurIPS 2021) as implemented in Dynabench:
 

@@ -21,7 +21,7 @@ from sqa.files.records import parse_json
 from sqa_services.board.metrics import EVAL, Additive, pretty
 from sqa_services.board.permissions import PUBLIC_ANSWERS
 
-FEW = 20  # examples: a smaller data set has no score
+FEW = 20  # minimum number of examples of a data set with a published score
 SHARE = 6  # minimum number of examples per step
 RANGES = {"0-1": 1.0, "0-100": 100.0}  # ranges of the metrics of `sqa.metrics`; metrics of labels are percentages
 OF_INPUTS = ("al", "ap", "dal")  # metrics that depend on neither answers nor references

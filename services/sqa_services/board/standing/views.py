@@ -28,7 +28,7 @@ def views(connection: Connection, code: str) -> list[View]:
 
 
 def find_view(connection: Connection, code: str, name: str = MAIN, version: int | None = None) -> View | None:
-    """Return a version of a view (None: the newest), or None if the view does not exist."""
+    """Return a version of a view, by default the newest, or None if it does not exist."""
     versions = [v for v in views(connection, code) if v["name"] == name and version in (None, v["version"])]
     return versions[-1] if versions else None
 

@@ -1,5 +1,5 @@
 "use strict";
-// The page of `sqa play serve`. It has only words that the player may see, since the server sends each when it is due.
+// The page of `sqa play serve`. It holds only words that the player may see, since the server sends each word when it is due.
 
 const at = (id) => document.getElementById(id);
 const token = location.hash.slice(1); // the server's token, never sent as part of an address
@@ -353,7 +353,7 @@ at("answer").addEventListener("keydown", (event) => {
   }
 });
 at("answering").addEventListener("submit", acting(() => {
-  asking.abort(); // titles that arrive now are too late
+  asking.abort(); // ignore titles that arrive after the answer
   return act("answer", { answer: at("answer").value });
 }));
 document.addEventListener("keydown", (event) => {

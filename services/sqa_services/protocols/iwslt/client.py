@@ -27,8 +27,8 @@ from sqa_services.protocols.iwslt.corpus import EOS, words
 GET = 0
 SEND = 1
 DEFAULT_EOS = EOS
-TIMEOUT = 60.0  # seconds to wait for a reply
-MAX_REPLY = 64 << 20  # maximum bytes of a reply: a minute of speech at 96 kHz
+TIMEOUT = 60.0  # seconds to wait for a response
+MAX_REPLY = 64 << 20  # maximum bytes of a response: a minute of speech at 96 kHz
 GONE = (502, 503, 504)  # the server is restarting behind a proxy, or its memory is full
 ADVICE = {
     401: "; a token is needed",
@@ -40,7 +40,7 @@ ADVICE = {
 class EvaluationService:
     """An evaluation server with the routes of the shared task.
 
-    Many threads may use one object.  Raises DataError if the server does not answer as specified.
+    Many threads may use one object.  Raises DataError if a response violates the protocol.
 
     If `patience` is set, requests to a server of this project are repeated for up to that many seconds.  Every
     request carries the number of earlier requests, so a repeated request counts once.  A restarted client reads and
@@ -72,7 +72,7 @@ class EvaluationService:
         return self._json("/")
 
     def finished(self) -> set[int]:
-        """Return the numbers of the sentences that the server reports as finished; empty without `patience`."""
+        """Return the indices of the sentences that the server reports as finished; empty without `patience`."""
         numbers = self._json("/progress").get("finished", []) if self._can_resume() else []
         return {number for number in numbers if isinstance(number, int)}
 
@@ -84,7 +84,7 @@ class EvaluationService:
         return segment
 
     def send_hypo(self, sent_id: int, hypo: str) -> None:
-        """Write a word, or "</s>"."""
+        """Send a target word, or "</s>" to end the sentence."""
         counted = {"written": self._writes[sent_id]} if self._can_resume() else {}
         self._call("PUT", "/hypo", {"sent_id": sent_id, **counted}, hypo.encode())
         self._writes[sent_id] += len(words(hypo))
@@ -113,7 +113,7 @@ class EvaluationService:
         return reply
 
     def _ask(self, method: str, path: str, params: dict[str, Any] | None = None, body: bytes | None = None) -> Reply:
-        """Return the reply; repeat the request within `patience` if the server gives no reply and repeating is safe."""
+        """Return the response.  Retry within `patience` seconds if the server does not respond and a retry is safe."""
         url = self.base_url + path
         again = path not in ("/src", "/hypo") or bool(self._resumable)
         end = time.monotonic() + (self._patience if again else 0.0)

@@ -23,14 +23,14 @@ from sqa_services.net.guard import Refused
 
 EOS = "</s>"
 SKIPPED = "<skipped>"  # dropped by the 13a tokenizer of BLEU
-INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # blank, yet letters or symbols in Unicode
+INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # displayed as blank, but letters or symbols in Unicode
 LEAST_RATE = 1000  # minimum samples per second: one per ms
-BLOCK = 10  # ms: recordings are read in multiples of it
-MAX_SEGMENT = 60_000  # maximum ms of one reply
+BLOCK = 10  # ms; recordings are read in multiples of this length
+MAX_SEGMENT = 60_000  # maximum ms of one response
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a hypothesis: tokens between blanks with a letter, digit, punctuation mark or symbol.
+    """Return the words of a hypothesis: the tokens with a letter, digit, punctuation mark or symbol.
 
     Any other token would have a delay although the scored text does not contain it.
     """
@@ -61,7 +61,10 @@ class TextCorpus:
         return len(self.sources)
 
     def read(self, sentence: int, step: int, size: int | None = None) -> Segment:
-        """Return the word after `step`; `size` is ignored.  Raises IndexError if the sentence is unknown."""
+        """Return the word at the 0-based index `step`, or EOS; `size` is ignored.
+
+        Raises IndexError if the sentence is unknown.
+        """
         words = self.sources[sentence]
         after = min(step, len(words)) + 1
         return Segment({"segment_id": step, "segment": words[step] if step < len(words) else EOS}, after, after)
@@ -107,7 +110,7 @@ class SpeechCorpus:
         return len(self.recordings)
 
     def read(self, sentence: int, step: int, size: int | None = None) -> Segment:
-        """Return whole blocks after `step` ms, of `size` ms rounded down; the last read returns all remaining samples.
+        """Return the samples from `step` ms on, `size` ms rounded down to blocks; the last read returns all the rest.
 
         Raises Refused if the size is out of range.
         """
@@ -120,7 +123,8 @@ class SpeechCorpus:
             first = step * recording.rate // 1000
             last = end * recording.rate // 1000 if end < recording.milliseconds else recording.samples
             samples = recording.read(first, last - first)
-        reach = after if after < recording.milliseconds else max(after, recording.duration)  # including a part of a ms
+        # At the end, the last fraction of a ms counts as well.
+        reach = after if after < recording.milliseconds else max(after, recording.duration)
         return Segment({"segment_id": step // BLOCK, "segment": samples}, after, reach)
 
     def take(self, sentence: int, first: int, size: int | None = None) -> Segment:
@@ -155,7 +159,7 @@ Corpus = TextCorpus | SpeechCorpus
 
 
 def _checked(size: int | None, least: int) -> int:
-    """Return the requested ms, BLOCK by default.  Raises Refused (500) if the size is out of range."""
+    """Return the requested length in ms, BLOCK by default.  Raises Refused (500) if the size is out of range."""
     size = BLOCK if size is None else size
     if not least <= size <= MAX_SEGMENT:
         raise Refused(500, f"segment_size must be {least} to {MAX_SEGMENT} ms, got {size}")

@@ -6,13 +6,13 @@
     GET /start  /end  /get?info=JSON  /send?hypo=JSON                the same routes in the published guide
     /sessions/ID/...       all of these in a separate session; DELETE /sessions/ID ends it
 
-Requests of SimulEval 1.0.2 use instance_id instead of sent_id and get SimulEval's replies: GET /src, PUT /hypo, GET
+Requests of SimulEval 1.0.2 use instance_id instead of sent_id and get SimulEval's responses: GET /src, PUT /hypo, GET
 /result?instance_id=I.  GET / and a bare GET /result fit both, so `dialect` decides.
 
 Additions of this project: GET /progress, and counts that make a repeated request count once.  The counts are &read=N on
 /src (earlier reads of the sentence) and &written=N on /hypo (earlier tokens).  A request out of step gets 409.
 
-Every reply has the body, status and content type of the original.  The server runs in one thread and the scoring in
+Every response has the body, status and content type of the original.  The server runs in one thread and the scoring in
 another, so a stalled client blocks only its own connection.  A body that does not arrive in time is dropped.
 """
 
@@ -147,7 +147,7 @@ def make_app(corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None 
 
 
 class Server:
-    """The routes of one corpus."""
+    """Request handlers for one corpus."""
 
     def __init__(self, corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None) -> None:
         self.corpus, self.config, self.scorer = corpus, config, scorer
@@ -159,7 +159,7 @@ class Server:
         self._scorer = OneThread("scorer")
 
     def close(self) -> None:
-        """Cancel running answers, close the journal and end the scoring thread."""
+        """Cancel the tasks that score questions, close the journal and end the scoring thread."""
         for task in self._answering:
             task.cancel()
         self.sessions.close()
@@ -281,13 +281,13 @@ class Server:
     def _next(
         self, request: Request, number: int, size: int | None, read: int | None = None, **named: bool
     ) -> Response:
-        """Reply with the next segment of a sentence; the arguments after `request` are those of `Session.read`."""
+        """Return a response with the next segment; the arguments after `request` are those of `Session.read`."""
         session = self._session(request, number)
         self._check_room()
         return json_reply(session.read(number, size, read, **named))
 
     def _write(self, session: Session, number: int, tokens: list[str], wrap: bool = True) -> None:
-        """Record tokens if memory allows it; for a corpus of questions, let the guesser answer."""
+        """Record tokens if memory allows it; for a corpus of questions, also start to score the question."""
         self._check_room(sum(map(len, tokens)))
         session.write(number, tokens, wrap)
         if self.scorer is not None and tokens:
@@ -304,7 +304,7 @@ class Server:
             raise Refused(503)
 
     async def _answer(self, scorer: QuestionScorer, session: Session, index: int) -> None:
-        """Compute a question's statistics until it has no new words; each session and question has one task."""
+        """Score a question until it has no new words; at most one task runs per session and question."""
         rows, waiting = session.rows, session.waiting
         while session.rows is rows:  # a reset replaces the rows
             emissions = scorer.emissions(index, session.sentences)
@@ -318,7 +318,7 @@ class Server:
         waiting.discard(index)
 
     async def _frozen(self, session: Session, method: str, *arguments: Any) -> Any:
-        """Call a method on a copy of the session, one call at a time, and keep the questions that it scored."""
+        """Call a method on a copy of the session, one call at a time, and keep the scored questions of the copy."""
         async with self._copy:
             await self._scorer.run(int)  # wait until the thread's current result is in the session's rows
             copy, rows = session.frozen(), session.rows
@@ -327,7 +327,7 @@ class Server:
         return result
 
     def _key(self, request: Request) -> str:
-        """Return the argument's name for the sentence number: the dialect's or, unless strict, the other dialect's."""
+        """Return the query argument that holds the sentence index: the dialect's or, unless strict, the other one's."""
         key, alternative = ("sent_id", "instance_id")[:: 1 if self.config.dialect == "iwslt-2020" else -1]
         if self.config.strict or key in request.query_params or alternative not in request.query_params:
             return key

@@ -54,7 +54,7 @@ class QuestionScorer:
         return self._question[number]
 
     def before(self, number: int) -> range:
-        """Return the earlier sentences of the question that contains sentence `number` of the corpus."""
+        """Return the indices of the earlier sentences in the question that contains sentence `number` of the corpus."""
         return range(self._first[self.question_of(number)], number)
 
     def emissions(self, index: int, sentences: Mapping[int, Sentence]) -> Emissions:
@@ -79,7 +79,7 @@ class QuestionScorer:
         return {metric.name: _stats(metric, trace) for metric in self.metrics}
 
     def result(self, sentences: Mapping[int, Sentence], rows: dict[int, tuple[int, Row]]) -> dict[str, Any]:
-        """Return the scores so far, None if undefined; missing questions are added to `rows`."""
+        """Return the scores so far, None if undefined; questions that are not in `rows` are scored and added to it."""
         last = max((number for number, state in sentences.items() if state.tokens), default=-1)
         indices = range(self.question_of(last) + 1 if last >= 0 else 0)
         for index in indices:
@@ -125,7 +125,7 @@ def emissions_of(question: Question, first: int, sentences: Mapping[int, Sentenc
 
 
 def session_emissions(journal: Path, session: str, questions: Sequence[Question]) -> dict[str, Emissions]:
-    """Return question id -> emissions of a session, with the g that the server counted, from its journal.
+    """Return a dict that maps each question id to a session's emissions, read from the server's journal.
 
     Raises ConfigError if the file does not exist, is in use, or is a journal of other questions.  Raises DataError if
     the session does not exist or has not finished every sentence.

@@ -79,7 +79,7 @@ def mean_latency(values: Sequence[Latency], strict: bool) -> dict[str, float | N
 
 
 def of_the_finished(scores: dict[str, Any], finished: int, sentences: int) -> dict[str, Any]:
-    """Return the scores of a finished corpus unchanged, else nulls, counts, and the scores so far under SO_FAR."""
+    """Return the scores if the corpus is finished, else nulls and counts, with the scores so far under SO_FAR."""
     if finished >= sentences:
         return scores
     return {**_emptied(scores), "Finished": finished, "Sentences": sentences, SO_FAR: scores}
@@ -112,7 +112,7 @@ class Latency(NamedTuple):
 def sentence_latency(
     delays: Sequence[float], source_length: float, convention: Convention, reference_length: int | None = None
 ) -> Latency:
-    """Return AL, AP and DAL.  `source_length` > 0 follows the convention: with or without the end of a text.
+    """Return AL, AP and DAL.  `source_length` includes the end of a text if the convention counts it.
 
     `reference_length` is |y| in AL if the convention's `al_reference` is "capped"; otherwise |y| is the number of
     delays.
@@ -141,7 +141,7 @@ def sentence_latency(
 
 
 def _pushed(steps: np.ndarray, spacing: np.float32) -> np.ndarray:
-    """Return d'_i = max(d_i, d'_{i-1} + 1/gamma), (T,) -> (T,)."""
+    """Return the delays d'_i = max(d_i, d'_{i-1} + 1/gamma) of DAL, shape (T,)."""
     out = steps.copy()
     for i in range(1, len(out)):
         out[i] = max(out[i - 1] + spacing, out[i])
@@ -162,7 +162,7 @@ def total(values: np.ndarray) -> np.float32:
 
 
 def _lane_sums(rows: np.ndarray) -> np.ndarray:
-    """Sum columns (n, w) -> (w,): four partial sums take every fourth row each; the first also takes the remainder."""
+    """Return column sums: four partial sums take every fourth row each, and the first also takes the remainder."""
     count, width = rows.shape
     fours = count // ROWS
     sums = _cascade(rows[: fours * ROWS].reshape(fours, ROWS * width)).reshape(ROWS, width)
@@ -171,9 +171,9 @@ def _lane_sums(rows: np.ndarray) -> np.ndarray:
 
 
 def _cascade(rows: np.ndarray) -> np.ndarray:
-    """Sum columns (n, w) -> (w,): sums of at least 16 rows are added on a second level, and so on."""
+    """Return column sums: sums of at least 16 rows are added on a second level, and so on."""
     size = 1 << max(4, (len(rows) - 1).bit_length() // LEVELS if len(rows) > 1 else 0)
-    sums = []  # remainders of each level, last level first
+    sums = []  # sums of the remaining rows of each level
     for _ in range(LEVELS - 1):
         whole = len(rows) // size * size
         sums.append(_in_order(rows[whole:], rows.shape[1]))

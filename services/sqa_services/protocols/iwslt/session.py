@@ -39,7 +39,7 @@ Save = Callable[[str, int, Sentence, int], None]  # session, sentence number, it
 
 
 class Session:
-    """All sentences of one client.  Methods are called from one thread; `frozen` may be scored in another.
+    """State of all sentences of one client.  Methods are called from one thread; `frozen` may be scored in another.
 
     Raises Refused for these requests; a refused request, or one on which `save` fails, changes nothing:
 
@@ -67,12 +67,12 @@ class Session:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Discard all sentences and scores."""
         self.sentences: dict[int, Sentence] = {}
         self.scored = False  # whether a result of all sentences was requested since the last reset
         self.size = 0  # approximate size in bytes
         self.rows: dict[int, tuple[int, Row]] = {}  # question -> number of scored words, and their statistics
-        self.waiting: set[int] = set()  # questions that wait for an answer
+        self.waiting: set[int] = set()  # indices of the questions that are being scored
 
     def resume(self, sentences: dict[int, Sentence]) -> None:
         """Resume from the sentences of a journal."""
@@ -164,7 +164,7 @@ class Session:
         return [hypothesis] if guide else hypothesis.split()
 
     def has_written(self, number: int, written: int, tokens: Sequence[str]) -> bool:
-        """Return whether a client's tokens, after `written` others, are recorded already.
+        """Return whether the tokens that follow a client's first `written` tokens are already recorded.
 
         Raises Refused if other tokens are recorded in their place.
         """

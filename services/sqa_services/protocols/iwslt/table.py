@@ -27,7 +27,7 @@ class Sessions:
     def __init__(self, build: Callable[..., Session], journal: Journal | None, hours: float) -> None:
         """Keep sessions that `build(name=..., save=...)` creates; they leave memory after `hours` without a request.
 
-        If there is a journal, it keeps such a session, and the next request loads it from there.
+        If there is a journal, the next request loads the session from it.
         """
         self._build, self._journal, self._seconds = build, journal, hours * 3600
         self._known: dict[str, Session] = {}
@@ -92,7 +92,10 @@ class Sessions:
 
 
 def read_participants(path: Path) -> dict[str, str]:
-    """Read name -> token, one pair per line.  Raises ConfigError with all problems, DataError if the file is empty."""
+    """Read a file with a name and a token on each line, and return the tokens by name.
+
+    Raises ConfigError with all problems, and DataError if the file has no participants.
+    """
     participants: dict[str, str] = {}
     wrong = []
     for number, line in enumerate(lines(path), start=1):

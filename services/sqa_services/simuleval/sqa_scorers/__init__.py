@@ -31,14 +31,14 @@ LOGGED = ("index", *_TEXTS, "delays", "elapsed", "prediction_length", "source_le
 
 
 class _OfALog(LatencyScorer):
-    """Base class of metrics that read all instances as a log's text; metrics.tsv also gets a score per sentence."""
+    """Base class of metrics that score all instances as the text of a log; metrics.tsv also gets sentence scores."""
 
     shown: str  # name of the metric in SimulEval
     args: Namespace
     keys: Sequence[str] = LOGGED
 
     def scores(self, log: str) -> tuple[Sequence[float], float]:
-        """Return the score of each sentence, and the score of all."""
+        """Return the score of each sentence, and the score of all sentences."""
         raise NotImplementedError
 
     def __call__(self, instances: dict[int, Any]) -> float:
@@ -103,7 +103,7 @@ def _line(instance: Any, keys: Sequence[str] = LOGGED) -> str:
 
 @cache
 def _answered(log: str, questions: str, guesser: str, buzzer: str) -> tuple[dict[str, list[float]], dict[str, float]]:
-    """Return metric -> the score of each sentence's question, and metric -> the score of all, for a log's text."""
+    """Return two dicts by metric for a log's text: the score of each sentence's question, and the overall score."""
     with in_a_file(log) as file:
         result = answered(file, questions, guesser, buzzer)
     of_sentence = [index for index, question in enumerate(result.questions) for _ in question.sentences]

@@ -45,7 +45,7 @@ def page(browser: Any, url: str) -> Iterator[Any]:
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
     page.goto(url)
-    # The page loads its first task by itself. Choosing another task before that finishes would race with it.
+    # The page loads its first task on its own. Choosing another task before it has loaded would be a race.
     page.wait_for_selector("#state:has-text('evaluations')")
     page.select_option("#task", "toy")
     page.wait_for_selector("#state:has-text('4 evaluations')")

@@ -1,4 +1,4 @@
-"""`sqa board` commands from registration to leaderboard."""
+"""`sqa board` commands, from the registration of data to the leaderboard."""
 
 import json
 from pathlib import Path

@@ -24,7 +24,7 @@ from sqa_services.board.board import Board
 from sqa_services.board.storage import EVALUATIONS, SCORES
 
 MODELS, SETS = 4, 3
-TOTAL = MODELS * SETS * 2  # each on the original and the perturbed data
+TOTAL = MODELS * SETS * 2  # each model is evaluated on the original and the perturbed data
 
 
 def worker(folder: Path, lease: float = 1.0) -> subprocess.Popen[bytes]:
@@ -74,7 +74,7 @@ def test_next_worker_finishes_a_killed_evaluation(board: Board, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_three_workers_share_the_work(board: Board, tmp_path: Path) -> None:
+def test_three_workers_start_each_evaluation_once(board: Board, tmp_path: Path) -> None:
     for i in range(SETS):
         add_data(board, f"data-{i}", "casing")
     add_models(board, **{f"m{i}": {"seconds": 0.1, "answers": {"eins": "a", "": "b"}} for i in range(MODELS)})
@@ -92,7 +92,7 @@ CLIENTS = 20
 @pytest.mark.slow
 @pytest.mark.parametrize("kills", [3, 50])
 def test_killed_server_keeps_accepted_submissions(board: Board, tmp_path: Path, kills: int) -> None:
-    """Each accepted submission is stored exactly once, with equal scores everywhere, while clients submit."""
+    """The server is killed while clients submit. Each accepted submission is stored and evaluated exactly once."""
     if kills > 3 and not os.environ.get("SQA_KILLS"):
         pytest.skip("SQA_KILLS is not set (takes minutes)")
     add_data(board, "data", "casing")
@@ -121,7 +121,7 @@ def test_killed_server_keeps_accepted_submissions(board: Board, tmp_path: Path, 
     rows = board.evaluations("toy")
     assert {row["model"] for row in rows} == taken and len(rows) == 2 * len(taken)
     assert {row["state"] for row in rows} == {"done"}
-    for prefix in ("", "robustness"):  # all submissions are equal, so their scores are known
+    for prefix in ("", "robustness"):  # all submissions are equal, so their scores must be equal
         assert len({json.dumps(row["result"], sort_keys=True) for row in rows if row["prefix"] == prefix}) == 1
     assert {row["result"]["perf"] for row in rows if not row["prefix"]} == {66.67}
 
@@ -140,7 +140,7 @@ def submit(port: int, number: int, ended: threading.Event, taken: set[str]) -> N
                 answer = requests.put(f"http://127.0.0.1:{port}/api/tasks/toy/models/{name}", data=body, timeout=30)
             except requests.RequestException:
                 time.sleep(0.05)
-        assert answer.status_code in (201, 409), answer.text  # 409: accepted before the server was killed
+        assert answer.status_code in (201, 409), answer.text  # 409: accepted by the killed server
         taken.add(name)
         if ended.wait(0.5):
             return

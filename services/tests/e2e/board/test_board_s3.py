@@ -25,7 +25,7 @@ def test_board_runs_on_s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setenv(f"AWS_{name}", value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
     try:
-        boto3.client("s3").create_bucket(Bucket="boards")  # unique: moto's servers in one process share buckets
+        boto3.client("s3").create_bucket(Bucket="boards")  # unique, as servers in one process share buckets
         board = Board.open(BoardConfig(tmp_path, files="s3://boards/board", tasks=("board_task:make",)))
         board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
         board.register_model("toy", "m", "submission", json.dumps({"name": "m", "answers": {"": "a"}}).encode())

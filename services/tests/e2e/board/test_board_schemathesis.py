@@ -1,4 +1,4 @@
-"""Requests that schemathesis generates from the board's OpenAPI description; none returns status 500."""
+"""Fuzz the board's HTTP API with requests that schemathesis generates from its OpenAPI description."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Hidden questions: the evaluation server counts the words that a client's session read."""
+"""Hidden questions: sessions of the evaluation server, which counts the words that clients read, as board models."""
 
 import json
 from pathlib import Path
@@ -43,7 +43,7 @@ def test_session_scores_equal_a_local_run(board: Board, tmp_path: Path) -> None:
         translate(url, ANN, 2)
         half = EvaluationService(url, token=BOB)
         half.get_src(0)
-        with pytest.raises(DataError):  # a participants' server refuses to read everything and restart
+        with pytest.raises(DataError):  # otherwise a participant could read all sources and start again
             half.new_session()
         with pytest.raises(ConfigError, match="cannot be used"):
             session_model(journal, "ann", questions, GUESSER, BUZZER)  # the server holds the journal open
@@ -72,7 +72,7 @@ def test_session_scores_equal_a_local_run(board: Board, tmp_path: Path) -> None:
     assert list(cannot) == ["mini"] and "the session has other questions" in cannot["mini"][0]
 
 
-def test_journal_counts_simuleval_requests(tmp_path: Path) -> None:
+def test_journal_counts_words_of_simuleval_clients(tmp_path: Path) -> None:
     path = doubles.write_questions(tmp_path / "q.jsonl", 1)
     [question], journal = load_questions(str(path)), tmp_path / "journal"
     with serving(corpus_of([question]), ServeConfig(journal=journal, dialect="simuleval-1.0.2")) as url:
@@ -87,5 +87,5 @@ def test_journal_counts_simuleval_requests(tmp_path: Path) -> None:
     assert json.loads(head)["session"] == ""
     steps = json.loads(row)["steps"]
     assert [step["token"] for step in steps] == list(question.words)
-    assert not any(step["ended"] for step in steps)  # at the last word the client has not yet read the end
+    assert not any(step["ended"] for step in steps)  # when the client sends the last word, it has not yet read the end
     assert [step["g"] for step in steps] == [g for s in question.sentences for g in range(1, len(s) + 1)]

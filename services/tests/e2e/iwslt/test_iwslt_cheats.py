@@ -1,4 +1,4 @@
-"""Clients cannot obtain false latencies, and pages of other sites cannot read or reset a session."""
+"""Clients cannot falsify their latencies, and pages of other sites cannot read or reset a session."""
 
 import json
 from pathlib import Path
@@ -43,7 +43,7 @@ def instance(url: str) -> dict:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("route", ["guide", "sent_id", "instance_id"])
 def test_token_without_a_word_has_no_delay(dialect: str, route: str) -> None:
-    """Empty tokens before the first read once lowered a DAL of 13 to .05 at a BLEU of 100."""
+    """Regression test: empty tokens sent before the first read lowered a DAL of 13 to .05 at a BLEU of 100."""
     scores = []
     for nothing in (False, True):
         with serving(CORPUS, ServeConfig(dialect=dialect)) as url:
@@ -54,8 +54,8 @@ def test_token_without_a_word_has_no_delay(dialect: str, route: str) -> None:
     assert scores[0] == scores[1]
 
 
-def test_client_and_server_count_words_alike() -> None:
-    """Our client sends the number of earlier tokens; the server accepts clients that do not."""
+def test_client_and_server_count_the_same_words() -> None:
+    """The client sends its number of earlier tokens with each request, which must equal the server's number."""
     with serving(CORPUS) as url:
         service = EvaluationService(url, patience=5.0)
         service.finished()
@@ -81,7 +81,7 @@ def speech(tmp_path: Path) -> SpeechCorpus:
     return recorded(tmp_path, RATE * MS // 1000, RATE)
 
 
-WAYS = {  # requests that once read a whole recording with a delay of at most 10 ms
+WAYS = {  # requests that gave a delay of at most 10 ms for a whole recording in an earlier version
     "another size": ("sent_id=0&read=0&segment_size=60000", "sent_id=0&read=0&segment_size=10"),
     "another name": ("sent_id=0&segment_size=60000", "instance_id=0&segment_size=10"),
     "a size that is refused": ("sent_id=0&read=0&segment_size=60000", "sent_id=0&read=0&segment_size=0"),
@@ -104,8 +104,8 @@ def test_source_sent_counts_as_read(speech: SpeechCorpus, dialect: str, way: str
 
 @pytest.mark.parametrize("rate", [8000, 22_050])
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_recording_has_one_latency_by_either_name(dialect: str, rate: int, tmp_path: Path) -> None:
-    """Requests by `sent_id` once did not count the last fraction of a millisecond, which halved the AL."""
+def test_latency_is_the_same_by_sent_id_and_instance_id(dialect: str, rate: int, tmp_path: Path) -> None:
+    """Regression test: requests by `sent_id` did not count the last fraction of a millisecond, which halved the AL."""
     speech, scores = recorded(tmp_path, 2 * rate + 7, rate), []
     for query in ("sent_id=0&segment_size=60000", "sent_id=0&segment_size=10", "instance_id=0&segment_size=60000"):
         with serving(speech, ServeConfig(dialect=dialect)) as url:
@@ -130,7 +130,7 @@ CHANGES = ("/src?sent_id=0", "/start", asked("/get?info="), asked("/send?hypo=")
 
 @pytest.mark.parametrize("browser", BROWSERS, ids=lambda headers: next(iter(headers)))
 def test_browser_pages_cannot_read_write_or_reset(browser: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """`GET /start` from a link, frame or image of another site once reset the client's session."""
+    """Regression test: `GET /start` from a link, frame or image of another site reset the client's session."""
     monkeypatch.setattr(table, "MAX_SESSIONS", 2)
     with serving(CORPUS) as url:
         service = EvaluationService(url)
@@ -138,7 +138,7 @@ def test_browser_pages_cannot_read_write_or_reset(browser: dict[str, str], monke
         service.send_hypo(0, "Alice")
         for path in (*CHANGES, *(f"/sessions/x{change}" for change in CHANGES)):
             assert requests.get(url + path, headers=browser, timeout=30).status_code == 403, path
-        for session in "abc":  # viewing a session does not use up another session's place
+        for session in "abc":  # viewing a session does not count towards MAX_SESSIONS
             assert get(f"{url}/sessions/{session}/progress").json()["finished"] == []
         assert instance(url)["prediction"] == instance(url)["source"] == "Alice"
         assert requests.get(url, headers={"User-Agent": "Mozilla/5.0"}, timeout=30).status_code == 200

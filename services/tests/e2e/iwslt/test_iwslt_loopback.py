@@ -44,7 +44,7 @@ class ByTheGuide(EvaluationService):
 
 
 def test_guide_routes_reproduce_the_published_table() -> None:
-    """The wait-3 table of the guide was corrected on the next day; strict mode gives the first version."""
+    """The wait-3 table of the guide was corrected one day later; strict mode reproduces the first version."""
     for strict, expected in ((False, (3.0, 3.0, 0.795918345451355)), (True, (4.0, 4.0, 0.9166666865348816))):
         with serving(GUIDE, ServeConfig(strict=strict)) as url:
             assert get(f"{url}/start").text == ""
@@ -55,8 +55,8 @@ def test_guide_routes_reproduce_the_published_table() -> None:
 
 
 @pytest.mark.parametrize(("strict", "length"), [(False, 2), (True, 1)])
-def test_replies_match_the_guide(strict: bool, length: int) -> None:
-    """Several words in one request count separately, each with its delay; strict mode counts them as one token."""
+def test_responses_match_the_guide(strict: bool, length: int) -> None:
+    """Two words in one request count as two tokens, or as one token in strict mode."""
     with serving(GUIDE, ServeConfig(strict=strict, dialect="simuleval-1.0.2")) as url:
         for path, text in (
             ("/start", ""),
@@ -123,7 +123,7 @@ BAD = [
 ]
 
 
-def test_bad_requests_get_the_original_replies() -> None:
+def test_bad_requests_get_the_original_statuses() -> None:
     with serving(GUIDE) as url:
         for path, body, status in BAD:
             reply = requests.request("GET" if body is None else "PUT", url + path, data=body, timeout=30)
@@ -141,7 +141,7 @@ def test_sessions_are_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
         assert two.get_src(0)["segment"] == "Alice"
         two.new_session()
         assert (one.get_src(0)["segment"], two.get_src(0)["segment"]) == ("Bob", "Alice")
-        assert get(f"{url}/src?sent_id=0").status_code == 503  # two sessions are the limit
+        assert get(f"{url}/src?sent_id=0").status_code == 503  # MAX_SESSIONS is reached
         assert requests.delete(f"{url}/sessions/one", timeout=30).status_code == 200
         assert get(f"{url}/src?sent_id=0").json()["segment"] == "Alice"
         assert get(f"{url}/sessions/a%2Fb/src?sent_id=0").status_code == 404
@@ -151,7 +151,7 @@ def test_sessions_are_isolated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_concurrent_clients_score_like_one_client() -> None:
-    """Each client translates one of six questions; words, lengths and waits differ, so a mix-up changes the scores."""
+    """Each client translates one of six questions. Words, lengths and waits differ, so a mix-up changes the scores."""
     questions, many = load_questions("mini-en", limit=6), 60
     scorer = QuestionScorer(questions, *contestant_from())
     first = [0, *accumulate(len(question.sentences) for question in questions)]

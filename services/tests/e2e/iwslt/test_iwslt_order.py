@@ -38,7 +38,7 @@ SOURCES = tuple(
 
 
 def scorer() -> QuestionScorer:
-    """Return a scorer of questions whose words all differ."""
+    """Return a scorer of questions in which no word occurs twice."""
     left, questions = list(SOURCES), []
     for number, sizes in enumerate(SIZES):
         sentences = tuple(left.pop(0) for _ in sizes)
@@ -98,13 +98,13 @@ steps = st.lists(
 
 @dataclass
 class Told:
-    """The words sent to the participant and the finished sentences, as the client knows them."""
+    """The words that the server sent to a participant, and the finished sentences."""
 
     words: set[str] = field(default_factory=set)
     finished: set[int] = field(default_factory=set)
 
     def check(self, request: Asked, status: int, body: str) -> None:
-        """Fail if a reply shows a word, reference or score too early; then record the word that was sent."""
+        """Fail if a response reveals a word, reference or score too early; record the word that the server sent."""
         if status == 200 and request.path.endswith(("/src", "/get")) and "segment" in body:
             segment = json.loads(body)
             number = segment.get("sent_id", segment.get("instance_id"))
@@ -123,7 +123,7 @@ class Told:
 
 
 class Client:
-    """A participant of an application called in process, and the organiser who observes the session."""
+    """A participant and an organiser, who send requests to an application in the same process."""
 
     def __init__(self, dialect: str, folder: Path) -> None:
         address = Address(token=OWN)
@@ -169,7 +169,7 @@ def full_disk() -> Iterator[None]:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @settings(max_examples=int(os.environ.get("SQA_FUZZ", "50")))
 @given(steps=steps)
-def test_no_response_is_ahead_of_the_order(dialect: str, steps: list[tuple[Asked, str, str]]) -> None:
+def test_responses_reveal_nothing_too_early(dialect: str, steps: list[tuple[Asked, str, str]]) -> None:
     """Refused requests change nothing, and a restarted server has the state of the previous one."""
 
     async def run(folder: Path) -> None:
@@ -183,7 +183,7 @@ def test_no_response_is_ahead_of_the_order(dialect: str, steps: list[tuple[Asked
                     status, body = await client.ask(request)
                 client.told.check(request, status, body)
                 after = await client.state()
-                partly = request.path.endswith("/send")  # a partly refused request keeps its first words
+                partly = request.path.endswith("/send")  # if a request is refused in part, its first words are kept
                 assert status == 200 or partly or after == before, request
                 ended = await client.finished()
                 for number in ended - client.told.finished:
@@ -203,7 +203,7 @@ def test_no_response_is_ahead_of_the_order(dialect: str, steps: list[tuple[Asked
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_unread_sentence_cannot_be_finished_early(dialect: str) -> None:
-    """Sending `</s>` at the last clue once scored the sentence with its whole source: EW .714 instead of .468."""
+    """Regression test: `</s>` for an unread last clue counted its whole source as read: EW .714 instead of .468."""
 
     async def run(folder: Path) -> None:
         client = Client(dialect, folder)
@@ -235,7 +235,7 @@ REQUESTS = (
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: request.path + request.query.decode()[:12])
 def test_full_disk_loses_no_word(request_: Asked) -> None:
-    """A retry was once answered 200 without being saved, so a restarted server lost the word."""
+    """Regression test: a retry got status 200 without being saved, so a restarted server lost the word."""
 
     async def run(folder: Path) -> None:
         client = Client("iwslt-2020", folder)
@@ -260,7 +260,7 @@ def test_full_disk_loses_no_word(request_: Asked) -> None:
 
 
 def test_refused_read_creates_no_sentence() -> None:
-    """A refused first read once left the participant with a session that could not be reset."""
+    """Regression test: a refused first read left the participant with a session that could not be reset."""
 
     async def run(folder: Path) -> None:
         client = Client("iwslt-2020", folder)

@@ -19,14 +19,14 @@ from sqa_services.protocols.iwslt.questions import KEYS, MAX_WORDS, QuestionScor
 
 
 def double_scorer(tmp_path: Path, n: int = 6) -> QuestionScorer:
-    """Return a scorer of generated questions whose answer a keyword reveals."""
+    """Return a scorer of generated questions, whose answers the guesser recognises by a keyword."""
     guesser = doubles.KeywordGuesser(doubles.GuesserConfig())
     buzzer = doubles.FirstGuessBuzzer(doubles.BuzzerConfig())
     return QuestionScorer(load_questions(str(doubles.write_questions(tmp_path / "q.jsonl", n))), guesser, buzzer)
 
 
 def offline(tmp_path: Path, limit: int) -> dict[str, float | None]:
-    """Return the scores that `sqa run` gives for the same questions."""
+    """Return the scores of `sqa run` on the same questions."""
     parts = {"guesser": "bm25", "buzzer": {"name": "mlp", "model": "bm25"}, "metrics": list(KEYS)}
     echo = {"name": "doubles:build_translator", "k": 3}
     result = small_run(tmp_path, dataset={"name": "mini-en", "limit": limit}, translator=echo, **parts)
@@ -49,7 +49,7 @@ def test_final_scores_equal_those_of_a_run(tmp_path: Path) -> None:
 
 
 def so_far(service: EvaluationService) -> dict:
-    """Return the scores of the finished sentences; the scores of the whole session are null."""
+    """Return the scores of the finished sentences, and check that the scores of the whole session are null."""
     scores = service.get_scores()
     assert scores["EW"] is scores["BLEU"] is None and scores["Finished"] < scores["Sentences"]
     return scores["SoFar"]
@@ -60,7 +60,7 @@ def test_partial_scores_follow_the_client(tmp_path: Path) -> None:
     questions = load_questions(str(tmp_path / "q.jsonl"))
     with serving(scorer.corpus(), None, scorer) as url:
         service = EvaluationService(url)
-        assert get(f"{url}/result").status_code == 500  # no sentence is finished; the original replied 500, too
+        assert get(f"{url}/result").status_code == 500  # no sentence is finished, as in the original server
         service.get_src(0)
         service.send_hypo(0, "Spain?")
         first = so_far(service)
@@ -97,7 +97,7 @@ def test_simuleval_dialect_reports_answer_scores(tmp_path: Path) -> None:
 
 
 def test_guesser_answers_after_every_word(tmp_path: Path) -> None:
-    """The guesser sees each prefix soon after the client sends it, not only when the client requests a result."""
+    """The guesser is called soon after the client sends a word, not only when the client requests a result."""
     scorer, seen = double_scorer(tmp_path, 1), []
     inner = scorer.row
 
@@ -139,7 +139,7 @@ def test_failing_guesser_returns_500_only(tmp_path: Path, caplog: pytest.LogCapt
     assert "the guesser is gone" in caplog.text
 
 
-def test_sizes_of_sessions_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_session_sizes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "MAX_MEMORY", 2_000_000)
     scorer = double_scorer(tmp_path, 1)
     with serving(scorer.corpus(), None, scorer) as url:

@@ -42,7 +42,7 @@ ANN, BOB, OWN = "ann-ann-ann-ann-", "bob-bob-bob-bob-", "organiser-organiser"
 
 @pytest.mark.parametrize("dialect", ["iwslt-2020", "simuleval-1.0.2"])
 def test_results_show_only_words_that_were_read(dialect: str) -> None:
-    """A client that requested results before it translated once had a BLEU of 100 and an AL of -10.4."""
+    """Regression test: a client that requested results before translating had a BLEU of 100 and an AL of -10.4."""
     with serving(CORPUS, ServeConfig(dialect=dialect)) as url:
         service = EvaluationService(url)
         untold = {"reference": None, "source_length": None, "reference_length": None, "metric": {}}
@@ -50,7 +50,7 @@ def test_results_show_only_words_that_were_read(dialect: str) -> None:
         assert result | untold | {"source": ""} == result
         service.get_src(3)
         service.send_hypo(3, "word")
-        get(f"{url}/result")  # a request for all scores once revealed the sentence's BLEU
+        get(f"{url}/result")  # regression: a request for all scores revealed the sentence's BLEU
         result = get(f"{url}/result?instance_id=3").json()
         assert result | untold | {"source": "w3-0"} == result
         service.send_hypo(3, "</s>")
@@ -79,7 +79,7 @@ def test_participant_has_one_session_and_one_try(tmp_path: Path) -> None:
     config = ServeConfig(address=Address(token=OWN), participants=(("ann", ANN), ("bob", BOB)), output=tmp_path)
     with serving(CORPUS, config) as url:
         ann = EvaluationService(url, token=ANN)
-        ann.new_session()  # clients of the guide start with a reset; nothing was read yet
+        ann.new_session()  # clients of the guide start with a reset, which is allowed before the first read
         assert ann.get_src(0)["segment"] == "w0-0"
         for path in ("/sessions/other/src?sent_id=0", "/sessions/bob/src?sent_id=0", "/start", "/sessions/bob/result"):
             assert get(url + path, ANN).status_code == 403, path
@@ -119,7 +119,7 @@ def test_participants_are_read_from_a_file(tmp_path: Path) -> None:
 
 
 def test_server_resumes_from_its_journal(tmp_path: Path) -> None:
-    """The resumed server's replies equal those of an uninterrupted server byte for byte."""
+    """The responses of the resumed server are identical to those of an uninterrupted server."""
     config = ServeConfig(journal=tmp_path / "journal")
 
     def first(url: str) -> None:
@@ -169,7 +169,7 @@ def test_journal_has_one_server_and_one_corpus(tmp_path: Path, monkeypatch: pyte
 
 
 def test_idle_session_resumes_from_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An idle session once restarted after --session-hours, which deleted its words and allowed a second try."""
+    """Regression test: a session that was idle for --session-hours lost its words, which allowed a second try."""
     clock = [time.monotonic()]
     monkeypatch.setattr("sqa_services.protocols.iwslt.table.time.monotonic", lambda: clock[0])
     sessions = Server(CORPUS, ServeConfig(journal=tmp_path / "journal", session_hours=1.0), None).sessions
@@ -217,11 +217,11 @@ def test_repeated_request_counts_once() -> None:
             assert put(f"{url}/hypo?sent_id=1&written={written}", body.replace("+", " ")) == int(status)
         result = get(f"{url}/result?instance_id=1").json()
         assert (result["prediction"], result["delays"]) == ("a b c", [4, 4, 4])
-        assert get(f"{url}/src?sent_id=1").json()["segment"] == "w1-4"  # requests that are not numbered still work
+        assert get(f"{url}/src?sent_id=1").json()["segment"] == "w1-4"  # requests without a number still work
 
 
 def test_restarted_client_resumes() -> None:
-    """The client skips finished sentences and rereads and rewrites a partial one with its former delays."""
+    """The client skips finished sentences, and repeats an unfinished sentence with its former delays."""
 
     class Stops(doubles.EchoTranslator):
         sentences = 0
@@ -247,8 +247,8 @@ def test_restarted_client_resumes() -> None:
         assert EvaluationService(url).get_scores() == scores
 
 
-def test_other_servers_are_not_asked_twice() -> None:
-    """A repeated request to another server would read the next word."""
+def test_requests_to_other_servers_are_not_repeated() -> None:
+    """A server of another program would send the next word if a request were repeated."""
     asked = []
 
     async def answer(request):
@@ -263,7 +263,7 @@ def test_other_servers_are_not_asked_twice() -> None:
 
 
 def test_randomly_killed_server_loses_nothing(tmp_path: Path) -> None:
-    """After kill -9 while clients retry, the scores equal those of an uninterrupted server."""
+    """If the server is killed (-9) while clients retry, the scores equal those of an uninterrupted server."""
     kills, people = 3, 4
     (tmp_path / "src").write_text("".join(" ".join(words) + "\n" for words in CORPUS.sources))
     (tmp_path / "tgt").write_text("".join(f"{line}\n" for line in CORPUS.targets))

@@ -8,6 +8,6 @@ from sqa_services.board import sqa_task
 
 @pytest.fixture(autouse=True)
 def no_training_tossups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip the training tossups, because reading them takes longer than these tests."""
+    """Do not read the training tossups, which would take longer than these tests."""
     if request.node.get_closest_marker("mirror") is None:
         monkeypatch.setattr(sqa_task, "page_categories", dict)

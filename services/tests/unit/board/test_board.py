@@ -28,7 +28,7 @@ LEASE = 60.0
 
 
 def by_model(board: Board, task: str = "toy") -> dict[tuple[str, str], dict[str, Any]]:
-    """Map (model, prefix) to the evaluation."""
+    """Return a dict that maps (model, prefix) to the evaluation."""
     return {(row["model"], row["prefix"]): row for row in board.evaluations(task)}
 
 
@@ -97,7 +97,7 @@ def test_worker_evaluates_everything_once(board: Board) -> None:
     results = {key: row["result"] for key, row in rows.items()}
     assert results["right", ""]["pretty_perf"] == "100.0 %" and results["half", ""]["perf"] == 33.33
     assert results["right", ""]["job"] == {"examples_per_second": 6.0, "memory_utilization": 1.0}
-    assert results["right", "robustness"]["robustness"] == 0.0  # the model has no upper-case answers
+    assert results["right", "robustness"]["robustness"] == 0.0  # the model answers no upper-case text correctly
     assert results["half", "robustness"]["robustness"] == 50.0
     outcomes = {key: (row["state"], row["error"]) for key, row in rows.items()}
     assert outcomes.pop(("bad", "")) == ("failed", "no \\x00 such ? thing")
@@ -109,7 +109,7 @@ def test_worker_evaluates_everything_once(board: Board) -> None:
     assert board.files.read_lines("predictions/toy/half/data.jsonl")[0] == {"id": "1", "label": "a"}
 
 
-def test_crashing_evaluation_fails_at_last_attempt(board: Board, monkeypatch) -> None:
+def test_crashing_evaluation_fails_after_last_attempt(board: Board, monkeypatch) -> None:
     monkeypatch.setattr(queue, "MAX_ATTEMPTS", 3)
     add_data(board)
     add_models(board, m={"mistake": "oh"})
@@ -121,11 +121,11 @@ def test_crashing_evaluation_fails_at_last_attempt(board: Board, monkeypatch) ->
     assert row["state"] == "failed" and "died 3 times" in row["error"]
 
 
-def test_lost_lease_writes_nothing(board: Board) -> None:
+def test_worker_without_its_lease_writes_nothing(board: Board) -> None:
     add_data(board, "data", "casing")
     add_models(board, m={})
     first = queue.claim(board.engine, LEASE)
-    assert first.prefix == "" and queue.claim(board.engine, LEASE) is None  # the perturbed copies wait for the original
+    assert first.prefix == "" and queue.claim(board.engine, LEASE) is None  # perturbed copies wait for the originals
     assert queue.renew(board.engine, first, LEASE)
     with board.engine.begin() as connection:
         connection.execute(update(EVALUATIONS).where(EVALUATIONS.c.state == "running").values(lease_until=0.0))
@@ -249,8 +249,8 @@ def test_tags_describe_a_question() -> None:
 
 @pytest.mark.mirror
 def test_xqb_guessable_questions_and_categories() -> None:
-    # 85 of the 147 questions have a training tossup, and one of these has no category. The guesser also learned from
-    # bonus parts.
+    # 85 of the 147 answer pages have a training tossup, and one of these tossups has no category. The guesser was also
+    # trained on bonus parts.
     pages, categories = sqa_task.guessable_pages(), sqa_task.page_categories()
     keys = [sqa_task.key(q.page) for q in load_questions("xqb-es")]
     assert sum(key in categories for key in keys) == 84

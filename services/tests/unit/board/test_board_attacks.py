@@ -1,4 +1,4 @@
-"""Attacks on the answers of a closed set: a participant submits, reads everything that the board shows, and infers."""
+"""Attacks on the answers of a closed set, by inference from everything that the board shows about submissions."""
 
 import json
 import os
@@ -30,12 +30,12 @@ from sqa_services.net.address import Address
 EW = Additive("ew")
 KINDS = ("casing", "punctuation", "diacritics")
 SUBMISSIONS, BLOCK = 20, 3  # BLOCK: questions tested per submission
-CHANCE_STEP, SCORE_STEP = 0.005, 0.025  # largest distance of a shown number from the exact number
+CHANCE_STEP, SCORE_STEP = 0.005, 0.025  # maximum rounding error of a shown number
 Rows = list[dict[str, Any]]
 
 
 def rows_of(id: str, words: int, guess: str, at: int) -> Rows:
-    """Return one word per three source words, with a guess and a buzz after `at` source words."""
+    """Return rows with one word per three source words, and a guess and a buzz after `at` source words."""
     read = range(3, words + 1, 3)
     first = min((g for g in read if g >= at), default=read[-1])
     return [
@@ -46,7 +46,7 @@ def rows_of(id: str, words: int, guess: str, at: int) -> Rows:
 
 
 class Attacker:
-    """An attacker that submits candidate answers to a few questions and dummies elsewhere."""
+    """An attacker that submits candidate answers to a few questions and dummy answers to all other questions."""
 
     def __init__(self, inputs: Mapping[str, Sequence[Mapping[str, Any]]], candidates: Sequence[str], random: Random):
         self.examples, self.candidates, self.random = inputs, candidates, random
@@ -54,7 +54,7 @@ class Attacker:
         self.told: dict[int, bool] = {}
 
     def submit(self, block: Sequence[int]) -> bytes:
-        """Return the file of a submission and keep its answers for `learn`."""
+        """Return a submission file with candidate answers to the questions in `block`; keep its rows for `learn`."""
         self.lines: Rows = []
         for example in [*self.examples[""], *self.examples["robustness"]]:
             number = self.names.index(example.get("input_id", example["id"]))
@@ -65,7 +65,7 @@ class Attacker:
         return as_lines(self.lines)
 
     def stats(self, examples: Sequence[Mapping[str, Any]], right: Mapping[int, bool]) -> np.ndarray:
-        """Return the statistics of EW if these candidates were correct."""
+        """Return the EW statistics that the submission would have if exactly the candidates in `right` were correct."""
         targets = []
         for example in examples:
             number = self.names.index(example.get("input_id", example["id"]))
@@ -74,7 +74,7 @@ class Attacker:
         return EW.stats([self.answers[example["id"]] for example in examples], targets)
 
     def learn(self, block: Sequence[int], shown: Mapping[str, Mapping[str, Any]]) -> None:
-        """Keep the answers that all explanations of the shown numbers share."""
+        """Infer whether candidates are correct: keep what holds in all cases that are consistent with the numbers."""
         originals, possible = self.examples[""], []
         everything = [e | {"reference": ["x"], "page": ""} for e in (*originals, *self.examples["robustness"])]
         responses, _ = sqa_task.spanish().respond("submission", as_lines(self.lines), everything, Path())
@@ -102,7 +102,7 @@ class Attacker:
 
 
 def seen(person: Person, model: str) -> dict[str, dict[str, Any]]:
-    """Return the shown scores of a submission: "" -> score, perturbation -> difference in EW."""
+    """Return the scores that the board shows of a submission: its own ("") and the EW differences by perturbation."""
     shown: dict[str, dict[str, Any]] = {}
     for row in person.get("/api/tasks/sqa-es/evaluations", state="done").json():
         if row["model"] == model and row["prefix"]:
@@ -122,14 +122,14 @@ def quick(board: Board) -> Board:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_twenty_submissions_decode_no_answer(quick: Board, seed: int) -> None:
-    """Differences under perturbation and their p-values once revealed all 45 answers within 12 submissions."""
+def test_twenty_submissions_reveal_no_answer(quick: Board, seed: int) -> None:
+    """Regression test: differences and p-values of perturbations revealed all 45 answers within 12 submissions."""
     quick.register_dataset("sqa-es", "closed", "mini-es", list(KINDS))
     random, questions = Random(seed), load_questions("mini-es")
     secret = [random.random() < 0.5 for _ in questions]
     candidates = [q.page if right else f"page {i}" for i, (q, right) in enumerate(zip(questions, secret, strict=True))]
     hidden = quick.examples("sqa-es", "closed"), quick.examples("sqa-es", "robustness-closed")
-    kept = ("reference", "page", "tags")  # hidden from the attacker, unlike the ids, which tell the copies' originals
+    kept = ("reference", "page", "tags")  # hidden from the attacker, who knows the ids
     inputs = [[{k: v for k, v in e.items() if k not in kept} for e in examples] for examples in hidden]
     attacker = Attacker(dict(zip(("", "robustness"), inputs, strict=True)), candidates, random)
     scored = 0
@@ -144,12 +144,12 @@ def test_twenty_submissions_decode_no_answer(quick: Board, seed: int) -> None:
                 attacker.learn(block, shown)
             ann.ask("DELETE", f"/api/tasks/sqa-es/models/m{number}")
     decoded = [number for number, right in attacker.told.items() if right == secret[number]]
-    assert len(decoded) == len(attacker.told)  # the attack is sound
+    assert len(decoded) == len(attacker.told)  # the attacker's inferences are correct
     assert (decoded, scored) == ([], LOOKS)
 
 
 def everything_shown(url: str, board: Board) -> str:
-    """Return everything except times that the board shows a visitor about two submissions."""
+    """Return the text of all responses about two submissions that a visitor can get, without times."""
     paths = ["evaluations", "leaderboard", "leaderboard?weights=ew=1,dal=1", "models", "views", "datasets"]
     paths += [f"models/m{i}/log" for i in range(2)] + [f"models/m{i}/examples?dataset=closed" for i in range(2)]
     said = "\n".join(Person(url).get(f"/api/tasks/sqa-es/{path}").text for path in paths)
@@ -158,7 +158,7 @@ def everything_shown(url: str, board: Board) -> str:
 
 
 def test_different_answers_look_the_same(board: Board, tmp_path: Path) -> None:
-    """A submission has three correct answers on both boards, but to different questions."""
+    """On both boards, a submission answers three questions correctly, but different ones. The boards look the same."""
     questions, told = load_questions("mini-es")[:24], []
     for number in range(2):
         right = [5 * number + i for i in range(3)]
@@ -192,7 +192,7 @@ def test_different_answers_look_the_same(board: Board, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("examples", [20, 45, 147, 500])
 def test_one_answer_rarely_changes_the_shown_score(examples: int) -> None:
-    """The probability over the board's secrets is at most 1 in SHARE for any set of other answers."""
+    """Over the board's possible secrets, the score changes with a probability of at most about 1 in SHARE."""
     keys = [f"secret {i}" for i in range(3000)]
     for share in (0.0, 0.31, 0.5, 0.977):
         before, after = share, share + 1 / examples
@@ -203,7 +203,7 @@ def test_one_answer_rarely_changes_the_shown_score(examples: int) -> None:
 
 
 def test_all_scores_of_a_person_count(board: Board) -> None:
-    """Deleted and withdrawn submissions and other accounts of the invitation count; failed evaluations do not."""
+    """Deleted and withdrawn submissions and all accounts of an invitation count, but failed evaluations do not."""
     add_data(board, looks=2)
     add_data(board, "open", phase="open")
     with serving(board) as url:

@@ -1,4 +1,4 @@
-"""Impossible submissions are marked and unranked; honest submissions are ranked."""
+"""Impossible submissions are marked and not ranked; honest submissions are ranked."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
@@ -15,11 +15,11 @@ from sqa_services.board.board import Board
 from sqa_services.board.files import as_lines
 from sqa_services.board.standing.plausible import overlap
 
-Rows = Callable[[Question, int], Iterable[Row]]  # arguments: question, number of the question
+Rows = Callable[[Question, int], Iterable[Row]]  # arguments: question, index of the question
 
 
 def honest(q: Question, i: int, late: float = 0.75) -> Iterator[Row]:
-    """Yield rows of a wait-3 copier that knows half of the answers after three quarters of the question."""
+    """Yield rows of a wait-3 copier that answers every second question correctly after the share `late` of it."""
     for step, word in enumerate(q.words):
         g = min(step + 3, len(q.words))
         sure = g >= late * len(q.words)
@@ -27,20 +27,20 @@ def honest(q: Question, i: int, late: float = 0.75) -> Iterator[Row]:
 
 
 def reference(q: Question, i: int, other: Callable[[int, int], bool] = lambda step, i: False) -> Iterator[Row]:
-    """Yield the human reference with honest delays, except for the words of steps where `other` holds."""
+    """Yield the human reference with honest delays, with "something" in place of words at steps where `other` holds."""
     for step, word in enumerate(q.reference_text.split()):
         g = min(step + 5, len(q.words))
         yield "something" if other(step, i) else word, g, f"page {i}", g == len(q.words)
 
 
 def early(q: Question, share: float, knows: bool = True) -> list[Row]:
-    """Return rows with the correct answer from this share of the source on."""
+    """Return rows that buzz after this share of the source, with the correct answer if `knows` is set."""
     rows = [(word, g, g >= share * len(q.words)) for word, g, _, _ in honest(q, 0)]
     return [(word, g, q.page if sure and knows else f"page {q.id}", sure) for word, g, sure in rows]
 
 
 def every_page_in_turn(q: Question, i: int) -> list[Row]:
-    """Return rows with every page in turn, so that the oracle buzzer finds the correct one."""
+    """Return rows that guess every page in turn, so that the oracle buzzer finds the correct page."""
     rows = list(honest(q, i))
     return [*rows[:40], *(("x", rows[40][1], other.page, False) for other in load_questions("mini-es")), *rows[40:]]
 
@@ -63,11 +63,11 @@ CHEATS: dict[str, tuple[Rows, str]] = {
         "different pages before any source word",
     ),
     "the reference": (reference, "equals the human reference, or contains most of its words"),
-    "the reference but for a word": (  # a comparison by identity once missed this copy and ranked it first
+    "the reference with one word changed": (  # regression: a test for equality missed this copy and ranked it first
         partial(reference, other=lambda step, i: step == 7 + i % 20),
         "equals the human reference, or contains most of its words",
     ),
-    "every eighth word is another": (
+    "the reference with every eighth word changed": (
         partial(reference, other=lambda step, i: step % 8 == i % 8),
         "equals the human reference, or contains most of its words",
     ),
@@ -79,9 +79,9 @@ CHEATS: dict[str, tuple[Rows, str]] = {
         lambda q, i: [row for row in honest(q, i) for _ in range(10)],
         "words per source word",
     ),
-    "one word a question": (lambda q, i: [("x", 1, f"page {i}", True)], "words per source word"),  # the smallest delay
+    "one word per question": (lambda q, i: [("x", 1, f"page {i}", True)], "words per source word"),  # the least delay
     "every page in turn": (every_page_in_turn, "tries more than 20 answers at one source word"),
-    "the same answer to all": (  # robustness and fairness are then perfect
+    "the same answer to all": (  # gives perfect robustness and fairness
         lambda q, i: [(word, g, "Spain", buzz) for word, g, _, buzz in honest(q, i)],
         "the same answer to every question",
     ),
@@ -141,8 +141,8 @@ def test_cheats_and_copies_are_not_ranked(board: Board) -> None:
     assert rows["thief"]["implausible"] == ["mini: has exactly the answers of honest"]
     assert sorted(row["rank"] for row in rows.values() if row["rank"]) == [1, 2]
     assert [row["model"] for row in ranked["rows"]][2:] == ["all-at-0", "thief"]
-    assert not any(row["run_here"] for row in rows.values())  # the statements of a file stay unverified
-    for name in ("honest", "later"):  # both have 23 of 45 correct, the first slightly earlier
+    assert not any(row["run_here"] for row in rows.values())  # delays stated in a file are not verified
+    for name in ("honest", "later"):  # both answer 23 of 45 correctly, the first slightly earlier
         low, high = rows[name]["interval"]
         assert low < rows[name]["metrics"]["ew"] < high
     assert rows["honest"]["places"] == [1, 1] and rows["later"]["places"] == [2, 2]

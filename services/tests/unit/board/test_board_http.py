@@ -1,4 +1,4 @@
-"""The board over HTTP: permissions, visible data in each phase, and hostile requests."""
+"""The board over HTTP: permissions, the data visible in each phase, and invalid requests."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Information about hidden answers in one view of the scores, and the number of views per person."""
+"""Limits on what the scores reveal about hidden answers: rounding, and a daily quota of submissions."""
 
 import json
 import threading
@@ -25,9 +25,9 @@ from sqa_services.protocols import submission as protocol
 
 
 def guessing(right: set[int]) -> list[dict[str, Any]]:
-    """Return a submission that buzzes each question at a unique share of its source.
+    """Return a submission that buzzes on each question at a different share of its source.
 
-    The summed score thus identifies the correct answers.
+    Without rounding, the total score therefore identifies the correct answers.
     """
 
     def rows(q: Question, i: int) -> Iterator[Row]:
@@ -39,7 +39,7 @@ def guessing(right: set[int]) -> list[dict[str, Any]]:
 
 
 def test_closed_set_shows_only_its_rounded_score(board: Board, organiser: Person) -> None:
-    """At full precision, one submission once revealed 45 of 45 guesses."""
+    """Regression test: scores at full precision revealed with one submission which of 45 guesses were correct."""
     for phase in ("closed", "open"):
         board.register_dataset("sqa-es", phase, "mini-es", ["casing"], phase=phase)
     for name, right in (("one", {3, 8, 20}), ("two", {3, 9, 20}), ("all", set(range(45)))):
@@ -93,7 +93,7 @@ def test_score_step_equals_six_examples(metric: str, examples: int, value: float
 
 
 def test_daily_quota_is_atomic(board: Board, organiser: Person) -> None:
-    """With a quota of five a day, the board once accepted 24 of 24 simultaneous submissions."""
+    """Regression test: with a quota of five a day, the board accepted 24 of 24 simultaneous submissions."""
     ann = signed_up(board, organiser.url, "ann")
     with ThreadPoolExecutor(24) as pool:
         replies = list(pool.map(lambda i: ann.submit(f"m{i}", model()).status_code, range(24)))
@@ -101,7 +101,7 @@ def test_daily_quota_is_atomic(board: Board, organiser: Person) -> None:
 
 
 def test_daily_quota_counts_every_submission(board: Board, organiser: Person) -> None:
-    """The quota covers all accounts of an invitation.  Refused and deleted submissions count, but not taken names."""
+    """The quota covers all accounts of an invitation, and refused and deleted submissions, but not taken names."""
     code = invitation(board, uses=3)
     people = [signed_up(board, organiser.url, name, code) for name in ("ann", "ann-2", "ann-3")]
     assert [person.submit(f"m{i}", model()).status_code for i, person in enumerate(people)] == [201] * 3
@@ -121,7 +121,7 @@ def test_daily_quota_counts_every_submission(board: Board, organiser: Person) ->
 
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Return the rows that were checked against the schema."""
+    """Return a list to which every value checked against the schema is appended."""
     original, values = protocol.shape_problems, list[object]()
 
     def counted(model: Any, value: object) -> list[str]:
@@ -132,7 +132,7 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return values
 
 
-HEAVY = {  # refused submissions of 2 MB -> most rows that may be read
+HEAVY = {  # refused submissions of 2 MB, each with the maximum number of rows that may be checked
     "rows without fields": (b'{"question":"x"}\n' * 125_000, 10_000),
     "one long row": (b'{"question":"' + b"x" * 2_000_000 + b'"}', 0),
     "wrong values": (b'{"question":1,"step":"a","token":2,"g":"b"}\n' * 45_000, 10_000),
@@ -141,7 +141,7 @@ HEAVY = {  # refused submissions of 2 MB -> most rows that may be read
 
 @pytest.mark.parametrize("heavy", HEAVY)
 def test_refused_submission_is_not_read_to_its_end(heavy: str, checks: list[object]) -> None:
-    """A submission of 13 MB once took 18 seconds, and six at once took 964 MiB."""
+    """Regression test: checking a submission of 13 MB took 18 seconds, and six at once took 964 MiB."""
     data, most = HEAVY[heavy]
     with pytest.raises(DataError) as error:
         sqa_task.spanish().check_model("submission", data)
@@ -160,7 +160,7 @@ def test_submissions_are_checked_one_at_a_time(
     def slow(self: Board, *arguments: Any) -> Any:
         now[0] += 1
         most[0] = max(most[0], now[0])
-        refused.wait(30)  # until another submission found no room
+        refused.wait(30)  # until another submission is refused
         try:
             return original(self, *arguments)
         finally:

@@ -26,7 +26,7 @@ def test_squad_f1_takes_best_normalised_answer() -> None:
     assert metrics.get_squad_f1(["The Cat!"], [["a dog", "cat"]]) == 100.0
     assert metrics.get_squad_f1(["black cat", "", "x"], ["cat", [], "y"]) == 55.56  # 2/3, 1 and 0
     text, other = " ".join(["x"] + 40 * ["y"]), " ".join(["x"] + 22 * ["z"])
-    assert metrics.get_squad_f1([text], [other]) == 3.13  # 2PR / (P + R) without rounding, not 1/32, which gives 3.12
+    assert metrics.get_squad_f1([text], [other]) == 3.13  # 2PR / (P + R) in floats, not 1/32, which gives 3.12
 
 
 def test_metrics_refuse_unequal_or_empty_lists() -> None:
@@ -48,7 +48,7 @@ def test_less_lag_and_memory_are_better() -> None:
 
 
 def test_dynascore_equals_hand_computed_values() -> None:
-    # p: 10, 20, 40; memory 4, 8, 3 -> utility 6, 2, 7; |change| 4, 5 over 10, 20: rates .4, .25, mean .325
+    # by increasing p: p 10, 20, 40; memory 4, 8, 3; utility 6, 2, 7; |changes| 4, 5 over 10, 20: mean rate .325
     rows = [{"p": 10.0, "m": 4.0}, {"p": 40.0, "m": 3.0}, {"p": 20.0, "m": 8.0}]
     scores = dynascore(rows, "p", {"p": 3.0, "m": 1.0}, {"p": UP, "m": DOWN})
     expected = [0.75 * row["p"] + 0.25 * (10 - row["m"]) / 0.325 for row in rows]

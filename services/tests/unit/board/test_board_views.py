@@ -1,4 +1,4 @@
-"""The views of the leaderboard: datasets, comparisons, ranks and copies."""
+"""Views of the leaderboard: their data sets, ranks of models, and marks for copies."""
 
 import json
 from dataclasses import replace

@@ -32,7 +32,7 @@ def test_failed_transaction_is_undone(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_full_disk_refuses_writes_until_freed(tmp_path: Path) -> None:
-    """A failed COMMIT once left its transaction open, so every later transaction failed."""
+    """Regression test: a failed COMMIT left its transaction open, so every later transaction failed."""
     database = Database(tmp_path / "file", "locking_mode=EXCLUSIVE")
     with database.writing() as db:
         db.execute("CREATE TABLE t (x)")

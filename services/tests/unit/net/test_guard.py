@@ -109,7 +109,7 @@ COMMANDS = (
 
 @pytest.mark.parametrize("command", [*COMMANDS, ["board", "serve"]], ids=" ".join)
 def test_token_on_the_command_line_is_refused(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Every user of the machine sees the token in `ps`."""
+    """Otherwise every user of the machine could see the token in `ps`."""
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
         patch.setattr("sys.argv", ["sqa", *command, "--token", "t" * 16])
         cli.main()

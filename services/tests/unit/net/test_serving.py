@@ -1,4 +1,4 @@
-"""A server's connections: a bounded number, a reply to each invalid request, a clean exit."""
+"""A server's connections: limited number, responses to invalid requests, clean exit."""
 
 import socket
 import subprocess

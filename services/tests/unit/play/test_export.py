@@ -1,4 +1,4 @@
-"""Games as runs: expected wins computed by hand, and the commands that accept such runs."""
+"""Export of games as runs: expected wins compared with hand-computed values, and which plays are exported."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ def by_hand(t: float) -> float:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the games of five people on the same 25 questions."""
+    """Return a folder with a run and the games of five people on its 25 questions."""
     folder = tmp_path_factory.mktemp("play")
     shown = play_games.make(folder, n=25)
     book = play_games.journal(folder)
@@ -108,7 +108,7 @@ def test_lost_and_repeated_plays_are_not_exported(shown: PlayedRun, tmp_path: Pa
 
 
 def test_first_play_counts_even_in_a_later_game(shown: PlayedRun, tmp_path: Path) -> None:
-    """Journals of earlier versions contain questions that were asked in two games."""
+    """Journals of earlier versions contain questions that a player was asked in two games."""
     book = play_games.journal(tmp_path)
     player = play_games.record(book, shown, [("q5", 1, "x")])
     early = replace(book.games()[0], id="opened first", questions=("q0", "q1"))
@@ -133,6 +133,6 @@ def test_seen_questions_are_not_drawn(shown: PlayedRun) -> None:
         "q20",
         "q24",
         "q21",
-    ]  # a seed draws the same questions in every version
+    ]  # a seed must draw the same questions in every version
     assert len({q.id for q in chosen}) == 10 and not {"q3", "q4"} & {q.id for q in chosen}
-    assert len(drawn([*questions, *questions], 100, set(), seed=1)) == 25  # a duplicated text is asked once
+    assert len(drawn([*questions, *questions], 100, set(), seed=1)) == 25  # questions with the same text are drawn once

@@ -1,4 +1,4 @@
-"""The journal of games: kept, lost and deleted entries."""
+"""Entries of the journal of games that are kept, lost or deleted."""
 
 import sqlite3
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The score of a person's buzz, compared with values computed by hand."""
+"""Scores of a person's buzz, compared with hand-computed values, points of two players, and matching of titles."""
 
 import pytest
 from doubles import echo, question

@@ -51,7 +51,7 @@ def book(url: str, tmp_path: Path) -> Iterator[play_games.Journal]:
 
 
 def questions_of(shown: play_games.PlayedRun, book: play_games.Journal, game: str) -> list[Question]:
-    """Return the questions of a game from the journal, because the page does not know them."""
+    """Return the questions of a game from the journal, because the server does not send them to the page."""
     by_id = {question.id: question for question in shown.finished.questions}
     begun = book.game(game)
     assert begun is not None
@@ -123,7 +123,7 @@ def two_players(url: str) -> tuple[Player, Player]:
 
 
 def test_buzz_does_not_stop_the_other_player(url: str) -> None:
-    """One player buzzes early and finishes; the other reads to the end and sees no sign of it."""
+    """One player buzzes early and finishes. The other player reads to the end without noticing the buzz."""
     first, second = two_players(url)
     with ThreadPoolExecutor(2) as pool:
         early, late = (pool.submit(p.play, "over", at, "Portugal") for p, at in ((first, 1), (second, None)))
@@ -138,10 +138,10 @@ def test_buzz_does_not_stop_the_other_player(url: str) -> None:
     assert [score["beside"]["step"] for score in scores] == [None, n - 1]
 
 
-def test_answer_is_hidden_while_the_other_reads(
+def test_answer_is_hidden_while_the_other_player_reads(
     shown: play_games.PlayedRun, url: str, book: play_games.Journal
 ) -> None:
-    """One person in both seats could answer in the first and use the revealed answer in the second."""
+    """Otherwise one person in both seats could answer in one seat and use the revealed answer in the other seat."""
     first, second = two_players(url)
     [question] = questions_of(shown, book, first.game)
     seen: list[Event] = []
@@ -231,7 +231,7 @@ def test_leaving_keeps_the_other_players_question(url: str, book: play_games.Jou
 
 @pytest.mark.parametrize("seed", range(3))
 def test_seen_question_is_not_asked_in_another_game(url: str, book: play_games.Journal, seed: int) -> None:
-    """Several games created in advance have some questions in common."""
+    """The games, created in advance, have some questions in common."""
     player, random = Player(url), Random(seed)
     games = [player.begin(questions=n) for n in (6, 4, 6)]
     assert len({id for game in games for id in questions_ids(book, game)}) < 16
@@ -296,7 +296,7 @@ def test_leaving_deletes_the_player(url: str, book: play_games.Journal) -> None:
         ({"questions": 0}, "Expected `int` >= 1 - at `$.questions`"),
     ],
 )
-def test_wrong_requests_are_refused(url: str, wanted: dict[str, object], problem: str) -> None:
+def test_invalid_requests_are_refused(url: str, wanted: dict[str, object], problem: str) -> None:
     player = Player(url)
     body = {"run": "echo", "mode": "alone", "system": "echo", "pace": 600, "questions": 3} | wanted
     reply = player.send("POST", "games", body)

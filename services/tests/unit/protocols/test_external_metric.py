@@ -20,7 +20,7 @@ REFERENCES = ["the cat sat on a mat .", "the dog ran far away from here", "some 
 
 
 def program(tmp_path: Path, body: str) -> ExternalConfig:
-    """Write a Python program; `ask()` reads the next request and `say()` replies."""
+    """Write a Python program whose `body` may call `ask()`, which reads a request, and `say()`, which replies."""
     path = tmp_path / "program.py"
     path.write_text(
         "import sys, time\n"
@@ -84,7 +84,7 @@ def test_protocol_errors_are_reported(tmp_path: Path, name: str, monkeypatch: py
         started.stats(["a"], "b")
 
 
-START = "ask(); say('1 2'); ask(); say(0); ask(); say('1 2')\n"  # the first requests: SCORE, EVAL and SCORE
+START = "ask(); say('1 2'); ask(); say(0); ask(); say('1 2')\n"  # replies to SCORE, EVAL and SCORE
 
 
 def test_unrequested_reply_is_an_error(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_unrequested_reply_is_an_error(tmp_path: Path) -> None:
     with External.start(program(tmp_path, body)) as babbler:
         babbler.stats(["a"], "b")
         wait_until(spoken.exists)
-        with pytest.raises(RemoteProtocolError, match="wrote output without a request; it said 'by the way"):
+        with pytest.raises(RemoteProtocolError, match="wrote output without a request; its output: 'by the way"):
             babbler.stats(["a"], "b")
 
 
@@ -138,7 +138,7 @@ while True:
         together = sum(min(map(float, group)) for group in groups) / sum(float(group[1]) for group in groups)
         for score in (*[min(map(float, group)) / float(group[1]) for group in groups], together):
             say(score)
-"""  # METEOR's EVAL: the score of two segments is not the score of their summed statistics
+"""  # as in METEOR, the score of two segments is not the score of their summed statistics
 
 
 def test_non_additive_statistics_have_no_interval(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_non_additive_statistics_have_no_interval(tmp_path: Path) -> None:
             [metric.stats(trace("a", "a b", "q0")), metric.stats(trace("a b c d e f g h", "a b c d e f", "q1"))]
         )
         found = bootstrap(stats, metric)
-        assert found.value == total(stats, metric) == 7 / 8  # not the mean of scores (3/4) or score of sums (1)
+        assert found.value == total(stats, metric) == 7 / 8  # not the mean score (3/4) or the score of the sums (1)
         assert np.isnan([found.low, found.high]).all()
         assert metric.score(stats[0]) == 0.5
         with pytest.raises(NotComputable, match="do not add over questions"):

@@ -31,7 +31,7 @@ def test_sum_equals_torch_bit_for_bit(values: list[float]) -> None:
 # -------------------------------------------------------------------------------------------------------- corpora
 
 
-def test_misaligned_reference_gives_empty_targets() -> None:
+def test_reference_with_fewer_sentences_gives_empty_targets() -> None:
     one, two = load_questions("mini-es", limit=2)
     corpus = corpus_of([replace(one, reference=one.reference[:1]), two])
     count = len(one.sentences)
@@ -45,7 +45,7 @@ def test_speech_is_read_in_blocks_of_ten_ms(tmp_path: Path) -> None:
     (tmp_path / "dev.json").write_text(json.dumps(content))
     session = Session(load(None, tmp_path / "dev.json", "speech"))
     assert session.corpus.targets == ("eins zwei",)
-    read = [session.read(0, size) for size in (None, 19, 500, None, None)]  # 19 ms round to one block
+    read = [session.read(0, size) for size in (None, 19, 500, None, None)]  # 19 ms are rounded down to one block
     expected = [list(range(160)), list(range(160, 320)), list(range(320, 400)), EOS, EOS]
     assert [segment["segment"] for segment in read] == expected
     assert [segment["segment_id"] for segment in read[:3]] == [0, 1, 2]
@@ -58,7 +58,7 @@ def test_speech_is_read_in_blocks_of_ten_ms(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rate", [1_001, 8_000, 11_025, 22_050, 44_100])
 @pytest.mark.parametrize("size", [None, 250, 60_000])
 def test_speech_is_sent_up_to_its_last_sample(tmp_path: Path, rate: int, size: int | None) -> None:
-    """At 44.1 kHz a millisecond has 44 whole samples, so the end of a long recording was once never read."""
+    """Regression test: at 44.1 kHz, 44 samples were sent per millisecond, and the end of a recording was missing."""
     samples = 22 * rate + 7
     recording(tmp_path / "a.wav", samples, rate)
     (tmp_path / "src").write_text("a.wav\n")
@@ -71,7 +71,7 @@ def test_speech_is_sent_up_to_its_last_sample(tmp_path: Path, rate: int, size: i
     assert all(reach == pytest.approx(given, abs=1) for reach, given in reaches)
 
 
-def test_wrong_recording_length_is_refused(tmp_path: Path) -> None:
+def test_invalid_recording_length_is_refused(tmp_path: Path) -> None:
     wav = recording(tmp_path / "a.wav", 16 * 1000)
     for length, fits in ((990, True), (1010, True), (500, False), (2000, False)):
         content = {"utts": {"a": {"input": {"path": str(wav), "length_ms": length}, "output": {"text": "eins"}}}}

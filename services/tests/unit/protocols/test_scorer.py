@@ -37,7 +37,7 @@ def test_summed_statistics_give_the_corpus_score(metric: str, references: int) -
     assert score == CORPUS[metric](HYPOTHESES, REFERENCES[:references]).score
 
 
-def test_eval_adds_groups_and_sing_takes_one() -> None:
+def test_eval_adds_groups_and_sing_accepts_only_one() -> None:
     server, stats, bad = Scorer("bleu"), "5 5 5 4 3 2 5 4 3 2", "5 5 0 0 0 0 5 4 3 2"
     assert server.reply(f"EVAL ||| {stats} ||| {bad}") == server.reply("EVAL ||| 10 10 5 4 3 2 10 8 6 4")
     assert float(server.reply(f"SING ||| {stats}")) == pytest.approx(100)

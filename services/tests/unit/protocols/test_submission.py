@@ -1,4 +1,4 @@
-"""Submissions of a shared task: all problems are reported at once, and a valid file scores like a run."""
+"""Submissions to a shared task: all problems are reported at once, and a valid file is scored like a run."""
 
 import json
 from pathlib import Path
@@ -79,7 +79,7 @@ def test_all_problems_are_reported_at_once(tmp_path: Path, capsys: pytest.Captur
         "token: is missing",
     ):
         assert said in problems, (said, problems)
-    assert f"step: {first} is at" not in problems  # one of its rows is unreadable
+    assert f"step: {first} is at" not in problems  # not reported, because one row of this question cannot be read
 
 
 def test_question_may_be_empty_but_not_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

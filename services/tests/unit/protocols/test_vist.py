@@ -1,4 +1,4 @@
-"""The VIST evaluator's rules beyond the recorded cases, Gson's lenient parsing, and Java's order and number format."""
+"""Rules of the VIST evaluator that the recorded cases do not cover, and Gson's lenient JSON parsing."""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ PHOTOS = {"s1": ["a", "b"], "s2": ["a", "b"], "s3": ["c", "d"]}
 
 
 class Words:
-    """A METEOR replacement: the best reference's share of a story's words."""
+    """A METEOR replacement, which scores a story by the share of its words in the best reference."""
 
     def stats(self, references: Sequence[str], hypothesis: str) -> list[float]:
         assert not any("\n" in text or "|||" in text for text in (*references, hypothesis))
@@ -121,7 +121,7 @@ def test_all_errors_lists_every_problem(tmp_path: Path, capsys: pytest.CaptureFi
     assert result["valid"] and result["score"] == 0.75 and result["sequences"] == 2
 
 
-def test_bars_and_line_ends_reach_meteor_as_words(tmp_path: Path) -> None:
+def test_bars_and_line_endings_reach_meteor_as_words(tmp_path: Path) -> None:
     assert run(tmp_path, told(story(["a", "b"], "s1 ||| a\nb"), GOOD[1])) == 0
 
 
@@ -156,7 +156,7 @@ def test_invalid_lenient_json_is_refused() -> None:
         '{"a" 1, "\\uzzzz"}',
     ]
     errors = dict.fromkeys([*wrong, '"\\u12"'], JsonSyntax) | {" \n# only this": Uncaught}
-    errors |= dict.fromkeys(['"\\u12g4"', '["\\u12"]'], Uncaught)  # four characters follow, of any kind
+    errors |= dict.fromkeys(['"\\u12g4"', '["\\u12"]'], Uncaught)  # any four characters follow
     for text, error in errors.items():
         with pytest.raises(error):
             parse(text)

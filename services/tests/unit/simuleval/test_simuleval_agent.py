@@ -24,7 +24,7 @@ from simuleval.utils import entrypoint
 
 
 @dataclass
-class Late:  # a dataclass looks its module up in sys.modules
+class Late:  # creating a dataclass requires that its module is in sys.modules
     words: int
 
 
@@ -48,7 +48,7 @@ class WaitK(TextToTextAgent):
 
 
 class Nosy(TextToTextAgent):
-    """Decides on the very word that it is told to be the last."""
+    """Decides at the last source word, knowing that it is the last."""
 
     def policy(self):
         n, finished = len(self.states.source), self.states.source_finished
@@ -64,7 +64,7 @@ class Hasty(TextToTextAgent):
 
 
 class Ragged(TextToTextAgent):
-    """Writes blanks, nothing, and several words at once; finishes two steps after the end."""
+    """Writes spaces, nothing, and several words at once; finishes two steps after the end."""
 
     def reset(self):
         super().reset()

@@ -1,4 +1,4 @@
-"""SimulEval 1.1.4's agent service: its client drives our server, and our client drives its server."""
+"""The agent service of SimulEval 1.1.4: SimulEval's client with our server, and our client with SimulEval's server."""
 
 import json
 import os
@@ -38,7 +38,7 @@ WORD = {"index": 0, "content": "x", "finished": False, "is_empty": False, "data_
 
 
 def echo(question):
-    """Return the output of the copying translator offline."""
+    """Return the emissions of the copying translator, run in this process."""
     name = "doubles:build_translator"
     return stream(TRANSLATORS.build(name, TRANSLATORS.config_class(name)(k=3)), question)
 
@@ -74,7 +74,7 @@ def test_service_checks_requests_and_the_token(monkeypatch: pytest.MonkeyPatch) 
         for method, path in (("POST", "/reset"), ("PUT", "/input"), ("GET", "/output")):
             assert requests.request(method, url + path, timeout=30).status_code == 401
         assert requests.get(url, headers={"Host": "evil.example"}, timeout=30).status_code == 400
-        inside = url.replace("http://", "http://any:secret-secret-secret@")  # the client's only place for a token
+        inside = url.replace("http://", "http://any:secret-secret-secret@")  # SimulEval's client takes no token
         for body in bad:
             assert requests.put(f"{inside}/input", data=body, timeout=30).status_code == 500, body
         assert requests.put(f"{inside}/input", data=b"x" * 2000, timeout=30).status_code == 413
@@ -102,20 +102,20 @@ def test_next_client_gets_no_words_of_a_lost_client(monkeypatch) -> None:
     clock = [1000.0]
     monkeypatch.setattr("sqa_services.simuleval.server.time", SimpleNamespace(monotonic=lambda: clock[0]))
     with clients("") as [translator]:
-        assert next(translator.translate(iter(WORDS))) == "a"  # the client sends no further request
+        assert next(translator.translate(iter(WORDS))) == "a"  # this client sends no further request
         clock[0] += 11
         assert list(translator.translate(iter(["x", "y"]))) == ["x", "y"]
 
 
 @pytest.mark.parametrize("users", [("", ""), ("ann:@", "bob:@")])
 def test_second_client_is_refused_without_effect(users: tuple[str, str]) -> None:
-    """Two clients share no word, whether or not their addresses contain a user."""
+    """The refused client gets no words of the first client, whether or not their addresses contain a user."""
     with clients(*users) as [first, second]:
         under_way = first.translate(iter(WORDS))
         assert next(under_way) == "a"
         with pytest.raises(RemoteProtocolError, match="HTTP 409"):
             list(second.translate(iter(["x", "y"])))
-        other = second._service.url  # SimulEval's client ignores the reply to a reset
+        other = second._service.url  # SimulEval's client ignores the response to a reset and continues
         assert requests.put(f"{other}/input", data=json.dumps(WORD), timeout=30).status_code == 409
         assert requests.get(f"{other}/output", timeout=30).status_code == 409
         assert list(under_way) == WORDS[1:]
@@ -153,7 +153,7 @@ def standalone() -> Iterator[str]:
 
 
 def test_our_translator_drives_simuleval_service(standalone: str) -> None:
-    """The emissions equal those of the same agent in our own process."""
+    """The emissions equal those of the same agent in this process."""
     questions = load_questions("mini-es", limit=2)
     served = build(SimulevalServiceConfig(url=standalone))
     local = build_agent(SimulevalConfig(f"{AGENT}:W"))
@@ -167,7 +167,7 @@ def test_our_translator_drives_simuleval_service(standalone: str) -> None:
         ("no json", "expected JSON, got 'no json'"),
         ('{"content": 5, "finished": true, "is_empty": false}', "a text segment with content"),
         ('{"content": "a", "finished": "yes"}', "a text segment with content"),
-        ("x" * (9 << 20), "a reply of more than 8388608 bytes"),
+        ("x" * (9 << 20), "a response of more than 8388608 bytes"),
         ('{"content": [], "finished": false, "is_empty": true}', "did not finish within 10000 steps"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Translators of this project as SimulEval agents: `translate` run in a thread, and the agent around it."""
+"""Translators of this project as SimulEval agents: `Pushed`, which runs `translate` in a thread, and the agent."""
 
 import gc
 import threading
@@ -31,7 +31,7 @@ def agent(text=ECHO):
 
 @pytest.fixture
 def push():
-    """Yield a factory of Pushed; end its thread after the test."""
+    """Yield a function that creates a Pushed object, whose thread is ended after the test."""
     opened = []
 
     def make(translate):

@@ -1,4 +1,4 @@
-"""The language model as contestant: guesser contract, stored replies, budget and estimate."""
+"""Language models as guessers: the guesser contract, stored replies, budget and estimate."""
 
 import itertools
 import json
@@ -184,11 +184,11 @@ def test_threads_share_the_file_and_keep_the_first_reply(tmp_path):
 def test_damaged_and_foreign_files_are_refused(tmp_path):
     damaged = tmp_path / "damaged"
     damaged.write_bytes(b"no database " * 100)
-    refused(DataError, "the kept replies are damaged .*; delete the file", Cache(damaged, 1 << 20).get, ["k"])
+    refused(DataError, "the cached replies are damaged .*; delete the file", Cache(damaged, 1 << 20).get, ["k"])
     with sqlite3.connect(tmp_path / "foreign") as file:
         file.execute("CREATE TABLE other (x)")
     file.close()
-    with pytest.raises(DataError, match="not a file of kept replies of this version; name another cache"):
+    with pytest.raises(DataError, match="not a reply cache of this version; name another cache"):
         Cache(tmp_path / "foreign", 1 << 20).put("k", "s", "p", Reply("", None, None))
     refused(DataError, "cannot be used", Cache(damaged / "below", 1 << 20).put, "k", "s", "p", Reply("", None, None))
 

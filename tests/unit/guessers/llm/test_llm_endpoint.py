@@ -1,4 +1,4 @@
-"""A chat model behind an endpoint: a loopback server that follows or violates the protocol."""
+"""Chat models behind a local server that follows or violates the protocol."""
 
 import gzip
 import socket
@@ -51,7 +51,7 @@ SILENT = [*map(completion, (None, "", [{"type": "text", "text": "x"}])), error(4
 
 
 @pytest.mark.parametrize("answer", SILENT)
-def test_empty_replies_give_no_guesses(guesser_of, answer):
+def test_empty_replies_yield_no_guesses(guesser_of, answer):
     with ChatServer(lambda prompt, number: answer) as server:
         guesser = guesser_of(server)
         assert guesser.guess(["Spain"], 5) == [[]] and guesser.unusable == 1
@@ -91,23 +91,23 @@ LASTING: dict[str, tuple[Behaviour | Answer, str, int, dict]] = {  # behaviour, 
         {},
     ),
     "another protocol": (HTML, "not a chat-completions answer, it begins '<html>welcome", 1, {}),
-    "half of the JSON": (Answer(b'{"choices": [{"mess'), "broke .half of an answer.; gave up after 2 retries", 3, {}),
+    "half of the JSON": (Answer(b'{"choices": [{"mess'), "an incomplete response.; gave up after 2 retries", 3, {}),
     "no choices": (Answer(b'{"choices": []}'), "not a chat-completions answer", 1, {}),
     "an error in a success": (Answer(b'{"error": {"message": "overloaded"}}'), "it begins .*overloaded", 1, {}),
     "cut short for ever": (Answer(b"half", headers={"Content-Length": "9"}), "the connection broke", 2, {"retries": 1}),
     "slow": (
         chat.slow,
-        "no complete answer in 0.2 seconds",
+        "no complete response in 0.2 seconds",
         2,
         {"timeout": 0.2, "retries": 1},
     ),
     "dripping": (
         chat.dripping,
-        "no complete answer in 0.3 seconds",
+        "no complete response in 0.3 seconds",
         1,
         {"timeout": 0.3, "retries": 0},
     ),
-    "huge": (chat.huge, "an answer of more than 1048576 bytes, refused", 1, {}),
+    "huge": (chat.huge, "refused a response of more than 1048576 bytes", 1, {}),
     "refused": (error(400, "no temperature"), r"HTTP 400 \(no temperature\)", 1, {}),
     "a pause too long": (BUSY, "HTTP 429 .quota., Retry-After 3600", 1, {}),
     "a wrong model": (error(404, "no `tiny` here"), r"HTTP 404 \(no `tiny` here\); does it have the model", 1, {}),

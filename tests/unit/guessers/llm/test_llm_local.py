@@ -1,4 +1,4 @@
-"""A causal language model in a folder, built here and compared with a plain loop over its logits."""
+"""Causal language models in a local folder, compared with a plain greedy loop over the logits."""
 
 import shutil
 from pathlib import Path

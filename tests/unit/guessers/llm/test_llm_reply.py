@@ -28,7 +28,7 @@ GOOD = '{"guesses": [{"page": "Peru", "confidence": 0.7}, {"page": "New_Spain", 
         GOOD[len('{"guesses": ') : -1],
     ],
 )
-def test_readable_replies_give_guesses(text):
+def test_readable_replies_yield_guesses(text):
     assert parse(text, 10) == ((Guess("Peru", 0.7), Guess("New Spain", 0.0)), 0, "")
 
 
@@ -52,7 +52,7 @@ BARE = 'no guess with a "page" and a "confidence" in 0..1'
         ('{"guesses": []}', ""),
     ],
 )
-def test_unreadable_replies_give_no_guess(text, problem):
+def test_unreadable_replies_yield_no_guess(text, problem):
     assert parse(text, 10) == ((), 0, problem)
 
 
