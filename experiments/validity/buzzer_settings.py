@@ -47,7 +47,7 @@ from sqa.pipeline.config import load
 from sqa.pipeline.paired import intervals
 
 LIMIT, TOSSUPS = 300, 300
-SHIPPED = "as shipped"
+SHIPPED, LESS = "as shipped", "slightly corrupted"
 VARIANTS: Mapping[str, Mapping[str, Mapping[str, object]]] = {  # part of the config -> changed settings
     SHIPPED: {},
     "16 units": {"network": {"hidden": 16}},
@@ -56,7 +56,7 @@ VARIANTS: Mapping[str, Mapping[str, Mapping[str, object]]] = {  # part of the co
     "label alone": {"training": {"objective": "label"}},
     "no cross entropy": {"training": {"label_weight": 0.0}},
     "trained for silence": {"end": {"end": "silent"}},
-    "slightly corrupted": {"data": {"noise_least": 0.0}},
+    LESS: {"data": {"noise_least": 0.0}},
     "no corrupted tossups": {"data": {"noise": 0.0, "noise_least": 0.0}},
     "no translated tossups": {"data": {"translated": ()}},
 }
@@ -161,7 +161,17 @@ ITEMS = (
                     *columns("ew: Spanish", interval=False, cell={"texts": "Spanish"}),
                     *columns("ew: Polish", interval=False, cell={"texts": "Polish"}),
                 ],
-            )
+                recipe=list(VARIANTS),
+            ),
+            "xqb": pivot(
+                ("texts",),
+                [
+                    *columns("ew: as shipped", cell={"recipe": SHIPPED}),
+                    *columns("ew: slightly corrupted", cell={"recipe": LESS}),
+                    *columns("difference", sign=True, cell={"recipe": LESS}),
+                ],
+                texts=[f"{dataset}, {name}" for dataset in ("xqb-es", "xqb-pl") for name in NAMES.values()],
+            ),
         },
         kept="ten training runs, minutes",
     ),
