@@ -40,7 +40,7 @@ class Page:
     height: int
 
     def __repr__(self) -> str:
-        return f"<page of {len(self.html) / 1000:.0f} kB, shown inline by Jupyter>"
+        return "<page, shown inline by Jupyter>"
 
     def _repr_html_(self) -> str:
         frame = f'width="100%" height="{self.height}" style="border: 1px solid #ccc"'

@@ -177,7 +177,7 @@ def test_reveal_sets_when_words_appear(config, question, expected):
 def test_text_files_are_read_or_refused(tmp_path):
     path = tmp_path / "out.txt"
     config = FixedConfig(str(path))
-    refused(DataError, "no such file", fixed.build, config)
+    refused(DataError, "or a file that exists", fixed.build, config)
     path.write_text("x y\n\nz\nw\n", encoding="utf-8")
     assert shown(config, [FIRST, UNEVEN]) == "0:x@4+ 0:y@4+ | 0:z@4+ 1:w@2+"
     path.write_text("x\ny\nz\n", encoding="utf-8")
