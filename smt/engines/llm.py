@@ -41,7 +41,7 @@ from sqa.net.endpoint import CHAT, PLAIN, Endpoint, EndpointConfig
 from sqa.net.reply_cache import Cache, CachedChat
 
 VERSION = 1  # increase when the same config sends different prompts
-LOCAL_VERSION = 2  # increase when the local model gives different replies or counts
+LOCAL_VERSION = 3  # increase when the local model gives different replies or counts
 CONTINUATION = "continuation"
 if TYPE_CHECKING:
     LlmPolicy = str | OwnPart
