@@ -25,7 +25,7 @@ VERSIONS = {  # commit -> date, change
     "908e1905": ("2026-11-24", "a lexicon for the language model"),
     "83fdbd30": ("2026-11-25", "the Polish model reads glosses"),
     "cb675d30": ("2026-11-26", "language models trained on ten times as much"),
-    "f3a98f95": ("2026-11-27", "the same models on another machine"),
+    "f79bc478": ("2026-11-27", "the same models on another machine"),
 }
 CLAIMS, SYSTEM = ("rise", "fall"), ["both", "language model", "rerank"]
 
