@@ -155,13 +155,13 @@ RECIPES: dict[str, Run | Serve] = {
     "sqa config keys translator NAME": Run(("sqa config keys translator waitk",)),
     "sqa run questions.yaml translator.model=runs/smt/fr-en/model": Run(after=("sqa train smt fr_en.yaml",)),
     "sqa sweep CONFIG KEY=VALUE,VALUE": Run(("sqa sweep configs/mini_es_wait6_bm25.yaml k=3,6",)),
-    "sqa compare RUN RUN RUN RUN --over questions,guesser,training": Run(
+    "sqa compare runs/ablation-xqb-es-wait-k-{3,full}-{bm25,rerank} --over questions,guesser": Run(
         (
             "sqa run configs/mini_es_wait6_bm25.yaml name=a1",
             "sqa run configs/mini_es_wait6_bm25.yaml name=a2 guesser=gru buzzer.model=gru",
             "sqa run configs/mini_es_wait6_bm25.yaml name=b1 k=3",
             "sqa run configs/mini_es_wait6_bm25.yaml name=b2 k=3 guesser=gru buzzer.model=gru",
-            "sqa compare runs/a1 runs/a2 runs/b1 runs/b2 --over questions,guesser,training",
+            "sqa compare runs/a1 runs/a2 runs/b1 runs/b2 --over questions,guesser",
         )
     ),
     "sqa questions NAME": Run(("sqa questions mini-es",)),
