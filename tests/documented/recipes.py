@@ -67,6 +67,7 @@ CANNOT = (
     Cannot(r"sqa reproduce table4", "needs XOR-TyDi, a download", "e2e/paper/test_table4.py"),
     Cannot(r"sqa reproduce all.*", "takes hours; its items are made one by one", "e2e/paper/test_paper_items.py"),
     Cannot(r"sqa ablation .*slurm:.*", "needs a Slurm cluster", "e2e/cluster/test_cluster.py"),
+    Cannot(r"sqa sweep .*device=cuda .*", "needs a GPU", "e2e/cluster/test_cluster_tasks.py"),
     Cannot(
         r"sqa ablation configs/studies\.yaml:(few-shot|scratch|seeds|sweep)",
         "needs a language model, or models trained with several seeds and k",
@@ -155,6 +156,7 @@ RECIPES: dict[str, Run | Serve] = {
     "sqa config keys translator NAME": Run(("sqa config keys translator waitk",)),
     "sqa run questions.yaml translator.model=runs/smt/fr-en/model": Run(after=("sqa train smt fr_en.yaml",)),
     "sqa sweep CONFIG KEY=VALUE,VALUE": Run(("sqa sweep configs/mini_es_wait6_bm25.yaml k=3,6",)),
+    "sqa ablation ablation k=3,6": Run(("sqa ablation configs/ablation.yaml k=3,6",)),
     "sqa compare runs/ablation-xqb-es-wait-k-{3,full}-{bm25,rerank} --over questions,guesser": Run(
         (
             "sqa run configs/mini_es_wait6_bm25.yaml name=a1",
