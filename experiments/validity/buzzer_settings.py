@@ -36,6 +36,7 @@ from experiments.lab.item import Item, config_inputs
 from experiments.lab.ledger import Row, row_of
 from experiments.lab.tables import columns, pivot
 from sqa.core.differences import compare
+from sqa.core.errors import DataError
 from sqa.core.k import FULL
 from sqa.core.paths import CONFIGS
 from sqa.core.significance import Mean, means
@@ -73,21 +74,20 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     config = replace(config, data=replace(config.data, limit=LIMIT))
     tests = development(config)
     shipped: dict[str, Floats] = {}
-    buzzers: dict[str, LearntBuzzer] = {}
-    chosen: dict[str, float] = {}
+    trained: dict[str, tuple[float, LearntBuzzer]] = {}  # recipe -> mean EW on CHOOSING, buzzer
     for name, changes in VARIANTS.items():
-        buzzer = buzzers[name] = trained(varied(config, changes))
+        buzzer = trained_by(varied(config, changes))
         values = {text: answered(buzzer, histories) for text, histories in tests.items()}
-        values["mean"] = np.mean([values[text] for text in CHOOSING], axis=0)  # of the same tossups
-        chosen[name] = float(values["mean"].mean())
+        values["mean"] = np.mean([values[text] for text in CHOOSING], axis=0)  # of the same tossups, see `development`
+        trained[name] = float(values["mean"].mean()), buzzer
         for text, won in values.items():
             yield from intervals((name, text), [(Mean("ew"), means(won))], unit="0-1")
             if name == SHIPPED:
                 shipped[text] = won
             else:
                 yield difference((name, text), won, shipped[text])
-    if (best := max(chosen, key=chosen.__getitem__)) != SHIPPED:
-        yield from on_xqb(best, buzzers[best], buzzers[SHIPPED], runs)
+    if (best := max(trained, key=lambda name: trained[name][0])) != SHIPPED:
+        yield from on_xqb(best, trained[best][1], trained[SHIPPED][1], runs)
 
 
 def difference(cell: tuple[str, str], won: Floats, shipped: Floats) -> Row:
@@ -115,10 +115,16 @@ def silent_wins(buzzer: LearntBuzzer, trace: QuestionTrace) -> float:
 
 
 def development(config: Learning) -> dict[str, list[GuessHistory]]:
-    """Return the guesses for the development texts, by name."""
+    """Return the guesses for the development texts, by name.
+
+    Raises DataError unless the two files of translations have the same tossups.
+    """
     tossups = tossups_of(["dev"])
     unchanged, data = tossups[:TOSSUPS], config.data
-    sets = (unchanged, corrupt(unchanged, data.noise, data.noise_least), *(translations([f], tossups) for f in FILES))
+    translated = [translations([file], tossups) for file in FILES]
+    if len({tuple(tossup.id for tossup in of_file) for of_file in translated}) > 1:
+        raise DataError(f"{' and '.join(map(str, FILES))}: not of the same tossups")
+    sets = (unchanged, corrupt(unchanged, data.noise, data.noise_least), *translated)
     guesser = guesser_of(data)
     return {name: histories_of(guesser, of, name, data.cache) for name, of in zip(TEXTS, sets, strict=True)}
 
@@ -129,7 +135,7 @@ def varied(config: Learning, changes: Mapping[str, Mapping[str, object]]) -> Lea
     return replace(config, **parts, **changes.get("end", {}))
 
 
-def trained(config: Learning) -> LearntBuzzer:
+def trained_by(config: Learning) -> LearntBuzzer:
     """Return the buzzer that a config trains."""
     learnt, kept, tuning, _ = material(config.data)
     return learn(config, learnt, kept, tuning)[0]
