@@ -1,18 +1,15 @@
 """Entry point of this distribution: registers its commands and components with `sqa` and imports nothing else."""
 
-from sqa.core.registry import BUZZERS, COMMANDS, GUESSERS, ITEMS, QUALITY, TRANSLATORS
+from sqa.core.registry import COMMANDS, ITEMS, QUALITY, TRANSLATORS
 
 TRANSLATORS.register("simuleval", "sqa_services.simuleval.agent:build")
 TRANSLATORS.register("simuleval_service", "sqa_services.simuleval.service:build")
-GUESSERS.register("person", "sqa_services.play.people:build_guesser")
-BUZZERS.register("person", "sqa_services.play.people:build_buzzer")
 QUALITY.register("external", "sqa_services.protocols.external:build")
 ITEMS.register("bench", "sqa_services.bench.items:items")
 
 COMMANDS.register("bench", "sqa_services.cli.protocols:app")  # in the order of the help
 COMMANDS.register("scorer", "sqa_services.cli.protocols:app")
 COMMANDS.register("board", "sqa_services.cli.board:board_app")
-COMMANDS.register("play", "sqa_services.cli.play:play_app")
 COMMANDS.register("simuleval-dir", "sqa_services.cli.protocols:app")
 COMMANDS.register("simulstream-score", "sqa_services.cli.protocols:app")
 COMMANDS.register("serve", "sqa_services.cli.protocols:serve_app")

@@ -30,7 +30,7 @@ PANELS = {  # help lists commands by task; commands of plugins that are not name
     "Compare": ("compare", "report", "correlate", "translations", "guessers", "head-to-head", "curve"),
     "Look": ("view", "diagnose", "export", "store"),
     "Train": ("train", "clean", "convert"),
-    "Serve": ("serve", "client", "scorer", "validate", "board", "play", "simuleval-dir", "simulstream-score"),
+    "Serve": ("serve", "client", "scorer", "validate", "board", "simuleval-dir", "simulstream-score"),
     "Reproduce": ("reproduce", "ablation", "results", "bench"),
 }
 GOES_ON = {"run", "translate", "guess", "buzz", "score", "sweep", "ablation", "reproduce", "train"}

@@ -24,7 +24,6 @@ ELSEWHERE = {  # guessers without a bundled model, and the file that tests each 
     "listener": "tests/unit/guessers/test_listener.py",
     "llm": "tests/unit/guessers/llm/test_llm.py",
     "e5": "tests/unit/guessers/test_e5.py",  # has a bundled model, but computing its page vectors takes minutes
-    "person": "services/tests/unit/play/test_export.py",
 }
 
 

@@ -1,4 +1,4 @@
-"""Prepare the folder in which the documented commands run: reduced configs, user files and recorded games."""
+"""Prepare the folder in which the documented commands run: reduced configs and user files."""
 
 import json
 import re
@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import play_games
 import yaml
 from small_ablation import write_small_ablation
 
@@ -17,7 +16,6 @@ from sqa.data.own_questions import record_of
 
 QUESTIONS = 3  # per config
 LESS = {"xqb-es": "mini-es", "xqb-pl": "mini-pl", "limit: null": f"limit: {QUESTIONS}", "samples: 1000": "samples: 20"}
-PLAYERS, PLAYED = 5, 20  # smallest numbers that `sqa curve fit` accepts
 RUN = {
     "dataset": {"name": "mini-es", "limit": QUESTIONS},
     "translator": {"name": "waitk", "model": "es-en", "k": 3},
@@ -116,12 +114,3 @@ def _configs(folder: Path) -> None:
     (folder / "people.txt").write_text(f"ann {'a' * 16}\n", encoding="utf-8")
     for name in ("organiser", "secret", "theirs"):
         (folder / f"{name}.txt").write_text(f"{name[0].replace('t', 'a') * 16}\n", encoding="utf-8")
-
-
-def play(folder: Path) -> str:
-    """Record games of a few players on a run of test doubles; return one player."""
-    shown = play_games.make(folder, "echo", PLAYED, metrics=["ew", "accuracy"])
-    book = play_games.journal(folder)
-    answers = [(f"q{i}", i % 5, ("Spain", "France", "Atlantis")[i % 3]) for i in range(PLAYED)]
-    players = [play_games.record(book, shown, answers) for _ in range(PLAYERS)]
-    return players[0]

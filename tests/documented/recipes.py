@@ -39,18 +39,14 @@ class Cannot:
 
 
 RUNS = "runs/mini_es_wait6_bm25 runs/other runs/third"
-PEOPLE = "people/{player}-echo"
 WORDS = {  # word on a page -> word that is executed
     "xqb-es": "mini-es",
     "ITEM": "fig8",
     "figN": "fig8",
     "SUBMISSION": "submission.jsonl",
     "LOG": "docs/example/instances.log",
-    "PLAYER": "{player}",
     "tcp://10.0.0.1:8786": "{scheduler}",
     "runs/xqb_es_wait6_bm25": "runs/mini_es_wait6_bm25",
-    "people/PLAYER-RUN/PLAYER": f"{PEOPLE}/{{player}}",
-    "people/PLAYER-RUN/RUN": f"{PEOPLE}/echo",
 }
 CORPORA = "needs parallel corpora, downloads, and trains for an hour"
 TOSSUPS = "needs the training tossups, a download"
@@ -107,7 +103,7 @@ SLOW = (  # more than a few seconds: only with SQA_DOCS=1
 )
 NEEDS = (  # packages and programs of extras; the command is skipped if one is missing
     (r"sqa board.*", ("sqlalchemy", "fastapi", "uvicorn")),
-    (r"sqa (serve|client|play serve).*", ("uvicorn", "starlette")),
+    (r"sqa (serve|client).*", ("uvicorn", "starlette")),
     (r"sqa (diagnose .*|export RUN --to pearmut .*|reproduce errors)", ("eflomal",)),
     (r"sqa (scorer meteor|validate vist).*", ("pycocoevalcap", "java")),
     (r".* --scheduler .*|python -m sqa_services\.bench\.cluster .*", ("distributed",)),
@@ -119,7 +115,6 @@ NEEDS = (  # packages and programs of extras; the command is skipped if one is m
 SCORED = "SCORE ||| a b c d ||| a b c d\nEVAL ||| 4 4 4 3 2 1 4 3 2 1\n"
 WAITK = "--translator '{name: waitk, model: es-en, k: 3}'"
 IWSLT = "sqa serve iwslt --src-file src.es --tgt-file tgt.en --output"
-EXPORTED = "sqa play export --output people"
 REGISTERED = ("sqa board register-dataset sqa-es mini mini-es --perturb all",)
 SECRET = "sqa serve iwslt --questions secret.jsonl --output out --token-file organiser.txt --participants people.txt"
 HIDDEN = "sqa board register-dataset sqa-es secret secret.jsonl --phase hidden"
@@ -182,7 +177,6 @@ RECIPES: dict[str, Run | Serve] = {
     ),
     "sqa view RUN [RUN...] --output page.html": Run((f"sqa view {RUNS} --output page.html",)),
     "sqa latency - --json": Run(stdin='{"source_length": 6, "reference_length": 6, "delays": [3, 4, 5, 6, 6, 6]}\n'),
-    "sqa curve fit people/buzzes.jsonl --method monotone --output people/curve.json": Run(after=(EXPORTED,)),
     "sqa train smt CONFIG": Run(("sqa train smt fr_en.yaml",)),
     "sqa train guesser CONFIG": GUESSER,
     "sqa train guesser guesser.yaml": GUESSER,
@@ -219,12 +213,7 @@ RECIPES: dict[str, Run | Serve] = {
     ),
     "sqa serve simuleval": Serve(f"sqa serve simuleval {WAITK}"),
     "sqa serve simuleval --translator {name: waitk, model: es-en, k: 6}": Serve(),
-    # -------------------------------------------------------------------------------------- people, the board
-    "sqa play serve runs/mini_es_wait6_bm25": Serve(),
-    "sqa play serve runs/mini_es_wait6_bm25 --host 0.0.0.0 --token-file secret.txt": Serve(),
-    "sqa play serve configs/mini_es_wait6_bm25.yaml": Serve(),
-    "sqa compare people/PLAYER-RUN/PLAYER people/PLAYER-RUN/RUN": Run(after=(EXPORTED,)),
-    "sqa report people/PLAYER-RUN/PLAYER people/PLAYER-RUN/RUN": Run(after=(EXPORTED,)),
+    # -------------------------------------------------------------------------------------- the board
     "sqa board register-model sqa-es theirs submission.jsonl": Run(after=REGISTERED),
     "sqa board serve": Serve("sqa board serve --no-worker", ("GET /", "GET /api/status")),
     "sqa board work": work("few"),

@@ -168,6 +168,5 @@ MAKERS: dict[str, Callable[[Places, Path, int], object]] = {
     "tsv": lambda places, path, seed: write(path, "index\ttoken\tdelay\n0\ta\t1\n0\tb\t3\n"),
     "encoder-copy": lambda places, path, seed: shutil.copytree(places.path("encoder"), path),
     "titles.txt": lambda places, path, seed: write(path, "Lima\nOslo\n"),
-    "person": lambda places, path, seed: write(path, json.dumps({"text": "a", "step": seed, "answer": "b"}) + "\n"),
     "bleurt": lambda places, path, seed: write(path / "config.json", json.dumps({"model_type": "bleurt", "x": seed})),
 }

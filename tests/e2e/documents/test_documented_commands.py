@@ -87,9 +87,9 @@ def _filled(key: str) -> str:
 class Shell:
     """A shell that executes `sqa` commands and Python modules in a folder, in this process."""
 
-    def __init__(self, folder: Path, player: str) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder, self.done = folder, set[str]()
-        self._player, self._address, self._open = player, "", ExitStack()
+        self._address, self._open = "", ExitStack()
 
     def close(self) -> None:
         self._open.close()
@@ -109,7 +109,6 @@ class Shell:
 
     def line(self, line: str, stdin: str = "") -> None:
         """Execute one line, which must succeed."""
-        line = line.replace("{player}", self._player)
         line = line.replace("{scheduler}", self._scheduler()) if "{scheduler}" in line else line
         inner, _, rest = line.partition(" && ")
         folder = self.folder / inner.removeprefix("cd ") if rest else self.folder
@@ -202,7 +201,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
         patch.setenv("SQA_CACHE", str(folder / "cache"))
         patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "tests")]))  # for child processes
         folders.prepare(folder)
-        made = Shell(folder, folders.play(folder))
+        made = Shell(folder)
         for line in FINISHED:
             made.line(line)
         yield made

@@ -92,7 +92,6 @@ TABLE = f"""
 babel | train smt configs/smt_es_en.yaml:first --runs FOLDER/PACKAGE | sqa[train]
 fastapi sqlalchemy uvicorn | {BOARD} serve | sqa[services]
 s3fs | {BOARD} --files s3://x/y leaderboard sqa-es | s3fs
-starlette | play serve FOLDER | sqa[services]
 starlette | serve iwslt --tgt-file x | sqa[services]
 starlette | serve simuleval --translator FOLDER/waitk.yaml | sqa[services]
 dask distributed | {SWEEP} --scheduler local | sqa[cluster]

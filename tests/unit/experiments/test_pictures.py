@@ -13,7 +13,7 @@ from experiments.lab.ledger import Row
 from experiments.lab.pages import ledger_of
 from sqa.report import plots
 
-SCREENSHOTS = {"docs/view.png", "docs/play.png"}
+SCREENSHOTS = {"docs/view.png"}
 WITH_HUMAN = {"docs/figure3.png", "docs/text_at_pace.png"}  # figures of scores over k that show a human translation
 DRAWN = {name: item for item in items().values() for name in item.figures if name not in SCREENSHOTS}
 

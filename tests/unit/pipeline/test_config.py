@@ -68,7 +68,7 @@ seed: many
         "translator.kk: unknown, did you mean 'k'",
         "guesser.pages: expected a list of text, got text 'Spain'",
         "buzzer.name: unknown buzzer 'treshold', did you mean 'threshold'; "
-        "known: logistic, mlp, oracle, person, recurrent, threshold, "
+        "known: logistic, mlp, oracle, recurrent, threshold, "
         "or your own 'module:build' or 'file.py:build'",
         "seed: expected a whole number, got text 'many'",
     ]

@@ -103,7 +103,6 @@ COMMANDS = (
     ["serve", "iwslt"],
     ["serve", "simuleval"],
     ["client", "iwslt"],
-    ["play", "serve", "RUN"],
 )
 
 
