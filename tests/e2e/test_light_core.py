@@ -1,7 +1,6 @@
 """The core without torch, numba and scipy gives exactly the same numbers."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -50,8 +49,8 @@ def test_log_to_expected_wins_without_heavy_packages(
         assert "`figures`: drawing needs the Python package matplotlib: pip" in report
 
 
+@pytest.mark.needs("statistical")
 def test_bundled_translator_without_heavy_packages(tmp_path: Path, command: Command) -> None:
-    pytest.importorskip("thot")
     question = {"id": "q", "language": "es", "source": "Es Lima.", "reference": "Lima.", "page": "Peru"}
     (tmp_path / "q.jsonl").write_text(json.dumps(question), encoding="utf-8")  # each word takes a second
     translator = "{name: pbmt, model: pbmt-es-en, k: 3}"
@@ -67,7 +66,7 @@ def test_missing_package_error_names_the_extra(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.environ.get("SQA_PIP_DRY_RUN") != "1", reason="asks a package index: set SQA_PIP_DRY_RUN=1")
+@pytest.mark.needs("SQA_PIP_DRY_RUN")
 @pytest.mark.parametrize("end", ["lowest", "newest"])
 def test_lowest_and_highest_versions_give_equal_numbers(tmp_path: Path, command: Command, end: str) -> None:
     """The environment has only `pip install sqa`. Only the version of sacrebleu in the signatures may differ."""

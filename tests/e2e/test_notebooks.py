@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 from sqa.core.paths import ROOT
@@ -69,7 +70,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_notebook_prints_its_stored_outputs(
     path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pandas = pytest.importorskip("pandas")
     from matplotlib import pyplot
 
     monkeypatch.setenv("SQA_RUNS", str(runs))

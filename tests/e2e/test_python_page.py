@@ -16,7 +16,6 @@ PAGE = ROOT / "docs" / "python.md"
 
 
 def test_python_page_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pandas", reason="needs pandas for data frames")
     monkeypatch.chdir(tmp_path)
     text = re.sub(r"^```.*$", "", PAGE.read_text("utf-8"), flags=re.MULTILINE)
     page = doctest.DocTestParser().get_doctest(text, {}, PAGE.name, str(PAGE), 0)
@@ -41,7 +40,6 @@ def test_missing_files_and_names_are_refused_at_once(tmp_path: Path) -> None:
 
 
 def test_unknown_questions_and_baselines_are_refused(tmp_path: Path) -> None:
-    pytest.importorskip("pandas", reason="needs pandas for data frames")
     import sqa
 
     run = sqa.run("mini_es_wait6_bm25", limit=2, runs=tmp_path, progress=False)
@@ -77,7 +75,6 @@ def test_over_averages_and_refuses_missing_runs(tmp_path: Path) -> None:
 
 def test_columns_of_data_frames_have_fixed_types(tmp_path: Path) -> None:
     """The types are the same without a guesser, without buzzes, and for a metric without a value."""
-    pytest.importorskip("pandas", reason="needs pandas for data frames")
     import sqa
 
     questions = write_questions(tmp_path / "questions.jsonl", 3)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from needs import missing
 from viewer_runs import CopyAligner, TrustJudge, make
 
 from sqa.api.look import Page
@@ -20,7 +21,7 @@ from sqa.report import viewer_data
 from sqa.report.report import main as report
 from sqa.report.viewer import main
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
+sync_api = pytest.importorskip("playwright.sync_api", reason=missing("browser"))
 
 
 @pytest.fixture(scope="module")
@@ -307,7 +308,7 @@ def lab(linear: np.ndarray) -> np.ndarray:
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-@pytest.mark.skipif("SQA_AXE" not in os.environ, reason="SQA_AXE names no axe.min.js")
+@pytest.mark.needs("SQA_AXE")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_problem(browser: Any, page_file: Path, tmp_path: Path, scheme: str) -> None:
     report([make(tmp_path, f"wait{k}", k=k, metrics=["al", "ew"]) for k in (1, 3)], tmp_path / "report")

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from needs import reason
 
 import sqa
 from sqa.core.paths import ROOT
 from tests.small_ablation import WAIT_K
 
-pytest.importorskip("setuptools", reason="needs setuptools to build the wheel")
 pytestmark = pytest.mark.slow
 LEFT_OUT = ("tests", "services/tests")  # folders of the repository that the wheels do not need
 
@@ -54,7 +54,7 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> User:
     sources = home / "sources"
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if tracked.returncode:
-        pytest.skip("needs git to tell the project's files from others")
+        pytest.skip(reason("git"))
     for name in tracked.stdout.splitlines():
         if not name.startswith(LEFT_OUT) and (ROOT / name).is_file():
             (sources / name).parent.mkdir(parents=True, exist_ok=True)

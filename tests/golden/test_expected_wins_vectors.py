@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from needs import reason
 
 from sqa.metrics import qa
 from sqa.metrics.qa import CURVES
@@ -26,7 +27,7 @@ def test_curve_ends_above_zero():
 
 @pytest.mark.skipif(
     not Path(os.environ.get("SQA_MIRROR", "/nonexistent"), "human", "ew_curves.json").is_file(),
-    reason="needs the published coefficients: set SQA_MIRROR",
+    reason=reason("SQA_MIRROR"),
 )
 @pytest.mark.parametrize("name,key", [("qanta2018", "qanta_codalab"), ("xqb-interface", "xqb_interface")])
 def test_coefficients_equal_the_published_values(name, key):

@@ -22,7 +22,7 @@ DOCUMENTS, QUERIES = record_lucene.documents_and_queries()
 TITLES = sorted(DOCUMENTS)
 TOLERANCE, SINGLE = 1e-5, 1.2e-7
 
-live = pytest.mark.skipif(not record_lucene.JARS, reason="needs Lucene's jars: LUCENE is a class path")
+live = pytest.mark.needs("LUCENE")
 
 
 def tokens(analyzer, text):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from needs import require
 from recorded import RECORD, Keep, recorded, same
 
 from sqa.diagnose.findings import findings_of, table
@@ -53,7 +54,7 @@ def keep() -> Iterator[Keep]:
 def test_run_is_as_recorded(keep: Keep, tmp_path: Path, name: str) -> None:
     language, translator, guesser, buzzer = RUNS[name]
     if translator["name"] == "pbmt":
-        pytest.importorskip("thot")
+        require("statistical")
     parts = {"translator": translator, "guesser": guesser, "buzzer": buzzer, "metrics": ALL}
     config = run_from_mapping({"name": name, "dataset": {"name": f"mini-{language}", "limit": LIMIT}, **parts})
     result = run(config, Store(tmp_path), progress=False)

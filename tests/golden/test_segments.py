@@ -5,7 +5,6 @@
     ... --fix_simuleval_emission_ca                                                      # INCREMENT
 """
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from sqa.metrics.segmented import Segments, resegmented
 
 FOLDER = Path(__file__).parent / "vectors" / "segments"
 LOG, SEGMENTS = str(FOLDER / "recordings.log"), Segments(FOLDER / "segments.yaml", FOLDER / "references.txt")
-needs_omnisteval = pytest.mark.skipif(find_spec("omnisteval") is None, reason="needs omnisteval")
+needs_omnisteval = pytest.mark.needs("omnisteval")
 IDEAL = {"LongYAAL": 1272.8968, "AL": 1144.4881, "LAAL": 1285.7579, "AP": 0.8077, "DAL": 1489.4896}
 ACCUMULATED = {"LongYAAL": 1448.7897, "AL": 1294.7619, "LAAL": 1436.0317, "AP": 0.8688, "DAL": 1666.0075}
 INCREMENT = {"LongYAAL": 1310.3968, "AL": 1181.9881, "LAAL": 1323.2579, "AP": 0.8192, "DAL": 1526.9896}

@@ -5,10 +5,11 @@ import random
 import warnings
 
 import pytest
+from needs import require
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # importing the package gives warnings
-    pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
+    require("simul")
     from simuleval.evaluator.instance import LogInstance, TextToTextInstance
     from simuleval.evaluator.scorers.latency_scorer import LATENCY_SCORERS_DICT
 

@@ -98,7 +98,7 @@ def test_run_on_a_log_gives_expected_wins(log: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("SQA_SIMULSTREAM_PYTHON" not in os.environ, reason="SQA_SIMULSTREAM_PYTHON is not set")
+@pytest.mark.needs("SQA_SIMULSTREAM_PYTHON")
 def test_installed_programs_write_the_recorded_logs(tmp_path: Path) -> None:
     """SimulStreaming also runs if SQA_SIMULSTREAMING is the path of its checkout."""
     checkout = os.environ.get("SQA_SIMULSTREAMING")

@@ -51,8 +51,6 @@ LANGUAGES = st.tuples(CODE, CODE, st.integers(1, 2))
 @given(one=LANGUAGES, other=LANGUAGES)
 @example(one=("a b", "a", 1), other=("a", "b a", 1))
 def test_languages_share_a_fingerprint_only_if_equal(engine: type, one: tuple, other: tuple) -> None:
-    pytest.importorskip("transformers" if engine is pretrained.Pretrained else "ctranslate2")
-
     def of(drawn: tuple) -> str:
         names = ("source_language", "target_language", "beams")
         config = SimpleNamespace(**dict(zip(names, drawn, strict=True)), max_new_tokens=9)

@@ -1,6 +1,5 @@
 """services/nginx.conf does what docs/trust.md states, with a real nginx in front of an evaluation server."""
 
-import shutil
 import socket
 import subprocess
 import time
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import requests
+from needs import nginx
 from stand_ins.iwslt_loopback import serving, translate
 from stand_ins.processes import free_port, listens, wait_until
 
@@ -17,8 +17,7 @@ from sqa.core.paths import ROOT
 from sqa_services.protocols.iwslt.client import EvaluationService
 from sqa_services.protocols.iwslt.corpus import TextCorpus
 
-NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
-pytestmark = pytest.mark.skipif(NGINX is None, reason="needs nginx")
+pytestmark = pytest.mark.needs("nginx")
 CORPUS = TextCorpus((("uno", "dos", "tres"), ("cuatro",)), ("one two three", "four"))
 LIMITED = 20  # concurrent requests per address
 HALF_HEAD = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
@@ -47,7 +46,7 @@ def proxy(folder: Path, server: str) -> Iterator[str]:
     """Run nginx in front of a server and yield its URL."""
     port = free_port()
     (folder / "nginx.conf").write_text(configuration(folder, port, server), encoding="utf-8")
-    command = [str(NGINX), "-p", str(folder), "-e", "stderr", "-c", str(folder / "nginx.conf")]
+    command = [str(nginx()), "-p", str(folder), "-e", "stderr", "-c", str(folder / "nginx.conf")]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
         wait_until(lambda: listens(port), process)

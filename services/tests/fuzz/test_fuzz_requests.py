@@ -15,6 +15,7 @@ from urllib.parse import quote
 import pytest
 from fuzz import mutations as by
 from fuzz.test_fuzz_files import COUNT, SEED
+from needs import require
 from stand_ins.asked import Asked, ask
 
 from sqa_services.net.address import Address
@@ -96,7 +97,7 @@ def served(name: str, folder: Any) -> list[Any]:
             ServeConfig(strict=True),
         )
         return [iwslt_app(CORPUS, config) for config in configs]
-    pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
+    require("simul")
     from sqa_services.simuleval.server import agent_of, make_app
 
     return [make_app(agent_of("{name: 'doubles:build_translator', k: 3}"), Address())]

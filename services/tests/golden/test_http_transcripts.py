@@ -101,9 +101,9 @@ class BySimuleval(EvaluationService):
         self._call("PUT", "/hypo", {"instance_id": sent_id}, hypo.encode())
 
 
+@pytest.mark.needs("simul")
 def test_simuleval_service_transcript_replays() -> None:
     """Recorded from `simuleval --standalone` (SimulEval 536de82) with the same wait-3 copying agent."""
-    pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
     from sqa_services.simuleval.server import agent_of, make_app
 
     agent = ROOT / "services" / "tests" / "simuleval_copier.py"

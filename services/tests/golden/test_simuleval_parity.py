@@ -6,9 +6,6 @@ agents.
 
 import numpy as np
 import pytest
-
-pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
-
 from small_runs import small_run
 from stand_ins.simuleval_command import printed, simuleval, table, write_lines
 
@@ -19,7 +16,7 @@ from sqa.data.datasets import load_questions
 from sqa.metrics.delays import pack
 from sqa.metrics.latency import FORMULAS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.needs("simul")]
 LATENCY = ("AL", "LAAL", "AP", "DAL")  # without ATD, because the command treats every log as speech
 AGENT = '''
 from simuleval.agents import TextToTextAgent

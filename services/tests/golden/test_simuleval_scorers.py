@@ -5,9 +5,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
-
 from stand_ins.simuleval_command import SCORERS, printed, simuleval, table, write_lines
 
 import sqa
@@ -17,7 +14,7 @@ from sqa.metrics.facts_log import FactOptions, judged_lines
 from sqa.metrics.facts_log import table as facts_table
 from sqa_services.cli.protocols import simuleval_dir
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.needs("simul")]
 SET = "{name: mini-es, limit: 5}"
 EXAMPLE = ROOT / "docs" / "example" / "instances.log"
 

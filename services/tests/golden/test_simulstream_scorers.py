@@ -13,13 +13,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from needs import reason
 from stand_ins.simuleval_command import SCORERS
 
 import sqa
 from sqa.core.paths import ROOT
 
 PYTHON = os.environ.get("SQA_SIMULSTREAM_PYTHON") or (find_spec("simulstream") and sys.executable)
-needs_simulstream = pytest.mark.skipif(not PYTHON, reason="needs simulstream and mweralign, or SQA_SIMULSTREAM_PYTHON")
+needs_simulstream = pytest.mark.skipif(not PYTHON, reason=reason("SQA_SIMULSTREAM_PYTHON"))
 QUESTIONS = ROOT / "docs" / "example" / "heard.jsonl"
 REVISED = ROOT / "docs" / "example" / "simulstream.jsonl"
 APPENDED = ROOT / "tests" / "golden" / "vectors" / "speech" / "simulstream.append.jsonl"

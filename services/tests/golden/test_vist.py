@@ -5,12 +5,10 @@ of pycocoevalcap. Its data take five seconds to load, so all VIST cases share on
 """
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +25,7 @@ METEOR = json.loads((Path(__file__).parent / "vectors" / "meteor15_stdio.json").
 SCORED = [name for name, output in VECTORS["outputs"].items() if output["rc"] == 0]
 LINES = ("its capital is lima", "it has old ruins", "it lies in the andes")
 REFUSED = [name for name in VECTORS["outputs"] if name not in SCORED]
-needs_meteor = pytest.mark.skipif(
-    shutil.which("java") is None or find_spec("pycocoevalcap") is None, reason="needs Java and pycocoevalcap"
-)
+needs_meteor = pytest.mark.needs("java", "pycocoevalcap")
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from cluster_ablation import DASK_WARNS, blocks, killed, prepare, restarted, results, threads_as_workers
+from needs import require
 from outcome import process
 
 from experiments import grid
@@ -22,8 +23,7 @@ from sqa.pipeline.scheduler import current, scheduled
 Rows = list[tuple[str, Any]]  # run name, intervals
 Made = tuple[Rows, dict[str, bytes], dict[str, bytes]]  # rows, files of the runs, store
 
-pytest.importorskip("distributed")
-pytestmark = DASK_WARNS
+pytestmark = [*DASK_WARNS, pytest.mark.needs("cluster")]
 
 
 @pytest.fixture(autouse=True)
@@ -46,11 +46,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def storage(folder: Path) -> Iterator[Any]:
     """Yield a client of an emulated S3 with a bucket; environment variables give its keys and endpoint to workers."""
-    moto_server = pytest.importorskip("moto.server", reason="needs moto[server]")
-    pytest.importorskip("s3fs")
+    require("moto", "s3fs")
     import boto3
+    from moto.server import ThreadedMotoServer
 
-    server = moto_server.ThreadedMotoServer(port=0)
+    server = ThreadedMotoServer(port=0)
     server.start()
     host, port = server.get_host_and_port()
     with pytest.MonkeyPatch.context() as patch:

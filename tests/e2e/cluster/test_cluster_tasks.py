@@ -11,6 +11,7 @@ import pytest
 import yaml
 from cluster_ablation import DASK_WARNS, blocks, threads_as_workers
 from doubles import write_questions
+from needs import missing
 from refusals import refused
 from small_runs import PARTS
 
@@ -24,7 +25,7 @@ from sqa.pipeline.scheduler import scheduled
 from sqa.pipeline.spread import run_all
 from tests.sweep_process import config, prepared, sentence_pairs
 
-pytest.importorskip("distributed")
+pytest.importorskip("distributed", reason=missing("cluster"))
 from distributed import Scheduler, SpecCluster, Worker, get_worker
 
 pytestmark = DASK_WARNS
@@ -165,7 +166,6 @@ MODEL = {"dataset": {"name": "mini-es"}, **PARTS}  # a board provides its own qu
 @pytest.fixture
 def boards(tmp_path: Path) -> Iterator[Callable[[str], Any]]:
     """Yield a function that opens a board with one model and 70 questions (two blocks) with perturbed copies."""
-    pytest.importorskip("sqlalchemy")
     from sqa_services.board.board import Board, BoardConfig
 
     made = []

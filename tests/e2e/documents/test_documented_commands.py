@@ -9,14 +9,12 @@ import os
 import re
 import runpy
 import shlex
-import shutil
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from cluster_ablation import threads_as_workers
 from documented import folder as folders
 from documented.pages import PAGES, commands, complaint, program
 from documented.recipes import CANNOT, RECIPES, SLOW, WORDS, Cannot, Run, Serve, needs, recipe_of
+from needs import require
 
 from sqa import cli
 from sqa.core.paths import ROOT, cache_dir
@@ -211,25 +210,22 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 # --------------------------------------------------------------------------------------------------------- the tests
 
 EXECUTED = [key for key, words in COMMANDS.items() if words[0] != "make" and not isinstance(recipe_of(key), Cannot)]
-SLOWLY = pytest.mark.skipif("SQA_DOCS" not in os.environ, reason="SQA_DOCS is not set (takes minutes)")
+SLOWLY = pytest.mark.needs("SQA_DOCS")
 
 
 @pytest.mark.parametrize(
     "key", [pytest.param(key, marks=SLOWLY) if re.fullmatch(SLOW, key) else key for key in EXECUTED]
 )
 def test_documented_command_runs(shell: Shell, key: str) -> None:
-    for name in needs(key):
-        if find_spec(name) is None and shutil.which(name) is None:
-            pytest.skip(f"needs {name}")
+    require(*needs(key))
     if key not in shell.done:
         shell.execute(key)
 
 
+@pytest.mark.needs("make")
 @pytest.mark.parametrize("key", [key for key, words in COMMANDS.items() if words[0] == "make"])
 def test_make_target_passes_a_dry_run(key: str) -> None:
     """These targets install packages or take minutes, so they are not executed."""
-    if shutil.which("make") is None:
-        pytest.skip("needs make")
     dry = subprocess.run(["make", "-n", *COMMANDS[key][1:]], cwd=ROOT, capture_output=True, text=True, check=False)
     assert dry.returncode == 0, dry.stderr
 

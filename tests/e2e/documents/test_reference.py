@@ -101,7 +101,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @every_name
 def test_example_of_docstring_runs(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pandas", reason="needs pandas for data frames")
     monkeypatch.chdir(folder)
     documented = entry(name)
     names = {**vars(import_module(documented.__module__)), "sqa": sqa}

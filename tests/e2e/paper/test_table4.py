@@ -204,9 +204,9 @@ def test_bad_configs_are_refused(data, changes, problem):
     refused(ConfigError, problem, load, configure(data, **changes), Table4Config)
 
 
+@pytest.mark.needs("statistical")
 def test_table4_trains_on_other_questions_only(data, monkeypatch):
     """The model is trained on word-for-word translations of questions that Table 4 does not ask."""
-    pytest.importorskip("thot")
     from experiments.paper import xor_translator
 
     monkeypatch.setattr(xor_translator, "HELD_BACK", 30)

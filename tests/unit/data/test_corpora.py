@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from needs import reason
 
 from sqa.core.types import Question
 from sqa.data import datasets, download, texts
@@ -20,7 +21,7 @@ ENTRIES = {item.name: item for item in download.entries()}
 def need(*names: str) -> None:
     for name in names:
         if download.where(name) is None:
-            pytest.skip(f"{name} is not available")
+            pytest.skip(f"{reason('SQA_MIRROR')} ({name})")
 
 
 def first_and_last(path: Path) -> tuple[int, str, str]:

@@ -113,7 +113,7 @@ def test_interpreter_without_files_gives_a_warning(tmp_path, monkeypatch, capsys
     assert ("not on the files that these import" in capsys.readouterr().err) == warns
 
 
-@pytest.mark.skipif(shutil.which("apertium") is None, reason="apertium-eng-spa is not installed")
+@pytest.mark.needs("apertium")
 def test_apertium_keeps_context_without_a_separator():
     texts = ["Se extiende desde el Mar", "Se extiende desde el Mar de"]
     command = ("apertium", "-u", "spa-eng")

@@ -4,11 +4,8 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from refusals import refused
-
-pytest.importorskip("ctranslate2")
-
 import torch
+from refusals import refused
 from smt_models import random_model, vocabulary
 
 from smt.engines.ctranslate import CTranslate, CTranslateConfig
@@ -122,7 +119,6 @@ COMPARED = 12  # pieces; later ones differ where `transformers` forces the end o
 
 @pytest.fixture(scope="module")
 def hub_folders(tmp_path_factory):
-    pytest.importorskip("transformers")
     from stand_ins.hub_models import save_models
 
     return save_models(tmp_path_factory.mktemp("hub"))

@@ -16,6 +16,7 @@ import pytest
 import sentencepiece
 import torch
 from fairseq_reference import LINES, VARIANTS, K
+from needs import reason
 
 from smt.engines.fairseq import ORDER, convert
 from smt.models.bundle import load_model
@@ -39,7 +40,7 @@ def interpreter() -> str | None:
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(interpreter() is None, reason="needs fairseq: set SQA_FAIRSEQ_PYTHON to a Python that has it"),
+    pytest.mark.skipif(interpreter() is None, reason=reason("SQA_FAIRSEQ_PYTHON")),
 ]
 
 

@@ -61,8 +61,11 @@ def test_mismatched_options_and_codes_are_refused() -> None:
     refused(DataError, "not a SentencePiece model", vocabulary, "a", Cutting("sentencepiece", b"a b c\n"))
 
 
+@pytest.mark.needs("fairseq")
 def test_subword_codes_segment_like_subword_nmt() -> None:
-    bpe = pytest.importorskip("subword_nmt.apply_bpe").BPE(io.StringIO(CODES.decode()))
+    from subword_nmt.apply_bpe import BPE
+
+    bpe = BPE(io.StringIO(CODES.decode()))
     pieces = bpe.process_line(TEXT).split()
     v = vocabulary(" ".join(sorted(set(pieces))), Cutting("subword-nmt", CODES))
     ids, index = v.words(TEXT.split())
@@ -72,8 +75,8 @@ def test_subword_codes_segment_like_subword_nmt() -> None:
     assert {v.target[i] for i in v.joins_next.nonzero()[0]} == {p for p in pieces if p.endswith("@@")}
 
 
+@pytest.mark.needs("fairseq")
 def test_moses_punctuation_is_split_and_reattached() -> None:
-    pytest.importorskip("sacremoses")
     words = "¿ Qué casa , ( 1999 ) &quot; d &apos; Artagnan &apos;s @-@ a".split()
     v = vocabulary(" ".join(words), Cutting(moses="es"))
     ids, index = v.words(["¿Qué", "casa,", "(1999)", "d'Artagnan"])

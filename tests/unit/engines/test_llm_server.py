@@ -98,7 +98,7 @@ def test_recorded_exchanges_cover_the_known_pitfalls():
     assert chat["words"] == [] and chat["usage"]["replies-echo"] == chat["usage"]["replies"]
 
 
-@pytest.mark.skipif(not (PROGRAM and MODEL), reason="needs SQA_LLAMA_SERVER and SQA_LLAMA_MODEL")
+@pytest.mark.needs("SQA_LLAMA_SERVER", "SQA_LLAMA_MODEL")
 def test_real_server_translates_with_every_policy(tmp_path):
     """The words are not compared with the recorded words, because they differ between builds and processors."""
     with serving(PROGRAM, MODEL) as url, Recorder(url) as server:

@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from refusals import refused
-
-pytest.importorskip("transformers")
-
 import torch
+from refusals import refused
 from safetensors.torch import load_file, save_file
 from stand_ins.hub_models import LANGUAGES, save_models
 

@@ -21,9 +21,6 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.pipeline import config as configs
 
-pytest.importorskip("transformers", reason="needs transformers: pip install 'sqa[pretrained]'")
-
-
 TOSSUPS = tossups(8)
 TEXTS = [tossup.text for tossup in TOSSUPS[::5]]
 
@@ -114,7 +111,6 @@ def test_guesses_do_not_depend_on_the_batch(trained):
 
 
 def test_int8_guesses_do_not_depend_on_the_batch(trained):
-    pytest.importorskip("ctranslate2", reason="needs ctranslate2: pip install 'sqa[fast]'")
     plain = build(BertConfig(model=str(trained)))
     fast = build(BertConfig(model=str(trained), dtype="int8"))
     assert_same(fast.guess(TEXTS, 3), plain.guess(TEXTS, 3), tolerance=0.05)

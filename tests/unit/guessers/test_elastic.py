@@ -17,7 +17,6 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.core.types import guesses_per_word
 
-pytest.importorskip("elasticsearch")
 CONFIG = "kind: bm25\noutput: {0}/twin\nbonus: false\nanalyzer: {1}\npair_min_count: null\ntexts: [{0}/texts.jsonl]\n"
 EMBEDDED = "similarity: elasticsearch"  # every error recommends the embedded guesser
 PREFIXES = QUERIES[3:27]  # prefixes of a question with 1 to 24 words

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from needs import missing
 from refusals import refused
 from stand_ins.lm_models import make, tokenizer
 
@@ -20,7 +21,7 @@ from smt.lm.loading import load_network
 from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.files.atomic import file_digest
 
-gguf = pytest.importorskip("gguf")
+gguf = pytest.importorskip("gguf", reason=missing("gguf"))
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from refusals import refused
 
 from guessers.llm.base import BaseChat, BaseConfig, Candidate, Weights, confidences, weighed
@@ -18,10 +19,6 @@ from guessers.retrieval.counting import fit
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Guess, Question, guesses_per_word
 from sqa.net.chat import Budget
-
-pytest.importorskip("tokenizers")
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
 
 Lesson = namedtuple("Lesson", "id text page")
 PROMPT = "the dog is big\nAnswer: perro\n\nQuestion: {text}\nAnswer:"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from needs import reason
 from refusals import refused
 from safetensors.numpy import save as save_arrays
 from stand_ins.lm_models import adapted, adapter, change, make
@@ -25,7 +26,7 @@ from sqa.files.devices import is_fast
 
 FAMILIES = ("gemma3_text", "llama", "qwen2", "qwen3")
 RANK_4 = LmTrainConfig(rank=4, scale=2.0)
-needs_vnni = pytest.mark.skipif(not is_fast("int8"), reason="needs VNNI")
+needs_vnni = pytest.mark.skipif(not is_fast("int8"), reason=reason("vnni"))
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
@@ -95,9 +96,10 @@ def test_merging_an_adapter_does_not_change_logits(folder, tmp_path):
     assert adapter.pieces.tolist() == kept.tolist()
 
 
+@pytest.mark.needs("peft")
 @torch.inference_mode()
 def test_peft_reads_an_adapter(folder, tmp_path):
-    peft = pytest.importorskip("peft")
+    import peft
     from transformers import AutoModelForCausalLM
 
     path, _ = saved(folder, tmp_path / "adapter")

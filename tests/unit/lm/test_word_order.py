@@ -4,10 +4,6 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-
-pytest.importorskip("tokenizers")
-pytest.importorskip("transformers")
-
 from stand_ins.lm_models import make
 
 from experiments.validity import damage, word_order

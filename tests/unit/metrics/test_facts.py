@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from needs import reason
 from refusals import refused
 
 from experiments.studies.facts import GOLD, reading
@@ -147,7 +148,7 @@ def test_rewritten_word_counts_when_written_last():
 def test_precision_and_recall_reach_their_minimum(marks, least):
     """XQB was annotated before the rules were written, and the mini set before the rules were applied to it."""
     if marks == "xqb" and not available("xqb-es"):
-        pytest.skip("the XQB questions are not available: set SQA_MIRROR")
+        pytest.skip(reason("SQA_MIRROR"))
     rows = {row.metric: row.value for row in reading(GOLD / f"facts-{marks}.tsv")}
     assert rows["precision"] >= 0.9 and rows["recall"] >= 0.8 and rows["recall of"] >= least
 

@@ -4,8 +4,6 @@ import pickle
 import shutil
 import socket
 import warnings
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -27,11 +25,7 @@ from sqa.metrics.quality.comet import CometConfig
 from sqa.metrics.quality.text_metric import Segment, segment_of
 from sqa.pipeline.saving import report
 
-pytestmark = pytest.mark.skipif(find_spec("transformers") is None, reason="needs transformers")
-NEW = find_spec("transformers") is not None and version("transformers") >= "5"
-needs_comet = pytest.mark.skipif(NEW or find_spec("comet") is None, reason="needs the extra comet")
-needs_bertscore = pytest.mark.skipif(find_spec("bert_score") is None, reason="needs the extra metrics")
-needs_bleurt = pytest.mark.skipif(NEW or find_spec("bleurt_pytorch") is None, reason="needs the extra bleurt")
+needs_comet, needs_bertscore, needs_bleurt = map(pytest.mark.needs, ("comet", "bert-score", "bleurt"))
 
 TEXTS = [
     ("esta ciudad es la capital de un país", "this city is the capital", "this city is the capital of a country"),
@@ -59,7 +53,6 @@ def xlmr(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def comets(tmp_path_factory: pytest.TempPathFactory, bert: Path, xlmr: Path) -> dict[str, Path]:
-    pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("comet")
     models = {"regression-bert": ("RegressionMetric", bert), "regression-xlmr": ("RegressionMetric", xlmr)}
     models["unified-xlmr"] = ("UnifiedMetric", xlmr)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import fsspec
 import pytest
 import yaml
 from refusals import refused
@@ -83,7 +84,6 @@ def test_finished_run_is_reused_only_if_unchanged(tmp_path):
 
 
 def test_blocks_are_stored_in_object_storage(tmp_path):
-    fsspec = pytest.importorskip("fsspec")
     config = small_config(tmp_path, 70)
     run(config, Store(tmp_path / "a"), progress=False)
     root, backend = shared("memory://bucket/deep")

@@ -95,8 +95,8 @@ def drawn(words: dict[str, str], n: int, length: int) -> list[tuple[str, str, st
     return [(" ".join(x), " ".join(words[word] for word in x), "-") for x in chosen]
 
 
+@pytest.mark.needs("eflomal")
 def test_alignment_drops_pairs_without_a_translation():
-    pytest.importorskip("eflomal", reason="the extra 'train' is not installed")
     pairs = drawn({f"{i}palabra": f"{i}word" for i in "abcdefghijklmnop"}, 400, 6)
     wrong = [(pairs[i][0], pairs[i + 1][1], "-") for i in range(0, 20, 2)]
     shares = coverage([pair[:2] for pair in pairs + wrong])
@@ -132,8 +132,8 @@ def test_one_way_links_are_added_at_unaligned_words():
     assert merged_links("0-0 1-1 1-2 2-2", "0-0 1-1 3-1 2-0") == [(0, 0), (1, 1), (1, 2), (2, 0), (3, 1)]
 
 
+@pytest.mark.needs("eflomal")
 def test_aligner_and_lexicon_find_translations():
-    pytest.importorskip("eflomal", reason="the extra 'train' is not installed")
     words = {"reina": "queen", "ciudad": "city", "guerra": "war", "libro": "book", "rey": "king", "mar": "sea"}
     pairs = drawn(words, 300, 4)
     links = align(pack(pairs, vocabulary(), None))

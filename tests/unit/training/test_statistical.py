@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from needs import require
 from recorded import recorded
 from refusals import refused
 
@@ -28,7 +29,7 @@ from tests.tiny_language import CONFIG, pairs, train_tiny, use_tiny_language
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """Return the runs folder of a finished training run."""
-    pytest.importorskip("thot")
+    require("statistical")
     runs = tmp_path_factory.mktemp("runs")
     train_tiny(runs)
     return runs
@@ -58,10 +59,10 @@ def test_tiny_model_translates_known_words(system):
     assert [" ".join(row) for row in system.words(texts)] == words
 
 
+@pytest.mark.needs("sil-machine")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:machine")
 def test_sil_machine_reads_the_folder(trained, system):
     """sil-machine reads the tables, and its model writes equal words."""
-    pytest.importorskip("machine")
     from machine.translation.thot import ThotSmtModel, ThotSmtParameters
 
     folder = trained / "smt" / "tiny" / "model"
@@ -131,10 +132,10 @@ def test_best_matching_pairs_come_first():
 # --------------------------------------------------------------------------------------------------------- errors
 
 
+@pytest.mark.needs("statistical")
 def test_invalid_settings_are_refused(tmp_path, monkeypatch):
     refused(ConfigError, "newstest2014' is not held out", replace, CONFIG, tuning=TuningConfig(("newstest2014",)))
     refused(ConfigError, "pairs: at least one corpus", replace, CONFIG.corpus, pairs={"made": 0})
-    pytest.importorskip("thot")
     use_tiny_language(monkeypatch)
     config = replace(CONFIG, corpus=replace(CONFIG.corpus, pairs={"made": 1, "mad": 2}))
     refused(ConfigError, "no clean pairs in mad;", statistical_train.train, config, tmp_path)
@@ -206,9 +207,9 @@ def test_damaged_folders_are_refused(model, tmp_path, name, content, message):
     refused(DataError, message, unpack, folder, tmp_path / "whole")
 
 
+@pytest.mark.needs("statistical")
 def test_bundled_model_translates_polish():
     """tests/golden/test_recorded_runs.py covers Spanish."""
-    pytest.importorskip("thot")  # unpacking takes ten seconds once per machine
     question = Question("q", "d", "pl", (tuple("Ten autor napisał powieść o wojnie.".split()),), ("-",), "Page")
     trace = build(StatisticalConfig("pbmt-pl-en")).translate_batch([question])[0]
     assert " ".join(word.token for word in trace) == "This author wrote a novel about the war."

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needs import reason
 from refusals import refused
 from smt_models import random_model, streamed, vocabulary
 
@@ -52,7 +53,7 @@ def stream(model, schedule, beam=None):
 @pytest.mark.parametrize("dtype", WaitKConfig.ARITHMETIC.can)
 def test_streaming_equals_batched_in_every_dtype(dtype):
     if dtype == "int8" and not is_fast("int8"):
-        pytest.skip("needs VNNI")
+        pytest.skip(reason("vnni"))
     plain, fast = random_model(), random_model()
     fast.accelerate(dtype)
     together = searched(fast, SHORT, Schedule(3))

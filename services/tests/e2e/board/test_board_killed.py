@@ -5,7 +5,6 @@
 
 import itertools
 import json
-import os
 import random
 import subprocess
 import sys
@@ -90,11 +89,9 @@ CLIENTS = 20
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kills", [3, 50])
+@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.needs("SQA_KILLS"))])
 def test_killed_server_keeps_accepted_submissions(board: Board, tmp_path: Path, kills: int) -> None:
     """The server is killed while clients submit. Each accepted submission is stored and evaluated exactly once."""
-    if kills > 3 and not os.environ.get("SQA_KILLS"):
-        pytest.skip("SQA_KILLS is not set (takes minutes)")
     add_data(board, "data", "casing")
     port = free_port()
     chance, ended, taken = random.Random(kills), threading.Event(), set()

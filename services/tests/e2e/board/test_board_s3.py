@@ -6,19 +6,19 @@ from pathlib import Path
 import board_task
 import pytest
 
-pytest.importorskip("s3fs")
-moto_server = pytest.importorskip("moto.server", reason="needs moto[server]")
+pytestmark = pytest.mark.needs("s3fs", "moto")
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_board_runs_on_s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import boto3
+    from moto.server import ThreadedMotoServer
 
     from sqa_services.board import worker
     from sqa_services.board.board import Board, BoardConfig
 
-    server = moto_server.ThreadedMotoServer(port=0)
+    server = ThreadedMotoServer(port=0)
     server.start()
     host, port = server.get_host_and_port()
     for name, value in (("ACCESS_KEY_ID", "x"), ("SECRET_ACCESS_KEY", "y"), ("DEFAULT_REGION", "us-east-1")):

@@ -7,15 +7,13 @@ from pathlib import Path
 
 import board_task
 import pytest
-
-pytest.importorskip("schemathesis")
-
 from stand_ins.board_server import serving
 
 from sqa_services.board import accounts, worker
 from sqa_services.board.board import Board
 
 
+@pytest.mark.needs("schemathesis")
 @pytest.mark.slow
 def test_no_request_returns_500(board: Board, tmp_path: Path) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])

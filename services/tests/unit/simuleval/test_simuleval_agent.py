@@ -3,9 +3,6 @@
 import sys
 
 import pytest
-
-pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
-
 from small_runs import small_run
 
 from sqa.core.errors import ConfigError, DataError
@@ -16,6 +13,7 @@ from sqa_services.bench.simuleval import evaluate
 from sqa_services.simuleval import agent
 from sqa_services.simuleval.agent import SimulevalConfig, build
 
+pytestmark = pytest.mark.needs("simul")
 AGENTS = '''
 from dataclasses import dataclass
 from simuleval.agents import SpeechToTextAgent, TextToTextAgent

@@ -10,9 +10,6 @@ from types import SimpleNamespace
 
 import pytest
 import requests
-
-pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
-
 from stand_ins.http_server import anything, serving_app
 from stand_ins.processes import ENVIRONMENT, free_port, listens, wait_until
 from stand_ins.simuleval_command import write_lines
@@ -29,6 +26,7 @@ from sqa_services.simuleval.agent import build as build_agent
 from sqa_services.simuleval.server import agent_of, make_app
 from sqa_services.simuleval.service import SimulevalServiceConfig, SimulevalServiceTranslator, build
 
+pytestmark = pytest.mark.needs("simul")
 ECHO = "{name: 'doubles:build_translator', k: 3}"
 AGENT = ROOT / "services" / "tests" / "simuleval_copier.py"
 SIMULEVAL = ROOT / "services" / "tests" / "simuleval_mended.py"

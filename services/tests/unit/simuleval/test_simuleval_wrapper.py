@@ -5,8 +5,9 @@ import threading
 from argparse import Namespace
 
 import pytest
+from needs import missing
 
-pytest.importorskip("simuleval", reason="needs the extra: pip install 'sqa[simul]'")
+pytest.importorskip("simuleval", reason=missing("simul"))
 
 import smt_models
 from doubles import question

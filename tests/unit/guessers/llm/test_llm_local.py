@@ -4,15 +4,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from refusals import refused
 from stand_ins.lm_models import change, make
 
 from guessers.llm.guesser import LlmConfig, LlmGuesser, build
 from guessers.llm.local import LocalConfig
 from sqa.core.errors import ConfigError, DataError
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
 
 
 @pytest.fixture(scope="module")
