@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import sentencepiece
 import torch
-from fairseq_reference import LINES, VARIANTS, K
 from needs import reason
+from unit.engines.fairseq_reference import LINES, VARIANTS, K
 
 from smt.engines.fairseq import ORDER, convert
 from smt.models.bundle import load_model
@@ -61,7 +61,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cut = [" ".join(processor.encode_as_pieces(line)) for line in lines]
         (folder / f"train.{side}").write_text("\n".join(cut) + "\n", encoding="utf-8")
         (folder / f"words.{side}").write_text("\n".join(lines[:LINES]), encoding="utf-8")
-    script = Path(__file__).parents[2] / "fairseq_reference.py"
+    script = Path(__file__).with_name("fairseq_reference.py")
     done = subprocess.run([str(interpreter()), str(script), str(folder)], capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr[-3000:]
     return folder
