@@ -9,6 +9,7 @@
     YAAL  = LAAL over the words with d_i < |x| only; undefined for a sentence without one        (Polak et al. 2025)
     LongYAAL = LAAL over the words before the end of the recording, for segments of long-form text
     ATD   sqa/metrics/token_delay.py                                                          (Kano et al. 2023)
+    CW    = d_last / number of words with d_i > d_{i-1},  d_0 = 0                                (Gu et al. 2017)
     start offset d_1,  end offset d_last - |x|,  RTF d_last / |x|,  chunks: number of words           (SimulEval 1.1)
 
 d_i is the number of source units read before target word i was written.  All but AP, RTF and chunks are in source
@@ -206,6 +207,16 @@ def _first_and_last(delays: Delays) -> tuple[Floats, Floats]:
     return ends[0], ends[1]
 
 
+def consecutive_wait(delays: Delays, convention: Convention = SIMULEVAL_1_1) -> Floats:
+    """Return CW of each sentence (S,), the mean number of source units read before a group of words; at least 1.
+
+    CW is nan for a sentence without words, and for one whose words were all written before anything was read.
+    """
+    read, _ = _read(delays, convention)
+    waits = np.where(delays.index > 0, np.diff(read, prepend=0.0), read)  # (N,) d_i - d_{i-1}
+    return divide(delays.total(waits), delays.total((waits > 0).astype(np.float64)))
+
+
 def _token_delay(delays: Delays, _: Convention) -> Floats:
     from sqa.metrics.token_delay import average_token_delay
 
@@ -221,6 +232,7 @@ FORMULAS: dict[str, Formula] = {
         Formula("atd", "ATD", _token_delay),
         Formula("start-offset", "StartOffset", lambda delays, _: _first_and_last(delays)[0]),
         Formula("end-offset", "EndOffset", lambda delays, _: _first_and_last(delays)[1] - delays.source),
+        Formula("cw", "CW", consecutive_wait),
         Formula("laal", "LAAL", length_adaptive_average_lagging, reference="question"),
         Formula("yaal", "YAAL", yet_another_average_lagging, reference="question"),
         Formula(

@@ -28,7 +28,7 @@ def test_metrics_have_names_signatures_and_display():
         assert (measure.range is not None) == (measure.unit in ("0-1", "0-100"))
         assert signature.startswith(f"{measure.base}|") and re.search(r"\|v(ersion)?:[\d.]+$", signature)
         assert metric.kind in get_args(Kind) and metric.label and 0 <= metric.digits <= 6
-        assert metric.unit in ("0-1", "0-100", "words", "seconds", "per word", "per 100 words")
+        assert metric.unit in ("0-1", "0-100", "words", "seconds", "per word", "per 100 words", "points")
     assert set(DEFAULT) <= set(ALL) and [metric.name for metric in build()] == list(DEFAULT)
 
 

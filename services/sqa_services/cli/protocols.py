@@ -40,6 +40,7 @@ def serve_iwslt(
     ] = None,
     source: Annotated[Path | None, option("--src-file FILE", "File of sentences, or of .wav paths.")] = None,
     kind: Annotated[Literal["text", "speech"], option("--scorer-type", "Kind of source.")] = "text",
+    tokenizer: Annotated[str, option("--tokenizer", "Tokenizer of BLEU; only 13a.")] = "13a",
     output: Annotated[Path | None, option("--output DIR", "Output folder for texts, delays and scores.")] = None,
     host: Host = "127.0.0.1",
     port: Port = 12321,
@@ -64,6 +65,8 @@ def serve_iwslt(
     from sqa_services.protocols.iwslt.http import ServeConfig, serve
     from sqa_services.protocols.iwslt.table import read_participants
 
+    if tokenizer != "13a":
+        raise ConfigError(f"--tokenizer: BLEU of the shared task uses 13a, got {tokenizer!r}; omit the option")
     address = Address(host, port, token, tuple(names or ()))
     people = () if participants is None else tuple(read_participants(participants).items())
     config = ServeConfig(dialect, strict, output, address, journal, session_hours, people)

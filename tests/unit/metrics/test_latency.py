@@ -12,7 +12,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa.metrics import DEFAULT, build
 from sqa.metrics.delays import pack
-from sqa.metrics.latency import CONVENTIONS, Latency, trace_delays
+from sqa.metrics.latency import CONVENTIONS, FORMULAS, Latency, trace_delays
 
 
 def trace_of(*sentences, reference=("a b c d",)):
@@ -124,6 +124,35 @@ def test_latency_may_be_per_character_or_question():
     assert "unit:char" in Latency("laal", per="char").signature()
     counted = trace_delays(trace, CONVENTIONS["iwslt-2020-final"], "none", stream="question")
     assert counted.flat.tolist() == [1, 3, 6, 6] and counted.source.tolist() == [6]
+
+
+def test_consecutive_wait_is_words_per_group_of_reads():
+    """Wait-3 reads groups of 3, 1, 1 and 1 words before its words; a consecutive translation reads one group."""
+    formula = FORMULAS["cw"]
+    rows = [[3, 4, 5, 6, 6, 6], [6, 6, 6], [2, 2, 5], [0, 0], []]
+    assert formula(pack(rows, [6, 6, 6, 6, 6])).tolist()[:3] == [1.5, 6, 2.5]
+    assert np.isnan(formula(pack(rows, [6, 6, 6, 6, 6]))[3:]).all()
+
+
+# --------------------------------------------------------------------------------------------------- latency BLEU
+
+
+def shown_at(*delays, words="a b c d"):
+    question = Question("q", "made", "es", (("w", "x", "y", "z"),), ("a b c d",), "P")
+    rows = zip(words.split(), delays, strict=True)
+    return QuestionTrace(question, tuple(Emission(0, word, g, False) for word, g in rows))
+
+
+def test_latency_bleu_averages_over_source_words():
+    """A perfect prefix of i of 4 words has BLEU 100 exp(1 - 4/i), its brevity penalty."""
+    [metric, reward] = build(["lbleu", "lbleu@reward"])
+    perfect = [100 * np.exp(1 - 4 / i) for i in (1, 2, 3, 4)]
+    assert metric.stats(shown_at(1, 2, 3, 4)).tolist() == pytest.approx([sum(perfect) / 4, 1])
+    assert metric.stats(shown_at(4, 4, 4, 4)).tolist() == pytest.approx([25, 1])
+    assert metric.stats(shown_at(2, 2, 4, 4)).tolist() == pytest.approx([(2 * perfect[1] + 100) / 4, 1])
+    assert metric.stats(shown_at(0, 2, 2, 4)).tolist() == pytest.approx([(perfect[0] + 2 * perfect[2] + 100) / 4, 1])
+    assert reward.stats(shown_at(4, 4, 4, 4)).tolist() == pytest.approx([25 + 400, 1])
+    assert metric.stats(shown_at(words="")).tolist() == [0, 1]
 
 
 # --------------------------------------------------------------------------------------------- normalized erasure

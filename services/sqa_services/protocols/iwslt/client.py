@@ -5,7 +5,8 @@
         def update_states(self, states, new_state): states["src"].append(new_state["segment"]); return states
         def policy(self, states): return {"key": GET, "value": None}  # or {"key": SEND, "value": "word"}
 
-A sentence ends when the agent sends "</s>".  `EvaluationService` keeps the method names that agents of 2020 call.
+A sentence ends when the agent sends "</s>", or "<\\s>" as the guide prints it.  `EvaluationService` keeps the
+method names that agents of 2020 call.
 """
 
 import sys
@@ -22,7 +23,7 @@ from sqa.core.types import Translator, Write
 from sqa.files.records import parse_json
 from sqa.net.client import SHOWN, Failed, Http, Reply, without_secret
 from sqa_services.protocols.agents import agent_class
-from sqa_services.protocols.iwslt.corpus import EOS, words
+from sqa_services.protocols.iwslt.corpus import EOS, GUIDE_EOS, words
 
 GET = 0
 SEND = 1
@@ -149,6 +150,10 @@ class Agent:
         """Return the states after a segment {"sent_id", "segment_id", "segment"}."""
         raise NotImplementedError
 
+    def finish_eval(self, states: Any, new_state: dict[str, Any]) -> bool:
+        """Return whether the source has ended, for use in `policy`; as in the guide, the client does not call it."""
+        return new_state["segment"] in (EOS, GUIDE_EOS)
+
     def policy(self, states: Any) -> dict[str, Any]:
         """Return {"key": GET, "value": None or {"segment_size": ms}} or {"key": SEND, "value": word}."""
         raise NotImplementedError
@@ -170,7 +175,7 @@ class Agent:
             if action["key"] == GET:
                 states = self.update_states(states, session.get_src(sent_id, action["value"]))
             elif action["key"] == SEND:
-                sent = action["value"]
+                sent = DEFAULT_EOS if action["value"] == GUIDE_EOS else action["value"]
                 session.send_hypo(sent_id, sent)
             else:
                 raise ConfigError(f"--agent: policy gave the key {action['key']!r}; it must be GET (0) or SEND (1)")

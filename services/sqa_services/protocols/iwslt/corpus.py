@@ -22,6 +22,7 @@ from sqa.files.records import converted, json_document, lines
 from sqa_services.net.guard import Refused
 
 EOS = "</s>"
+GUIDE_EOS = r"<\s>"  # the end of a sentence as the published guide prints it
 SKIPPED = "<skipped>"  # dropped by the 13a tokenizer of BLEU
 INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # displayed as blank, but letters or symbols in Unicode
 LEAST_RATE = 1000  # minimum samples per second: one per ms
@@ -32,9 +33,11 @@ MAX_SEGMENT = 60_000  # maximum ms of one response
 def words(text: str) -> list[str]:
     """Return the words of a hypothesis: the tokens with a letter, digit, punctuation mark or symbol.
 
-    Any other token would have a delay although the scored text does not contain it.
+    Any other token would have a delay although the scored text does not contain it.  The guide writes the end of a
+    sentence as "<\\s>", which becomes "</s>".
     """
-    return [token for token in text.split() if any(map(_visible, token.replace(SKIPPED, "")))]
+    tokens = (token for token in text.split() if any(map(_visible, token.replace(SKIPPED, ""))))
+    return [EOS if token == GUIDE_EOS else token for token in tokens]
 
 
 def _visible(character: str) -> bool:

@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stand_ins.iwslt_loopback import recording
 
-from sqa.core.errors import DataError
+from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
+from sqa_services.cli.protocols import serve_iwslt
 from sqa_services.net.guard import Refused
+from sqa_services.protocols.iwslt.client import GET, SEND, Agent
 from sqa_services.protocols.iwslt.corpus import EOS, Recording, TextCorpus, load
 from sqa_services.protocols.iwslt.questions import corpus_of
 from sqa_services.protocols.iwslt.scores import total
@@ -189,3 +191,45 @@ def test_sentence_bleu_excludes_the_end_token() -> None:
     assert session.instance(0)["metric"] == {}
     session.write(0, ["A", "B", "C", "D", EOS], wrap=False)
     assert session.instance(0)["metric"]["sentence_bleu"] == pytest.approx(100)
+
+
+def test_only_the_13a_tokenizer_is_accepted(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--tokenizer: BLEU of the shared task uses 13a, got 'intl'"):
+        serve_iwslt(tmp_path / "target", tokenizer="intl")
+
+
+def test_end_mark_of_the_guide_ends_a_sentence() -> None:
+    session = Session(CORPUS)
+    session.write(1, session.tokens_of(r"eins <\s> more"))
+    assert session.sentence(1).tokens == ("eins", EOS) and session.sentence(1).finished
+
+
+class Guided(Agent):
+    """Copy the source; end with the guide's mark once `finish_eval` reports the end of the source."""
+
+    def init_states(self) -> list[dict[str, object]]:
+        return []
+
+    def update_states(self, states: list[dict[str, object]], new_state: dict[str, object]) -> list[dict[str, object]]:
+        return [*states, new_state]
+
+    def policy(self, states: list[dict[str, object]]) -> dict[str, object]:
+        if not states or not self.finish_eval(states, states[-1]):
+            return {"key": GET, "value": None}
+        return {"key": SEND, "value": r"<\s>"}
+
+
+def test_agent_ends_a_sentence_with_the_guide_mark() -> None:
+    class Service:
+        def __init__(self) -> None:
+            self.source, self.sent = iter(["one", EOS]), list[str]()
+
+        def get_src(self, number: int, size: object) -> dict[str, object]:
+            return {"sent_id": number, "segment_id": 0, "segment": next(self.source)}
+
+        def send_hypo(self, number: int, word: str) -> None:
+            self.sent.append(word)
+
+    service = Service()
+    Guided()._decode_one(service, 0)  # type: ignore[arg-type]
+    assert service.sent == [EOS] and next(service.source, None) is None
