@@ -50,8 +50,8 @@ def results(runs: Path) -> dict[str, bytes]:
 
 
 def blocks(root: Path) -> dict[str, bytes]:
-    """Return the files of a store, without the `.partial` folders that killed writers leave."""
-    files = [path for path in sorted(root.glob("store/*/*/*")) if path.is_file()]
+    """Return the files of a store, without the `.partial` files that killed writers leave."""
+    files = [path for path in sorted(root.glob("store/*/*/*")) if path.is_file() and path.suffix != ".partial"]
     return {str(path.relative_to(root)): path.read_bytes() for path in files}
 
 

@@ -7,7 +7,6 @@ import fcntl
 import hashlib
 import os
 import shutil
-import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -15,15 +14,12 @@ from uuid import uuid4
 
 from sqa.core.errors import ConfigError
 
-HOLDER = ".holder"  # file that names the process which has locked the folder with `claimed`
-
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
     """Yield a temporary file beside `path`; rename it to `path` after the block, or remove it on an error.
 
-    Each writer has its own temporary file, so the last writer to finish wins.  The next writer removes the temporary
-    files of killed processes.
+    Each writer has its own temporary file, so the last writer to finish wins.  A killed writer leaves its file.
     """
     with _partial(path) as partial:
         with _written(path, partial):
@@ -98,39 +94,18 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _partial(path: Path, folder: bool = False) -> Iterator[Path]:
-    """Yield a partial file or folder that is locked while it is written, and removed unless it was renamed."""
+    """Yield a partial file or folder, and remove it after the block unless it was renamed."""
     if path.is_dir() and not (folder and path.name):
         raise ConfigError(f"{path}: is a folder; give the name of a {'new folder' if folder else 'file'} in it")
     path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(path)
-    while True:
-        partial = path.with_name(f".{path.name}.{uuid4().hex[:12]}.partial")
-        if folder:
-            partial.mkdir()
-        handle = os.open(partial, os.O_RDONLY if folder else os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        if partial.exists():  # otherwise another process removed it before the lock
-            break
-        os.close(handle)
+    partial = path.with_name(f".{path.name}.{uuid4().hex[:12]}.partial")
+    if folder:
+        partial.mkdir()
     try:
         yield partial
     finally:
         with suppress(OSError):  # it exists here only after an error
             _remove(partial)
-        os.close(handle)
-
-
-def _sweep(path: Path) -> None:
-    """Remove the partial files and folders of `path` whose writers have ended."""
-    partials = [p for p in path.parent.iterdir() if p.name.startswith(f".{path.name}.") and p.name.endswith(".partial")]
-    for partial in partials:
-        with suppress(OSError):  # removed in the meantime, or being written
-            handle = os.open(partial, os.O_RDONLY)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _remove(partial)
-            finally:
-                os.close(handle)
 
 
 def _remove(path: Path) -> None:
@@ -159,27 +134,17 @@ def held(folder: Path, wait: bool = True) -> Iterator[bool]:
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Lock a folder during a training run; raises ConfigError naming the process that holds it."""
+    """Lock a folder during a training run; raises ConfigError if another process holds it."""
     with held(folder, wait=False) as is_ours:
-        holder = folder / HOLDER
         if not is_ours:
-            try:
-                who = holder.read_text(encoding="utf-8").strip()
-            except OSError:  # the other process is about to write the file, or to end
-                who = "another process"
-            raise ConfigError(f"{folder}: {who} is working in it; wait for it, stop it, or change `name`")
-        holder.write_text(f"process {os.getpid()} on {socket.gethostname()}\n", encoding="utf-8")
-        try:
-            yield
-        finally:
-            holder.unlink(missing_ok=True)
+            raise ConfigError(f"{folder}: another process is working in it; wait for it, stop it, or change `name`")
+        yield
 
 
 def empty(folder: Path) -> None:
-    """Remove everything except HOLDER from a folder that this process holds."""
+    """Remove everything in a folder."""
     for path in folder.iterdir():
-        if path.name != HOLDER:
-            _remove(path)
+        _remove(path)
 
 
 def bytes_digest(data: bytes) -> str:

@@ -7,18 +7,16 @@ Every backend writes files atomically.  Two writers without a lock write the sam
 everything that the bytes depend on.  So the second writer changes nothing.
 """
 
-import os
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import lacking
+from sqa.files.atomic import write_bytes
 from sqa.files.store import Backend
 
 WAITS = (0.1, 0.4, 1.5, 5.0, 15.0, 40.0)  # seconds to wait for another machine's file: NFS caches a miss for 60 s
@@ -39,28 +37,8 @@ class SharedFolder(Backend):
         return path.read_bytes()
 
     def write(self, path: Path, data: bytes) -> None:
-        """Write into a temporary folder, then move the file to `path`.
-
-        Writers of one file share that folder.  The first writer to finish removes it, with the remains of killed
-        writers.  A second writer may lose its partial file then, but the same bytes are at `path`.  A writer that is
-        killed after the move leaves an empty folder, which no reader opens.
-        """
-        writing = path.with_name(f".{path.name}.partial")
-        partial = writing / uuid4().hex[:12]
-        try:
-            writing.mkdir(parents=True, exist_ok=True)
-            with partial.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-        except OSError:  # the folder is gone (FileNotFoundError, on NFS a stale handle), or the disk is full
-            if not path.is_file():
-                raise
-        finally:
-            with suppress(OSError):  # the file exists here only after an error; otherwise it has moved
-                partial.unlink()
-        shutil.rmtree(writing, ignore_errors=True)
+        """Write a temporary file, then move it to `path`; a killed writer leaves its temporary file."""
+        write_bytes(path, data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,7 +207,7 @@ def test_training_folder_is_locked(runs):
     with subprocess.Popen(command, text=True, env=environment, **pipes) as first:
         assert first.stdout is not None and first.stdout.readline() == "held\n"
         for fresh in (False, True):
-            refused(ConfigError, rf"tiny: process {first.pid} on \S+ is working in it", train, config(), runs, fresh)
+            refused(ConfigError, "tiny: another process is working in it", train, config(), runs, fresh)
         first.kill()
     assert train(config(), runs) == folder / "model"
 
