@@ -12,7 +12,6 @@ Scores are the server's, BM25 times (k1 + 1).  QANTA's guesser has k1 = 2.0 and 
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -25,6 +24,7 @@ from sqa.core.errors import DataError
 from sqa.core.schema import Count, File, Positive, Share, Whole, checked
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, resolve_model
+from sqa.net.client import attempts
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
@@ -94,15 +94,13 @@ class ElasticGuesser:
 
         found: dict[int, Any] = {}
         paths = [f"responses.{part}" for part in READ]
-        for attempt in range(self._config.retries + 1):
-            if attempt:
-                time.sleep(min(0.2 * 2**attempt, 10.0))
+        for last in attempts(0.4, 10.0, self._config.retries + 1):
             left = [index for index in texts if index not in found]
             lines = [line for index in left for line in ({}, _query(texts[index], n))]
             try:
                 answers = self._client.msearch(index=self._config.index, searches=lines, filter_path=paths)["responses"]
             except ApiError as error:
-                if error.status_code in elastic_index.BUSY and attempt < self._config.retries:
+                if error.status_code in elastic_index.BUSY and not last:
                     continue
                 raise
             if len(answers) != len(left):
@@ -117,7 +115,8 @@ class ElasticGuesser:
             if len(found) == len(texts):
                 return found
         where, missing = elastic_index.where(self._client), len(texts) - len(found)
-        raise DataError(f"{where} is too busy for {missing} searches after {attempt + 1} tries ({busy})")
+        tries = self._config.retries + 1
+        raise DataError(f"{where} is too busy for {missing} searches after {tries} tries ({busy})")
 
 
 def _hits(answer: Mapping[str, Any]) -> list[Guess]:

@@ -119,7 +119,7 @@ class LlmConfig:
     step_tokens: Annotated[Count, "continuation: maximum number of tokens of a reply before the source ends"] = 16
     max_requests: Annotated[Count, "maximum per run, including retries"] = 20_000
     cache: Annotated[Path | None, "file of replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)"] = None
-    cache_mb: Annotated[Count, "size in MB at which the oldest replies are dropped"] = 1024
+    cache_mb: Annotated[Count, "maximum size in MB; a full cache stops the run"] = 1024
     prices: Annotated[tuple[float, float] | None, "costs per million prompt and reply tokens, for run.json"] = None
 
     def problems(self) -> list[str]:

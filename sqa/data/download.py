@@ -5,16 +5,13 @@ downloaded from its public URL into the cache.  A file whose size or sha256 diff
 A successful check is remembered by path and modification time, so that large files are not read again in each run.
 """
 
-import fcntl
 import functools
 import hashlib
 import os
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -22,16 +19,16 @@ from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.core.paths import DATA, cache_dir
 from sqa.core.progress import bar
 from sqa.core.registry import did_you_mean
-from sqa.files.atomic import file_digest, write_bytes
+from sqa.files.atomic import atomic, file_digest, write_bytes
 from sqa.files.records import converted
 from sqa.files.yaml_reader import parse_yaml
 
 MANIFEST = DATA / "manifest.yaml"
-ATTEMPTS = 4  # attempts per download; each resumes the previous one
+ATTEMPTS = 4  # attempts per download
 WAIT = 1.0  # seconds before the second attempt; doubles with each attempt
-CONNECT, QUIET = 10.0, 60.0  # seconds to connect, maximum seconds without data
-REDIRECTS = 3  # redirects to follow; the manifest's sha256 guards the content
-_CHUNK = 1 << 14  # bytes; a broken connection loses at most this many
+TIMEOUT = 10.0, 60.0  # seconds to connect, maximum seconds without data
+BUSY = (429, 500, 502, 503, 504)  # status codes after which a download is tried again
+_CHUNK = 1 << 16  # bytes
 
 
 class Entry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -192,94 +189,42 @@ def check(path: Path, item: Entry, *, remembered: bool) -> None:
 # --- download --------------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def _locked(part: Path) -> Iterator[IO[bytes]]:
-    """Yield the .part file open for appending, locked against other processes."""
-    part.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        with part.open("ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            if part.is_file() and part.stat().st_ino == os.fstat(file.fileno()).st_ino:
-                yield file
-                return  # otherwise another process finished or deleted it: start a new one
-
-
 def _download(item: Entry, url: str, target: Path) -> Path:
-    """Download `url` to `target` through `target`.part, continuing an existing part."""
-    part = target.with_name(target.name + ".part")
-    with _locked(part) as file:
-        if target.is_file():  # another process has just finished it
-            check(target, item, remembered=True)
-            return target
-        for attempt in range(1, ATTEMPTS + 1):
-            trouble = _receive(file, item, url)
-            if trouble is None:
-                break
-            if attempt == ATTEMPTS:
-                raise DataError(
-                    f"{item.name}: {url} could not be downloaded in {ATTEMPTS} tries ({trouble}); "
-                    f"run again to continue, or set SQA_MIRROR to a folder that holds {item.path}"
-                )
-            time.sleep(WAIT * 2 ** (attempt - 1))
-        digest = file_digest(part)
-        if part.stat().st_size != item.size or digest != item.sha256:
-            size = part.stat().st_size
-            part.unlink()
-            raise ChecksumError(
-                f"{item.name}: {url} gave {size} bytes with sha256 {digest}, the manifest says {item.size} bytes and "
-                f"{item.sha256}; the download was deleted"
-            )
-        part.replace(target)
-    check(target, item, remembered=True)
-    return target
-
-
-def _receive(file: IO[bytes], item: Entry, url: str) -> str | None:
-    """Try once to download the rest of a file; return None if it is complete, else the reason for another attempt."""
+    """Download `url` to `target`; repeat the request after a broken connection or if the server is busy."""
     import requests
 
-    from sqa.net.client import Failed, Http
+    from sqa.net.client import attempts
 
-    have = file.seek(0, os.SEEK_END)
-    if have == item.size:
-        return None
-    if have > item.size:
-        have = file.truncate(0)
-    headers = {"Accept-Encoding": "identity"}  # uncompressed, so that byte positions are valid
-    if have:
-        headers["Range"] = f"bytes={have}-"
-    try:
-        with Http(CONNECT, quiet=QUIET, proxies=True, netrc=True).stream(url, headers, REDIRECTS) as response:
-            if response.status_code == 416 or response.status_code >= 500 or response.status_code == 429:
-                if response.status_code == 416:
-                    file.truncate(0)
-                return f"HTTP {response.status_code}"
-            if response.status_code not in (200, 206):
-                raise DataError(f"{item.name}: {url} returned HTTP {response.status_code}; use a mirror (SQA_MIRROR)")
-            if not _continues(response, have):
-                wanted, have = f"bytes {have}-", file.truncate(0)
-                if response.status_code == 206:
-                    return f"the server sent {response.headers.get('Content-Range')!r} instead of {wanted}"
-            with bar(item.name, item.size, have, "B", unit_scale=True) as shown:
-                for chunk in response.iter_content(_CHUNK):
-                    file.write(chunk)
-                    shown.update(len(chunk))
-                    if shown.n > item.size:
-                        break  # longer than in the manifest: the checksum will fail
-            file.flush()
-    except Failed as error:
-        raise DataError(f"{item.name}: {url}: {error}; use a mirror (SQA_MIRROR)") from error
-    except requests.RequestException as error:
-        file.flush()
-        cause = str(error).rsplit(": ", 1)[-1].strip("'\")(")  # urllib3 nests messages; the last one is the cause
-        return f"{type(error).__name__}: {cause}"
-    have = file.seek(0, os.SEEK_END)
-    return None if have >= item.size else f"only {have} of {item.size} bytes were received"
+    trouble = ""
+    for _ in attempts(WAIT, 60.0, ATTEMPTS):
+        try:
+            with requests.get(url, stream=True, timeout=TIMEOUT, headers={"Accept-Encoding": "identity"}) as response:
+                if response.ok:
+                    with atomic(target) as partial:
+                        _save(response, item, url, partial)
+                    check(target, item, remembered=True)
+                    return target
+                trouble = f"HTTP {response.status_code}"
+                if response.status_code not in BUSY:
+                    raise DataError(f"{item.name}: {url} returned {trouble}; use a mirror (SQA_MIRROR)")
+        except requests.RequestException as error:
+            cause = str(error).rsplit(": ", 1)[-1].strip("'\")(")  # urllib3 nests messages; the last one is the cause
+            trouble = f"{type(error).__name__}: {cause}"
+    problem = f"{url} could not be downloaded in {ATTEMPTS} tries ({trouble})"
+    raise DataError(f"{item.name}: {problem}; try again, or set SQA_MIRROR to a folder that holds {item.path}")
 
 
-def _continues(response: Any, have: int) -> bool:
-    """Return True if the server's response starts at byte `have`."""
-    if response.status_code == 200:
-        return have == 0
-    span = response.headers.get("Content-Range", "")
-    return bool(span.startswith(f"bytes {have}-"))
+def _save(response: Any, item: Entry, url: str, path: Path) -> None:
+    """Write the body of a response to a file; raises ChecksumError if it differs from the manifest."""
+    with path.open("wb") as file, bar(item.name, item.size, 0, "B", unit_scale=True) as shown:
+        for chunk in response.iter_content(_CHUNK):
+            file.write(chunk)
+            shown.update(len(chunk))
+            if shown.n > item.size:
+                break  # longer than in the manifest
+    digest = file_digest(path)
+    if digest != item.sha256:
+        given = f"{url} gave {path.stat().st_size} bytes with sha256 {digest}"
+        raise ChecksumError(
+            f"{item.name}: {given}, the manifest says {item.size} bytes and {item.sha256}; the download was deleted"
+        )

@@ -1,10 +1,10 @@
 """HTTP client for external services, with limits of time and size.
 
     Http        requests within limits, from any number of threads; errors are `Failed`
-    Http.stream a long response in pieces, for downloads
+    attempts    the pauses between repeated requests
     Service     a JSON service; errors are RemoteProtocolErrors that quote the response
 
-Redirects are followed only on request, and never from https to http.
+Redirects are not followed.
 """
 
 import json
@@ -13,11 +13,11 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
-from urllib.parse import urljoin, urlsplit
+from itertools import count
+from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 import urllib3
@@ -29,7 +29,6 @@ from sqa.files.records import parse_json
 
 MAX_REPLY = 8 << 20  # bytes
 SHOWN = 80  # characters of a response that a message quotes
-REDIRECTS = (301, 302, 303, 307, 308)
 
 
 def url_problems(url: str) -> list[str]:
@@ -62,18 +61,31 @@ def token_from(variable: str | None) -> str:
     return token
 
 
-Kind = Literal["other", "late", "large", "insecure", "absent", "broken"]  # "absent": no connection was opened
-
-
 class Failed(Exception):
     """Raised if there is no usable response.
 
     `again` is True if the connection failed, so that the same request may succeed later.
     """
 
-    def __init__(self, message: str, again: bool = False, kind: Kind = "other") -> None:
+    def __init__(self, message: str, again: bool = False) -> None:
         super().__init__(message)
-        self.again, self.kind = again, kind
+        self.again = again
+
+
+def attempts(first: float, longest: float, number: int = 0, seconds: float = 0.0) -> Iterator[bool]:
+    """Yield, before each attempt at a request, whether it is the last one; pause before every further attempt.
+
+    The pause is `first` seconds and doubles up to `longest`.  There are `number` attempts, or if that is 0, no attempt
+    follows one that began `seconds` after the first.
+    """
+    end, pause = time.monotonic() + seconds, first
+    for attempt in count(1):
+        last = attempt == number if number else time.monotonic() >= end
+        yield last
+        if last:
+            return
+        time.sleep(pause)
+        pause = min(2 * pause, longest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,25 +106,21 @@ class Reply:
 class Http:
     """An HTTP client with limits; each thread has its own connections."""
 
-    timeout: float  # seconds until the response is complete; in `stream`, seconds to connect
+    timeout: float  # seconds until the response is complete
     max_reply: int = MAX_REPLY  # bytes
     token: str = field(default="", repr=False)
-    proxies: bool = False  # use the proxies of the environment
-    quiet: float = 0.0  # maximum seconds without a byte in `stream`; 0: the timeout
-    netrc: bool = False  # use the passwords of ~/.netrc if `proxies` is set and there is no token
     _local: threading.local = field(default_factory=threading.local)
 
     @property
     def _session(self) -> requests.Session:
         if not hasattr(self._local, "session"):
             session = self._local.session = requests.Session()
-            session.trust_env = self.proxies  # otherwise no proxy and no ~/.netrc
-            if self.token or not self.netrc:
-                session.auth = self._authorised
+            session.trust_env = False  # no proxy and no ~/.netrc
+            session.auth = self._authorised
         return self._local.session
 
     def _authorised(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        """Add the token, or the credentials in the URL.  As the session's `auth`, this method disables ~/.netrc."""
+        """Add the token, or the credentials in the URL."""
         if self.token:
             request.headers["Authorization"] = f"Bearer {self.token}"
         elif any(named := get_auth_from_url(request.url or "")):
@@ -137,47 +145,16 @@ class Http:
                 while part := reply.raw.read1(1 << 16, decode_content=False):
                     content += part
                     if len(content) > self.max_reply:
-                        raise Failed(f"refused a response of more than {self.max_reply} bytes", kind="large")
+                        raise Failed(f"refused a response of more than {self.max_reply} bytes")
                     if time.monotonic() > end:
                         raise requests.Timeout
                 return Reply(reply.status_code, bytes(content), reply.url, reply.headers)
         except (requests.Timeout, urllib3.exceptions.ReadTimeoutError) as error:
-            raise Failed(f"no complete response in {self.timeout:g} seconds", kind="late") from error
+            raise Failed(f"no complete response in {self.timeout:g} seconds") from error
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             broken = not isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.InvalidSchema)
             reason = " ".join(str(error).split())[-SHOWN:]
-            raise Failed(f"the connection failed ({reason})", again=broken, kind=_kind(error)) from error
-
-    @contextmanager
-    def stream(self, url: str, headers: Mapping[str, str], redirects: int = 0) -> Iterator[requests.Response]:
-        """Yield the response to a GET request before its body is read; follow at most `redirects` redirects.
-
-        Raises Failed for a refused redirect.
-        """
-        times = (self.timeout, self.quiet or self.timeout)
-        for left in range(redirects, -1, -1):
-            reply = self._session.get(url, headers=dict(headers), stream=True, timeout=times, allow_redirects=False)
-            with reply:
-                if reply.status_code not in REDIRECTS or not left:
-                    yield reply
-                    return
-                url = self._redirected(url, reply.headers.get("Location", ""))
-
-    def _redirected(self, url: str, location: str) -> str:
-        """Return the URL to which a response redirects; raises Failed if it must not be followed."""
-        target = urljoin(url, location)
-        if not location or url_problems(target) or (url.startswith("https:") and not target.startswith("https:")):
-            raise Failed(f"it leads to {without_secret(location)!r}, which is not followed")
-        return target
-
-
-def _kind(error: Exception) -> Kind:
-    """Return the kind of a failed connection."""
-    if isinstance(error, requests.exceptions.SSLError):
-        return "insecure"
-    reason = getattr(error.args[0], "reason", None) if error.args else None
-    absent = isinstance(error, requests.ConnectionError) and isinstance(reason, urllib3.exceptions.NewConnectionError)
-    return "absent" if absent else "broken"
+            raise Failed(f"the connection failed ({reason})", again=broken) from error
 
 
 class Service:

@@ -45,13 +45,11 @@ class Usage(NamedTuple):
 class Cache:
     """Replies by key.  The constructor does no I/O; each call opens the file, so threads may share the object.
 
-    `limit` bounds the used size of the file in bytes.  `make_room` drops the oldest replies, except those that this
-    process has read or written.
+    No new prompt is sent once the file has `limit` bytes.
     """
 
     def __init__(self, path: Path, limit: int) -> None:
         self.path, self.limit = path, limit
-        self._in_use: set[str] = set()
 
     @classmethod
     def at(cls, path: Path | None, megabytes: int) -> "Cache":
@@ -68,13 +66,11 @@ class Cache:
                 row = file.execute(_REPLY, [key]).fetchone()
                 if row is not None:
                     replies[key] = Reply(*row)
-        self._in_use.update(replies)
         return replies
 
     def put(self, key: str, source: str, prompt: Prompt, reply: Reply) -> Reply:
         """Store a reply and return it, or return the earlier reply if another run has stored one for this key."""
         row = [key, source, characters(prompt), reply.prompt_tokens, reply.reply_tokens, reply.text]
-        self._in_use.add(key)
         with self._open() as file:
             file.execute(
                 "INSERT OR IGNORE INTO replies (key, source, prompt_characters, prompt_tokens, reply_tokens, text)"
@@ -93,21 +89,10 @@ class Cache:
             row = file.execute(f"SELECT {sums} FROM replies WHERE source = ? AND {counted}", [source]).fetchone()
         return Usage(*(value or 0 for value in row))
 
-    def make_room(self) -> None:
-        """Drop the oldest replies if the file has reached its limit.  Raises ConfigError if all of them are in use."""
-        if not self.path.is_file():
-            return
-        with self._open() as file:
-            if _used(file) < self.limit:
-                return
-            for id, key in file.execute("SELECT id, key FROM replies ORDER BY id").fetchall():
-                if key not in self._in_use:
-                    file.execute("DELETE FROM replies WHERE id = ?", [id])
-                    if _used(file) < self.limit * 0.9:
-                        return
-            if _used(file) < self.limit:
-                return
-        raise ConfigError(f"cache_mb: {self.path} is full of replies that this run uses; raise it to continue")
+    def check_room(self) -> None:
+        """Raise ConfigError if the file has reached its limit."""
+        if self.path.is_file() and self.path.stat().st_size >= self.limit:
+            raise ConfigError(f"cache_mb: {self.path} has reached {self.limit >> 20} MB; raise it, or delete the file")
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -135,14 +120,6 @@ def _prepare(file: sqlite3.Connection, path: Path) -> None:
         file.execute(f"PRAGMA user_version = {FORMAT}")
     elif version != FORMAT or "replies" not in tables:
         raise DataError(f"{path}: not a reply cache of this version; name another cache")
-
-
-def _used(file: sqlite3.Connection) -> int:
-    """Return the used bytes of the file."""
-    pages, free, size = (
-        file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
-    )
-    return int((pages - free) * size)
 
 
 class CachedChat:
@@ -177,7 +154,7 @@ class CachedChat:
                     f"max_requests: {len(missing)} more are needed here, {budget.spent} of {budget.limit} are spent; "
                     "raise it to continue (finished replies are stored)"
                 )
-            self.cache.make_room()
+            self.cache.check_room()
             replies |= self._send(missing)
         return {prompt: replies[key] for prompt, key in keys.items()}
 

@@ -24,7 +24,7 @@ class Home:
 
     body: bytes = BODY
     plan: list[str] = field(default_factory=list)
-    ranges: list[str | None] = field(default_factory=list)  # the Range header of each request
+    requests: int = 0
     url: str = ""
 
 
@@ -34,20 +34,15 @@ def home() -> Iterator[Home]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked = self.headers.get("Range")
-            state.ranges.append(asked)
+            state.requests += 1
             fault = state.plan.pop(0) if state.plan else "none"
             if fault.isdigit():
                 self.send_error(int(fault))
                 return
-            start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and fault != "ignore-range" else 0
-            self.send_response(206 if start else 200)
-            if start:
-                start = 0 if fault == "wrong-range" else start
-                self.send_header("Content-Range", f"bytes {start}-{len(state.body) - 1}/{len(state.body)}")
-            self.send_header("Content-Length", str(len(state.body) - start))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(state.body)))
             self.end_headers()
-            self.wfile.write(state.body[start : start + 98_304] if fault == "break" else state.body[start:])
+            self.wfile.write(state.body[:98_304] if fault == "break" else state.body)
 
         def log_message(self, format: str, *args: object) -> None:
             """Suppress the log."""
@@ -85,41 +80,23 @@ def test_file_is_downloaded_once(home: Home, item: download.Entry, tmp_path: Pat
     path = download.path_of("set")
     assert path == cached(tmp_path) and path.read_bytes() == BODY
     assert download.path_of("sub/set.bin") == path
-    assert home.ranges == [None]
+    assert home.requests == 1
     assert [child.name for child in path.parent.iterdir()] == ["set.bin"]
 
 
-def test_broken_connections_are_resumed(home: Home, item: download.Entry) -> None:
+def test_broken_connections_are_repeated(home: Home, item: download.Entry) -> None:
     home.plan = ["break", "503", "break"]
     assert download.fetch("set").read_bytes() == BODY
-    assert home.ranges == [None, "bytes=98304-", "bytes=98304-", "bytes=196608-"]
+    assert home.requests == 4
 
 
-@pytest.mark.parametrize(
-    ("size", "ranges"), [(12345, ["bytes=12345-"]), (300_000, []), (300_004, [None])], ids=["cut", "whole", "too long"]
-)
-def test_partial_download_is_resumed(home, item, tmp_path, size, ranges):
-    part = cached(tmp_path).with_name("set.bin.part")
-    part.parent.mkdir(parents=True)
-    part.write_bytes((BODY + b"more")[:size])
-    assert download.fetch("set").read_bytes() == BODY
-    assert home.ranges == ranges and not part.exists()
-
-
-@pytest.mark.parametrize("fault", ["ignore-range", "416", "wrong-range"])
-def test_server_without_range_support_is_handled(home: Home, item: download.Entry, fault: str) -> None:
-    home.plan = ["break", fault]
-    assert download.fetch("set").read_bytes() == BODY
-
-
-def test_failures_keep_received_bytes(home: Home, item: download.Entry, tmp_path: Path) -> None:
+def test_failed_download_leaves_no_file(home: Home, item: download.Entry, tmp_path: Path) -> None:
     home.plan = ["break", *["500"] * 10]
-    refused(DataError, r"could not be downloaded in 4 tries \(HTTP 500\); run again to continue", download.fetch, "set")
-    assert cached(tmp_path).with_name("set.bin.part").stat().st_size == 98_304
-    assert not cached(tmp_path).exists()
-    home.plan = ["404"]  # 404 is not retried
+    refused(DataError, r"could not be downloaded in 4 tries \(HTTP 500\); try again", download.fetch, "set")
+    assert list(cached(tmp_path).parent.iterdir()) == []
+    home.plan = ["404"]  # 404 is not repeated
     refused(DataError, "returned HTTP 404", download.fetch, "set")
-    assert len(home.ranges) == 5
+    assert home.requests == 5
 
 
 @pytest.mark.parametrize("body", [BODY[::-1], BODY + b"more"])
@@ -155,7 +132,7 @@ def test_mirror_has_priority_and_is_checked(home, item, tmp_path, monkeypatch):
     mirrored.write_bytes(BODY[:-1] + b"!")
     for get in (download.path_of, download.fetch):  # a mirror's file is never replaced
         refused(ChecksumError, r"sub/set\.bin: sha256 is", get, "set")
-    assert home.ranges == []
+    assert home.requests == 0
 
 
 def test_only_fetch_replaces_a_corrupted_copy(home, item, tmp_path, monkeypatch):

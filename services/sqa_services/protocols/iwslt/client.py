@@ -10,7 +10,6 @@ method names that agents of 2020 call.
 """
 
 import sys
-import time
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +20,7 @@ from typing import Any
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Translator, Write
 from sqa.files.records import parse_json
-from sqa.net.client import SHOWN, Failed, Http, Reply, without_secret
+from sqa.net.client import SHOWN, Failed, Http, Reply, attempts, without_secret
 from sqa_services.protocols.agents import agent_class
 from sqa_services.protocols.iwslt.corpus import EOS, GUIDE_EOS, words
 
@@ -117,20 +116,19 @@ class EvaluationService:
         """Return the response.  Retry within `patience` seconds if the server does not respond and a retry is safe."""
         url = self.base_url + path
         again = path not in ("/src", "/hypo") or bool(self._resumable)
-        end = time.monotonic() + (self._patience if again else 0.0)
-        wait = 0.0  # seconds before the next attempt
-        while True:
+        told = False
+        for last in attempts(0.1, 2.0, seconds=self._patience if again else 0.0):
             try:
                 reply = self._http.ask(method, url, body, params=params)
-                if reply.status not in GONE or time.monotonic() >= end:
+                if reply.status not in GONE or last:
                     return reply
             except Failed as error:
-                if not error.again or time.monotonic() >= end:
+                if not error.again or last:
                     raise DataError(f"{method} {without_secret(url)}: {error}") from error
-            if not wait:
+            if not told:
                 print(f"sqa: {without_secret(url)} does not answer; retrying for a while", file=sys.stderr)
-            wait = min(2 * wait or 0.1, 2.0)
-            time.sleep(wait)
+            told = True
+        raise AssertionError("the last attempt returns or raises")
 
 
 class Agent:

@@ -158,19 +158,15 @@ def test_killed_run_repeats_no_finished_request(tmp_path):
         assert len(result.traces) == 6 and len(set(server.prompts)) > len(kept)
 
 
-def test_reply_store_is_bounded_and_keeps_own_replies(tmp_path):
+def test_full_reply_store_is_refused(tmp_path):
     cache = Cache(tmp_path / "kept", limit=200_000)
     reply = Reply("x" * 10_000, None, None)
     for i in range(40):
-        if i < 19:
-            cache.make_room()
+        if i < 10:
+            cache.check_room()
         cache.put(str(i), "s", "p", reply)
-    refused(ConfigError, "cache_mb: .* is full of replies that this run uses", cache.make_room)
-    later = Cache(tmp_path / "kept", limit=200_000)
-    assert later.get(["0", "1"]) == {"0": reply, "1": reply}
-    later.make_room()
-    left = later.get([str(i) for i in range(40)])
-    assert {"0", "1", "39"} <= left.keys() and "2" not in left and 10 < len(left) < 20
+    refused(ConfigError, "cache_mb: .* has reached 0 MB; raise it, or delete the file", cache.check_room)
+    assert len(cache.get([str(i) for i in range(40)])) == 40
 
 
 def test_threads_share_the_file_and_keep_the_first_reply(tmp_path):
