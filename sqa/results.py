@@ -8,17 +8,16 @@ show     print a table in the style of the command's options
 
 from __future__ import annotations
 
+import csv
+import html
+import io
 import json
 import math
 import shutil
-import sys
-import textwrap
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import astuple, dataclass, field, fields
-from itertools import zip_longest
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature")  # columns of a row, after those of its cell
 DIGITS = 6  # decimal places of a number in a table
 NOTHING = "n/a"  # text shown for a missing number
-NARROW = 24  # characters that a column of sentences keeps on a narrow terminal
+NARROW = 24  # least width in characters to which a column of sentences is wrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,49 +227,36 @@ class Table:
         """Return the table as lines of text.
 
         Args:
-            width: Maximum length of a line in characters; None: no maximum.  Long sentences are wrapped within their
-                column, and if that is not enough, the last columns are left out.  The first column always stays.
+            width: Length of a line in characters to which columns of long sentences are wrapped; None: no wrapping.
+                Such a column keeps at least 24 characters, and other columns are never wrapped.
 
         Returns:
             The columns side by side, two spaces apart; columns of numbers are right-aligned.
         """
-        text, numbers = self.text, self._numeric()
-        widths = self._widths(width)
-        lines = []
-        for row in text:
-            wrapped = [_wrapped(cell, room) for cell, room in zip(row, widths, strict=False)]
-            for parts in zip_longest(*wrapped, fillvalue=""):
-                spaces = [" " * (room - _width(part)) for part, room in zip(parts, widths, strict=True)]
-                cells = zip(parts, spaces, numbers, strict=False)
-                lines.append("  ".join(pad + cell if right else cell + pad for cell, pad, right in cells).rstrip())
-        return "".join(line + "\n" for line in lines)
+        from tabulate import tabulate  # imported here, since most commands print TSV or JSON
 
-    def left_out(self, width: int) -> list[str]:
-        """Return the columns that `to_text` leaves out.
+        sides = ["right" if number else "left" for number in self._numeric()]
+        text = tabulate(
+            self.text, tablefmt="plain", disable_numparse=True, colalign=sides, maxcolwidths=self._wrapped(width)
+        )
+        return f"{text}\n"
 
-        Args:
-            width: Maximum length of a line in characters.
-
-        Returns:
-            The names of the columns, from the first that does not fit.
-        """
-        return list(self.header[len(self._widths(width)) :])
-
-    def _widths(self, limit: int | None) -> list[int]:
-        """Return the widths of the columns that fit: sentences shrink first, then the last columns go."""
+    def _wrapped(self, limit: int | None) -> list[int | None]:
+        """Return the width to which each column of sentences is wrapped, None for other columns."""
         columns = list(zip(*self.text, strict=True))
-        widths = [max(map(_width, column)) for column in columns]
-        if limit is None:
-            return widths
-        sentences = [any(" " in cell and _width(cell) > NARROW for cell in column[1:]) for column in columns]
-        for count in range(len(widths), 1, -1):
-            fitted = widths[:count]
-            for i in sorted((i for i in range(count) if sentences[i]), key=lambda i: -widths[i]):
-                excess = sum(fitted) + len("  ") * (count - 1) - limit
-                fitted[i] = min(fitted[i], max(NARROW, fitted[i] - excess))
-            if sum(fitted) + len("  ") * (count - 1) <= limit:
-                return fitted
-        return widths[:1]
+        widths = [max(map(len, column)) for column in columns]
+        long = [
+            width > NARROW and any(" " in cell for cell in column[1:])
+            for width, column in zip(widths, columns, strict=True)
+        ]
+        if limit is None or not any(long):
+            return [None] * len(widths)
+        free = (
+            limit
+            - len("  ") * (len(widths) - 1)
+            - sum(w for w, is_long in zip(widths, long, strict=True) if not is_long)
+        )
+        return [max(NARROW, free // sum(long)) if is_long else None for is_long in long]
 
     def to_tsv(self) -> str:
         """Return the table as TSV.
@@ -288,9 +274,9 @@ class Table:
         Returns:
             Comma-separated lines.
         """
-        from sqa.core import formats
-
-        return formats.csv_text(self.text)
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(self.text)
+        return text.getvalue()
 
     def to_latex(self) -> str:
         """Return the table for LaTeX.
@@ -309,9 +295,11 @@ class Table:
         Returns:
             A plain HTML table, as displayed by a notebook.
         """
-        from sqa.core import formats
-
-        return formats.html_table(self.text)
+        head, *body = (
+            "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
+            for tag, row in zip(("th", *["td"] * len(self.rows)), self.text, strict=True)
+        )
+        return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
 
     def to_objects(self) -> list[dict[str, Any]]:
         """Return the table as plain values.
@@ -381,17 +369,6 @@ def defined(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    """Return the lines of a cell within its column."""
-    return [text] if _width(text) <= width else textwrap.wrap(text, width, break_on_hyphens=False)
-
-
-def _width(text: str) -> int:
-    """Return the width of a text in terminal columns: wide characters count two, combining ones none."""
-    wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
-    return len(text) + wide - sum(bool(unicodedata.combining(sign)) for sign in text)
-
-
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Return the lines of a Markdown table, not padded, so that a changed number changes only its own line."""
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (header, *rows)]
@@ -414,11 +391,7 @@ class Printer:
         if self.style == "json":
             self.tables.append(table.to_objects() if objects is None else objects)
         elif self.style == "aligned":
-            width = shutil.get_terminal_size().columns
-            print(table.to_text(width), end="", flush=True)
-            if hidden := table.left_out(width):
-                note = f"columns that do not fit: {', '.join(hidden)}; `| cat` or --json prints all columns"
-                print(f"sqa: {note}", file=sys.stderr)
+            print(table.to_text(shutil.get_terminal_size().columns), end="", flush=True)
         else:
             print(table.to_latex() if self.style == "latex" else table.to_tsv(), end="", flush=True)
 
