@@ -17,7 +17,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,7 @@ class Row:
         n: Number of questions, or of the units that the metric counts.
         unit: Unit of the value: "0-1", "0-100", "words", "per word", "mean score", "questions", ...
         signature: Text that is equal for comparable values; "not computed: ..." without a value.
+        columns: Names of the values in `cell`; set by the frame that contains the row.
 
     Examples:
         >>> Row(("waitk", "9"), "ew", 0.25, low=0.125, high=0.5).key
@@ -62,6 +63,27 @@ class Row:
     n: int = 0
     unit: str = ""
     signature: str = ""
+    columns: tuple[str, ...] = field(default=(), compare=False, repr=False)
+
+    def __getitem__(self, column: str) -> str:
+        """Return the value of a column of the row's frame.
+
+        Args:
+            column: Name of the column.
+
+        Returns:
+            The value in the row's cell.
+
+        Raises:
+            DataError: If the row is not part of a frame with this column.
+
+        Examples:
+            >>> Frame(("translator", "k"), [Row(("waitk", "9"), "ew", 0.25)]).rows[0]["k"]
+            '9'
+        """
+        if column not in self.columns:
+            raise DataError(f"{self}: no column {column!r}; it has {', '.join(self.columns) or 'no named columns'}")
+        return self.cell[self.columns.index(column)]
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -87,7 +109,7 @@ class Frame:
 
     Attributes:
         columns: Names of the columns.
-        rows: The rows; each `cell` has one value per column.
+        rows: The rows; each `cell` has one value per column, which `row["k"]` returns by name.
 
     Examples:
         >>> frame = Frame(("translator", "k"), (Row(("waitk", "3"), "ew", 0.5), Row(("waitk", "9"), "ew", 0.25)))
@@ -96,7 +118,14 @@ class Frame:
     """
 
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
+
+    def __post_init__(self) -> None:
+        """Name the values of every cell after the columns; raises DataError for a cell of another length."""
+        if wrong := next((row for row in self.rows if len(row.cell) != len(self.columns)), None):
+            raise DataError(f"{self.title}: {wrong} needs {len(self.columns)} values: {', '.join(self.columns)}")
+        named = (row if row.columns == self.columns else replace(row, columns=self.columns) for row in self.rows)
+        object.__setattr__(self, "rows", tuple(named))
 
     def by_key(self) -> dict[tuple[str, ...], Row]:
         """Return the rows by identity.
@@ -121,9 +150,8 @@ class Frame:
         """
         if unknown := [name for name in cell if name not in self.columns]:
             raise DataError(f"{self.title}: no column {unknown[0]!r}; it has {', '.join(self.columns)}")
-        by_index = {self.columns.index(name): str(value) for name, value in cell.items()}
         rows = [row for row in self.rows if metric in (None, row.metric)]
-        return [row for row in rows if all(row.cell[i] == value for i, value in by_index.items())]
+        return [row for row in rows if all(row[name] == str(value) for name, value in cell.items())]
 
     def one(self, metric: str, **cell: str | int) -> Row | None:
         """Return the row of a metric and a cell.
@@ -153,10 +181,9 @@ class Frame:
             The distinct values, in order of appearance.
 
         Raises:
-            ValueError: If the frame has no such column.
+            DataError: If the frame has rows but no such column.
         """
-        index = self.columns.index(column)
-        return list(dict.fromkeys(row.cell[index] for row in self.rows))
+        return list(dict.fromkeys(row[column] for row in self.rows))
 
     def table(self) -> Table:
         """Return the frame as a table.

@@ -71,7 +71,7 @@ def title(dataset: str, config: AblationConfig) -> str:
 
 def figure(frame: Frame, dataset: str, translators: Sequence[str], above: str) -> plots.Figure:
     """Draw a data set's figure: a row of panels for each contestant."""
-    contestants = dict.fromkeys(row.cell[3] for row in frame.where(dataset=dataset))
+    contestants = dict.fromkeys(row["contestant"] for row in frame.where(dataset=dataset))
     return drawn_over(
         frame, [(dataset, contestant, contestant) for contestant in contestants], translators, title=above
     )

@@ -65,8 +65,7 @@ def pivot(
     shown = {name: value for name, value in only.items() if not isinstance(value, str)}
 
     def block(ledger: Ledger) -> list[str]:
-        indices = [ledger.columns.index(name) for name in names]
-        combinations = dict.fromkeys(tuple(row.cell[index] for index in indices) for row in ledger.where(**fixed))
+        combinations = dict.fromkeys(tuple(row[name] for name in names) for row in ledger.where(**fixed))
         rows = [(cells, dict(zip(names, cells, strict=True))) for cells in combinations]
         rows = [(cells, {**fixed, **cell}) for cells, cell in rows if all(cell[n] in v for n, v in shown.items())]
         rows = [(cells, cell) for cells, cell in rows if any(ledger.one(c.metric, **cell, **c.cell) for c in columns)]

@@ -25,7 +25,7 @@ from experiments.ladders import CLAIMS, COLUMNS, POOLED, differences, ladders, p
 from experiments.paper.figure3 import BEST, NAMES
 from sqa.core.differences import holm
 from sqa.report import plots
-from sqa.results import markdown
+from sqa.results import Frame, markdown
 
 PRIMARY = "language model"
 FAMILY = ("rise", "fall")
@@ -37,12 +37,12 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     """Yield differences with intervals, p-values for the best contestant, and the corrected primary family."""
     primary: list[Row] = []
     for ladder in ladders(grid_rows.finished(config_path, runs)):
-        for row in differences(ladder):
+        for row in Frame(COLUMNS, tuple(differences(ladder))).rows:
             yield row
-            if ladder.contestant == BEST and row.cell[3] in CLAIMS:
-                p = Row(row.cell, "p", float(p_of(ladder, row.cell[3])[0]))
+            if ladder.contestant == BEST and row["claim"] in CLAIMS:
+                p = Row(row.cell, "p", float(p_of(ladder, row["claim"])[0]))
                 yield p
-                if (ladder.dataset, ladder.translator) == (POOLED, PRIMARY) and row.cell[3] in FAMILY:
+                if (ladder.dataset, ladder.translator) == (POOLED, PRIMARY) and row["claim"] in FAMILY:
                     primary.append(p)
     for row, corrected in zip(primary, holm([row.value for row in primary]), strict=True):
         yield Row(row.cell, "p after Holm", corrected)
@@ -52,9 +52,9 @@ def block(ledger: Ledger) -> list[str]:
     """Return the Markdown table of the primary family."""
     lines = []
     for p in ledger.where("p after Holm"):
-        row = ledger.one("ew", **dict(zip(ledger.columns, p.cell, strict=True)))
+        row = ledger.one("ew", **{name: p[name] for name in COLUMNS})
         verdict = "held" if p.value <= ALPHA else "not held"
-        lines.append([*p.cell[3:], number(row, sign=True), _p(p.value), verdict])
+        lines.append([p["claim"], p["between"], number(row, sign=True), _p(p.value), verdict])
     return markdown(["claim", "between", "difference in EW", "p (Holm)", "verdict"], lines)
 
 
@@ -64,13 +64,16 @@ def _p(value: float) -> str:
 
 def forest(ledger: Ledger) -> plots.Figure:
     """Draw every difference in expected wins with its interval; the primary family is marked."""
-    shown = [row for row in ledger.where(contestant=BEST) if row.cell[3] in DRAWN and row.metric in ("ew", "oracle-ew")]
-    pairs = list(dict.fromkeys(row.cell[:2] for row in shown))
+    wins = [row for row in ledger.where(contestant=BEST) if row.metric in ("ew", "oracle-ew")]
+    wins = [row for row in ledger.where(contestant=BEST) if row.metric in ("ew", "oracle-ew")]
+    shown = [row for row in wins if row["claim"] in DRAWN]
+    pairs = list(dict.fromkeys((row["dataset"], row["translator"]) for row in shown))
     panels: dict[str, list[plots.Dot]] = {kind: [] for kind in DRAWN}
     for row in shown:
-        primary = row.cell[:2] == (POOLED, PRIMARY) and row.cell[3] in FAMILY
+        pair = row["dataset"], row["translator"]
+        primary = pair == (POOLED, PRIMARY) and row["claim"] in FAMILY
         options: dict[str, Any] = {"number": 1, "size": 5, "width": 1.6} if primary else {}
-        panels[row.cell[3]].append(plots.Dot(pairs.index(row.cell[:2]), row, **options))
+        panels[row["claim"]].append(plots.Dot(pairs.index(pair), row, **options))
     names = [f"{dataset.removeprefix('xqb-')}: {NAMES.get(family, family)}" for dataset, family in pairs]
     xlabel = "expected wins of the best k minus the smallest k (rise), minus full input (fall)"
     return plots.forest(panels, names, plots.PAGE, xlabel)

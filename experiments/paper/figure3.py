@@ -13,8 +13,9 @@ from experiments.lab.item import Block
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.pages import ledger_of
 from experiments.lab.tables import DEVIATION, Column, columns, pivot, table
-from sqa.api.experiment import Cell
+from sqa.api.experiment import COLUMNS, Cell
 from sqa.report import plots
+from sqa.results import Frame
 
 BEST = "rerank"
 ES, PL = "xqb-es", "xqb-pl"
@@ -81,13 +82,13 @@ def drawn_over(
     """
     grid = []
     for dataset, contestant, label in rows:
-        rows_drawn = [row for row in ledger.where(dataset=dataset, contestant=contestant) if row.cell[1] in drawn]
+        rows_drawn = [row for row in ledger.where(dataset=dataset, contestant=contestant) if row["translator"] in drawn]
         lags = [row for row in rows_drawn if row.metric == "dal"] if lag else None
         panels: list[plots.Panel] = []
         for metric, above in PANELS:
             measured = [row for row in rows_drawn if row.metric == metric]
             if measured:
-                lines = plots.lines(measured, 1, 2, drawn, lambda name: names.get(name, name), lags)
+                lines = plots.lines(measured, "translator", "k", drawn, lambda name: names.get(name, name), lags)
                 panels.append(plots.Panel(above, lines, "" if panels else f"{label}, {measured[0].n} questions"))
         grid.append(panels)
     return plots.over_k(grid, OVER_LAG if lag else OVER_K, colours=colours, title=title)
@@ -104,7 +105,8 @@ def figure3(ledger: Ledger, lag: bool = False) -> plots.Figure:
 def human_at_pace() -> list[Row]:
     """Return the item `human-at-pace` as rows of this grid."""
     human = ledger_of("human-at-pace").rows
-    return [replace(row, cell=(row.cell[0], HUMAN, row.cell[1], BEST), low=None, high=None) for row in human]
+    named = [replace(row, cell=(row["dataset"], HUMAN, row["k"], BEST), low=None, high=None) for row in human]
+    return list(Frame(COLUMNS, named).rows)
 
 
 def unadapted(ledger: Ledger) -> plots.Figure:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +29,7 @@ from sqa.core.differences import Comparison, compare
 from sqa.core.significance import Mean, bootstrap_band, mean_curve, means
 from sqa.report import plots
 from sqa.report.figures import log_ranks_at
+from sqa.results import Frame
 
 HUMAN = "human"
 BEST = 9  # the best k according to the paper
@@ -42,7 +43,8 @@ def main(config_path: Path, runs: Path) -> None:
     grid = runs_of(config_path, runs)
     lines, outputs = lines_of(grid), Outputs(runs / grid.config.name)
     for dataset in grid.datasets:
-        rows = [row for guesser in grid.contestants for row in binned(grid, dataset, guesser, lines[dataset, guesser])]
+        bands = [binned(grid, dataset, guesser, lines[dataset, guesser]) for guesser in grid.contestants]
+        rows = Frame(BINS, tuple(chain.from_iterable(bands))).rows
         stem = f"figure6_{Path(dataset).name}"
         outputs.rows(f"{stem}.csv", BINS, rows)
         outputs.picture(stem, over_source, rows, grid.config)
@@ -108,12 +110,12 @@ def over_source(rows: Sequence[Row], config: FigureConfig) -> plots.Figure:
     """
     kind = "questions" if config.questions == "all" else "guessable questions"
     panels = []
-    for guesser in dict.fromkeys(row.cell[1] for row in rows):
-        of_guesser = [row for row in rows if row.cell[1] == guesser]
-        banded = (of_guesser[0].cell[2], "full", HUMAN)
-        shown = [row if row.cell[2] in banded else replace(row, low=None, high=None) for row in of_guesser]
-        lines = plots.lines(shown, 2, 3, label=lambda k: k if k == HUMAN else f"k = {k}")
+    for guesser in dict.fromkeys(row["guesser"] for row in rows):
+        of_guesser = [row for row in rows if row["guesser"] == guesser]
+        banded = (of_guesser[0]["k"], "full", HUMAN)
+        shown = [row if row["k"] in banded else replace(row, low=None, high=None) for row in of_guesser]
+        lines = plots.lines(shown, "k", "bin", label=lambda k: k if k == HUMAN else f"k = {k}")
         read = {number: 100 * int(number) / config.bins for number in lines[0].by_k}
-        title = f"{guesser}, {of_guesser[0].cell[0]}, {of_guesser[0].n} {kind}"
+        title = f"{guesser}, {of_guesser[0]['dataset']}, {of_guesser[0].n} {kind}"
         panels.append(plots.Panel(title, [line._replace(x=read) for line in lines], "average log MRR (nats)"))
     return plots.over_k([panels], "source read (% of its characters)", 2.4)

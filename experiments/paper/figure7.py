@@ -99,9 +99,10 @@ def by_guesser(rows: Sequence[Row], which: str) -> plots.Figure:
     panels = []
     for metric, name in PANELS.items():
         of_metric = [row for row in rows if row.metric == metric]
-        human = {row.cell[3]: row for row in of_metric if row.cell[1] == "reference"}
-        lines = plots.lines((row for row in of_metric if row.cell[1] != "reference"), 3, 2)
+        human = {row["contestant"]: row for row in of_metric if row["translator"] == "reference"}
+        translated = [row for row in of_metric if row["translator"] != "reference"]
+        lines = plots.lines(translated, "contestant", "k")
         panels.append(plots.Panel(name, [line._replace(human=human[line.label]) for line in lines]))
     kind = "questions" if which == "all" else "questions with a matched answer"
-    title = f"{rows[0].cell[0]}, {rows[0].n} {kind}, 95% bands"
+    title = f"{rows[0]['dataset']}, {rows[0].n} {kind}, 95% bands"
     return plots.over_k([panels], "k (source words read first); dotted: the human translation", 2.4, title=title)

@@ -27,6 +27,7 @@ from sqa.core.schema import checked
 from sqa.pipeline import paired
 from sqa.pipeline.config import QualityConfig, load, to_mapping
 from sqa.report import plots
+from sqa.results import Frame
 
 COLUMNS = ("dataset", "translator", "k")
 
@@ -57,13 +58,14 @@ def main(config_path: Path, runs: Path) -> None:
     left_out = [LeftOut(label, " ".join(refusals[name].split())) for name, label in labels.items() if name in refusals]
     for out in left_out:
         print(f"{out.label}: not computed, {out.reason}", file=sys.stderr)
-    rows = [replace(row, cell=row.cell[:3]) for row in results.frame.rows if row.metric in labels]
+    wanted = [row for row in results.frame.rows if row.metric in labels]
+    rows = Frame(COLUMNS, [replace(row, cell=tuple(row[name] for name in COLUMNS)) for row in wanted]).rows
     if not rows:
         raise NotComputable("figure 9: " + "; ".join(f"{out.label}: {out.reason}" for out in left_out))
     outputs = Outputs(runs / config.name)
-    families = list(dict.fromkeys(row.cell[1] for row in rows))
+    families = list(dict.fromkeys(row["translator"] for row in rows))
     for dataset in dict.fromkeys(result.dataset for result in results):
-        stem, of_dataset = f"figure9_{Path(dataset).name}", [row for row in rows if row.cell[0] == dataset]
+        stem, of_dataset = f"figure9_{Path(dataset).name}", [row for row in rows if row["dataset"] == dataset]
         outputs.rows(f"{stem}.csv", COLUMNS, of_dataset)
         outputs.picture(stem, drawn, of_dataset, labels, families)
     outputs.differences(differences_of(results, labels), left_out)
@@ -104,7 +106,7 @@ def drawn(rows: Sequence[Row], labels: Mapping[str, str], families: Sequence[str
     """
     panels = []
     for name, label in labels.items():
-        lines = plots.lines((row for row in rows if row.metric == name), 1, 2, families)
+        lines = plots.lines((row for row in rows if row.metric == name), "translator", "k", families)
         panels += [plots.Panel(label, lines)] if lines else []
-    title = f"{rows[0].cell[0]}, {rows[0].n} questions, 95% bands"
+    title = f"{rows[0]['dataset']}, {rows[0].n} questions, 95% bands"
     return plots.over_k([panels], "k (source words read first); no axis starts at 0", 2.6, title=title)

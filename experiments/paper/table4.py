@@ -38,7 +38,7 @@ from experiments.paper.table4_rows import claim, rows_of
 from sqa.files.atomic import write_text
 from sqa.files.store import Store
 from sqa.pipeline.config import load
-from sqa.results import markdown
+from sqa.results import Frame, markdown
 
 
 def main(config_path: Path, runs: Path) -> None:
@@ -51,9 +51,9 @@ def main(config_path: Path, runs: Path) -> None:
         predictions = {q.id: answer for q, answer in zip(result.questions, result.answers, strict=True)}
         text = json.dumps(predictions, ensure_ascii=False, indent=0) + "\n"
         write_text(outputs.folder / "predictions" / f"{stem}.json", text)
-    rows = list(rows_of(results, config))
+    rows = Frame(COLUMNS, tuple(rows_of(results, config))).rows
     outputs.rows("table4.csv", COLUMNS, rows)
-    outputs.differences((claim(row) for row in rows if MINUS in row.cell[2] and row.metric == "f1"), left_out)
+    outputs.differences((claim(row) for row in rows if MINUS in row["system"] and row.metric == "f1"), left_out)
     outputs.end()
 
 

@@ -77,7 +77,7 @@ def _bleu(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
 
 def claim(row: Row) -> Row:
     """Return the row of a difference between two systems, labelled as a claim."""
-    name, language, between, reader = row.cell
+    between, reader = row["system"], row["reader"]
     better, _, worse = between.partition(MINUS)
     words = f"answers to {better} are better than to {worse} (F1)"
-    return replace(row, cell=(f"{name} {language}", better, reader, words, between))
+    return replace(row, cell=(f"{row['set']} {row['language']}", better, reader, words, between))

@@ -63,14 +63,14 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
 
 def figure(ledger: Ledger) -> plots.Figure:
     """Draw two bars (pace, text) for each translator and k, and the sums of the bars as a line."""
-    pairs = list(dict.fromkeys(row.cell[:2] for row in ledger.rows))
+    pairs = list(dict.fromkeys((row["dataset"], row["translator"]) for row in ledger.rows))
     high = -(-len(pairs) // 2)
     drawn_figure, grid = plots.canvas((plots.PAGE, 1.7 * high + 0.5), high, 2, sharey=True)
     for axes in grid.flat[len(pairs) :]:
         axes.set_visible(False)
     for axes, (dataset, family) in zip(grid.flat, pairs, strict=False):
         where = {"dataset": dataset, "translator": family}
-        ks = sorted({row.cell[2] for row in ledger.where("ew", **where)} - {"full"}, key=plots.order)
+        ks = sorted({row["k"] for row in ledger.where("ew", **where)} - {"full"}, key=plots.order)
         sides = {side: [ledger.one("ew", **where, k=k, part=side) for k in ks] for side in LABELS}
         for index, (side, label) in enumerate(LABELS.items()):
             x = [i + 0.36 * (index - 0.5) for i in range(len(ks))]

@@ -52,6 +52,7 @@ from sqa.pipeline.overrides import load_study
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.pool import Call, in_pool
 from sqa.report import plots
+from sqa.results import Frame
 
 DEPTHS = (1, 10, DEPTH)
 MEASURES = (*(f"acc@{depth}" for depth in DEPTHS), "mrr", "ew")  # in the order of the statistics
@@ -122,7 +123,7 @@ def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int 
     rows = list(measured(inputs, config, Store(runs)))
     outputs.rows("guessers.csv", COLUMNS, rows, show=True)
     outputs.csv("table1.csv", described(inputs))
-    outputs.picture("guessers_accuracy", accuracy_over_question, rows, list(inputs.guessers))
+    outputs.picture("guessers_accuracy", accuracy_over_question, Frame(COLUMNS, rows), list(inputs.guessers))
     outputs.differences((), inputs.left_out)
     outputs.end()
 
@@ -303,12 +304,12 @@ def groups(name: str, questions: Sequence[Question], is_known: np.ndarray | None
         yield category, category_of == category
 
 
-def accuracy_over_question(rows: Sequence[Row], labels: Sequence[str]) -> plots.Figure:
+def accuracy_over_question(frame: Frame, labels: Sequence[str]) -> plots.Figure:
     """Draw accuracy at 1 over the fraction of the question read, with a panel for each data set, one column wide."""
     panels = []
-    for name in dict.fromkeys(row.cell[0] for row in rows):
-        of_dataset = [row for row in rows if (*row.cell[:2], row.metric) == (name, ALL, "acc@1")]
-        read = {row.cell[3]: 100 * float(row.cell[3]) for row in of_dataset}
-        lines = [line._replace(x=read) for line in plots.lines(of_dataset, 2, 3, labels)]
+    for name in frame.values("dataset"):
+        of_dataset = frame.where("acc@1", dataset=name, group=ALL)
+        read = {row["read"]: 100 * float(row["read"]) for row in of_dataset}
+        lines = [line._replace(x=read) for line in plots.lines(of_dataset, "guesser", "read", labels)]
         panels.append([plots.Panel(f"accuracy at 1, {name}, {of_dataset[0].n} questions", lines)])
     return plots.over_k(panels, "question read (% of its characters)", height=1.5, width=plots.COLUMN)

@@ -131,7 +131,7 @@ def spread(ledger: Ledger) -> plots.Figure:
         sd = {row.cell: row.value for row in ledger.where(metric + DEVIATION, **where)}
         rows = [row for row in ledger.where(metric, **where) if row.cell in sd]
         around = [replace(r, low=r.value - sd[r.cell], high=r.value + sd[r.cell]) for r in rows]
-        panels.append(plots.Panel(title, plots.lines(around, 1, 2, ledger.values("translator"))))
+        panels.append(plots.Panel(title, plots.lines(around, "translator", "k", ledger.values("translator"))))
     return plots.over_k([panels], "k (source words read first)", height=2.4)
 
 

@@ -40,6 +40,7 @@ from sqa.pipeline.parts import Parts
 from sqa.pipeline.scheduler import current
 from sqa.pipeline.spread import Job, spread
 from sqa.report import plots
+from sqa.results import Frame
 
 METRICS = ("bleu", "chrf", "dal")
 SHARES = ("empty", "copied", "looping")
@@ -120,7 +121,7 @@ def main(
     outputs = Outputs(runs / config.name)
     outputs.rows("table.csv", COLUMNS, rows, show=True)
     if any(row.metric == "dal" for row in rows):
-        outputs.picture("figure8", quality_over_lag, rows)
+        outputs.picture("figure8", quality_over_lag, Frame(COLUMNS, rows))
     outputs.differences((), left_out, show=False)
     outputs.end()
 
@@ -191,15 +192,16 @@ def shares(sentences: Sequence[tuple[str, str]]) -> tuple[float, float, float]:
     return empty, copied, looping
 
 
-def quality_over_lag(rows: Sequence[Row]) -> plots.Figure:
+def quality_over_lag(frame: Frame) -> plots.Figure:
     """Draw Figure 8: BLEU over DAL, with a panel for each test set and a line for each translator that has a lag."""
-    names = list(dict.fromkeys(row.cell[2] for row in rows))
+    names = frame.values("translator")
     panels = []
-    for test in dict.fromkeys(row.cell[1] for row in rows if row.metric == "dal"):
-        lags = [row for row in rows if (row.cell[1], row.metric) == (test, "dal")]
+    for test in dict.fromkeys(row["test"] for row in frame.where("dal")):
+        lags = frame.where("dal", test=test)
         timed = {row.cell for row in lags}
-        bleu = (row for row in rows if row.metric == "bleu" and row.cell in timed)
-        panels.append(plots.Panel(f"BLEU, {test}, {lags[0].n:,}", plots.lines(bleu, 2, 3, names, over=lags)))
+        bleu = [row for row in frame.where("bleu", test=test) if row.cell in timed]
+        lines = plots.lines(bleu, "translator", "k", names, over=lags)
+        panels.append(plots.Panel(f"BLEU, {test}, {lags[0].n:,}", lines))
     grid = [panels[i : i + 2] for i in range(0, len(panels), 2)]
     return plots.over_k(grid, "lag (DAL, source words); a point for each k", height=2.6)
 
@@ -255,7 +257,7 @@ ITEMS = (
         rows_measured,
         with_models,
         {pair: pivot(("test", "k"), CARD, pair=pair, translator="wait-k") for pair in PAIRS},
-        {"docs/figure8.png": lambda ledger: quality_over_lag(ledger.rows)},
+        {"docs/figure8.png": quality_over_lag},
         kept="the news tests take hours",
     ),
     Item(

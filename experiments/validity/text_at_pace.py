@@ -205,7 +205,8 @@ def power(texts: Texts, seed: int) -> Floats:
 def block(ledger: Ledger) -> list[str]:
     """Return the Markdown table of the analysis, with a row for each translator and k."""
     lines = []
-    for dataset, translator, k in dict.fromkeys(row.cell[:3] for row in ledger.where("ew", part=OWN)):
+    for row in ledger.where("ew", part=OWN):
+        dataset, translator, k = row["dataset"], row["translator"], row["k"]
         if k == FULL:  # full input has only its own text and pace
             continue
         cell = {"dataset": dataset, "translator": translator, "k": k}
@@ -220,39 +221,38 @@ def verdicts(ledger: Ledger) -> list[str]:
     """Return the Markdown table of the tests."""
     lines = []
     for row in ledger.where("p after Holm"):
-        dataset, translator = row.cell[:2]
-        rows = [r for r in ledger.where("ew", dataset=dataset, translator=translator, part=TEXT) if r.cell[2] != FULL]
+        dataset, translator = row["dataset"], row["translator"]
+        rows = [r for r in ledger.where("ew", dataset=dataset, translator=translator, part=TEXT) if r["k"] != FULL]
         largest = max(rows, key=lambda r: abs(r.value))
-        plain = ledger.one("p", **dict(zip(ledger.columns, row.cell, strict=True)))
+        plain = ledger.one("p", dataset=dataset, translator=translator)
         held = "held" if row.value <= ALPHA else "not held"
         name = f"{dataset[-2:]}: {NAMES.get(translator, translator)}"
-        lines.append([name, largest.cell[2], number(largest, sign=True), number(plain), number(row), held])
+        lines.append([name, largest["k"], number(largest, sign=True), number(plain), number(row), held])
     return markdown(("translator", "k", "largest text alone", "p", "p (Holm)", "verdict"), lines)
 
 
 def rates(ledger: Ledger) -> list[str]:
     """Return the Markdown table of error rates."""
     quantities = list(dict.fromkeys(row.metric for row in ledger.rows))
-    cells = dict.fromkeys(row.cell for row in ledger.rows)
     lines = [
         [
-            "both, Holm" if cell[0] == "all" else f"{cell[0][-2:]}: {NAMES.get(cell[1], cell[1])}",
-            *(number(ledger.one(q, dataset=cell[0], translator=cell[1])) for q in quantities),
+            "both, Holm" if dataset == "all" else f"{dataset[-2:]}: {NAMES.get(translator, translator)}",
+            *(number(ledger.one(q, dataset=dataset, translator=translator)) for q in quantities),
         ]
-        for cell in cells
+        for dataset, translator in dict.fromkeys((row["dataset"], row["translator"]) for row in ledger.rows)
     ]
     return markdown(("translator", *quantities), lines)
 
 
 def figure(ledger: Ledger) -> plots.Figure:
     """Draw the EW of the three texts at wait-k's pace over k, with a panel for each translator and language."""
-    pairs = list(dict.fromkeys(row.cell[:2] for row in ledger.where("ew")))
+    pairs = list(dict.fromkeys((row["dataset"], row["translator"]) for row in ledger.where("ew")))
     panels = []
     for dataset, translator in pairs:
         rows = ledger.where("ew", dataset=dataset, translator=translator)
-        drawn = [row for row in rows if row.cell[3] in (OWN, FULL_TEXT, HUMAN)]
+        drawn = [row for row in rows if row["part"] in (OWN, FULL_TEXT, HUMAN)]
         title = f"{dataset[-2:]}: {NAMES.get(translator, translator)}"
-        panels.append(plots.Panel(title, plots.lines(drawn, 3, 2, (OWN, FULL_TEXT, HUMAN))))
+        panels.append(plots.Panel(title, plots.lines(drawn, "part", "k", (OWN, FULL_TEXT, HUMAN))))
     return plots.over_k([panels], "k: each text is shown at wait-k's pace", ylabel="expected wins")
 
 

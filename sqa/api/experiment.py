@@ -470,7 +470,7 @@ class Results(tuple[Result, ...]):
         with style(to_files=False):
             if ax is None:
                 _, [[ax]] = canvas((COLUMN, 2.6))
-            draw(ax, Panel("", lines(rows, 0, 1), label))
+            draw(ax, Panel("", lines(Frame(("line", "k"), rows).rows, "line", "k"), label))
             ax.set_xlabel("k (source words read first)")
             ax.set_ylim(bottom=0)
             if rows:

@@ -112,7 +112,7 @@ def _over_lag(group: Sequence[Reported], series: Series, folder: Path, suffix: s
         return [Gap("figure over lag", (), "a single run has a single lag; give several runs")]
     frame = _frame(series)
     lag, name = max(LAGS, key=lambda item: len(frame.where(item[0])))  # the first one if several are equal
-    having = {row.cell[1] for row in frame.where(lag)}
+    having = {row["run"] for row in frame.where(lag)}
     panels = _panels(frame, lag)
     if len(having) < 2 or not panels:
         return [Gap("figure over lag", (), "fewer than two runs have a lag and a score")]
@@ -128,7 +128,7 @@ def _panels(frame: Frame, lag: str = "") -> list[Panel]:
     """Return a panel for each metric that some run has, with a line for each series over k or over a lag."""
     names, over = frame.values("series"), frame.where(lag) if lag else None
     drawn = {label: frame.where(metric) for metric, label in PANELS}
-    return [Panel(label, lines(rows, 0, 2, names, over=over)) for label, rows in drawn.items() if rows]
+    return [Panel(label, lines(rows, "series", "k", names, over=over)) for label, rows in drawn.items() if rows]
 
 
 def _numbers(frame: Frame, *more: str) -> Table:

@@ -144,23 +144,23 @@ class Panel(NamedTuple):
 
 def lines(
     rows: Iterable[Any],
-    by: int,
-    x: int,
+    by: str,
+    x: str,
     names: Sequence[str] = (),
     label: Callable[[str], str] = str,
     over: Iterable[Any] | None = None,
 ) -> list[Line]:
-    """Return a line for each value in column `by` of the rows' cells, over the values in column `x`.
+    """Return a line for each value in column `by` of the rows, over the values in column `x`.
 
     names: names in the order of their colours and markers.  over: the rows of the metric on the x axis, with the
     same cells.
     """
     by_name: dict[str, dict[str, Point]] = {}
     for row in rows:
-        by_name.setdefault(row.cell[by], {})[row.cell[x]] = row
+        by_name.setdefault(row[by], {})[row[x]] = row
     lags: dict[str, dict[str, float]] = {}
     for row in over or ():
-        lags.setdefault(row.cell[by], {})[row.cell[x]] = row.value
+        lags.setdefault(row[by], {})[row[x]] = row.value
     order_of_names = list(names or by_name)
     return [
         Line(label(each), order_of_names.index(each), by_name[each], x=None if over is None else lags.get(each, {}))

@@ -68,7 +68,7 @@ def test_over_averages_and_refuses_missing_runs(tmp_path: Path) -> None:
     assert bm25 != gru and row.value == pytest.approx((bm25 + gru) / 2)
     assert row.cell == ("mini-es", "a", "6", "every guesser")
     seeds = sqa.Results(results).over("guesser").rows
-    assert [row.cell[1] for row in seeds] == ["a, seed 0", "a, seed 1"]
+    assert [row["translator"] for row in seeds] == ["a, seed 0", "a, seed 1"]
     assert len(sqa.Results(results).over("training").rows) == 2
     refused(ConfigError, "no run of gru, seed 1", sqa.Results(results[:3]).over, "guesser,training")
 

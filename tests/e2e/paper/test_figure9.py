@@ -9,12 +9,12 @@ from matplotlib import pyplot
 from refusals import refused
 from small_ablation import write_small_ablation
 
-from experiments.lab.ledger import Row
 from experiments.paper import figure9
 from guessers.bert.yisi import YisiConfig, build, rarity, yisi
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.files.yaml_reader import read_yaml
 from sqa.pipeline.config import load
+from sqa.results import Frame, Row
 
 
 def test_yisi_equals_hand_computed_value():
@@ -86,7 +86,7 @@ def test_dots_are_beside_lines_and_all_have_labels():
     values = {("line", 3): 0.5, ("line", "full"): 0.6, ("dot", "full"): 0.6}
     given = [row(*cell, metric, value) for cell, value in values.items() for metric in "ab"]
     given += [row("late", k, "b", 0.4) for k in (3, "full")]
-    figure = figure9.drawn(given, {"a": "A", "b": "B"}, ["line", "dot", "late"])
+    figure = figure9.drawn(Frame(figure9.COLUMNS, given).rows, {"a": "A", "b": "B"}, ["line", "dot", "late"])
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["line", "dot", "late"]
     for axes in figure.axes:
         ends = {line.get_xdata()[-1] for line in axes.get_lines() if len(line.get_xdata()) in (1, 2)}

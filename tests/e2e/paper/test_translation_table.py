@@ -4,6 +4,7 @@ import contextlib
 import io
 import sys
 from dataclasses import replace
+from itertools import product
 
 import pytest
 import yaml
@@ -11,8 +12,8 @@ from refusals import refused
 from small_ablation import changed
 from small_ablation import rows as read_rows
 
-from experiments.lab.ledger import Row
 from experiments.studies.translation_table import (
+    COLUMNS,
     TableConfig,
     bonuses_beside_used,
     main,
@@ -25,6 +26,7 @@ from sqa.files.store import Store
 from sqa.files.yaml_reader import read_yaml
 from sqa.pipeline import engine
 from sqa.pipeline.config import load
+from sqa.results import Frame, Row
 
 SENTENCES = (
     ("La casa roja está cerca del río .", "The red house is near the river ."),
@@ -143,10 +145,11 @@ def test_wrong_config_error_names_the_place(config, tmp_path):
 def test_figure8_draws_bleu_over_dal():
     """Translator a has two values of k, b has one, and c has no lag."""
     values = [("a", "1", 20.0, 2.0), ("a", "3", 25.0, 4.0), ("b", "1", 15.0, 3.0), ("c", "1", 30.0, None)]
-    rows = [Row(("es-en", "flores", name, k), "bleu", bleu, n=9) for name, k, bleu, _ in values]
-    rows += [Row(("es-en", "flores", name, k), "dal", lag, n=9) for name, k, _, lag in values if lag is not None]
-    rows += [replace(row, cell=(row.cell[0], test, *row.cell[2:])) for test in ("xqb", "news") for row in rows]
-    [axes, *more] = [axes for axes in quality_over_lag(rows).axes if axes.lines]
+    rows = []
+    for test, (name, k, bleu, lag) in product(("flores", "xqb", "news"), values):
+        measured = {"bleu": bleu} | ({} if lag is None else {"dal": lag})
+        rows += [Row(("es-en", test, name, k), metric, value, n=9) for metric, value in measured.items()]
+    [axes, *more] = [axes for axes in quality_over_lag(Frame(COLUMNS, rows)).axes if axes.lines]
     assert [each.get_title(loc="left") for each in more] == ["BLEU, xqb, 9", "BLEU, news, 9"]
     drawn = [(list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines]
     assert axes.get_title(loc="left") + axes.get_title() == "BLEU, flores, 9"

@@ -15,5 +15,5 @@ def test_figure_has_the_human_translation_at_equal_pace():
 
 def test_human_line_falls_with_delay():
     for dataset in ("xqb-es", "xqb-pl"):
-        values = [row.value for row in human_at_pace() if (row.cell[0], row.metric) == (dataset, "ew")]
+        values = [row.value for row in human_at_pace() if (row["dataset"], row.metric) == (dataset, "ew")]
         assert len(values) == 9 and values == sorted(values, reverse=True)

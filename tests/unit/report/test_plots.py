@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from matplotlib import pyplot
 
-from experiments.lab.ledger import Row
 from sqa.report.plots import Line, Panel, lines, order, over_k
+from sqa.results import Frame, Row
 
 
 @pytest.mark.parametrize("keys", [("0.1", "0.5", "0.95", "1"), ("1", "3", "12", "full")])
 def test_points_are_joined_in_the_order_of_their_keys(keys: tuple[str, ...]) -> None:
     rows = [Row(("x", key), "ew", float(index)) for index, key in enumerate(keys)]
     shares = {key: 100.0 * index for index, key in enumerate(keys)}
-    [line] = lines([rows[-1], *rows[:-1]], 0, 1)
+    [line] = lines(Frame(("name", "key"), [rows[-1], *rows[:-1]]).rows, "name", "key")
     for panel in (Panel("over k", [line]), Panel("over shares", [line._replace(x=shares)])):
         figure = over_k([[panel]], "x")
         [drawn] = figure.axes[0].get_lines()

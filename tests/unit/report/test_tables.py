@@ -1,8 +1,10 @@
-"""Tables on a terminal: long sentences are wrapped."""
+"""Rows with named columns; tables on a terminal, whose long sentences are wrapped."""
 
 import pytest
+from refusals import refused
 
-from sqa.results import NARROW, Table, printing, show
+from sqa.core.errors import DataError
+from sqa.results import NARROW, Frame, Row, Table, printing, show
 
 SENTENCE = "how much waiting costs and how much it buys, at one pace and at two"
 TABLE = Table(["item", "shows", "n", "signature"], [("delay", SENTENCE, 7, "s" * 30), ("pace", "short", 12, "t")])
@@ -32,3 +34,15 @@ def test_style_of_the_command_is_used(capsys: pytest.CaptureFixture[str], monkey
     with printing("tsv"):
         show(TABLE)
     assert capsys.readouterr().out == TABLE.to_text(60) + TABLE.to_tsv()
+
+
+def test_frame_names_the_values_of_its_rows() -> None:
+    [row] = Frame(("translator", "k"), [Row(("waitk", "9"), "ew", 0.25)]).rows
+    assert (row["translator"], row["k"]) == ("waitk", "9")
+    [row] = Frame(("system", "pace"), [row]).rows
+    assert row["pace"] == "9"
+    refused(DataError, "no column 'k'; it has system, pace", row.__getitem__, "k")
+
+
+def test_frame_refuses_a_cell_of_another_length() -> None:
+    refused(DataError, "needs 2 values: translator, k", Frame, ("translator", "k"), [Row(("waitk",), "ew", 0.25)])
