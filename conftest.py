@@ -1,10 +1,12 @@
 """Hooks and fixtures for all tests: skipping of tests with missing requirements, peak memory, a browser."""
 
 import gc
+import json
 import os
 import resource
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,6 +61,8 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     process, peak = max((PEAKS or peaks()).items(), key=lambda item: item[1])
     terminalreporter.write_line(f"peak memory of one process: {peak / 1024:.1f} GiB ({process})")
+    if path := os.environ.get("SQA_PEAK"):  # for .ci/compare.py
+        Path(path).write_text(json.dumps({"process": process, "MiB": peak}), encoding="utf-8")
 
 
 @pytest.fixture(autouse=True, scope="session")

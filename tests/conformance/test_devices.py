@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from needs import require
 from stand_ins import quality_models
 from stand_ins.second_device import as_cuda
 
@@ -80,6 +81,7 @@ def test_part_computes_on_its_device(kind, name, options, places, monkeypatch):
         config_of(kind, name, on(options, "auto"), places)
         return
     if kind == "quality metric":
+        require(name)
         options["model"] = str(quality_model(name, Path(places.path("encoder"))))
     expected = results(kind, part_of(kind, name, config_of(kind, name, on(options, "cpu"), places)))
     assert results(kind, part_of(kind, name, config_of(kind, name, on(options, "cuda"), places))) == expected

@@ -82,7 +82,10 @@ def same(a: Any, b: Any) -> bool:
     return len(a) == len(b) and all(np.array_equal(np.asarray(x), np.asarray(y)) for x, y in zip(a, b, strict=True))
 
 
-@pytest.mark.parametrize("what", DRAWN)
+MORFEUSZ = pytest.mark.needs("morfeusz2")
+
+
+@pytest.mark.parametrize("what", [pytest.param(what, marks=MORFEUSZ) if "Polish" in what else what for what in DRAWN])
 def test_seed_decides_the_result(what: str) -> None:
     first, again, *others = (DRAWN[what](seed) for seed in (3, 3, 4, 5, 6))
     assert same(first, again)

@@ -107,6 +107,7 @@ NEEDS = (  # requirements as in tests/needs.py; the command is skipped if one is
     (r".* --scheduler .*|python -m sqa_services\.bench\.cluster .*", ("cluster",)),
     (r"sqa run .*name: pbmt.*", ("statistical",)),
     (r"sqa run .*apertium.*", ("apertium",)),
+    (r"sqa serve simuleval.*", ("simul",)),
     (r"python -m guessers\.evaluate rerank .*", ("bert",)),
 )
 

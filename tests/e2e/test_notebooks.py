@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas
 import pytest
+from needs import require
 
 from sqa.core.paths import ROOT
 
@@ -72,6 +73,8 @@ def test_notebook_prints_its_stored_outputs(
 ) -> None:
     from matplotlib import pyplot
 
+    if any("pbmt" in source(cell) for cell in cells(path, "code")):
+        require("statistical")
     monkeypatch.setenv("SQA_RUNS", str(runs))
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.syspath_prepend(path.parent)  # Jupyter can import modules from the notebook's folder

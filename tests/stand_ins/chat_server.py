@@ -18,6 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from needs import require
+
 from guessers.llm.guesser import LlmConfig, LlmGuesser, build
 from sqa.core.types import Guess
 from sqa.net.endpoint import EndpointConfig
@@ -134,6 +136,7 @@ class ChatServer:
 
     def __init__(self, behaviour: Behaviour = normal, key: str | None = None) -> None:
         """Create the server; with a `key`, it refuses requests without the key."""
+        require("llm")  # its clients use openai
         self.behaviour, self.key = behaviour, key
         self.prompts: list[str] = []
         self.requests: list[dict[str, Any]] = []

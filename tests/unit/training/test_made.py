@@ -85,6 +85,7 @@ def test_documented_entries_load(tmp_path: Path) -> None:
 LEMMAS = "zamek stary czytać kobieta miasto wojna król pisać duży rzeka dziecko widzieć".split()
 
 
+@pytest.mark.needs("morfeusz2")
 def test_rough_polish_of_questions_matches_reference() -> None:
     """The lexicon translates eight of nine English words with one of twelve lemmas, and some word pairs."""
     english = [sentence for question in load_questions("mini-es", 12) for sentence in question.reference]
