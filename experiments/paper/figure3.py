@@ -156,5 +156,4 @@ ITEMS = (
         figures={"docs/unadapted.png": unadapted},
         kept="minutes of a GPU, or hours of one core",
     ),
-    grid_rows.of_grid("names-copied", "a bonus on the spelling of names that were read", config="studies.yaml:names"),
 )

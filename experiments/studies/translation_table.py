@@ -286,12 +286,4 @@ ITEMS = (
         },
         kept="a quarter of an hour of the language model",
     ),
-    Item(
-        "copy-bonus",
-        "choice of the bonus for the spelling of names, on development sentences",
-        "studies.yaml:bonuses",
-        COLUMNS,
-        rows_measured,
-        kept="minutes of the small Transformers",
-    ),
 )

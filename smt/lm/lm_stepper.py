@@ -22,10 +22,9 @@ from smt.lm.base import Base
 from smt.lm.layout import OFFSET, Layout
 from smt.lm.network import CausalLM, KeyValue, Seen, mask_of
 from smt.lm.tokenizer import Tokens
-from smt.models.copying import Bonus
 from smt.models.int8 import Matrix8, multiplied, quantised
 from smt.models.next_piece import Rules
-from smt.models.stepper import GROWTH, SIZE, State, at_most, lengthen
+from smt.models.stepper import GROWTH, SIZE, Bonus, State, at_most, lengthen
 from smt.policies.waitk import HIDDEN_WORD, Schedule, pad
 from smt.statistical.glosses import Glosses
 

@@ -31,8 +31,7 @@ import torch
 from torch import Tensor
 
 from smt.models.beam import Beam, BeamSearch
-from smt.models.copying import Begun, Names, reading
-from smt.models.stepper import Stepper, Writer, Written, by_length
+from smt.models.stepper import Begun, Stepper, Writer, Written, by_length
 from smt.policies.waitk import Schedule
 
 ALIVE = 0.75  # finished sentences are dropped when fewer than this share are live; dropping each at once costs more
@@ -85,8 +84,8 @@ def _decode(
     numbers = list(range(len(sources)))
     stepper = writer.begin(sources, schedule, n)
     start_reading(stepper, schedule)
-    names = [writer.bonus.names(words) if writer.bonus else Names() for words in sources]
-    search = _search(writer, stepper, schedule, beam, names)
+    trackers = [writer.bonus.tracker(words) for words in sources] if writer.bonus else [None] * len(sources)
+    search = _search(writer, stepper, schedule, beam, trackers)
     choices = 1 if writer.device.type == "cpu" or writer.bonus else CHOICES
     state = stepper.state
     while going := int(state.alive.sum()):
@@ -101,16 +100,24 @@ def _decode(
 
 def decode_stream(writer: Writer, source: Iterator[str], schedule: Schedule, beam: Beam | None = None) -> Iterator[str]:
     """Translate while reading: pulls a word from `source` for READ, yields a word for WRITE."""
-    names = writer.bonus.names() if writer.bonus else Names()
-    stepper = writer.stream(reading(names, source), schedule, beam.n if beam else 1)
+    tracker = writer.bonus.tracker() if writer.bonus else None
+    stepper = writer.stream(_reading(tracker, source), schedule, beam.n if beam else 1)
     start_reading(stepper, schedule)
     if not int(stepper.state.length[0]):
         return
-    search = _search(writer, stepper, schedule, beam, [names])
+    search = _search(writer, stepper, schedule, beam, [tracker])
     while bool(stepper.state.alive[0]):
         for _, words in search.advance():
             yield from (word.token for word in words)
         stepper.read(search.due, search.start)
+
+
+def _reading(tracker: Any, source: Iterator[str]) -> Iterator[str]:
+    """Yield the words of `source`, reporting each word read to the bonus's tracker, if there is one."""
+    for word in source:
+        if tracker is not None:
+            tracker.hear(word)
+        yield word
 
 
 def start_reading(stepper: Stepper, schedule: Schedule) -> None:
@@ -120,18 +127,18 @@ def start_reading(stepper: Stepper, schedule: Schedule) -> None:
 
 
 def _search(
-    writer: Writer, stepper: Stepper, schedule: Schedule, beam: Beam | None, names: list[Any]
+    writer: Writer, stepper: Stepper, schedule: Schedule, beam: Beam | None, trackers: list[Any]
 ) -> "GreedySearch | BeamSearch":
-    return BeamSearch(writer, stepper, schedule, beam) if beam else GreedySearch(writer, stepper, schedule, names)
+    return BeamSearch(writer, stepper, schedule, beam) if beam else GreedySearch(writer, stepper, schedule, trackers)
 
 
 class GreedySearch:
     """A sequence of choices for each of B sentences; every sentence advances at its own pace."""
 
-    def __init__(self, writer: Writer, stepper: Stepper, schedule: Schedule, names: list[Any]) -> None:
-        """Start from `stepper`; `names` holds the bonus's tracker of each sentence (`Bonus.names`)."""
+    def __init__(self, writer: Writer, stepper: Stepper, schedule: Schedule, trackers: list[Any]) -> None:
+        """Start from `stepper`; `trackers` holds the bonus's tracker of each sentence, or None (`Bonus.tracker`)."""
         self.writer, self.stepper, self.state, self.schedule = writer, stepper, stepper.state, schedule
-        self.names, self.open_pieces = names, [list[int]() for _ in names]
+        self.trackers, self.open_pieces = trackers, [list[int]() for _ in trackers]
         self.due = torch.zeros_like(self.state.written)  # (B,) words to READ before the next choice
 
     @property
@@ -142,7 +149,8 @@ class GreedySearch:
     def keep(self, rows: Tensor) -> None:
         """Keep only these rows, (B,) bool."""
         kept = rows.nonzero()[:, 0].tolist()
-        self.names, self.open_pieces = [self.names[i] for i in kept], [self.open_pieces[i] for i in kept]
+        self.trackers = [self.trackers[i] for i in kept]
+        self.open_pieces = [self.open_pieces[i] for i in kept]
         self.stepper.keep(rows)
 
     @torch.inference_mode()
@@ -163,7 +171,7 @@ class GreedySearch:
         scores, full = self.stepper.score()
         scores = rules.forbid(scores, state.word_open, state.past)  # (B, V)
         if bonus is not None:
-            favoured = bonus.favour(scores.cpu(), Begun(self.open_pieces, self.names, state.read.tolist()))
+            favoured = bonus.favour(scores.cpu(), Begun(self.open_pieces, self.trackers, state.read.tolist()))
             scores = favoured.to(scores.device)
         choice = torch.where(full, rules.end, scores.argmax(-1))
         end, ended = choice == rules.end, state.ended
@@ -190,7 +198,8 @@ class GreedySearch:
                 open_pieces[row] = []
                 if token:
                     published.append((row, [Written(token, g, bool(ended))]))
-                    self.names[row].wrote(token, g)
+                    if self.trackers[row] is not None:
+                        self.trackers[row].wrote(token, g)
             if commit:
                 open_pieces[row].append(piece)
         return published

@@ -8,20 +8,37 @@ Letters in the shape comments: B sentences, S source pieces, V target pieces tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from smt.models.copying import Bonus
 from smt.models.next_piece import Past, Rules, piece_limit
 from smt.policies.waitk import HIDDEN_WORD, Schedule
 
 SIZE = 128  # assumed number of pieces of a long sentence
 GROWTH = 32  # number of target positions by which caches and hypotheses grow
+
+
+class Begun(NamedTuple):
+    """The incomplete words of B sentences, and the number of source words read."""
+
+    pieces: Sequence[Sequence[int]]  # piece ids of the incomplete word; empty if there is none
+    trackers: Sequence[Any]  # tracker of each source sentence (`Bonus.tracker`)
+    read: Sequence[int]  # source words read
+
+
+class Bonus(Protocol):
+    """A bonus that depends on the source words read."""
+
+    def tracker(self, words: Iterable[str] = ()) -> Any:
+        """Return the tracker of a sentence whose first `words` are read; it has `hear` and `wrote`."""
+
+    def favour(self, scores: Tensor, begun: Begun) -> Tensor:
+        """Add the bonus (nats) to scores (B, V), in place."""
 
 
 class Written(NamedTuple):
@@ -148,7 +165,7 @@ class Writer(Protocol):
 
     @property
     def bonus(self) -> Bonus | None:
-        """Return the bonus on names of the source, or on translations of its words."""
+        """Return the bonus on translations of the source words."""
 
     @property
     def batch(self) -> int:

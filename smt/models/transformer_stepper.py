@@ -19,9 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from smt.models.copying import Copier
 from smt.models.next_piece import Rules
-from smt.models.stepper import GROWTH, SIZE, State, at_most, lengthen
+from smt.models.stepper import GROWTH, SIZE, Bonus, State, at_most, lengthen
 from smt.models.transformer import LEXICON_FLOOR, KeyValue, Memory, Transformer
 from smt.models.vocab import BOS, EOS, PAD, UNK, Vocabulary
 from smt.policies.waitk import HIDDEN_WORD, Schedule, pad
@@ -41,14 +40,10 @@ class TransformerWriter:
     """A Transformer ready to translate."""
 
     batch = 256
+    bonus: Bonus | None = None
 
-    def __init__(self, model: Transformer, vocabulary: Vocabulary, copy_bonus: float = 0.0, language: str = "") -> None:
-        """Wrap a model; `copy_bonus` in nats favours pieces that spell a name of the source (smt/models/copying.py).
-
-        `language` is the ISO 639-1 code of the source.
-        """
+    def __init__(self, model: Transformer, vocabulary: Vocabulary) -> None:
         self.model, self.vocabulary, self.device = model, vocabulary, model.device
-        self.bonus = Copier.of(vocabulary, copy_bonus, language) if copy_bonus else None
         never = np.isin(np.arange(vocabulary.size), (PAD, UNK, BOS))
         self.rules = Rules(
             vocabulary.starts_word, vocabulary.joins_next, never, vocabulary.has_digit, EOS, PAD, self.device

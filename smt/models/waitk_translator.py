@@ -16,7 +16,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from smt.models import copying
 from smt.models.beam import VERSION as SEARCH
 from smt.models.beam import beam_of
 from smt.models.bundle import AnyVocabulary, folder_fingerprint, load_model, model_folder
@@ -46,9 +45,6 @@ class WaitKConfig:
     unit: Annotated[Unit, "unit of k and the rate; piece = as in fairseq, see smt/models/decode.py"] = "word"
     beam: Annotated[int, "number of hypotheses before a word is published, see smt/models/beam.py; 1 = greedy"] = 1
     look_ahead: Annotated[int, "with a beam: words per hypothesis while the source continues"] = 2
-    copy_bonus: Annotated[
-        float, "bonus in nats for pieces that spell a name of the source, see smt/models/copying.py"
-    ] = 0.0
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
     dtype: Annotated[Dtype, "element type of products; int8 is faster with VNNI but may change words"] = "float32"
     ARITHMETIC: ClassVar = ARITHMETIC
@@ -56,7 +52,6 @@ class WaitKConfig:
     def __post_init__(self) -> None:
         self.schedule()
         beam_of(self.beam, self.look_ahead)
-        copying.check(self.copy_bonus, self.beam)
 
     def schedule(self) -> Schedule:
         """Return the schedule of READs."""
@@ -75,11 +70,10 @@ def build(config: WaitKConfig) -> WaitKTranslator:
     folder, where = model_folder(config.model), place(config)
     model, vocabulary, about = loaded(folder, where)
     languages = pair_of(about)
-    writer = TransformerWriter(model, vocabulary, config.copy_bonus, (languages and languages[0]) or "")
+    writer = TransformerWriter(model, vocabulary)
     schedule, beam = config.schedule(), beam_of(config.beam, config.look_ahead)
-    versions = [VERSION, SEARCH, copying.VERSION]
-    search = [asdict(schedule), config.beam, config.look_ahead, where.dtype, config.copy_bonus, *where.key]
-    fingerprint = digest(["waitk", versions, search, folder_fingerprint(folder)])
+    search = [asdict(schedule), config.beam, config.look_ahead, where.dtype, *where.key]
+    fingerprint = digest(["waitk", [VERSION, SEARCH], search, folder_fingerprint(folder)])
     return WaitKTranslator(lambda: writer, schedule, beam, fingerprint, languages)
 
 

@@ -3,8 +3,8 @@
 A small language model writes fluent English but forgets content of the source.  The one-to-one rows of a phrase table
 give translations of each source word.  These translations get a bonus if their source word is read and not yet covered.
 The method is a soft form of lexically constrained search without training (Arthur et al., EMNLP 2016: discrete lexicons
-in neural translation).  A name that is not in the table is its own translation, with or without its ending
-(smt/models/copying.py).  A source word counts once it has been read, so streaming and batched decoding favour the same
+in neural translation).  A name that is not in the table is its own translation, with or without its ending.
+A source word counts once it has been read, so streaming and batched decoding favour the same
 pieces.
 
 The bonus, `lexicon_bonus` nats, is weighted by sqrt p(e|f) and by the model's uncertainty: the entropy of its next
@@ -26,10 +26,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from smt.models.copying import MOST, Begun, is_name, spellings
 from smt.models.next_piece import Rules
+from smt.models.stepper import Begun
 from smt.statistical.packed import CONFIG, PHRASES, Phrase, is_packed, read_phrases
+from sqa.core.answers import STROKES, unmarked
 from sqa.core.errors import ConfigError
+from sqa.core.languages import language_of
 from sqa.core.languages.en import LANGUAGE as ENGLISH
 from sqa.core.paths import DATA
 from sqa.data.languages import pair_of
@@ -40,7 +42,8 @@ from sqa.files.records import parse_json
 VERSION = 3  # increase when the favoured pieces change
 BONUS = 4.0  # nats, default of the config
 DOUBT = 2.0  # nats of entropy from which the whole bonus applies
-SHORTEST = 3  # minimum number of letters of a translation
+MOST = 20.0  # maximum bonus, in nats
+SHORTEST = 3  # minimum number of letters of a translation or a name
 LEAST = 0.1  # minimum p(e|f) of a translation
 LEAST_BACK = 0.02  # minimum p(f|e); below it, the word occurs with any source word
 CHOICES = 6  # maximum translations of a source word
@@ -114,6 +117,20 @@ def table_of(phrases: Iterable[Phrase], language: str) -> Table:
     return table
 
 
+def spellings(name: str, language: str) -> frozenset[str]:
+    """Return the spellings of a name in a translation: as written, in the nominative, and without accents."""
+    found = {name}
+    for ending, nominative in language_of(language).nominatives:
+        if name.endswith(ending) and len(name) - len(ending) >= SHORTEST:
+            found.add(name.removesuffix(ending) + nominative)
+    return frozenset(found | {unmarked(spelling.translate(STROKES), "NFD") for spelling in found})
+
+
+def is_name(word: str) -> bool:
+    """Return whether a word without edge punctuation may be a name: capital, at least SHORTEST letters, no digit."""
+    return len(word) >= SHORTEST and word[0].isupper() and not any(map(str.isdigit, word))
+
+
 def _bound(rows: Sequence[Phrase]) -> bool:
     """Return whether p(f|e) of these rows, which share a source and a target word, is at least LEAST_BACK."""
     both, total = sum(row.both for row in rows), max(row.total for row in rows)
@@ -159,7 +176,7 @@ class Lexicon:
         self.function = torch.tensor([pieces[0] for pieces in spelt if pieces and len(pieces) == 1], dtype=torch.long)
         self.translations = lru_cache(maxsize=1 << 16)(self._translations)
 
-    def names(self, words: Iterable[str] = ()) -> Uncovered:
+    def tracker(self, words: Iterable[str] = ()) -> Uncovered:
         """Return the state of a sentence whose first `words` have been read."""
         uncovered = Uncovered(self)
         for word in words:

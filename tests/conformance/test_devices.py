@@ -29,7 +29,6 @@ CASES = [(*part, {}) for part in WEIGHED if part[1] not in ELSEWHERE | {"llm"}]
 CASES += [
     ("translator", "causal-lm", {"policy": "hold", "n": 1, "bidirectional": True}),
     ("translator", "waitk", {"k": 2, "beam": 2}),
-    ("translator", "waitk", {"k": 2, "copy_bonus": 2.0}),
     ("translator", "waitk", {"k": 2, "dtype": "bfloat16"}),
     ("guesser", "llm", {"endpoint": None, "base": {"base": "@lm", "retrieval": "@bm25", "dtype": "float32"}}),
 ]

@@ -11,9 +11,9 @@ from smt_models import streamed
 from stand_ins.lm_models import adapter, change, make
 
 from smt.lm.causal_lm import CausalLmConfig, build
-from smt.models.copying import Begun
 from smt.models.decode import decode_batch, decode_stream
 from smt.models.next_piece import Rules
+from smt.models.stepper import Begun
 from smt.policies.waitk import FULL, Schedule
 from smt.statistical.glosses import COMMON, Glosses
 from smt.statistical.lexicon import DOUBT, Lexicon, table_of
@@ -40,7 +40,7 @@ def test_table_joins_the_forms_of_a_word():
 def favour(scores, begun, words, read, wrote=(), rules=RULES, spellings=SPELLINGS):
     """Return the scores with a bonus of 2 nats after the pieces `begun`, `read` source words and the words `wrote`."""
     lexicon = Lexicon(TABLE, "pl", 2.0, rules, spellings.get)
-    uncovered = lexicon.names(words)
+    uncovered = lexicon.tracker(words)
     for word in wrote:
         uncovered.wrote(word, read)
     return lexicon.favour(scores.clone(), Begun([list(begun)], [uncovered], [read]))
