@@ -34,7 +34,7 @@ RATES: tuple[int | float, ...] = (1, 1, 2, 0.05, 0.1, 0.2)  # errors per text: a
 HIDDEN, MEMBERS, STEPS, DECAY, RATE = 8, 3, 200, 1e-3, 0.03
 TEXTS = 60  # texts per corpus
 CALIBRATION = 5  # every fifth text is used for the logistic curve
-SERVED = {"transformer": ("words", "model"), "language-model": ("lm",)}  # scorer -> groups of signals that it provides
+SERVED = {"language-model": ("words", "lm")}  # scorer -> groups of signals that it provides
 
 
 @dataclass(frozen=True)

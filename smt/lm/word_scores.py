@@ -15,6 +15,7 @@ pieces among which the adapter chooses.
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -23,7 +24,6 @@ from smt.lm.causal_lm import CausalLmConfig, resolve, writer
 from smt.lm.layout import OFFSET
 from smt.lm.lm_stepper import LmWriter
 from smt.lm.network import mask_of
-from smt.models.scoring import summed
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
 from sqa.diagnose.scores import Words, WordScores
@@ -56,7 +56,7 @@ class LmScorer:
         pieces, index = self.writer.tokens.words(target)
         with_source, best = self._forced(source, pieces)
         without_source, _ = self._forced((), pieces)
-        return WordScores(*(summed(numbers, index) for numbers in (with_source, without_source, best - with_source)))
+        return WordScores(*(_summed(numbers, index) for numbers in (with_source, without_source, best - with_source)))
 
     @torch.inference_mode()
     def _forced(self, source: Words, pieces: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -79,6 +79,11 @@ class LmScorer:
         total = torch.where(in_choice, total, torch.logaddexp(total, target_scores))
         best = torch.maximum(scores.max(-1).values, target_scores)
         return (target_scores - total).cpu(), (best - total).cpu()
+
+
+def _summed(numbers: Tensor, index: Sequence[int]) -> tuple[float, ...]:
+    """Return the sum over the pieces (T,) of each word, with 3 decimals; `index` gives the word of each piece."""
+    return tuple(np.bincount(index, numbers[: len(index)].double().numpy(), index[-1] + 1).round(3).tolist())
 
 
 def build(pair: str) -> LmScorer:

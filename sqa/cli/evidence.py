@@ -283,7 +283,7 @@ def diagnose(
         str,
         option(
             "--detector",
-            "Model that also scores every word: language-model (the best; needs make lm), transformer, or words "
+            "Model that also scores every word: language-model (the best; needs make lm), or words "
             "for none. auto: the best that is installed.",
         ),
     ] = "auto",

@@ -259,7 +259,7 @@ QUALITY = Registry(  # metrics of texts: sqa/metrics/quality/text_metric.py
     },
 )
 SCORERS = Registry(  # models that score words of a translation: sqa/diagnose/scores.py
-    "scorer", {"transformer": "smt.models.scoring:build", "language-model": "smt.lm.word_scores:build"}
+    "scorer", {"language-model": "smt.lm.word_scores:build"}
 )
 COMMANDS = Registry(  # an entry names a typer.Typer: the group of this name, or one that contains the command
     "command",

@@ -36,9 +36,9 @@ SIGNS = {
     "uncovered": 1, "beside": -1, "rare": 1, "copied": -1, "alike": -1, "new_name": 1,
     "given": -1, "gain": -1, "short": 1, "given_after": -1, "short_after": 1, "given_sentence": 0,
 }  # fmt: skip
-# groups: without a model, with scores of the bundled Transformer, with scores of a language model
+# groups: without a model, and with scores of a language model
 _JUDGED = ALIGNED + SPELT
-GROUPS: dict[str, tuple[str, ...]] = {"words": _JUDGED, "model": _JUDGED + SCORED, "lm": _JUDGED + SCORED}
+GROUPS: dict[str, tuple[str, ...]] = {"words": _JUDGED, "lm": _JUDGED + SCORED}
 LOOP, FAR_LOOP = 4, 12  # maximum distance in words of a repetition, if the source has and has no repeated word
 MOST_LIFT, LEAST_LN = 14.0, -25.0
 
@@ -48,7 +48,7 @@ def word_signals(
 ) -> Floats:
     """Return the signals (J, F) of the J target words.
 
-    The F signals are GROUPS["words"], or with scores GROUPS["model"] or GROUPS["lm"].
+    The F signals are GROUPS["words"], or with scores GROUPS["lm"].
     """
     parts = [_aligned(source, target, alignment, language), _spelt(tuple(source), tuple(target), language)]
     if scores is not None:

@@ -122,7 +122,7 @@ def absent(pair: str) -> Scorer:
 
 def registry(build: Callable[[str], Scorer]) -> SimpleNamespace:
     """Return a registry in which one function builds every scorer."""
-    return SimpleNamespace(names=lambda: ("language-model", "transformer"), resolve=lambda name: build)
+    return SimpleNamespace(names=lambda: ("language-model",), resolve=lambda name: build)
 
 
 def test_scoring_model_is_called_once_and_reported(finished, capsys, monkeypatch):

@@ -47,8 +47,8 @@ def test_model_scores_are_scaled_and_bounded() -> None:
     alignment = Alignment((), (0.0,) * len(SOURCE), (0.0,) * 2)
     scores = WordScores((-1.0, -300.0), (-2.0, -4.0), (0.0, 299.0))
     rows = word_signals(SOURCE, ("Old", "books"), alignment, "es", scores)
-    assert rows.shape == (2, len(GROUPS["model"]))
-    by_name = dict(zip(GROUPS["model"], rows.T.tolist(), strict=True))
+    assert rows.shape == (2, len(GROUPS["lm"]))
+    by_name = dict(zip(GROUPS["lm"], rows.T.tolist(), strict=True))
     assert by_name["given"] == [-0.1, -2.5] and by_name["short"] == [0, 2.5]
     assert by_name["gain"] == [pytest.approx(0.1), pytest.approx(-2.1)]
     assert by_name["given_after"] == [-2.5, 0]
