@@ -1,7 +1,7 @@
 """Logs of other simultaneous systems as translators.
 
     translator: {name: recorded, file: output/instances.log}
-    translator: {name: recorded, file: output.tsv, unit: question}
+    translator: {name: recorded, file: output/instances.log, unit: question}
 
 `sqa.files.logs` detects which program wrote a log.  `smt.engines.recorded_speech` reads logs of systems that translate
 speech.  If the tokens of a log are pieces of words, `pieces` or the log's `prediction_spm` must state it
@@ -17,8 +17,6 @@ SimulEval's `instances.log` of a text-to-text evaluation in words, one JSON obje
     Release 1.0 (its lines have "metric"): delays 0..|x|+1, since the end of the sentence is read like a word.
     In both releases, a final "</s>" and its delay are dropped, since it is not a word.
     With `--start-index` the first index is not 0.  Every line must then have `source`, to detect a wrong part.
-
-`smt.engines.recorded_table` reads tables with one line per token.
 
 Every error is a DataError "FILE:LINE: PROBLEM".
 """
@@ -37,14 +35,13 @@ from sqa.core.schema import SOUGHT, File
 from sqa.core.trace import by_sentence
 from sqa.core.types import BatchTranslator, Emission, Question
 from sqa.files.logs import Pieces, kind_of
-from sqa.files.records import converted, lines, numbered_lines
+from sqa.files.records import converted, numbered_lines
 from sqa.files.store import digest
 
 VERSION = 1  # increase when the emissions change
 EOS = "</s>"  # SimulEval 1.0's end of sentence
 MARKS = "▁Ġ@"  # prefixes of word pieces
 Unit = Literal["sentence", "question"]
-Key = tuple[str | int, ...]  # key of a unit: (index,), (question id, sentence) or (question id,)
 Words = Annotated[int, Meta(ge=0)]  # a number of source words
 Milliseconds = Annotated[float, Meta(ge=0)]
 
@@ -69,8 +66,8 @@ KEYS = Row.__struct_fields__
 class RecordedConfig:
     """The file and how to read it."""
 
-    file: Annotated[File, "the log or table; for SimulStreaming also a folder of NAME.jsonl"]
-    unit: Annotated[Unit, "unit of a line of the log, or of a name in the table"] = "sentence"
+    file: Annotated[File, "the log; for SimulStreaming also a folder of NAME.jsonl"]
+    unit: Annotated[Unit, "unit of a line of the log"] = "sentence"
     pieces: Annotated[Pieces | None, "kind of the tokens; null = words, refused if they look like pieces"] = None
 
     ABSENT: ClassVar = {"k": "a recorded log has no k; it contains its delays"}
@@ -80,10 +77,10 @@ class RecordedConfig:
 class Record:
     """The translation of one unit."""
 
-    key: Key
+    index: int
     tokens: tuple[str, ...]
     delays: tuple[int, ...]  # one per token, >= 0, in ascending order
-    lines: tuple[int, ...]  # 1-based line of the record, then the line of each token
+    line: int  # 1-based
     counts_end: bool  # whether the end of the unit counts as a read, so that |x| + 1 is a valid delay
     source: tuple[str, ...] | None = None  # the words of the unit, if the file has them
     source_length: int | None = None  # |x|, if the file has it
@@ -119,17 +116,16 @@ class RecordedTranslator:
             raise DataError(f"{self.path}: {problem}: {hint}")
         start = _start(self._records) if lines == len(units) else 0
         for index, record in enumerate(self._records):
-            where = f"{self.path}:{record.lines[0]}"
+            where = f"{self.path}:{record.line}"
             if index == len(units):
                 raise DataError(f"{where}: too many {self.unit}s; the data set has {len(units)}")
-            expected = _key(record.key, start + index, units[index])
-            if record.key != expected:
-                got, wanted = _named(record.key), _named(expected)
-                raise DataError(f"{where}: expected {wanted}, got {got}; each {self.unit} must occur once, in order")
+            if record.index != start + index:
+                problem = f"expected index {start + index}, got index {record.index}"
+                raise DataError(f"{where}: {problem}; each {self.unit} must occur once, in order")
             _check_source(self.path, record, units[index])
             of[units[index].question.id].append(record)
         if len(self._records) < len(units):
-            missing, line = units[len(self._records)], self._records[-1].lines[-1] if self._records else 1
+            missing, line = units[len(self._records)], self._records[-1].line if self._records else 1
             ends = f"ends after {len(self._records)} of {len(units)} {self.unit}s, {missing} is missing"
             raise DataError(f"{self.path}:{line}: {ends}; is the file truncated, or for another data set?")
         self._of = of
@@ -154,8 +150,6 @@ def build(config: RecordedConfig) -> BatchTranslator:
     if not path.exists():
         raise DataError(f"{path}: no such file; {SOUGHT}")
     if not path.is_dir():
-        if next(filter(str.strip, lines(path)), "").startswith(("index\t", "question\t")):
-            return RecordedTranslator(path, config.unit, _table(path, config.unit))
         first = next(numbered_lines(path), None)
         if first is None or not kind_of(f"{path}:{first[0]}", first[1]).speech:
             return RecordedTranslator(path, config.unit, _simuleval(path, config.pieces))
@@ -174,28 +168,14 @@ def units_of(question: Question, unit: Unit) -> list[DataUnit]:
     return [DataUnit(question, i, words) for i, words in enumerate(question.sentences)]
 
 
-def _key(example: Key, index: int, unit: DataUnit) -> Key:
-    """Return the key of the unit at `index` in the data set, for a file with keys like `example`."""
-    if isinstance(example[0], int):
-        return (index,)
-    return (unit.question.id,) if unit.sentence is None else (unit.question.id, unit.sentence)
-
-
 def _start(records: Sequence[Record]) -> int:
     """Return the first index of a log, which --start-index sets, if every line has a source to check it; else 0."""
-    key = records[0].key[0] if records else 0
-    return key if isinstance(key, int) and all(record.source is not None for record in records) else 0
-
-
-def _named(key: Key) -> str:
-    if isinstance(key[0], int):
-        return f"index {key[0]}"
-    return f"question {key[0]!r}" + (f" sentence {key[1]}" if len(key) > 1 else "")
+    return records[0].index if records and all(record.source is not None for record in records) else 0
 
 
 def _check_source(path: Path, record: Record, unit: DataUnit) -> None:
     """Raise DataError unless the source, source length and delays of a record match its unit."""
-    where, size = f"{path}:{record.lines[0]}", len(unit.words)
+    where, size = f"{path}:{record.line}", len(unit.words)
     if record.source is not None and record.source != unit.words:
         pairs = zip((*record.source, ""), (*unit.words, ""), strict=False)
         i, (got, expected) = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
@@ -203,9 +183,9 @@ def _check_source(path: Path, record: Record, unit: DataUnit) -> None:
     if record.source_length is not None and record.source_length != size:
         raise DataError(f"{where}: source_length is {record.source_length!r}, but {unit} has {size} words")
     limit = size + record.counts_end
-    for i, (delay, line) in enumerate(zip(record.delays, record.lines[1:], strict=True)):
+    for i, delay in enumerate(record.delays):
         if delay > limit:
-            raise DataError(f"{path}:{line}: delay {delay} of word {i} is past the source: {unit} has {size} words")
+            raise DataError(f"{where}: delay {delay} of word {i} is past the source: {unit} has {size} words")
 
 
 def _of_unit(unit: DataUnit, record: Record) -> Iterator[Emission]:
@@ -232,7 +212,9 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
         size = len(row.delays)
         if row.prediction_length not in (None, size):
             raise DataError(f"{where}: prediction_length is {row.prediction_length}, but there are {size} delays")
-        _check_delays([(f"{where}: delays[{i}]", delay) for i, delay in enumerate(row.delays)])
+        for i, (previous, delay) in enumerate(pairwise(row.delays), 1):
+            if delay < previous:
+                raise DataError(f"{where}: delays[{i}] is {delay} after {previous}; delays must not decrease")
         tokens, delays = row.prediction.split(), row.delays
         if pieces or row.prediction_spm or len(tokens) != size or any(mark in row.prediction for mark in MARKS):
             from sqa.files.pieces import words_at  # imported here, since logs of plain words do not need it
@@ -242,22 +224,5 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
             del tokens[-1], delays[-1]
         if EOS in tokens:
             raise DataError(f"{where}: word {tokens.index(EOS)} is {EOS}, but more words follow")
-        at = (number,) * (len(tokens) + 1)
         source = None if row.source is None else tuple(row.source.split())
-        yield Record((row.index,), tuple(tokens), tuple(delays), at, "metric" in line, source, row.source_length)
-
-
-def _table(path: Path, unit: Unit) -> Iterator[Record]:
-    """Yield the units of a table, in the order of the file."""
-    from smt.engines.recorded_table import read_table  # imported here, since logs do not need it
-
-    for key, tokens, delays, at in read_table(path, unit):
-        _check_delays([(f"{path}:{number}: delay", delay) for number, delay in zip(at[1:], delays, strict=True)])
-        yield Record(key, tokens, delays, at, counts_end=True)
-
-
-def _check_delays(delays: Sequence[tuple[str, int]]) -> None:
-    """Raise DataError at the first (where, delay) that is less than its predecessor."""
-    for (_, previous), (where, delay) in pairwise(delays):
-        if delay < previous:
-            raise DataError(f"{where} is {delay} after {previous}; delays must not decrease")
+        yield Record(row.index, tuple(tokens), tuple(delays), number, "metric" in line, source, row.source_length)

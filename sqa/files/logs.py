@@ -39,9 +39,9 @@ def kind_of(where: str, row: Mapping[str, Any], declared: bool | None = None) ->
     program = _program(row)
     if program is None:
         programs = "SimulEval's (prediction, delays), simulstream's (id, metadata), SimulStreaming's (emission_time)"
-        others = "OmniSTEval's (docid, segid, emission_cu) or a table (index token delay)"
+        others = "or OmniSTEval's (docid, segid, emission_cu)"
         got = f"the keys {', '.join(row)[:80]}" if row else "an empty object"
-        raise DataError(f"{where}: not a log of a supported program: expected {programs}, {others}, got {got}")
+        raise DataError(f"{where}: not a log of a supported program: expected {programs} {others}, got {got}")
     found, reason = _source(where, row, declared) if program == "SimulEval" else (True, f"a log of {program}")
     if None not in (found, declared) and found != declared:
         raise DataError(f"{where}: {reason}, but --source is {'speech' if declared else 'text'}; omit --source")

@@ -235,7 +235,6 @@ def _of_data() -> list[Reader]:
         _questions("questions.zst", "questions.jsonl.zst", zipped, of_zipped),
         _questions("listener's questions", "questions.jsonl", heard, JSON_LINES),
         _recorded("recorded log", "instances.log", log, JSON_LINES),
-        _recorded("recorded table", "out.tsv", good.tsv(), TABLE),
         _recorded("simulstream log", "instances.log", spoken, JSON_LINES, good.HEARD, pieces="sentencepiece"),
         _file("pairs", "p.tsv", good.PAIRS, TABLE, lambda path: list(load_own_pairs(path, "es-en"))),
         _file("buzzes", "b.jsonl", good.buzzes(), JSON_LINES, _fit),

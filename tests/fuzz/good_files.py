@@ -35,16 +35,6 @@ def log(speech: bool = False) -> bytes:
     return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
 
 
-def tsv() -> bytes:
-    """Return a table of target words with their delays."""
-    rows = ["question\tsentence\ttoken\tdelay"]
-    for record in RECORDS:
-        for sentence, source in enumerate(record["source"]):
-            size = len(source.split())
-            rows += [f"{record['id']}\t{sentence}\tw{i}\t{min(size, i + 1)}" for i in range(size)]
-    return "".join(f"{row}\n" for row in rows).encode()
-
-
 def buzzes() -> bytes:
     """Return a file of 120 human buzzes."""
     rows = [

@@ -165,7 +165,6 @@ MAKERS: dict[str, Callable[[Places, Path, int], object]] = {
     made.__name__.removeprefix("_"): made for made in MODELS
 } | {
     "agent.py": lambda places, path, seed: write(path, AGENT),
-    "tsv": lambda places, path, seed: write(path, "index\ttoken\tdelay\n0\ta\t1\n0\tb\t3\n"),
     "encoder-copy": lambda places, path, seed: shutil.copytree(places.path("encoder"), path),
     "titles.txt": lambda places, path, seed: write(path, "Lima\nOslo\n"),
     "bleurt": lambda places, path, seed: write(path / "config.json", json.dumps({"model_type": "bleurt", "x": seed})),

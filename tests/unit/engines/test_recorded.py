@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import pytest
 from refusals import refused
@@ -35,28 +34,20 @@ RELEASE_1_0 = [
     row(2, "</s>", [4], metric={}, source="g h i", source_length=3, prediction_length=1),
 ]
 QUESTIONWIDE = [row(0, "A B C D E", [0, 4, 5, 6, 6]), row(1, "F", [3])]
-INDEXED, NAMED, BOTH = "index\ttoken\tdelay\n", "question\ttoken\tdelay\n", "question\tsentence\ttoken\tdelay\n"
-OF_SENTENCES = BOTH + "one\t0\tA\t1\none\t1\tB\t2\ntwo\t0\tC\t0\n"
-MEANINGS = {  # unit, objects of a log or text of a table, expected emissions
+MEANINGS = {  # unit, objects of a log, expected emissions
     "release 1.1: the end comes with the last word": ("sentence", ROWS, "0:A@1 0:B@4+ 0:C@4+ 1:D@1 | "),
     "release 1.0: the end is read like a word": ("sentence", RELEASE_1_0, "0:A@1 0:B@4 0:C@4+ 1:D@2 | "),
     "questions, cut at sentence ends": ("question", QUESTIONWIDE, "0:A@0 0:B@4 1:C@1 1:D@2+ 1:E@2+ | 0:F@3+"),
-    "a table": ("sentence", INDEXED + "0\tA\t1\n0\tB\t5\n1\t\t\n2\tC\t3\r\n", "0:A@1 0:B@4+ | 0:C@3"),
-    "a table of questions and sentences": ("sentence", OF_SENTENCES, "0:A@1 1:B@2 | 0:C@0"),
-    "a table of questions": ("question", NAMED + "one\tA\t1\none\tB\t5\none\tC\t7\ntwo\t\t\n", "0:A@1 1:B@1 1:C@2+ | "),
 }
 
 
 def recorded(tmp_path, content, unit="sentence"):
-    """Write `content`, the objects of a log or the text of a table, to a file and return its config."""
-    path = Path(log(tmp_path, [] if isinstance(content, str) else content).file)
-    if isinstance(content, str):
-        path.write_text(content, encoding="utf-8")
-    return RecordedConfig(str(path), unit=unit)
+    """Write `content`, the objects of a log, to a file and return its config."""
+    return RecordedConfig(log(tmp_path, content).file, unit=unit)
 
 
 @pytest.mark.parametrize("kind", MEANINGS)
-def test_parsed_logs_and_tables_match_expected_emissions(tmp_path, kind):
+def test_parsed_logs_match_expected_emissions(tmp_path, kind):
     unit, content, expected = MEANINGS[kind]
     assert emissions(recorded(tmp_path, content, unit)) == expected
 
@@ -85,7 +76,7 @@ def test_declared_pieces_of_words_are_joined(tmp_path, kind):
         assert f"set `pieces: {kind}`" in problem(log(tmp_path, rows))
 
 
-WRONG = {  # objects of a log or text of a table, and the error after the file name
+WRONG = {  # objects of a log, and the error after the file name
     "two lines too few": (ROWS[:1], ":1: ends after 1 of 3 sentences, one sentence 1 is missing"),
     "a line too many": ([*ROWS, row(3, "E", [1])], ":4: too many sentences; the data set has 3"),
     "out of order": ([ROWS[1], ROWS[0], ROWS[2]], ":1: expected index 0, got index 1"),
@@ -97,15 +88,6 @@ WRONG = {  # objects of a log or text of a table, and the error after the file n
     "another length": ([row(0, "A", [1], source_length=5), *ROWS[1:]], ":1: source_length is 5"),
     "speech": ([row(0, "A", [1000.0], source=["a.wav"])], "question one has no `word_times`"),
     "a word after the end": ([row(0, "A </s> B", [1, 2, 3])], ":1: word 1 is </s>"),
-    "no header": ("0\tA\t1\n", ":1: "),
-    "the header of questions": ("question\ttoken\tdelay\none\tA\t1\n", "(unit: sentence), got 'question token delay'"),
-    "two words": (INDEXED + "0\tA B\t1\n", ":2: a token is one word"),
-    "other digits": (INDEXED + "0\tA\t²\n", ":2: delay must be a whole number"),
-    "a delay of many digits": (INDEXED + "0\tA\t" + "9" * 5000 + "\n", ":2: delay must be a whole number"),
-    "a table that falls": (INDEXED + "0\tA\t2\n0\tB\t1\n", ":3: delay is 1 after 2"),
-    "silence and words": (INDEXED + "0\tA\t2\n0\t\t\n", ":3: an empty token marks a unit without words"),
-    "a unit left out": (INDEXED + "0\tA\t2\n2\tA\t2\n3\tA\t2\n", ":3: expected index 1, got index 2"),
-    "cut off": (INDEXED + "0\tA\t2\n1\tA\t1", ": the last line has no line ending"),
 }
 
 
