@@ -398,8 +398,13 @@ def defined(value: Any) -> Any:
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Return the lines of a Markdown table, not padded, so that a changed number changes only its own line."""
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (header, *rows)]
+    lines = ["| " + " | ".join(map(in_cell, row)) + " |" for row in (header, *rows)]
     return [lines[0], "|---" * len(header) + "|", *lines[1:]]
+
+
+def in_cell(text: str) -> str:
+    """Return a text for a cell of a Markdown table."""
+    return text.replace("|", "\\|")
 
 
 # -------------------------------------------------------------------------------------------------------- printing

@@ -15,12 +15,14 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
 from sqa.report.plots import Drawn
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-_SLOT = re.compile(r"\{\{(\w+)\}\}")
 _MARKUP = re.compile(r"([\\`*\[\]<>&~!#$]|(?<![^\W_])_|_(?![^\W_]))")
 _NUMBER = re.compile(r"n/a|(\*\*)?[-+]?\d+(\.\d+)?(\*\*)?( \[.*\]| of \d+)?|\[[-+\d., ]+\]")  # right-aligned cells
 
@@ -59,13 +61,8 @@ def page(markdown: str, title: str, figures: Iterable[Drawn]) -> str:
     _mark_numbers(tokens)
     style = page_file("report_page", "page.css")
     policy = f"default-src 'none'; img-src data:; style-src {source_hash(style)}; base-uri 'none'; form-action 'none'"
-    slots = {
-        "title": html.escape(title),
-        "policy": policy,
-        "style": style,
-        "body": parser.renderer.render(tokens, parser.options, {"figures": images}),
-    }
-    return filled(page_file("report_page", "page.html"), slots)
+    body = parser.renderer.render(tokens, parser.options, {"figures": images})
+    return rendered("report_page/page.html", title=title, policy=Markup(policy), style=Markup(style), body=Markup(body))
 
 
 def page_file(folder: str, name: str) -> str:
@@ -73,9 +70,11 @@ def page_file(folder: str, name: str) -> str:
     return (files("sqa.report") / folder / name).read_text(encoding="utf-8")
 
 
-def filled(template: str, slots: Mapping[str, str]) -> str:
-    """Return the template with every {{name}} replaced; replacements are not searched for further names."""
-    return _SLOT.sub(lambda slot: slots[slot[1]], template)
+def rendered(template: str, **slots: str) -> str:
+    """Return a page of `sqa.report` from its template; every text is escaped, except `Markup`."""
+    loader = PackageLoader("sqa.report", "")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
+    return environment.get_template(template).render(slots)
 
 
 def _image(renderer: Any, tokens: Sequence[Token], at: int, options: Any, env: Mapping[str, Any]) -> str:

@@ -15,9 +15,11 @@ different questions get one table per question set and no test between them.
 import platform
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from sqa import __version__
 from sqa.core.registry import QUALITY
@@ -32,7 +34,7 @@ from sqa.report.data import Component, Gap, Reported, changes, compared, data_fi
 from sqa.report.figures import draw_all
 from sqa.report.html import code, page, plain
 from sqa.report.plots import Drawn
-from sqa.results import Row, markdown, show_lines, with_interval
+from sqa.results import Row, in_cell, markdown, show_lines, with_interval
 
 DEFAULT_OUTPUT = "report"  # default folder, in the first run's folder
 MARKDOWN, HTML = "report.md", "report.html"
@@ -70,33 +72,84 @@ def title(reported: Sequence[Reported]) -> str:
 
 def compose(reported: Sequence[Reported], folder: Path, over: str) -> tuple[str, list[Drawn], list[Gap]]:
     """Return the Markdown text, its figures (written to `folder`), and the missing values."""
-    groups = groups_of(reported)
     gaps = [gap for run in reported for gap in _gaps(run)]
     figures: list[Drawn] = []
-    parts = [f"# {plain(title(reported))}", "", *_introduction(reported, groups), "", *_runs_table(reported)]
-    for i, group in enumerate(groups):
+    groups, files = [], []
+    of_questions = groups_of(reported)
+    for i, group in enumerate(of_questions):
         differences, missing = _differences(group) if over == QUESTIONS else (_differences_over(group, over), [])
-        gaps += missing
-        drawn, missing = draw_all(group, folder, f"_{i + 1}" if len(groups) > 1 else "")
-        gaps += missing
+        drawn, absent = draw_all(group, folder, f"_{i + 1}" if len(of_questions) > 1 else "")
+        gaps += [*missing, *absent]
         figures += drawn
-        parts += ["", f"## {_questions(group[0])}", "", *_scores(group)]
-        for figure in drawn:
-            parts += ["", *_figure(figure)]
-        parts += ["", *differences] if differences else []
-    data, missing = _data(groups)
-    gaps += missing
-    times = _times(reported)
-    if not times:
+        groups.append(
+            {
+                "questions": _questions(group[0]),
+                "dataset": group[0].saved.dataset,
+                "labels": [run.label for run in group],
+                "scores": _scores(group),
+                "figures": drawn,
+                "differences": differences,
+            }
+        )
+    for run in (run for group in of_questions for run in group):
+        rows, missing = data_files(run)
+        files += rows
+        gaps += missing
+    timed = list(dict.fromkeys(stage for run in reported for stage in run.seconds or ()))
+    if not timed:
         gaps.append(Gap("wall times", (), "these runs did not record them"))
-    parts += ["", "## Not computed, and why", "", *_gap_lines(gaps, reported)]
-    parts += ["", "## Signatures", "", *_signatures(reported)]
-    parts += ["", "## Data", "", *data, "", "## Fingerprints", "", *_fingerprints(reported)]
-    parts += ["", "## Versions", "", *_versions(), *times, "", "## Configurations", "", *_configs(reported)]
-    return "\n".join(parts) + "\n", figures, gaps
+    config = dump_yaml(to_mapping(reported[0].saved.config)).rstrip("\n")
+    text = _template(reported).render(
+        title=title(reported),
+        resamples=RESAMPLES,
+        reported=reported,
+        groups=groups,
+        gaps=_reasons(gaps),
+        signatures=_signatures(reported),
+        files=dict.fromkeys(files),
+        components=_components(reported),
+        versions=_versions(),
+        timed=timed,
+        fence="`" * max(3, 1 + max(map(len, re.findall("`+", config)), default=0)),
+        config=config,
+    )
+    return text, figures, gaps
 
 
-# ----------------------------------------------------------------------------------------------- runs and questions
+def _template(reported: Sequence[Reported]) -> Template:
+    """Return the template of the Markdown, in which every text from a run passes the filter `code` or `plain`."""
+    environment = Environment(
+        loader=PackageLoader("sqa.report", "report_page"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    first = reported[0].saved.config
+
+    def changed(run: Reported) -> str:
+        return "; ".join(f"{code(key)}: {code(value)}" for key, value in changes(first, run.saved.config))
+
+    def those(runs: Sequence[str]) -> str:
+        named = "every run" if len(runs) == len(reported) else ", ".join(map(code, runs))
+        return f" ({named})" if runs else ""
+
+    filters: dict[str, Callable[..., str]] = {
+        "code": code,
+        "plain": plain,
+        "cell": in_cell,
+        "cells": lambda cells: " | ".join(in_cell(str(cell)) for cell in cells),
+        "name": lambda path: Path(path).name,
+        "png": lambda files: next(path.name for path in files if path.suffix == ".png"),
+        "described": lambda part: plain(described(part)),
+        "changes": changed,
+        "those": those,
+    }
+    environment.filters |= filters
+    return environment.get_template(MARKDOWN)
+
+
+# ------------------------------------------------------------------------------------------------- questions, scores
 
 
 def _questions(run: Reported) -> str:
@@ -106,43 +159,15 @@ def _questions(run: Reported) -> str:
     return f"{plain(Path(dataset.name).name)}, {n} question{'s' * (n != 1)}{limited}"
 
 
-def _introduction(reported: Sequence[Reported], groups: Sequence[Sequence[Reported]]) -> list[str]:
-    note = (
-        f"Values in brackets are 95% BCa bootstrap intervals over questions ({RESAMPLES} resamples). "
-        "n/a: no value; the reason is under *Not computed, and why*."
-    )
-    apart = (
-        "**These runs are on different questions.** Each set has its own table; runs are compared within "
-        "a set only, and numbers of different sets cannot be compared."
-    )
-    return [note, *(["", apart] if len(groups) > 1 else [])]
-
-
-def _runs_table(reported: Sequence[Reported]) -> list[str]:
+def _scores(group: Sequence[Reported]) -> list[tuple[str, str, list[str]]]:
+    """Return name, unit and values of each metric."""
     rows = []
-    for run in reported:
-        config = run.saved.config
-        parts = (config.translator, config.guesser, config.buzzer)
-        name, n = Path(config.dataset.name).name, str(len(run.saved.questions))
-        rows.append([code(run.label), plain(name), n, *(plain(described(part)) for part in parts), str(config.seed)])
-    head = ("run", "questions of", "count", "translator", "guesser", "buzzer", "seed")
-    return ["## What was run", "", *markdown(head, rows)]
-
-
-# ------------------------------------------------------------------------------------------------------------ scores
-
-
-def _scores(group: Sequence[Reported]) -> list[str]:
-    names = list(dict.fromkeys(metric for run in group for metric in run.rows))
-    rows = []
-    for name in names:
+    for name in dict.fromkeys(metric for run in group for metric in run.rows):
         of_metric = [run.rows.get(name) for run in group]
         unit = next(row.unit for row in of_metric if row is not None)
         digits = _digits(name, group)
-        cells = ("not requested" if row is None else _cell(row, digits) for row in of_metric)
-        rows.append([code(name), plain(unit), *cells])
-    head = ("metric", "unit", *(code(run.label) for run in group))
-    return ["### Scores", "", *markdown(head, rows)]
+        rows.append((name, unit, ["not requested" if row is None else _cell(row, digits) for row in of_metric]))
+    return rows
 
 
 def _cell(row: Row, digits: int) -> str:
@@ -210,13 +235,6 @@ def _difference(row: ComparisonRow, digits: int) -> list[str]:
     return [value, interval, f"{row.p_bootstrap:.3f}", f"{row.p_randomization:.3f}"]
 
 
-def _figure(figure: Drawn) -> list[str]:
-    png = next(path for path in figure.files if path.suffix == ".png")
-    files = ", ".join(code(path.name) for path in figure.files)
-    title, caption = plain(figure.title), plain(figure.caption)
-    return [f"### {title}", "", f"![{title}]({png.name})", "", f"{caption} Files: {files}."]
-
-
 # ---------------------------------------------------------------------------------------------------- missing values
 
 
@@ -234,105 +252,49 @@ def _gaps(run: Reported) -> Iterable[Gap]:
     yield from (Gap(k, label, "not requested in the config (quality)") for k in QUALITY.names() if k not in asked)
 
 
-def _gap_lines(gaps: Sequence[Gap], reported: Sequence[Reported]) -> list[str]:
-    """Return one line per reason, with the items and the runs that it applies to."""
+def _reasons(gaps: Sequence[Gap]) -> list[tuple[str, tuple[str, ...], list[str]]]:
+    """Return each reason with the runs and the items that it applies to."""
     where: dict[tuple[str, str], dict[str, None]] = {}  # (item, reason) -> runs
     for gap in gaps:
         where.setdefault((gap.what, gap.why), {}).update(dict.fromkeys(gap.runs))
-    lines: dict[tuple[str, tuple[str, ...]], list[str]] = {}  # (reason, runs) -> items
+    grouped: dict[tuple[str, tuple[str, ...]], list[str]] = {}  # (reason, runs) -> items
     for (what, why), runs in where.items():
-        lines.setdefault((why, tuple(runs)), []).append(what)
-    return [
-        f"- {', '.join(map(code, dict.fromkeys(items)))}{_in_runs(runs, len(reported))}: {plain(why)}."
-        for (why, runs), items in lines.items()
-    ] or ["Every requested number has a value."]
-
-
-def _in_runs(runs: Sequence[str], of: int) -> str:
-    if not runs:
-        return ""
-    return " (every run)" if len(runs) == of else f" ({', '.join(map(code, runs))})"
+        grouped.setdefault((why, tuple(runs)), []).append(what)
+    return [(why, runs, items) for (why, runs), items in grouped.items()]
 
 
 # ------------------------------------------------------------------------------------------- origin of the numbers
 
 
-def _signatures(reported: Sequence[Reported]) -> list[str]:
-    """List each signature once; runs are named if their signatures differ."""
+def _signatures(reported: Sequence[Reported]) -> list[tuple[str, str, list[str]]]:
+    """Return each signature once, with its metric, and with its runs if their signatures differ."""
     by_metric: dict[str, dict[str, list[str]]] = {}  # metric -> signature -> runs
     for run in reported:
         for metric, signature in run.saved.signatures.items():
             by_metric.setdefault(metric, {}).setdefault(signature, []).append(run.label)
-    lines = []
-    for metric, signatures in by_metric.items():
-        for signature, runs in signatures.items():
-            which = f" ({', '.join(map(code, runs))})" if len(signatures) > 1 else ""
-            lines.append(f"- {code(metric)}: {code(signature)}{which}")
-    return lines or ["No metric has a value."]
+    return [
+        (metric, signature, runs if len(signatures) > 1 else [])
+        for metric, signatures in by_metric.items()
+        for signature, runs in signatures.items()
+    ]
 
 
-def _data(groups: Sequence[Sequence[Reported]]) -> tuple[list[str], list[Gap]]:
-    rows, gaps = [], []
-    for run in (run for group in groups for run in group):
-        files, missing = data_files(run)
-        rows += [(plain(name), code(sha256), plain(note)) for name, sha256, note in files]
-        gaps += missing
-    lines = markdown(("file", "sha256", "source"), dict.fromkeys(rows)) if rows else []
-    prints = [f"- {_questions(group[0])}: {code(group[0].saved.dataset)}" for group in groups]
-    note = "Fingerprint of the questions as the runs read them (ids, texts, references, pages, in order):"
-    return [*lines, "", note, "", *prints], gaps
-
-
-def _fingerprints(reported: Sequence[Reported]) -> list[str]:
-    """List the components of each stage with their fingerprints and the runs that used them."""
+def _components(reported: Sequence[Reported]) -> list[tuple[Component, list[str]]]:
+    """Return the components by stage, with the runs that used them."""
     runs_of: dict[Component, list[str]] = {}
     for run in reported:
         for component in run.components:
             runs_of.setdefault(component, []).append(run.label)
-    if not runs_of:
-        return ["The store beside the runs no longer has their stages."]
     order = list(dict.fromkeys(c.stage for c in runs_of))
-    rows = []
-    for c, runs in sorted(runs_of.items(), key=lambda item: order.index(item[0].stage)):
-        which = "every run" if len(runs) == len(reported) else ", ".join(map(code, runs))
-        rows.append([plain(c.stage), code(c.implementation), code(c.fingerprint), which])
-    note = "A hash over everything that can change the output of a part: weights, code version and settings."
-    return [note, "", *markdown(("stage", "implementation", "fingerprint", "runs"), rows)]
+    return sorted(runs_of.items(), key=lambda item: order.index(item[0].stage))
 
 
 def _versions() -> list[str]:
-    """List the program and the packages that wrote this report; metric signatures contain the versions of a run."""
-    versions = []
+    """Return the program and the packages that wrote this report; signatures contain the versions of a run."""
+    versions = [f"sqa {__version__}, Python {platform.python_version()} ({platform.system()} {platform.machine()})"]
     for package in PACKAGES:
         try:
             versions.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             versions.append(f"{package} not installed")
-    program = f"sqa {__version__}, Python {platform.python_version()} ({platform.system()} {platform.machine()})"
-    note = "Versions of the program that wrote this report; signatures state the versions behind each score."
-    return [note, "", f"- {plain(program)}", *(f"- {plain(line)}" for line in versions)]
-
-
-def _times(reported: Sequence[Reported]) -> list[str]:
-    """List the wall times of the stages of runs that recorded them."""
-    timed = [(run.label, run.seconds) for run in reported if run.seconds]
-    if not timed:
-        return []
-    stages = list(dict.fromkeys(stage for _, seconds in timed for stage in seconds))
-    rows = [
-        [code(label), *(f"{seconds[s]:.1f}" if s in seconds else "n/a" for s in stages)] for label, seconds in timed
-    ]
-    note = "Seconds that each stage took when it was computed."
-    return ["", "## Wall times", "", note, "", *markdown(("run", *map(plain, stages)), rows)]
-
-
-def _configs(reported: Sequence[Reported]) -> list[str]:
-    """List the first config in full, then the differences of each other run."""
-    first = reported[0]
-    text = dump_yaml(to_mapping(first.saved.config))
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-    lines = [f"{code(first.label)}, defaults included:", "", f"{fence}yaml", text.rstrip("\n"), fence]
-    for run in reported[1:]:
-        differences = [f"{code(key)}: {code(value)}" for key, value in changes(first.saved.config, run.saved.config)]
-        lines += ["", f"{code(run.label)} differs in {'; '.join(differences) or 'its name only'}."]
-    return lines
+    return versions

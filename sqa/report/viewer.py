@@ -15,6 +15,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 from sqa.files.atomic import write_text
@@ -22,7 +24,7 @@ from sqa.pipeline.folder import FinishedRun, open_run
 from sqa.pipeline.paired import on_other_questions
 from sqa.pipeline.parts import Parts
 from sqa.report.data import check_distinct
-from sqa.report.html import filled, page_file, source_hash
+from sqa.report.html import page_file, rendered, source_hash
 from sqa.report.viewer_data import ViewConfig, page_data
 from sqa.results import show_lines
 
@@ -80,14 +82,14 @@ def _wanted(run: FinishedRun, questions: Collection[str]) -> list[int]:
 
 def render(data: dict[str, Any]) -> str:
     """Return the HTML page for the result of `page_data`."""
-    slots = {
-        "policy": policy_of(),
-        "licence": f"Charts: uPlot {UPLOT}, https://github.com/leeoniya/uPlot\n\n{_joined(['uPlot.LICENSE'])}",
-        "style": _joined(STYLES),
-        "script": _joined(SCRIPTS),
-        "data": as_script(data),
-    }
-    return filled(_joined(["page.html"]), slots)
+    return rendered(
+        "viewer_page/page.html",
+        policy=Markup(policy_of()),
+        licence=f"Charts: uPlot {UPLOT}, https://github.com/leeoniya/uPlot\n\n{_joined(['uPlot.LICENSE'])}",
+        style=Markup(_joined(STYLES)),
+        script=Markup(_joined(SCRIPTS)),
+        data=Markup(as_script(data)),
+    )
 
 
 def policy_of() -> str:
