@@ -15,7 +15,6 @@ continues with the missing blocks.  No file holds a time or a random value: the 
 import hashlib
 import json
 import os
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
@@ -34,7 +33,7 @@ from sqa.core.errors import DataError, TraceError
 from sqa.core.trace import SCHEMA_VERSION, Column, QuestionTrace, Schema, Table
 from sqa.core.types import Question
 from sqa.files.atomic import held, write_bytes
-from sqa.files.records import GREATEST_RATIO, MAX_UNPACKED, parse_json
+from sqa.files.records import parse_json
 
 PARTS = "parts.json"  # file in the folder of a stage's blocks
 _DIGEST = 64  # hex digits of the sha256 of all preceding bytes; the ZIP archive stores it as its comment
@@ -282,11 +281,6 @@ def read_rows(store: Store, stage: Stage, index: int, block: Sequence[Question])
 # --------------------------------------------------------------------------------------------------- tables in files
 
 
-def write_table(path: Path, table: Table, metadata: Mapping[str, str]) -> None:
-    """Write a table to a file atomically, in the format of `table_bytes`."""
-    write_bytes(path, table_bytes(table, metadata))
-
-
 def table_bytes(table: Table, metadata: Mapping[str, str]) -> bytes:
     """Return a table as the bytes of a file; equal rows give equal bytes."""
     about = {"schema_version": str(SCHEMA_VERSION), **metadata, "kinds": {name: c.kind for name, c in table.items()}}
@@ -310,13 +304,13 @@ def table_bytes(table: Table, metadata: Mapping[str, str]) -> bytes:
 def read_table(
     path: Path, schema: Schema, metadata: Mapping[str, str], read: Callable[[Path], bytes] = Path.read_bytes
 ) -> Table:
-    """Read a table that `write_table` wrote with this schema and metadata; else raise DataError with the remedy."""
+    """Read a table that `table_bytes` made with this schema and metadata; else raise DataError with the remedy."""
     remedy = "delete it and run again"
     try:
         table, about = _unpacked(read(path))
     except FileNotFoundError as error:
         raise DataError(f"{path}: is missing; run the stage again") from error
-    except (ValueError, KeyError, TypeError, AttributeError, OSError, RuntimeError, BadZipFile, zlib.error) as error:
+    except (ValueError, KeyError, OSError, BadZipFile) as error:
         raise DataError(f"{path}: truncated or damaged, not a readable table; {remedy}") from error
     version = about.get("schema_version")
     if version != str(SCHEMA_VERSION):
@@ -326,64 +320,22 @@ def read_table(
             raise DataError(f"{path}: has {key} {about.get(key)}, expected {value}; {remedy}")
     if {name: column.kind for name, column in table.items()} != schema:
         raise DataError(f"{path}: has the columns {[*table]}, expected {[*schema]}; {remedy}")
-    if name := _unsound(table):
-        raise DataError(f"{path}: the column {name} does not fit its kind or the other columns; {remedy}")
     return table
-
-
-def _unsound(table: Table) -> str:
-    """Return the name of the first column with invalid values, lists or number of rows; empty if all are valid."""
-    rows = len(next(iter(table.values())).values)
-    lists = next((column.offsets for column in table.values() if column.offsets is not None), None)
-    for name, column in table.items():
-        kind, values, offsets = column.kind.strip("[]"), column.values, column.offsets
-        ends = np.arange(len(values) + 1, dtype=np.int32) if offsets is None else offsets
-        least = -1 if name == "refusal" else 0  # no other text may be None
-        if not (
-            values.dtype == (np.int32 if kind == "text" else kind)
-            and (offsets is None) == (kind == column.kind)
-            and (offsets is None or lists is None or np.array_equal(offsets, lists))
-            and ends.dtype == np.int32
-            and len(ends) == rows + 1
-            and 0 <= ends[0] <= ends[-1] <= len(values)
-            and (np.diff(ends) >= 0).all()
-            and (kind != "text" or (values.min(initial=0) >= least and values.max(initial=-1) < len(column.words)))
-            and all(isinstance(word, str) for word in column.words)
-            and (name != "score" or np.isfinite(values).all())
-        ):
-            return name
-    return ""
 
 
 def _json_array(value: object) -> NDArray[np.uint8]:
     return np.frombuffer(json.dumps(value, ensure_ascii=False).encode(), np.uint8)
 
 
-def _array(data: bytes) -> NDArray[Any]:
-    """Return the array (n,) of an .npy file's bytes; raises ValueError if the bytes do not fit its shape."""
-    file = BytesIO(data)
-    np.lib.format.read_magic(file)
-    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-    if dtype.hasobject or len(shape) != 1 or shape[0] * dtype.itemsize != len(data) - file.tell():
-        raise ValueError(f"{shape} values of type {dtype} in {len(data)} bytes")
-    return np.frombuffer(bytearray(file.read()), dtype)
-
-
 def _unpacked(data: bytes) -> tuple[Table, dict[str, Any]]:
-    """Return the table and the metadata that a file's bytes hold."""
+    """Return the table and the metadata that a file's bytes hold; raises ValueError if their checksum differs."""
     if hashlib.sha256(data[:-_DIGEST]).hexdigest().encode() != data[-_DIGEST:]:
         raise ValueError("its checksum differs")
-    with ZipFile(BytesIO(data)) as archive:
-        if sum(info.file_size for info in archive.infolist()) > max(MAX_UNPACKED, GREATEST_RATIO * len(data)):
-            raise ValueError("larger than any table when unpacked")
-        # A member may unpack to more bytes than its header states, so the size is passed to `read`.
-        arrays: dict[str, Any] = {
-            info.filename.removesuffix(".npy"): _array(archive.open(info).read(info.file_size))
-            for info in archive.infolist()
-        }
-    about = parse_json(arrays["about"].tobytes())
-    table = {}
-    for name, kind in about["kinds"].items():
-        words = parse_json(arrays[f"{name}.words"].tobytes()) if f"{name}.words" in arrays else ()
-        table[name] = Column(kind, arrays[name], tuple(words), arrays.get(f"{name}.offsets"))
+    with np.load(BytesIO(data), allow_pickle=False) as arrays:
+        about = parse_json(arrays["about"].tobytes())
+        table = {}
+        for name, kind in about["kinds"].items():
+            words = parse_json(arrays[f"{name}.words"].tobytes()) if f"{name}.words" in arrays else ()
+            offsets = arrays[f"{name}.offsets"] if f"{name}.offsets" in arrays else None
+            table[name] = Column(kind, arrays[name], tuple(words), offsets)
     return table, about

@@ -21,7 +21,6 @@ from unittest import mock
 import zstandard
 from fuzz import good_files as good
 from fuzz import mutations as by
-from fuzz.tensor_mutations import block
 from small_runs import small_run
 
 from buzzers.train import load_config as load_buzzer_training
@@ -140,7 +139,6 @@ JSON_LINES = (by.json_line, by.json_line, by.json_line, *by.BYTES)
 JSON = (by.json_document, by.json_document, by.json_document, *by.BYTES)
 YAML = (by.yaml_value, by.yaml_value, by.yaml_value, *by.BYTES)
 TABLE = (by.table_cell, by.table_cell, *by.BYTES)
-BLOCK = (block, block, *by.BYTES)
 TENSORS = (by.tensor_header, by.tensor_header, *by.BYTES)
 
 
@@ -269,7 +267,7 @@ def _of_results() -> list[Reader]:
         Reader("curve", {"c.json": json.dumps(good.CURVE).encode()}, "c.json", JSON, ("curve", "show", "{}/c.json")),
         _file("scores", "s.tsv", scores, TABLE, lambda path: read_scores(path, SEGMENTS)),
     ]
-    for name, changes in {"run.json": JSON, "config.yaml": YAML, "stats.npz": BLOCK, "times.json": JSON}.items():
+    for name, changes in {"run.json": JSON, "config.yaml": YAML, "stats.npz": by.BYTES, "times.json": JSON}.items():
         read = ("compare", "{}/run", "{}/run", "--resamples", "10") if name == "stats.npz" else export
         read = (lambda f: read_folder(f / "run").times) if name == "times.json" else read
         # these messages quote a corrupted name instead of the file name
@@ -281,7 +279,7 @@ def _of_results() -> list[Reader]:
     entries.append(Reader("store manifest.json", {}, "store/guess/*/manifest.json", JSON, export, finished_run, whole))
     for stage in ("translate", "guess", "buzz"):
         path = f"store/{stage}/*/block-0000.npz"
-        entries.append(Reader(f"store {stage} block", {}, path, BLOCK, export, finished_run, whole))
+        entries.append(Reader(f"store {stage} block", {}, path, by.BYTES, export, finished_run, whole))
     return entries
 
 

@@ -1,11 +1,7 @@
-"""Functions that corrupt the tensors of models and stored blocks, but keep the file formats valid."""
+"""Functions that corrupt the tensors of models, but keep the file formats valid."""
 
 import functools
-import hashlib
-import io
-import json
 import random
-import zipfile
 import zlib
 from typing import Any
 
@@ -16,7 +12,6 @@ from safetensors.numpy import load, save
 from sqa.files.model_files import pack_bytes
 
 Array = NDArray[Any]
-DIGEST = 64  # length in hex digits of the digest at the end of a block
 EXTREMES = (0, 1, 2, 127, 255, 1 << 15, (1 << 16) - 1, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
 FLOATS = (0.0, -1.0, 1e-30, 65504.0, -65504.0, 1e30, float("nan"), float("inf"))
 
@@ -93,60 +88,3 @@ def _valued(rng: random.Random, array: Array) -> Array:
             odd = np.array(rng.choice((*EXTREMES, -1, rng.randrange(1 << 32)))).astype(array.dtype)
         other.reshape(-1)[places] = -array.reshape(-1)[places] if flat < 0.2 and array.dtype.kind == "f" else odd
     return other
-
-
-def block(rng: random.Random, data: bytes) -> bytes:
-    """Change one or two arrays of a block of the store, and update its checksum."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    for _ in range(rng.choice((1, 1, 2))):
-        name = rng.choice(sorted(members))
-        try:
-            array = np.lib.format.read_array(io.BytesIO(members[name]))
-        except (ValueError, MemoryError):  # an earlier change made the array invalid
-            array = np.zeros(0, np.int32)
-        if rng.random() < 0.3:
-            members[name] = _claimed(rng, members[name])
-        elif name.endswith((".words.npy", "about.npy")):
-            members[name] = _npy(np.frombuffer(_texts(rng, array.tobytes()), np.uint8))
-        else:
-            members[name] = _npy(rng.choice((_shaped, _typed, _valued, _valued))(rng, array))
-    if rng.random() < 0.05:
-        members["more.npy"] = _npy(np.zeros(1 << 27, np.uint8))
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, member in members.items():
-            archive.writestr(name, member)
-    made = file.getvalue()[:-2] + DIGEST.to_bytes(2, "little")
-    return made + hashlib.sha256(made).hexdigest().encode()
-
-
-def _npy(array: Array) -> bytes:
-    file = io.BytesIO()
-    np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
-    return file.getvalue()
-
-
-def _claimed(rng: random.Random, member: bytes) -> bytes:
-    """Change the shape in the header of an .npy file, or truncate the file."""
-    at = member.find(b"'shape': (")
-    if at < 0 or rng.random() < 0.3:
-        return member[: rng.randrange(len(member) + 1)]
-    end = member.index(b")", at)
-    shape = rng.choice((b"1000000000000,", b"-1,", b"0,", b"2, 2", b"", b"9" * 30 + b",", b"1.5,"))
-    head = member[:at] + b"'shape': (" + shape + member[end:128].rstrip(b"\n ")
-    return head[:127].ljust(127) + b"\n" + member[128:]
-
-
-def _texts(rng: random.Random, data: bytes) -> bytes:
-    try:
-        value = json.loads(data)
-    except ValueError:
-        return rng.randbytes(20)
-    odd = rng.choice((None, 1, [], {}, "x", [1], [None], {"kinds": 1}, {"kinds": {"a": "f8"}}))
-    if isinstance(value, list) and value and rng.random() < 0.6:
-        value[rng.randrange(len(value))] = odd
-        return json.dumps(value[: rng.choice((len(value), 1))]).encode()
-    if isinstance(value, dict) and rng.random() < 0.6:
-        return json.dumps({**value, rng.choice(sorted(value)): odd}).encode()
-    return json.dumps(odd).encode()
