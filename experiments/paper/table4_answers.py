@@ -16,7 +16,6 @@ from tqdm import tqdm
 from experiments.stored import stored
 from guessers.open_qa import passages as shelf
 from guessers.open_qa import short_answers
-from guessers.open_qa.lm_reader import LmReader, LmReaderConfig
 from guessers.open_qa.passages import Passage, PassageIndex
 from guessers.open_qa.reader import Reader, ReaderConfig
 from guessers.retrieval.bm25 import VERSION as INDEX_VERSION
@@ -81,17 +80,15 @@ class ReaderEntry:
     """A configured reader that answers questions."""
 
     label: str
-    answer: Literal["title", "typed", "model", "lm", "always-yes"]
+    answer: Literal["title", "typed", "model", "always-yes"]
     model: Annotated[ReaderConfig | None, "for answer: model"] = None
-    lm: Annotated[LmReaderConfig | None, "for answer: lm"] = None
     passages: Annotated[Literal["retrieved", "gold"], "gold: a passage with the answer, if one exists"] = "retrieved"
     sample: Annotated[Count | None, "questions of each set and language, drawn by the config's seed; null = all"] = None
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
-        given = {"model": self.model, "lm": self.lm}
-        wrong = [key for key, value in given.items() if (self.answer == key) != (value is not None)]
-        return [f"{key}: needed for answer: {key}, and for nothing else" for key in wrong]
+        wrong = (self.answer == "model") != (self.model is not None)
+        return ["model: needed for answer: model, and for nothing else"] if wrong else []
 
 
 class RuleReader(NamedTuple):
@@ -109,14 +106,12 @@ class RuleReader(NamedTuple):
         return f"{self.kind} {short_answers.VERSION}"
 
 
-AnyReader = RuleReader | Reader | LmReader
+AnyReader = RuleReader | Reader
 
 
 def build_reader(entry: ReaderEntry) -> AnyReader:
     """Return the reader of a config; raises ConfigError if its model is missing."""
-    if entry.model is not None:
-        return Reader(entry.model)
-    return RuleReader(entry.answer) if entry.lm is None else LmReader(entry.lm)
+    return RuleReader(entry.answer) if entry.model is None else Reader(entry.model)
 
 
 def is_yes_no(question: OpenQuestion) -> bool:
@@ -186,8 +181,6 @@ class Steps:
 
         def make(block: slice) -> Iterable[tuple[str]]:
             passages = [[self.library.passages[i] for i in item.passages] for item in retrieved[block]]
-            if isinstance(reader, LmReader):
-                return ((answer,) for answer in reader.answers(texts[block], passages))
             return ((reader.answer(*pair),) for pair in zip(texts[block], passages, strict=True))
 
         upstream = (self.library.fingerprint, digest([list(texts), [item.passages for item in retrieved]]))

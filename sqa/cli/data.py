@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -59,21 +58,6 @@ def data_verify(names: Names = None) -> None:
     say(*(f"{status.entry.name}: {status.message}" for status in bad))
     if bad:
         raise typer.Exit(3)
-
-
-@data_app.command("listen")
-def data_listen(
-    form: Annotated[str, argument("FORM", "askqe, treqa or mcif.")],
-    files: Annotated[list[Path], argument("FILE...", "Files of that format.")],
-    language: Annotated[str, option("--language CODE", "Language of the source.")] = "",
-) -> None:
-    """Convert files of other projects to questions for a listener.
-
-    The questions are printed as JSON lines (docs/own_data.md).
-    """
-    from sqa.data.listening import listen
-
-    listen(form, files, language)
 
 
 # ------------------------------------------------------------------------------------------------- sqa store

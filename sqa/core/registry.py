@@ -225,7 +225,6 @@ GUESSERS = Registry(
         "fusion": "guessers.fusion:build",
         "rerank": "guessers.rerank.guesser:build",
         "elasticsearch": "guessers.elastic.guesser:build",
-        "listener": "guessers.open_qa.listener:build",
         "llm": "guessers.llm.guesser:build",
         "e5": "guessers.e5.guesser:build",
     },

@@ -389,7 +389,7 @@ def guess(guesser: Guesser, questions: Sequence[Question], emissions: Mapping[st
             rows[q.id] = []
         elif q.asked and q.asked.question:
             if not isinstance(guesser, AnswersQuestions):
-                raise ConfigError(f"question {q.id} asks {q.asked.question!r:.60}; only `listener` answers questions")
+                raise ConfigError(f"question {q.id} asks {q.asked.question!r:.60}; the guesser has no `answer`")
             rows[q.id] = guesser.answer(q.asked.question, steps.texts, N_GUESSES)
         elif steps.append_only and isinstance(guesser, IncrementalGuesser):
             rows[q.id] = guesser.guess_prefixes(steps.words, N_GUESSES)

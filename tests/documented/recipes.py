@@ -79,7 +79,6 @@ CANNOT = (
     Cannot(r"sqa convert fairseq .*", "needs a model trained with fairseq", "unit/engines"),
     Cannot(r"sqa validate sqa", "names the command; the next two lines run it"),
     Cannot(r"sqa data fetch", "needs the network", "unit/data/test_download.py"),
-    Cannot(r"sqa data listen askqe .*", "needs AskQE's files, a download", "golden/test_other_questions.py"),
     Cannot(r"sqa results update.*", "writes into the pages of the repository", "unit/experiments/test_lab.py"),
     Cannot(r"sqa bench", "measures for minutes on an idle machine"),
     Cannot(r"sqa --install-completion", "changes the start file of the user's shell"),

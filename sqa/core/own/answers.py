@@ -79,7 +79,9 @@ ATTRIBUTES: Mapping[str, Answer] = {
 METHODS: Mapping[str, Answer] = {
     "translate_batch": Answer("a list of Emission for each question", list[list[Emission]]),
     "show": Answer("a tuple of words", tuple[str, ...]),
-    **dict.fromkeys(("guess", "guess_prefixes"), Answer("a list of (page, score) for each text", list[list[Guess]])),
+    **dict.fromkeys(
+        ("guess", "guess_prefixes", "answer"), Answer("a list of (page, score) for each text", list[list[Guess]])
+    ),
     **dict.fromkeys(("decide", "decide_with_answer"), Answer("a Buzz(score, buzz) for each step", list[Buzz])),
     "signature": LINE,
     "fingerprint": Answer("text, or None", str | None),
@@ -95,7 +97,7 @@ METHODS: Mapping[str, Answer] = {
 _SCORING = ("name", "unit", "digits", "label", "kind", "higher_is_better", "stats", "score", "score_many")
 MEMBERS: Mapping[str, tuple[str, ...]] = {  # kind of part -> attributes and methods that are passed on
     "translator": ("languages", "check", "translate", "translate_batch"),
-    "guesser": ("pages", "check_texts", "guess", "guess_prefixes"),
+    "guesser": ("pages", "check_texts", "guess", "guess_prefixes", "answer"),
     "buzzer": ("oracle", "decide", "decide_with_answer"),
     "policy": ("start", "show"),
     "metric": _SCORING,

@@ -154,30 +154,15 @@ def test_any_translator_of_a_run_may_be_a_system(data):
     assert "non-zero exit status 1" in why["dev-engspan ru false all"]
 
 
-class Says:
-    """A replacement for the language model: its answer is the first passage's title, or "yes" to "Is ...?"."""
-
-    def __init__(self, config):
-        self.config = config
-
-    def answers(self, questions, passages):
-        pairs = zip(questions, passages, strict=True)
-        return ["yes" if text.startswith("Is") else read[0].title if read else "" for text, read in pairs]
-
-    def fingerprint(self):
-        return "says"
-
-
-def test_gold_needs_translation_and_samples_are_equal(data, monkeypatch):
-    monkeypatch.setattr(table4_answers, "LmReader", Says)
-    lm = {"answer": "lm", "lm": {"passages": 1}}
-    readers = [{"label": "always yes", "answer": "always-yes"}, {"label": "LM", **lm, "sample": 4}]
-    readers += [{"label": "LM, gold", **lm, "passages": "gold"}, {"label": "LM, all", **lm}]
+def test_gold_needs_translation_and_samples_are_equal(data):
+    rules = {"answer": "typed"}
+    readers = [{"label": "always yes", "answer": "always-yes"}, {"label": "Rules", **rules, "sample": 4}]
+    readers += [{"label": "Rules, gold", **rules, "passages": "gold"}, {"label": "Rules, all", **rules}]
     main(configure(data, readers=readers), data / "runs")
-    assert "no human translation to look up gold" in reasons(data)["dev-engspan fi all LM, gold"]
+    assert "no human translation to look up gold" in reasons(data)["dev-engspan fi all Rules, gold"]
     folder = data / "runs" / "table4" / "predictions"
     of_sample = [
-        json.loads((folder / f"train-engspan_fi_{name}_lm.json").read_text("utf-8"))
+        json.loads((folder / f"train-engspan_fi_{name}_rules.json").read_text("utf-8"))
         for name in ("human", "untranslated")
     ]
     assert len(of_sample[0]) == 4 and list(of_sample[0]) == list(of_sample[1]) == sorted(of_sample[0])

@@ -17,8 +17,6 @@ from stand_ins.chat_server import ChatServer
 from stand_ins.llama_server import Recorder, Replay, serving
 
 from guessers.llm import guesser
-from guessers.open_qa.lm_reader import LmReader, LmReaderConfig
-from guessers.open_qa.passages import Passage
 from smt.engines.llm import LlmConfig, build
 from sqa.core.errors import SqaError
 from sqa.core.types import Question
@@ -60,8 +58,6 @@ def outcomes(server: ChatServer, folder: Path) -> dict[str, Any]:
         asked = guesser.LlmConfig(endpoint=address, reply="title", api=api, cache=folder / "kept", every=4)
         guesses = guesser.build(asked).guess(texts, 5)
         found[f"guesses, {api}"] = [[[guess.page, guess.score] for guess in of_text] for of_text in guesses]
-    reader = LmReader(LmReaderConfig(endpoint=address))
-    found["reader"] = reader.answers(["Where does the river rise?"], [[Passage("", "", texts[1])]])
     found["too long"] = refusal(address, Task("casa " * 600, "", 4))
     elsewhere = EndpointConfig(base_url=server.base_url.removesuffix("/v1"), model="gemma", **quick)
     found["base_url without /v1"] = refusal(elsewhere, Task("La casa", "", 4))

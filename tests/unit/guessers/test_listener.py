@@ -3,16 +3,12 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import jsonschema_rs
 import pytest
 from refusals import refused
 
 import sqa
-from guessers.open_qa.listener import ListenerConfig, build
-from guessers.open_qa.lm_reader import LmReaderConfig
-from guessers.open_qa.passages import Passage
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.quizbowl import takes
@@ -24,31 +20,12 @@ from sqa.metrics.qa import AnswerLag
 
 FOLDER = DATA / "listening"
 FILE = FOLDER / "questions.jsonl"
+FINDER = f"{Path(__file__).parents[2] / 'stand_ins' / 'finder.py'}:Finder"
 SCHEMA = json.loads((FOLDER / "schema.json").read_text(encoding="utf-8"))
 RECORDS = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
 
 
-class Finder:
-    """A reader that gives the correct answer once the text contains it."""
-
-    def __init__(self, config: LmReaderConfig) -> None:
-        self.config = config
-
-    def answers(self, asked: list[str], passages: list[list[Passage]]) -> list[str]:
-        right = {record["question"]: record["answers"] for record in RECORDS}
-        texts = (passage[0].text if passage else "" for passage in passages)
-        return [next((a for a in right[q] if a in text), "") for q, text in zip(asked, texts, strict=True)]
-
-    def fingerprint(self) -> str:
-        return "finder"
-
-
-@pytest.fixture(autouse=True)
-def finder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("guessers.open_qa.listener.LmReader", Finder)
-
-
-def run(reveal: str, runs: Path, guesser: str = "listener") -> dict[str, float]:
+def run(reveal: str, runs: Path, guesser: str = FINDER) -> dict[str, float]:
     translator = {"name": "fixed", "text": "reference", "reveal": reveal}
     buzzer = {"name": "oracle"}
     config = {"name": "heard", "dataset": {"name": str(FILE)}, "translator": translator, "guesser": guesser}
@@ -66,7 +43,7 @@ def test_longer_wait_delays_the_listeners_answer(tmp_path: Path) -> None:
 def test_answer_lag_is_undefined_without_right_answer(tmp_path: Path) -> None:
     (tmp_path / "nothing.txt").write_text("Nothing.\n" * len(RECORDS))
     translator = {"name": "fixed", "text": str(tmp_path / "nothing.txt"), "unit": "question"}
-    config = {"name": "deaf", "dataset": {"name": str(FILE)}, "translator": translator, "guesser": "listener"}
+    config = {"name": "deaf", "dataset": {"name": str(FILE)}, "translator": translator, "guesser": FINDER}
     rows = sqa.run(config | {"metrics": ["answer-lag", "ew"]}, runs=tmp_path, progress=False).rows
     assert rows["answer-lag"].signature == "not computed: no question ends with a right answer"
     assert rows["ew"].signature == "not computed: no buzzer ran on harbour" and rows["ew"].value is None
@@ -74,18 +51,6 @@ def test_answer_lag_is_undefined_without_right_answer(tmp_path: Path) -> None:
 
 def test_page_guesser_is_refused(tmp_path: Path) -> None:
     refused(ConfigError, "question harbour asks 'Who enlarged the harbour of the city", run, "full", tmp_path, "bm25")
-
-
-def test_language_model_answers_each_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    def answers(asked: list[str], passages: list[list[Passage]]) -> list[str]:
-        pairs = zip(asked, passages, strict=True)
-        return [f"{question} {passage[0].text}" if passage else "" for question, passage in pairs]
-
-    guesser = build(ListenerConfig())
-    monkeypatch.setattr(guesser, "_reader", SimpleNamespace(answers=answers))
-    shown = guesser.answer("Who?", ["", "Ana", "Eva", "Ana"], 50)
-    assert [[guess.page for guess in guesses] for guesses in shown] == [[], ["Who? Ana"], ["Who? Eva"], ["Who? Ana"]]
-    assert guesser.answer("Who?", ["Ana"], 0) == guesser.guess(["Ana"], 50) == [[]]
 
 
 def test_correct_answers_are_recognised() -> None:

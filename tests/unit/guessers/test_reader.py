@@ -1,4 +1,4 @@
-"""Passages, short answers by rule, and two tiny readers: an extractive model and a language model."""
+"""Passages, short answers by rule, and a tiny extractive reader."""
 
 import shutil
 from dataclasses import replace
@@ -9,17 +9,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
-from stand_ins.chat_server import ChatServer, continuation
-from stand_ins.lm_models import make
 
-from guessers.open_qa.lm_reader import LONGEST, SOLVED, LmReader, LmReaderConfig, evidence, prompt
 from guessers.open_qa.passages import Passage, PassageIndex, fingerprint, read_passages
 from guessers.open_qa.reader import Reader, ReaderConfig, best_span
 from guessers.open_qa.short_answers import typed_answer
-from smt.lm.base import load_base
-from smt.lm.network import mask_of
 from sqa.core.errors import ConfigError, DataError
-from sqa.net.endpoint import EndpointConfig
 
 PASSAGES = [
     Passage("a", "Leo Tolstoy", "He wrote War and Peace. It appeared in 1869, in six parts."),
@@ -162,7 +156,6 @@ def test_best_span_equals_an_exhaustive_search(seed, length, longest):
 
 
 def test_invalid_readers_are_refused(folder, tmp_path):
-    refused(ConfigError, "not found", LmReader, LmReaderConfig(base=str(tmp_path / "nowhere.gguf")))
     refused(ConfigError, r"model models/nowhere not found: .*download: true", Reader, config("models/nowhere"))
     refused(DataError, "no config.json", Reader, config(tmp_path))
     refused(ConfigError, "reads at most 128 pieces, got 150", Reader, config(folder, max_length=150))
@@ -172,67 +165,3 @@ def test_invalid_readers_are_refused(folder, tmp_path):
     weights = tmp_path / "cut" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
     refused(DataError, "cannot be loaded as a trained reader", Reader, config(tmp_path / "cut"))
-
-
-SHOWN = [
-    Passage("1", "Old_Rome", "It lies on a river. Romulus founded the city of Rome. Its roads were long!"),
-    Passage("2", "Lima", "word " * 200),
-    Passage("3", "Oslo", "Cold."),
-]
-
-
-@pytest.fixture(scope="module")
-def language_model(tmp_path_factory):
-    return make(tmp_path_factory.mktemp("base"), "llama", seed=3)  # seed 3 gives different answers to different prompts
-
-
-def test_closest_sentence_is_shown():
-    lines = evidence("Who founded the city of Rome?", SHOWN)
-    assert lines[0] == "Old Rome: Romulus founded the city of Rome."
-    assert lines[1].split() == ["Lima:", *["word"] * LONGEST]
-    assert evidence("Nothing alike", SHOWN)[0] == "Old Rome: It lies on a river."
-
-
-def likeliest(folder, text, most):
-    """Return the greedy line after a prompt, with a full forward pass per piece and no cache."""
-    base = load_base(folder, torch.float32)
-    tokens = base.tokens
-    pieces = [tokens.bos, *tokens.text(SOLVED), *tokens.text(text)]
-    written = []
-    while len(written) < most:
-        n = len(pieces)
-        own = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), torch.float32)
-        with torch.inference_mode():
-            states, _ = base.network(torch.tensor([pieces]), torch.arange(n)[None], own)
-        piece = int((states[0, -1] @ base.network.output_rows().T).argmax())
-        if [piece] == tokens.text("\n"):
-            break
-        written.append(piece)
-        pieces.append(piece)
-    return tokens.decode(written).partition("\n")[0].strip()
-
-
-def test_answer_is_the_most_likely_line(language_model):
-    reader = LmReader(LmReaderConfig(base=str(language_model), passages=2, max_tokens=4, dtype="float32"))
-    questions = ["is the house big ?", " ", "  the   dog", "el perro grande la casa mañana ?"]
-    passages = [SHOWN, SHOWN, SHOWN[2:], []]
-    actual = reader.answers(questions, passages)
-    expected = [
-        likeliest(language_model, prompt(question, read[:2]), 4) if question.strip() else ""
-        for question, read in zip(questions, passages, strict=True)
-    ]
-    assert actual == expected
-    assert len({answer for answer in actual if answer}) > 1
-    assert [reader.answers([q], [p])[0] for q, p in zip(questions, passages, strict=True)] == actual
-    assert reader.answers([], []) == []
-
-
-def test_model_behind_an_endpoint_reads_the_same_prompt(monkeypatch, tmp_path):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("SQA_CACHE", str(tmp_path))
-    with ChatServer(lambda prompt, number: continuation(" Romulus\nQuestion")) as server:
-        reader = LmReader(LmReaderConfig(endpoint=EndpointConfig(base_url=server.base_url, model="m"), max_tokens=7))
-        asked = ["Who founded Rome?", " ", "Who founded Rome?"]
-        assert reader.answers(asked, [SHOWN] * 3) == ["Romulus", "", "Romulus"]
-    [request] = server.requests
-    assert request["prompt"] == SOLVED + prompt(asked[0], SHOWN) and request["max_tokens"] == 7
