@@ -125,6 +125,7 @@ def test_permanent_failures_are_reported(guesser_of, what):
     assert len(server.prompts) == requests
 
 
+@pytest.mark.needs("llm")
 def test_unreachable_endpoint_is_reported(guesser_of):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
