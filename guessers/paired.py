@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     a, b = options.guessers
     for dataset, n, name, gap in differences(a, b, options.datasets, options.complete):
         cells = [f"{gap.a:.4f}", f"{gap.b:.4f}", *(f"{value:+.4f}" for value in (gap.diff, gap.low, gap.high))]
-        print("\t".join([dataset, str(n), name, *cells, f"{gap.p_bootstrap:.3f}"]), flush=True)
+        print("\t".join([dataset, str(n), name, *cells, f"{gap.p:.3f}"]), flush=True)
 
 
 if __name__ == "__main__":

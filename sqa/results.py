@@ -392,8 +392,8 @@ def with_interval(row: Row, form: str) -> str:
 
 
 def defined(value: Any) -> Any:
-    """Return the value, or None in place of nan."""
-    return None if isinstance(value, float) and math.isnan(value) else value
+    """Return the value, or None in place of nan and infinity."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

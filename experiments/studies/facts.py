@@ -136,7 +136,7 @@ def contrast(label: str, questions: Sequence[Question], outputs: Sequence[Sequen
                 difference = compare(changed, original, metric)
                 cell = ("contrast", label, f"{family}: {kind.name}")
                 yield row_of(cell, metric.name, difference, "0-1")
-                yield Row(cell, f"{metric.name} p", difference.p_randomization, n=difference.n, unit="p")
+                yield Row(cell, f"{metric.name} p", difference.p, n=difference.n, unit="p")
 
 
 def _stats(question: Question, words: Sequence[str]) -> list[Floats]:

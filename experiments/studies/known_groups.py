@@ -106,7 +106,7 @@ def rows(dataset: str, guesser: str, name: str, tables: Mapping[str, Floats]) ->
         if group != INTACT:
             [change] = compare_many([(table, tables[INTACT])], [metric])
             yield row_of((*cell, "change"), name, change, metric.unit, metric.signature())
-            yield Row((*cell, "change"), f"{name} p", change.p_randomization, n=change.n, unit="p")
+            yield Row((*cell, "change"), f"{name} p", change.p, n=change.n, unit="p")
         if group not in (INTACT, OTHER):
             yield drop((*cell, "drop"), metric, tables[INTACT], table, tables[OTHER])
 

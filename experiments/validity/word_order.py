@@ -298,7 +298,7 @@ def rows(dataset: str, table: Table) -> Iterator[Row]:
         change = column - intact
         [compared] = compare_many([(means(column[known]), means(intact[known]))], [metric])
         yield row_of((*cell, "change"), name, compared, unit)
-        yield Row((*cell, "change"), f"{name} p", compared.p_randomization, n=compared.n, unit="p")
+        yield Row((*cell, "change"), f"{name} p", compared.p, n=compared.n, unit="p")
         yield from effect((*cell, "effect"), name, change[known])
         if reader in USED and reader != RETRIEVAL:
             of_retrieval = table[RETRIEVAL, name, group] - table[RETRIEVAL, name, INTACT]

@@ -400,7 +400,7 @@ class Results(tuple[Result, ...]):
             if base is not None and base is not result:
                 for row in paired.compare(result.saved, base.saved, wanted=metrics or ("ew",))[0]:
                     key = (getattr(result, name) for name in self.keys)
-                    rows.append((*key, row.metric, row.diff, row.low, row.high, row.p_randomization))
+                    rows.append((*key, row.metric, row.diff, row.low, row.high, row.p))
         if not rows:
             raise ConfigError(f"to={to!r}: no result has that k or translator as its baseline")
         return frames().DataFrame(rows, columns=(*self.keys, "metric", "diff", "low", "high", "p"))

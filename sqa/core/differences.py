@@ -1,22 +1,27 @@
-"""Differences of systems, training runs and values of k, by resampling questions (sqa/core/significance.py).
+"""Differences of systems, training runs and values of k, over questions (sqa/core/significance.py).
 
-    interval of a difference  plain percentiles, which are valid here while BCa is not (Efron 1979; Koehn 2004); their
-                              coverage: tests/property/test_coverage_of_intervals.py
-    paired bootstrap          p = (1 + #{|d*_b - d| >= |d|}) / (B + 1), d the observed difference; two-sided
-    approximate randomisation p = (1 + #{|d*_b| >= |d|}) / (B + 1), where resample b exchanges the two systems'
-                              statistics on a random half of the questions; two-sided
+    approximate randomisation p = (1 + #{|d*_b| >= |d|}) / (B + 1), where d is the observed difference, and resample b
+                              exchanges the two systems' statistics on a random half of the questions; two-sided
                               (Noreen 1989; Riezler and Maxwell 2005)
+    interval of a difference  all shifts x that this test does not reject at .05, if one system is better by x on every
+                              question (Hartigan 1969).  Resample b counts for every x between (d - d*_b) / (1 - s_b)
+                              and (d + d*_b) / (1 + s_b), where s_b is the share of questions kept minus the share
+                              exchanged.  The interval therefore excludes 0 if and only if p <= .05.  It is unbounded
+                              if fewer than DIFFERING questions differ, since p then cannot be .05 or less
+    several levels            data sets, training runs and guessers: Student's t with the variances of questions and of
+                              each level added (Satterthwaite 1946), see `compare_levels`
     permutation               p = (1 + #{permuted >= observed}) / (B + 1), one-sided, for n questions under m conditions
                               (values of k).  If the condition does not matter, the m rows of a question are
                               exchangeable.  The statistic may be a maximum over conditions
                               (Pitman 1937; Westfall and Young 1993)
 
-Ties and undefined values count against a difference: a system compared with itself has p = 1.  Data sets
-(`compare_pooled`), training runs (`compare_trainings`) and guessers (`compare_levels`) are levels above the question.
+Ties and undefined values count against a difference: a system compared with itself has p = 1.  Coverage and false
+positives are simulated in tests/property/test_coverage_of_intervals.py.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -24,34 +29,40 @@ import numpy as np
 from sqa.core.errors import DataError
 from sqa.core.significance import (
     CELLS,
+    LEVEL,
     TIE,
     Interval,
     Resampled,
     block_sizes,
     bootstrap_weights,
     common_size,
-    percentiles,
     score_sums,
+    t_quantile,
+    t_two_sided,
 )
 from sqa.core.types import Bools, Floats
 
+DIFFERING = 6  # least number of differing questions that can bound a difference: 2 / 2^5 > .05 >= 2 / 2^6
 PERMUTATIONS = 20_000  # permutations per test
 STOP = 0.05  # a permutation test ends early once its p-value is above this
 _BLOCK = 2_000  # permutations per block
-_SWAP, _INSIDE, _SETS, _QUESTIONS, _TRAININGS = range(2, 7)  # random streams that share a seed
+_SWAP, _INSIDE, _SETS = range(2, 5)  # random streams that share a seed
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Comparison of two systems on the same questions: a minus b, percentile interval, two-sided p-values."""
+    """Comparison of two systems on the same questions: a minus b, its 95% interval and two-sided p-value.
+
+    The interval excludes 0 if and only if p <= .05.  Its ends are infinite if the questions are too few to bound the
+    difference.
+    """
 
     a: float
     b: float
     diff: float  # a - b
     low: float
     high: float
-    p_bootstrap: float  # from 1/(resamples+1) to 1
-    p_randomization: float
+    p: float  # from 1 / (resamples + 1) to 1
     n: int  # number of questions
 
     @property
@@ -68,23 +79,16 @@ def compare_many(
     pairs: for each metric, the statistics of both systems, two arrays of shape (n, d_i).  Row i of all arrays is the
     same question.
     """
-    a, b = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    n = common_size([*a, *b], [*metrics, *metrics], n_resamples)
-    for left, right, metric in zip(a, b, metrics, strict=True):
-        if left.shape != right.shape:
-            raise DataError(f"{metric.name}: statistics of {left.shape} and {right.shape} cannot be compared")
-    points = [(m.score(x.sum(axis=0)), m.score(y.sum(axis=0))) for x, y, m in zip(a, b, metrics, strict=True)]
-    scorers = [metric.score_many for metric in (*metrics, *metrics)]
-    resampled = score_sums([*a, *b], scorers, bootstrap_weights(n, n_resamples, seed))
-    gaps = [_exchanged(m, x.sum(axis=0), y.sum(axis=0)) for x, y, m in zip(a, b, metrics, strict=True)]
-    changes = [y - x for x, y in zip(a, b, strict=True)]
-    swapped = score_sums(changes, gaps, _swap_weights(n, n_resamples, seed))
-    comparisons, m = [], len(metrics)
-    for i, (value_a, value_b) in enumerate(points):
+    n = common_size([table for pair in pairs for table in pair], [*metrics, *metrics], n_resamples)
+    for (a, b), metric in zip(pairs, metrics, strict=True):
+        if a.shape != b.shape:
+            raise DataError(f"{metric.name}: statistics of {a.shape} and {b.shape} cannot be compared")
+    kept, swapped = _exchanges(pairs, metrics, n_resamples, seed)
+    comparisons = []
+    for (a, b), metric, null in zip(pairs, metrics, swapped, strict=True):
+        value_a, value_b = metric.score(a.sum(axis=0)), metric.score(b.sum(axis=0))
         diff = value_a - value_b
-        boot = resampled[i] - resampled[m + i]  # (B,)
-        p_bootstrap, p_swap = (float(p_value(np.abs(diff), np.abs(null))) for null in (boot - diff, swapped[i]))
-        comparisons.append(Comparison(value_a, value_b, diff, *percentiles(boot), p_bootstrap, p_swap, n))
+        comparisons.append(Comparison(value_a, value_b, diff, *_enough([(a, b)], *_tested(diff, null, kept)), n))
     return comparisons
 
 
@@ -93,28 +97,59 @@ def compare(a: Floats, b: Floats, metric: Resampled, n_resamples: int = 1000, se
     return compare_many([(a, b)], [metric], n_resamples, seed)[0]
 
 
-def compare_pooled(pairs: Sequence[tuple[Floats, Floats]], metric: Resampled, n_resamples: int = 1000) -> Interval:
-    """Return the difference of two systems, averaged over data sets with equal weights, with its percentile interval.
+def compare_pooled(pairs: Sequence[tuple[Floats, Floats]], metric: Resampled, n_resamples: int = 1000) -> Comparison:
+    """Return the comparison of two systems, averaged over data sets with equal weights.
 
-    pairs: for each data set, the statistics of both systems, two arrays of shape (n_i, d).  Questions are resampled
+    pairs: for each data set, the statistics of both systems, two arrays of shape (n_i, d).  Questions are exchanged
     within data sets.
     """
-    rng, value, samples = np.random.default_rng(0), 0.0, np.zeros(n_resamples)
-    for a, b in pairs:
-        weights = _multinomial(rng, len(a), n_resamples)
-        value += (metric.score(a.sum(axis=0)) - metric.score(b.sum(axis=0))) / len(pairs)
-        samples += (metric.score_many(weights @ a) - metric.score_many(weights @ b)) / len(pairs)
-    return Interval(value, *percentiles(samples), sum(len(a) for a, _ in pairs))
+    drawn = [_exchanges([pair], [metric], n_resamples, seed) for seed, pair in enumerate(pairs)]
+    kept, null = np.mean([kept for kept, _ in drawn], axis=0), np.mean([null for _, [null] in drawn], axis=0)
+    a, b = (float(np.mean([metric.score(pair[side].sum(axis=0)) for pair in pairs])) for side in (0, 1))
+    return Comparison(a, b, a - b, *_enough(pairs, *_tested(a - b, null, kept)), sum(len(pair[0]) for pair in pairs))
+
+
+def _enough(pairs: Sequence[tuple[Floats, Floats]], low: float, high: float, p: float) -> tuple[float, float, float]:
+    """Return (low, high, p), without bounds and with the exact least p if fewer than DIFFERING questions differ."""
+    differing = sum(int((a != b).any(axis=1).sum()) for a, b in pairs)
+    return (low, high, p) if differing >= DIFFERING else (-np.inf, np.inf, max(p, min(1.0, 2.0 ** (1 - differing))))
+
+
+def _exchanges(
+    pairs: Sequence[tuple[Floats, Floats]], metrics: Sequence[Resampled], n_resamples: int, seed: int
+) -> tuple[Floats, list[Floats]]:
+    """Return s_b (B,), the share of questions kept minus that exchanged, and d*_b (B,) for each metric."""
+    n = len(pairs[0][0])
+    gaps = [_exchanged(m, a.sum(axis=0), b.sum(axis=0)) for (a, b), m in zip(pairs, metrics, strict=True)]
+    tables = [np.ones((n, 1)), *(b - a for a, b in pairs)]
+    kept, *swapped = score_sums(
+        tables, [lambda counts: 1 - 2 * counts[:, 0] / n, *gaps], _swap_weights(n, n_resamples, seed)
+    )
+    return kept, swapped
+
+
+def _tested(diff: float, null: Floats, kept: Floats) -> tuple[float, float, float]:
+    """Return (low, high, p) of a difference from the resampled differences (B,) and their s_b (B,)."""
+    counts = ~_smaller(np.abs(null), np.abs(np.asarray(diff)))  # resamples that count against a difference
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends = np.stack([(diff - null) / (1 - kept), (diff + null) / (1 + kept)])
+    unbounded = np.isnan(null) | (np.abs(kept) > 1 - TIE)  # undefined, or none or all of the questions exchanged
+    low = np.where(unbounded, -np.inf, np.where(counts, np.minimum(ends.min(axis=0), 0), ends.min(axis=0)))
+    high = np.where(unbounded, np.inf, np.where(counts, np.maximum(ends.max(axis=0), 0), ends.max(axis=0)))
+    p = (1 + int((counts | unbounded).sum())) / (len(null) + 1)
+    needed = int((1 - LEVEL) * (len(null) + 1) + TIE)  # a shift is rejected if fewer resamples count for it
+    if not needed:
+        return -np.inf, np.inf, p
+    return float(np.sort(low)[needed - 1]), float(np.sort(high)[-needed]), p
 
 
 def compare_trainings(
     a: Sequence[Floats], b: Sequence[Floats], metric: Resampled, n_resamples: int = 1000, same: bool = False
-) -> Interval:
-    """Return one system's mean score over training runs minus another system's, with its percentile interval.
+) -> Comparison:
+    """Return the comparison of two systems' mean scores over training runs.
 
-    a, b: one array of statistics (n, d) per training run; row i of all arrays is the same question.  Both questions
-    and training runs are resampled.  same: whether a[i] and b[i] come from the same training run (one model at two
-    values of k) and are therefore drawn together.
+    a, b: one array of statistics (n, d) per training run; row i of all arrays is the same question.  same: whether
+    a[i] and b[i] come from the same training run, such as one model at two values of k.
     """
     if not a or not b or len({table.shape for table in (*a, *b)}) != 1:
         shapes = ", ".join(str(table.shape) for table in (*a, *b))
@@ -124,49 +159,69 @@ def compare_trainings(
 
 def compare_levels(
     a: Floats, b: Floats, metric: Resampled, n_resamples: int = 1000, same: Sequence[bool] = (True,)
-) -> Interval:
-    """Return the mean score of one system minus that of another, with a percentile interval over several levels.
+) -> Comparison:
+    """Return the comparison of two systems' mean scores, with an interval over questions and other levels.
 
     a, b: statistics of shape (l_1, ..., l_m, n, d), crossed over m levels (guessers, training runs) and n questions.
-    The questions and each level are resampled independently (the pigeonhole bootstrap, Owen 2007).  same: for each
-    level, whether both systems have the same members, which are then drawn together.
+    same: for each level, whether both systems have the same members.  The squared standard error is the sum of the
+    bootstrap variance over questions and, for each level, the variance of its members' means divided by their number,
+    or the variance of their differences if the members are the same.  The quantile is that of Student's t with
+    Satterthwaite's degrees of freedom.  A level with one member adds nothing, so the result holds for this member
+    only.
     """
-    weights = _multinomial(np.random.default_rng([0, _QUESTIONS]), a.shape[-2], n_resamples)
-    rng, drawn = np.random.default_rng([0, _TRAININGS]), []
-    for size_a, size_b, together in zip(a.shape[:-2], b.shape[:-2], same, strict=True):
-        first, second = (rng.integers(0, size, (n_resamples, size)) for size in (size_a, size_b))
-        drawn.append((first, first if together else second))
-
-    (value_a, of_a), (value_b, of_b) = (
-        _over_levels(tables, metric, weights, [pair[side] for pair in drawn]) for side, tables in enumerate((a, b))
-    )
-    return Interval(value_a - value_b, *percentiles(of_a - of_b), a.shape[-2])
+    variances = [_over_questions(a, metric, n_resamples, b)]
+    for axis, together in enumerate(same):
+        of_a, of_b = (_means_of(tables, metric, axis) for tables in (a, b))
+        variances += [_of_mean(of_a - of_b)] if together else [_of_mean(of_a), _of_mean(of_b)]
+    value_a, value_b = (float(_scores(tables.sum(axis=-2), metric).mean()) for tables in (a, b))
+    return Comparison(value_a, value_b, value_a - value_b, *_by_t(value_a - value_b, variances), a.shape[-2])
 
 
 def interval_over_levels(tables: Floats, metric: Resampled, n_resamples: int = 1000) -> Interval:
-    """Return the mean score of a system with its percentile interval; `tables` as in `compare_levels`."""
-    weights = _multinomial(np.random.default_rng([0, _QUESTIONS]), tables.shape[-2], n_resamples)
-    rng = np.random.default_rng([0, _TRAININGS])
-    drawn = [rng.integers(0, size, (n_resamples, size)) for size in tables.shape[:-2]]
-    value, resampled = _over_levels(tables, metric, weights, drawn)
-    return Interval(value, *percentiles(resampled), tables.shape[-2])
+    """Return the mean score of a system with its interval; `tables` and method as in `compare_levels`."""
+    variances = [_over_questions(tables, metric, n_resamples)]
+    variances += [_of_mean(_means_of(tables, metric, axis)) for axis in range(tables.ndim - 2)]
+    value = float(_scores(tables.sum(axis=-2), metric).mean())
+    low, high, _ = _by_t(value, variances)
+    return Interval(value, low, high, tables.shape[-2])
 
 
-def _over_levels(
-    tables: Floats, metric: Resampled, weights: Floats, drawn: Sequence[np.ndarray[Any, Any]]
-) -> tuple[float, Floats]:
-    """Return the mean score of `tables`, of shape (l_1, ..., l_m, n, d), and the mean scores (B,) of the resamples.
+def _scores(sums: Floats, metric: Resampled) -> Floats:
+    """Return the scores (l_1, ..., l_m) of sums of statistics (l_1, ..., l_m, d)."""
+    return metric.score_many(sums.reshape(-1, sums.shape[-1])).reshape(sums.shape[:-1])
 
-    weights: (B, n), how often each question is drawn.  drawn: for each level, the indices (B, l) of the drawn members.
-    """
-    levels, flat = tables.shape[:-2], tables.reshape(-1, *tables.shape[-2:])
-    scores = np.stack([metric.score_many(weights @ table) for table in flat], axis=1)
-    index = [np.arange(len(weights)).reshape(-1, *[1] * len(levels))]
-    for axis, members in enumerate(drawn):
-        index.append(members.reshape(-1, *(levels[axis] if axis == i else 1 for i in range(len(levels)))))
-    resampled = scores.reshape(len(weights), *levels)[tuple(index)]
-    value = metric.score_many(flat.sum(axis=1)).mean()
-    return float(value), resampled.reshape(len(weights), -1).mean(axis=1)
+
+def _means_of(tables: Floats, metric: Resampled, axis: int) -> Floats:
+    """Return the mean score of each member of a level (l,), averaged over the other levels."""
+    scores = _scores(tables.sum(axis=-2), metric)
+    return np.asarray(scores.mean(axis=tuple(i for i in range(scores.ndim) if i != axis)))
+
+
+def _over_questions(a: Floats, metric: Resampled, n_resamples: int, b: Floats | None = None) -> tuple[float, int]:
+    """Return the variance over questions of the mean score of `a`, minus that of `b` if given, and its freedom."""
+    n = a.shape[-2]
+    members = [table for tables in (a, b) if tables is not None for table in tables.reshape(-1, *tables.shape[-2:])]
+    resampled = score_sums(members, [metric.score_many] * len(members), bootstrap_weights(n, n_resamples, 0))
+    size = prod(a.shape[:-2])
+    of_a, of_b = np.mean(resampled[:size], axis=0), np.mean(resampled[size:], axis=0) if b is not None else 0.0
+    return float(np.var(of_a - of_b, ddof=1)), n - 1
+
+
+def _of_mean(values: Floats) -> tuple[float, int]:
+    """Return the variance of the mean of values (l,) and its degrees of freedom; zeros for a single value."""
+    return (float(np.var(values, ddof=1)) / len(values), len(values) - 1) if len(values) > 1 else (0.0, 0)
+
+
+def _by_t(value: float, variances: Sequence[tuple[float, int]]) -> tuple[float, float, float]:
+    """Return (low, high, p) of a value from variances with their degrees of freedom; nan if there are none."""
+    total = sum(variance for variance, _ in variances)
+    if not any(freedom for _, freedom in variances) or np.isnan(total):
+        return np.nan, np.nan, 1.0
+    if total == 0:
+        return value, value, float(value == 0)
+    freedom = max(1.0, total**2 / sum(variance**2 / freedom for variance, freedom in variances if freedom))
+    half = t_quantile((1 + LEVEL) / 2, freedom) * total**0.5
+    return value - half, value + half, t_two_sided(value / total**0.5, freedom)
 
 
 def p_value(observed: Floats, null: Floats) -> Floats:
@@ -240,11 +295,6 @@ def _swap_weights(n: int, n_resamples: int, seed: int) -> Iterator[Floats]:
     rng = np.random.default_rng([seed, _SWAP])
     for rows in block_sizes(n, n_resamples):
         yield rng.integers(0, 2, size=(rows, n)).astype(np.float64)
-
-
-def _multinomial(rng: np.random.Generator, n: int, n_resamples: int) -> Floats:
-    """Return all question weights (n_resamples, n) at once, for comparisons with levels above the question."""
-    return rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(np.float64)
 
 
 def _exchanged(metric: Resampled, a: Floats, b: Floats) -> Callable[[Floats], Floats]:

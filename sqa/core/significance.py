@@ -5,7 +5,8 @@ Sentences of one question are not independent, so the question is the unit.  A r
 of questions give the same resamples for every metric and system, so the result is a function of its arguments.
 
     interval of a value       95%: BCa, bias-corrected and accelerated percentiles of the score over B resamples with
-                              replacement (Efron 1987).  Plain percentiles are too low if most questions win nothing
+                              replacement (Efron 1987).  Plain percentiles are too low if most questions win nothing.
+                              Below FEW questions the level is raised to that of Student's t (Hesterberg 2015)
     band of a curve           plain percentiles at every point
 
 Comparisons of systems, training runs or values of k are in sqa/core/differences.py.
@@ -23,6 +24,7 @@ from sqa.core.types import Floats
 
 LEVEL = 0.95  # confidence level of intervals and bands
 CELLS = 4_000_000  # weights or sums in memory at a time: 32 MB
+FEW = 20  # below this number of questions, the level of an interval is raised
 TIE = 1e-9  # values whose relative difference is below this count as equal
 _BOOTSTRAP = 1  # random stream; sqa/core/differences.py has the others
 _NORMAL = NormalDist()
@@ -124,7 +126,7 @@ def bootstrap_many(
     intervals = []
     for value, scores, s, metric in zip(values, samples, stats, metrics, strict=True):
         without = metric.score_many(s.sum(axis=0) - s)  # (n,), each question left out once
-        intervals.append(Interval(value, *bca(value, scores, without), n))
+        intervals.append(Interval(value, *bca(value, scores, without, _level(n)), n))
     return intervals
 
 
@@ -172,6 +174,40 @@ def bca(value: float, samples: Floats, without: Floats, level: float = LEVEL) ->
         ends.append(_NORMAL.cdf(bias + shift / slope) if slope > 0 else float(shift > 0))
     low, high = np.percentile(samples, [100 * end for end in ends])
     return float(low), float(high)
+
+
+def _level(n: int) -> float:
+    """Return the level whose BCa interval over n questions covers about LEVEL (Hesterberg 2015, section 4.3).
+
+    A resample of n questions varies less than n new questions do, by sqrt((n - 1) / n), and has normal instead of t
+    tails.  No level suffices for 3 questions (tests/property/test_coverage_of_intervals.py prints the coverage).
+    """
+    if not 1 < n < FEW:
+        return LEVEL
+    return min(2 * _NORMAL.cdf(np.sqrt(n / (n - 1)) * t_quantile((1 + LEVEL) / 2, n - 1)) - 1, 1 - 1e-9)
+
+
+def t_quantile(share: float, freedom: float) -> float:
+    """Return the quantile of Student's t, for at least one degree of freedom, to four digits.
+
+    With t = sqrt(freedom) tan(x), the density of x is proportional to cos(x)^(freedom - 1).
+    """
+    angles, cumulative = _t_table(freedom)
+    return float(np.sqrt(freedom) * np.tan(np.interp(share, cumulative, angles)))
+
+
+def t_two_sided(t: float, freedom: float) -> float:
+    """Return the two-sided p-value of a value of Student's t."""
+    angles, cumulative = _t_table(freedom)
+    return float(2 * (1 - np.interp(np.arctan(abs(t) / np.sqrt(freedom)), angles, cumulative)))
+
+
+def _t_table(freedom: float) -> tuple[Floats, Floats]:
+    """Return angles x and the share of Student's t below sqrt(freedom) tan(x)."""
+    angles = np.linspace(-np.pi / 2, np.pi / 2, 40_001)
+    density = np.cos(angles) ** (freedom - 1)
+    cumulative = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
+    return angles, cumulative / cumulative[-1]
 
 
 def percentiles(samples: Floats) -> tuple[float, float]:

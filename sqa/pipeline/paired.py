@@ -26,16 +26,15 @@ Scored = Sequence[tuple[Any, Floats]]  # metrics with their statistics, arrays o
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """Comparison of two runs by one metric: difference a - b, 95% percentile interval, two-sided p-values."""
+    """Comparison of two runs by one metric: difference a - b, 95% interval and two-sided p-value (differences.py)."""
 
     metric: str
     a: float
     b: float
     diff: float
-    low: float | None  # None: undefined on every resample
+    low: float | None  # None: undetermined, since fewer than 6 questions differ
     high: float | None
-    p_bootstrap: float
-    p_randomization: float
+    p: float
     n: int
     signature: str
 
@@ -93,8 +92,8 @@ def compare(
     pairs = [(a.stats[metric.name], b.stats[metric.name]) for metric in comparable]
     rows = []
     for metric, c in zip(comparable, compare_many(pairs, comparable, n_resamples, a.config.seed), strict=True):
-        low, high, p_values = defined(c.low), defined(c.high), (c.p_bootstrap, c.p_randomization)
-        rows.append(ComparisonRow(metric.name, c.a, c.b, c.diff, low, high, *p_values, c.n, metric.signature()))
+        low, high = defined(c.low), defined(c.high)
+        rows.append(ComparisonRow(metric.name, c.a, c.b, c.diff, low, high, c.p, c.n, metric.signature()))
     return rows, notes
 
 
@@ -138,8 +137,9 @@ def compare_over(
         )
         a, b = (x.reshape(*map(len, of), *x.shape[1:]) for x, of in zip((a, b), members, strict=True))
         gap = compare_levels(a, b, metric, n_resamples, same)
-        rows.append((metric.name, gap.value, gap.low, gap.high, gap.n, len(given), metric.signature()))
-    return Table(("metric", "diff", "low", "high", "n", "runs", "signature"), rows)
+        low, high = defined(gap.low), defined(gap.high)
+        rows.append((metric.name, gap.diff, low, high, gap.p, gap.n, len(given), metric.signature()))
+    return Table(("metric", "diff", "low", "high", "p", "n", "runs", "signature"), rows)
 
 
 def _difference(a: str, b: str) -> str:

@@ -74,7 +74,7 @@ def compare_all(
         notes |= dict.fromkeys(left_out)
     pairs = []
     for compared in by_metric.values():
-        adjusted = holm([row.p_randomization for _, _, row in compared])
+        adjusted = holm([row.p for _, _, row in compared])
         pairs += [Pair(*item, p_holm) for item, p_holm in zip(compared, adjusted, strict=True)]
     return pairs, list(notes)
 

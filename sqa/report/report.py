@@ -22,6 +22,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from sqa import __version__
+from sqa.core.differences import DIFFERING
 from sqa.core.registry import QUALITY
 from sqa.files.atomic import write_text
 from sqa.files.yaml_reader import dump_yaml
@@ -204,35 +205,36 @@ def _differences(group: Sequence[Reported]) -> tuple[list[str], list[Gap]]:
         nothing = "None could be tested; see *Not computed, and why*."
         return [f"### Differences to {code(first.label)}", "", nothing], gaps
     note = (
-        f"Run minus {code(first.label)}, paired over questions; percentile intervals. p: two-sided, by the paired "
-        f"bootstrap and by approximate randomisation ({RESAMPLES} resamples each). Bold: both below {SIGNIFICANT:g}. "
+        f"Run minus {code(first.label)}, paired over questions. p: two-sided, by approximate randomisation "
+        f"({RESAMPLES} resamples), whose inverse is the interval. n/a: fewer than {DIFFERING} questions differ, which "
+        f"leaves the difference undetermined. Bold: p at most {SIGNIFICANT:g}. "
         f"{len(lines)} tests, not corrected for their number."
     )
-    head = ("metric", "run", "difference", "95% interval", "p, bootstrap", "p, randomisation")
+    head = ("metric", "run", "difference", "95% interval", "p")
     return [f"### Differences to {code(first.label)}", "", note, "", *markdown(head, lines)], gaps
 
 
 def _differences_over(group: Sequence[Reported], over: str) -> list[str]:
     """Return a section with a table row per metric: first system minus second, with intervals over all levels."""
     lines = []
-    for metric, value, low, high, *_ in paired.compare_over([run.saved for run in group], over).rows:
+    for metric, value, low, high, p, *_ in paired.compare_over([run.saved for run in group], over).rows:
         shape = f"+.{_digits(metric, group)}f"
-        lines.append([code(metric), f"{value:{shape}}", _interval(low, high, shape) or "n/a"])
+        lines.append([code(metric), f"{value:{shape}}", _interval(low, high, shape) or "n/a", f"{p:.3f}"])
     note = (
-        f"The system of {code(group[0].label)} minus the other system; percentile intervals ({RESAMPLES} resamples). "
-        "Runs of one system differ only in the levels, whose members are resampled like the questions."
+        f"The system of {code(group[0].label)} minus the other system; intervals and p by Student's t. Runs of one "
+        "system differ only in the levels; the variance of their members is added to that of the questions."
     )
     heading = f"### Differences over {plain(over.replace(',', ', '))}"
-    return [heading, "", note, "", *markdown(("metric", "difference", "95% interval"), lines)]
+    return [heading, "", note, "", *markdown(("metric", "difference", "95% interval", "p"), lines)]
 
 
 def _difference(row: ComparisonRow, digits: int) -> list[str]:
     shape = f"+.{digits}f"
     value = f"{row.diff:{shape}}"
-    if max(row.p_bootstrap, row.p_randomization) < SIGNIFICANT:
+    if row.p <= SIGNIFICANT:
         value = f"**{value}**"
     interval = _interval(row.low, row.high, shape) or "n/a"
-    return [value, interval, f"{row.p_bootstrap:.3f}", f"{row.p_randomization:.3f}"]
+    return [value, interval, f"{row.p:.3f}"]
 
 
 # ---------------------------------------------------------------------------------------------------- missing values

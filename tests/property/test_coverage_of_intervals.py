@@ -1,7 +1,7 @@
 """Coverage of 95% intervals when few questions win, and when two systems differ on few questions.
 
 The values of questions are drawn from distributions with known means, and each interval is computed as for runs (1,000
-resamples). `pytest -rP` prints the coverage of percentile and BCa intervals.
+resamples). `pytest -rP` prints every coverage.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from sqa.core.differences import compare
+from sqa.core.differences import compare, compare_levels
 from sqa.core.significance import LEVEL, bca, bootstrap, bootstrap_weights, means
 from sqa.core.types import Floats
 from sqa.metrics import build
@@ -33,34 +33,68 @@ def gap(either: float, share: float) -> Draw:
     return lambda rng, size: np.where(rng.random(size) < share, 1.0, -1.0) * wins(either)(rng, size)
 
 
-@pytest.mark.parametrize(
-    ("what", "truth", "draw", "used"),  # truth: the mean; used: the kind of interval that the program computes
-    [
-        ("EW, 5% of the questions win", 0.05 * 0.35, wins(0.05), "bca"),
-        ("EW, 60% of the questions win", 0.6 * 0.35, wins(0.6), "bca"),
-        ("EW minus EW, 8% of the questions differ, equal systems", 0.0, gap(0.08, 0.5), "percentile"),
-        ("EW minus EW, 10% of the questions differ", 0.1 * 0.35 * 0.2, gap(0.1, 0.6), "percentile"),
-    ],
-)
-def test_used_interval_has_the_best_coverage(what, truth, draw, used):
-    values = draw(np.random.default_rng([0, QUESTIONS]), (TRIALS, QUESTIONS))
+def cover(hits: list[bool]) -> float:
+    """Return a share, and print it."""
+    share = float(np.mean(hits))
+    print(f"{share:.3f} of {len(hits)}")
+    return share
+
+
+@pytest.mark.parametrize("share", [0.05, 0.6])
+def test_values_have_bca_intervals(share):
+    values = wins(share)(np.random.default_rng([0, QUESTIONS]), (TRIALS, QUESTIONS))
     weights = np.concatenate(list(bootstrap_weights(QUESTIONS, RESAMPLES, 0))) / QUESTIONS  # (B, n)
-    shares = {"percentile": 0.0, "bca": 0.0}
+    covered = {"percentile": 0.0, "bca": 0.0}
     for row, samples in zip(values, (weights @ values.T).T, strict=True):  # (n,), (B,)
         without = (row.sum() - row) / (QUESTIONS - 1)
         ends = {"percentile": np.percentile(samples, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])}
         ends["bca"] = bca(float(row.mean()), samples, without)
         for kind, (low, high) in ends.items():
-            shares[kind] += (low <= truth <= high) / TRIALS
-    print(f"{what}: percentile {shares['percentile']:.3f}, BCa {shares['bca']:.3f}")
-    assert abs(shares[used] - LEVEL) < 0.025 and shares[used] >= max(shares.values()) - 0.005
-    if what.startswith("EW, 5%"):  # many zeros
-        assert abs(shares["bca"] - LEVEL) < BAND < LEVEL - shares["percentile"]
+            covered[kind] += (low <= share * 0.35 <= high) / TRIALS
+    print(f"EW, {share:.0%} of the questions win: percentile {covered['percentile']:.3f}, BCa {covered['bca']:.3f}")
+    assert abs(covered["bca"] - LEVEL) < 0.025 and covered["bca"] >= covered["percentile"] - 0.005
+    if share == 0.05:  # many zeros
+        assert abs(covered["bca"] - LEVEL) < BAND < LEVEL - covered["percentile"]
 
 
-def test_runs_use_bca_and_comparisons_percentiles():
+@pytest.mark.parametrize(("n", "least"), [(3, 0.70), (5, 0.88), (8, 0.93), (15, 0.93), (60, 0.93)])
+def test_few_questions_have_wider_intervals(n, least):
+    """Three questions cannot do better: in a quarter of all draws, every value is on the same side of the mean."""
     [ew] = build(["ew"])
-    values = wins(0.05)(np.random.default_rng(2), (1, QUESTIONS))[0]
-    alone, against_nothing = bootstrap(means(values), ew), compare(means(values), means(0 * values), ew)
-    assert alone.value == against_nothing.diff
-    assert alone.low > against_nothing.low and alone.high > against_nothing.high  # shifted towards the tail
+    values = wins(0.6)(np.random.default_rng([1, n]), (500, n))
+    ends = [bootstrap(means(row), ew) for row in values]
+    assert cover([end.low <= 0.6 * 0.35 <= end.high for end in ends]) >= least
+
+
+@pytest.mark.parametrize("n", [5, 8, 15, 60, 147, 511])
+@pytest.mark.parametrize(
+    ("draw", "truth"), [(gap(0.08, 0.5), 0.0), (gap(0.1, 0.75), 0.1 * 0.35 * 0.5), (gap(0.6, 0.6), 0.6 * 0.35 * 0.2)]
+)
+def test_differences_have_their_level(n, draw, truth):
+    """The interval covers, agrees with the p-value, and equal systems differ in at most 5% of the cases."""
+    [ew] = build(["ew"])
+    values = draw(np.random.default_rng([2, n]), (300, n))
+    compared = [compare(means(row), means(0 * row), ew, RESAMPLES, seed) for seed, row in enumerate(values)]
+    band = 3 * np.sqrt(LEVEL * (1 - LEVEL) / len(compared))
+    assert all((c.p <= 1 - LEVEL) == (not c.low <= 0 <= c.high) for c in compared)
+    assert cover([c.low <= truth <= c.high for c in compared]) >= LEVEL - band
+    if not truth:
+        assert np.mean([c.p <= 1 - LEVEL for c in compared]) <= 1 - LEVEL + band
+
+
+@pytest.mark.parametrize("members", [2, 3, 5, 10])
+@pytest.mark.parametrize("deviation", [0.02, 0.1])  # between training runs
+def test_few_training_runs_have_their_level(members, deviation):
+    [ew] = build(["ew"])
+    rng, hits = np.random.default_rng([3, members]), []
+
+    def system(questions: Floats) -> Floats:
+        runs = [questions + deviation * rng.normal() + 0.15 * rng.normal(size=len(questions)) for _ in range(members)]
+        return np.stack([means(run) for run in runs])
+
+    for _ in range(300):
+        questions = wins(0.5)(rng, (1, QUESTIONS))[0]
+        of = compare_levels(system(questions), system(questions), ew, 200, (False,))
+        assert (of.p <= 1 - LEVEL) == (not of.low <= 0 <= of.high)
+        hits.append(of.low <= 0 <= of.high)
+    assert cover(hits) >= LEVEL - 3 * np.sqrt(LEVEL * (1 - LEVEL) / len(hits))

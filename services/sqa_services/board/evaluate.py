@@ -1,7 +1,6 @@
 """Scores of predictions over all examples and by tag, and their differences under perturbation."""
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from sqa.core.differences import compare
 from sqa.core.errors import DataError, NotComputable
 from sqa.core.significance import bootstrap
 from sqa.core.types import Floats
+from sqa.results import defined
 from sqa_services.board.metrics import EVAL, Additive, additive, get_accuracy, get_unperturbed_percent, pretty
 from sqa_services.board.task import Task
 
@@ -100,7 +100,7 @@ def _intervals(
     for name in names:
         if get := additive(name):
             interval = bootstrap(examples.stats(name, get, indices), get.metric, RESAMPLES, seed)
-            intervals[name] = [_defined(interval.low), _defined(interval.high)]
+            intervals[name] = [defined(interval.low), defined(interval.high)]
     return intervals
 
 
@@ -170,12 +170,7 @@ def _differences(
             if (get := additive(name)) is None:
                 raise NotComputable(f"{name} is not additive over examples, so it has no paired difference")
             comparison = compare(get.stats(after, changed), get.stats(before, targets), get.metric, RESAMPLES, seed)
-            differences[name] = {key: _defined(value) for key, value in asdict(comparison).items()}
+            differences[name] = {key: defined(value) for key, value in asdict(comparison).items()}
         except NotComputable as refusal:
             differences[name] = {"refusal": str(refusal)}
     return differences
-
-
-def _defined(value: float) -> float | None:
-    """Replace NaN (undefined on every resample) with None, since JSON has no NaN."""
-    return None if math.isnan(value) else value

@@ -5,9 +5,18 @@ import pytest
 import scipy.stats
 from refusals import refused
 
-from sqa.core.differences import compare, compare_levels, compare_trainings, interval_over_levels
+from sqa.core.differences import compare, compare_levels, compare_pooled, compare_trainings, interval_over_levels
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.significance import bca, bootstrap, bootstrap_band, bootstrap_many, bootstrap_weights, means
+from sqa.core.significance import (
+    bca,
+    bootstrap,
+    bootstrap_band,
+    bootstrap_many,
+    bootstrap_weights,
+    means,
+    t_quantile,
+    t_two_sided,
+)
 from sqa.metrics import build
 
 [ACCURACY, BLEU, DAL] = build(["accuracy", "bleu", "dal"])
@@ -46,10 +55,10 @@ def test_bca_equals_scipy_on_the_same_resamples():
 
 
 def test_bleu_interval_is_bca_with_jackknife():
-    counts = np.random.default_rng(12).integers(1, 9, size=(12, 4))
-    stats = np.column_stack([counts.sum(1) + 9, counts.sum(1) + 9, counts, counts + 5, np.ones(12)]).astype(float)
-    without = np.array([BLEU.score(np.delete(stats, i, axis=0).sum(axis=0)) for i in range(12)])
-    samples = BLEU.score_many(np.concatenate(list(bootstrap_weights(12, 1000, 0))) @ stats)
+    counts = np.random.default_rng(12).integers(1, 9, size=(24, 4))
+    stats = np.column_stack([counts.sum(1) + 9, counts.sum(1) + 9, counts, counts + 5, np.ones(24)]).astype(float)
+    without = np.array([BLEU.score(np.delete(stats, i, axis=0).sum(axis=0)) for i in range(24)])
+    samples = BLEU.score_many(np.concatenate(list(bootstrap_weights(24, 1000, 0))) @ stats)
     interval = bootstrap(stats, BLEU)
     assert (interval.low, interval.high) == pytest.approx(bca(interval.value, samples, without))
 
@@ -67,17 +76,51 @@ def test_bca_handles_few_defined_values():
 def test_p_is_1_for_equal_and_small_for_better_systems():
     values = np.random.default_rng(7).random(60)
     same = compare(means(values), means(values), ACCURACY)
-    assert same.diff == 0 and same.p_bootstrap == same.p_randomization == 1
+    assert same.diff == 0 and same.p == 1 and (same.low, same.high) == (-np.inf, np.inf)  # no question differs
     gain = compare(means(values + 0.1), means(values), ACCURACY, n_resamples=999)
     assert (gain.diff, gain.low, gain.high) == pytest.approx((0.1, 0.1, 0.1))
-    assert gain.p_bootstrap == gain.p_randomization == pytest.approx(1 / 1000)
+    assert gain.p == pytest.approx(1 / 1000)
+
+
+def test_interval_is_the_inverse_of_the_test():
+    """A shift of b by either end of the interval has a p-value of about .05, and shifts beyond it a smaller one."""
+    rng = np.random.default_rng(5)
+    a, b = rng.random(30) + 0.2, rng.random(30)
+    whole = compare(means(a), means(b), ACCURACY, n_resamples=4999)
+    for end, outward in ((whole.low, -1), (whole.high, 1)):
+        beyond, inside = (
+            compare(means(a), means(b + end + step), ACCURACY, 4999) for step in (outward * 1e-6, -outward * 1e-6)
+        )
+        assert beyond.p <= 0.05 < inside.p < 0.0505
+
+
+def test_few_differing_questions_bound_nothing():
+    b = np.zeros(50)
+    five, six = (compare(means(np.where(np.arange(50) < k, 0.5, b)), means(b), ACCURACY) for k in (5, 6))
+    assert (five.low, five.high) == (-np.inf, np.inf) and five.p >= 1 / 16
+    assert 0 < six.low < six.diff < six.high and six.p <= 0.05
+
+
+def test_t_matches_published_quantiles():
+    published = {1: 12.7062, 2: 4.30265, 4: 2.77645, 10: 2.22814, 146: 1.97635}  # two-sided 5%
+    for freedom, quantile in published.items():
+        assert t_quantile(0.975, freedom) == pytest.approx(quantile, rel=2e-3)
+        assert t_two_sided(-quantile, freedom) == pytest.approx(0.05, abs=1e-4)
+
+
+def test_pooled_data_sets_count_equally():
+    first, second = means(np.arange(40.0) % 3), means(np.zeros(40))
+    pooled = compare_pooled([(first, second), (second, first)], ACCURACY)
+    assert pooled.diff == 0 and pooled.low < 0 < pooled.high and pooled.n == 80
+    same_way = compare_pooled([(first, second)] * 2, ACCURACY)
+    assert same_way.diff == pytest.approx(0.975) and same_way.low > 0 and same_way.p == pytest.approx(1 / 1001)
 
 
 def test_randomisation_agrees_with_the_exact_test():
     """The systems differ on 6 questions, of which a wins 5, so the p-value of the exact sign test is 2 * 7 / 64."""
     a, b = means(np.repeat([1.0, 0, 1], [5, 1, 20])), means(np.repeat([0.0, 1, 1], [5, 1, 20]))
     comparison = compare(a, b, ACCURACY, n_resamples=20000)
-    assert comparison.p_randomization == pytest.approx(14 / 64, abs=0.01)
+    assert comparison.p == pytest.approx(14 / 64, abs=0.01)
 
 
 def test_intervals_and_p_values_follow_the_seed():
@@ -85,7 +128,7 @@ def test_intervals_and_p_values_follow_the_seed():
     a, b = means(rng.random(40) + 0.05), means(rng.random(40))
     first, again, other = (compare(a, b, ACCURACY, n_resamples=999, seed=seed) for seed in (1, 1, 2))
     assert first == again and (first.a, first.b, first.diff) == (other.a, other.b, other.diff)
-    for name in ("low", "high", "p_bootstrap", "p_randomization"):
+    for name in ("low", "high", "p"):
         assert getattr(first, name) != getattr(other, name), name
     assert bootstrap(a, ACCURACY, seed=1) == bootstrap(a, ACCURACY, seed=1) != bootstrap(a, ACCURACY, seed=2)
 
@@ -125,7 +168,7 @@ def test_disagreement_of_guessers_widens_the_interval() -> None:
     disputed[..., 0] += np.array([0.0, 0.2])[:, None, None]
     narrow, wide = (compare_levels(a, base, ACCURACY, same=(True, True)) for a in (agreed, disputed))
     assert narrow.value == pytest.approx(wide.value) == pytest.approx(0.1)
-    assert narrow.high - narrow.low < 1e-9 and (wide.low, wide.high) == pytest.approx((0, 0.2))
+    assert narrow.high - narrow.low < 1e-9 and wide.high - 0.1 == pytest.approx(12.706 * 0.1, rel=0.002)  # t, 1 degree
 
 
 def test_disagreement_widens_the_interval_of_a_mean() -> None:

@@ -1,7 +1,6 @@
 """A run's folder: reproducible bytes, a lossless round trip, and comparison only with compatible runs."""
 
 import json
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -66,8 +65,9 @@ def test_comparison_gives_paired_differences(tmp_path):
     by_name = {row.metric: row for row in rows}
     assert list(by_name) == METRICS and notes == []
     assert by_name["al"].diff < 0 <= by_name["ew"].diff
-    assert by_name["bleu"].diff == 0 and by_name["bleu"].p_bootstrap == 1
-    assert all(math.isfinite(x) for row in rows for x in (row.low, row.high, row.p_bootstrap, row.p_randomization))
+    assert by_name["bleu"].diff == 0 and by_name["bleu"].p == 1
+    assert all((row.p <= 0.05) == (row.low is not None and not row.low <= 0 <= row.high) for row in rows)
+    assert by_name["bleu"].low is by_name["bleu"].high is None  # no question differs
 
 
 def member(run, k, model, shift):
@@ -83,8 +83,8 @@ def test_comparison_covers_training_runs(tmp_path):
     run = saved(tmp_path)
     shifts = {"a": -0.2, "b": 0.0, "c": 0.2}
     full, early = ([member(run, k, m, s + up) for m, s in shifts.items()] for k, up in (("full", 0.1), (3, 0.0)))
-    [[_, diff, low, high, n, runs, _]] = paired.compare_over([*full, *early], "questions,training", 200).rows
-    assert diff == pytest.approx(0.1) and high - low < 1e-9 and (n, runs) == (6, 6)  # matched training runs
+    [[_, diff, low, high, p, n, runs, _]] = paired.compare_over([*full, *early], "questions,training", 200).rows
+    assert diff == pytest.approx(0.1) and high - low < 1e-9 and (p, n, runs) == (0, 6, 6)  # matched training runs
     others = [member(run, 3, m + "2", s) for m, s in shifts.items()]
     [[_, diff, low, high, *_]] = paired.compare_over([*full, *others], "training", 200).rows
     assert diff == pytest.approx(0.1) and low < 0 < high

@@ -52,18 +52,18 @@ def test_matrix_equals_exact_tests(opened, compared):
     for metric in ("al", "accuracy"):
         of_metric = [pair for pair in compared if pair.row.metric == metric]
         by_hand = [exact(stats[pair.a][metric][:, :2], stats[pair.b][metric][:, :2]) for pair in of_metric]
-        assert [pair.row.p_randomization for pair in of_metric] == pytest.approx(by_hand, abs=0.012)
+        assert [pair.row.p for pair in of_metric] == pytest.approx(by_hand, abs=0.012)
         for pair in of_metric:
             x, y = stats[pair.a][metric].sum(0), stats[pair.b][metric].sum(0)
             assert pair.row.diff == pytest.approx(x[0] / x[1] - y[0] / y[1])
         # Holm: the smallest of three p-values times 3, the next times 2, the last times 1, made monotone
-        first, second, third = sorted(of_metric, key=lambda pair: pair.row.p_randomization)
-        least = min(1.0, 3 * first.row.p_randomization)
-        middle = max(least, min(1.0, 2 * second.row.p_randomization))
-        adjusted = [least, middle, max(middle, third.row.p_randomization)]
+        first, second, third = sorted(of_metric, key=lambda pair: pair.row.p)
+        least = min(1.0, 3 * first.row.p)
+        middle = max(least, min(1.0, 2 * second.row.p))
+        adjusted = [least, middle, max(middle, third.row.p)]
         assert [pair.p_holm for pair in (first, second, third)] == pytest.approx(adjusted)
     assert all(pair.p_holm < 0.05 for pair in compared[:3])  # every question waits longer
-    assert compared[3].row.p_randomization == compared[3].p_holm == 1.0  # equal answers
+    assert compared[3].row.p == compared[3].p_holm == 1.0  # equal answers
 
 
 def test_latex_matrix_is_row_minus_column(opened, compared, tmp_path):

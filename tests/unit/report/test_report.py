@@ -151,12 +151,12 @@ def test_differences_cover_further_levels(tmp_path: Path) -> None:
     main(folders, tmp_path / "report", html=False, over="questions,guesser")
     text = (tmp_path / "report" / "report.md").read_text()
     head, *rows = cells(section(text, "### Differences over questions, guesser"))
-    assert head == ["metric", "difference", "95% interval"] and "Differences to" not in text
+    assert head == ["metric", "difference", "95% interval", "p"] and "Differences to" not in text
     expected = paired.compare_over([runs.read(folder) for folder in folders], "questions,guesser").rows
     assert [row[0] for row in rows] == [f"`{metric}`" for metric, *_ in expected]
-    by_metric = {metric: (value, low, high) for metric, value, low, high, *_ in expected}
-    value, low, high = by_metric["al"]
-    assert value < 0 and rows[-2][1:] == [f"{value:+.2f}", f"[{low:+.2f}, {high:+.2f}]"]
+    by_metric = {metric: (value, low, high, p) for metric, value, low, high, p, *_ in expected}
+    value, low, high, p = by_metric["al"]
+    assert value < 0 and rows[-2][1:] == [f"{value:+.2f}", f"[{low:+.2f}, {high:+.2f}]", f"{p:.3f}"]
     refused(ConfigError, "got 2 members", main, folders[:2], tmp_path / "half", over="guesser")
 
 

@@ -50,7 +50,7 @@ function showDeltas(done) {
   const rows = done.flatMap((e) => JSON.parse(e.result.metadata_json).transforms.flatMap((transform) =>
     Object.entries(transform.differences || { "–": {} }).map(([metric, d]) =>  // absent if the answers are secret
       line([transform.transform, e.dataset, transform.n, `${number(transform.unperturbed_percent, 1)} %`, metric,
-        d.refusal || number(d.diff), d.refusal || d.low === undefined ? "" : interval([d.low, d.high]), number(d.p_bootstrap)]))));
+        d.refusal || number(d.diff), d.refusal || d.low === undefined ? "" : interval([d.low, d.high]), number(d.p)]))));
   $("deltas").closest("div:not(.wide)").hidden = rows.length === 0;
   fill($("deltas"), ["Perturbation", "Data", "Examples", "Same answer", "Metric", "Difference", "95% interval", "p"], rows);
 }
