@@ -1,6 +1,6 @@
 # make reproduce   set up, then the paper's ablation over k: table, figure, report
 # make test        set up, then the test suite in two processes (WORKERS=8 make test: in eight)
-# make bench       set up, then the speed of decoding and guessing
+# make bench       set up, then our speed beside plain paths and other programs
 # make lint        set up, then ruff's rules alone
 # make check       set up, then ruff's format and rules, and mypy
 # make ci          set up, then the packages that only tests need, on top of `make extras`; see CONTRIBUTING.md
@@ -49,7 +49,7 @@ test: setup
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 bench: setup
-	$(VENV)/bin/sqa bench
+	$(VENV)/bin/python -m benchmarks
 
 lint: setup
 	$(VENV)/bin/ruff check .

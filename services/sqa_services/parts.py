@@ -1,14 +1,12 @@
 """Entry point of this distribution: registers its commands and components with `sqa` and imports nothing else."""
 
-from sqa.core.registry import COMMANDS, ITEMS, QUALITY, TRANSLATORS
+from sqa.core.registry import COMMANDS, QUALITY, TRANSLATORS
 
 TRANSLATORS.register("simuleval", "sqa_services.simuleval.agent:build")
 TRANSLATORS.register("simuleval_service", "sqa_services.simuleval.service:build")
 QUALITY.register("external", "sqa_services.protocols.external:build")
-ITEMS.register("bench", "sqa_services.bench.items:items")
 
-COMMANDS.register("bench", "sqa_services.cli.protocols:app")  # in the order of the help
-COMMANDS.register("scorer", "sqa_services.cli.protocols:app")
+COMMANDS.register("scorer", "sqa_services.cli.protocols:app")  # in the order of the help
 COMMANDS.register("board", "sqa_services.cli.board:board_app")
 COMMANDS.register("simuleval-dir", "sqa_services.cli.protocols:app")
 COMMANDS.register("simulstream-score", "sqa_services.cli.protocols:app")

@@ -31,7 +31,7 @@ PANELS = {  # help lists commands by task; commands of plugins that are not name
     "Look": ("view", "diagnose", "export", "store"),
     "Train": ("train", "clean", "convert"),
     "Serve": ("serve", "client", "scorer", "validate", "board", "simuleval-dir", "simulstream-score"),
-    "Reproduce": ("reproduce", "ablation", "results", "bench"),
+    "Reproduce": ("reproduce", "ablation", "results"),
 }
 GOES_ON = {"run", "translate", "guess", "buzz", "score", "sweep", "ablation", "reproduce", "train"}
 

@@ -46,7 +46,7 @@ EXTRAS = {  # extra of pyproject.toml -> its purpose
     "plots": "figures: sqa report, reproduce, curve, compare",
     "pretrained": "Marian, M2M100, NLLB, mBART",
     "results": "sqa results: blocks of pages, the page of all numbers",
-    "services": "sqa board, client, scorer, serve, validate, bench",
+    "services": "sqa board, client, scorer, serve, validate",
     "simul": "SimulEval agents",
     "statistical": "phrase-based translation",
     "test": "tests only",

@@ -48,7 +48,7 @@ BELOW = {"comet": (3, 13)}
 SERVICES = Path(__file__).resolve().parents[2] / "services"  # in a checkout
 # kind -> names that the distribution sqa-services registers
 OF_SERVICES = {
-    "command": tuple("bench board client scorer serve simuleval-dir simulstream-score validate".split()),
+    "command": tuple("board client scorer serve simuleval-dir simulstream-score validate".split()),
     "translator": ("simuleval", "simuleval_service"),
     "quality metric": ("external",),
 }

@@ -80,7 +80,6 @@ CANNOT = (
     Cannot(r"sqa validate sqa", "names the command; the next two lines run it"),
     Cannot(r"sqa data fetch", "needs the network", "unit/data/test_download.py"),
     Cannot(r"sqa results update.*", "writes into the pages of the repository", "unit/experiments/test_lab.py"),
-    Cannot(r"sqa bench", "measures for minutes on an idle machine"),
     Cannot(r"sqa --install-completion", "changes the start file of the user's shell"),
     Cannot(r"python -m experiments\.planted\.once es", "needs XQB and parallel text, downloads", "unit/diagnose"),
     Cannot(
@@ -93,12 +92,12 @@ SLOW = (  # more than a few seconds: only with SQA_DOCS=1
     r"sqa (translations|reproduce(?! mine)|ablation|diagnose|train smt|validate vist) .*|sqa scorer meteor.*"
     r"|sqa export RUN --to pearmut .*"
     r"|sqa run (questions\.yaml translator\.model=|configs/xqb\.yaml:es_apertium).*|.* --scheduler .*"
-    r"|python -m (guessers|sqa_services)\..*"
+    r"|python -m guessers\..*"
 )
 NEEDS = (  # requirements as in tests/needs.py; the command is skipped if one is missing
     (r"sqa (diagnose .*|export RUN --to pearmut .*|reproduce errors)", ("eflomal",)),
     (r"sqa (scorer meteor|validate vist).*", ("pycocoevalcap", "java")),
-    (r".* --scheduler .*|python -m sqa_services\.bench\.cluster .*", ("cluster",)),
+    (r".* --scheduler .*", ("cluster",)),
     (r"sqa run .*name: pbmt.*", ("statistical",)),
     (r"sqa run .*apertium.*", ("apertium",)),
     (r"sqa serve simuleval.*", ("simul",)),
@@ -237,9 +236,6 @@ RECIPES: dict[str, Run | Serve] = {
     ),
     "python -m guessers.paired rerank tfidf": Run(
         ("python -m guessers.paired rerank tfidf --datasets mini-es --complete",)
-    ),
-    "python -m sqa_services.bench.cluster cost CONFIG": Run(
-        ("python -m sqa_services.bench.cluster cost configs/ablation.yaml",)
     ),
 }
 

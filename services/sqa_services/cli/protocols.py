@@ -1,4 +1,4 @@
-"""Commands `sqa serve`, `client`, `scorer` and `validate` for wire formats of other programs, and `bench`."""
+"""Commands `sqa serve`, `client`, `scorer` and `validate` for wire formats of other programs."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from sqa.cli.options import SETTINGS, Json, argument, call, option, say
+from sqa.cli.options import SETTINGS, Json, argument, call, option
 from sqa.core.errors import ConfigError
 from sqa.results import show_lines
 from sqa_services.cli.options import Host, HostNames, Port, Token
@@ -178,17 +178,3 @@ def validate_sqa(
 ) -> None:
     """Check a submission of (question, step, token, g) rows, and score it."""
     call("sqa_services.protocols.submission:main", submission, questions, as_json, schema)
-
-
-@app.command("bench")
-def bench(
-    part: Annotated[
-        Literal["speed", "scale", "gpu"],
-        argument("[PART]", "speed: plain and fast paths; scale: 1, 2, 4, ... workers; gpu: batches on a GPU."),
-    ] = "speed",
-) -> None:
-    """Measure the speed of decoding and guessing on this machine, on several workers or on its GPU."""
-    from sqa_services.bench.machine import features
-
-    say(features())
-    call("sqa_services.bench.speed:main" if part == "speed" else f"sqa_services.bench.machine:{part}")

@@ -74,7 +74,6 @@ ARROWS: dict[str, set[str]] = {
 }
 CORE = {room for room in ARROWS if not room.startswith(SERVICES)}
 ARROWS["experiments"] = CORE - {"sqa.cli"}
-ARROWS["sqa_services.bench"] = CORE | {"experiments", "sqa_services.simuleval", "sqa_services.protocols"}
 ARROWS["sqa_services.cli"] = {*ARROWS} - {"experiments"}
 # Modules that a folder may name in a string ("module:attribute" or "package.module"), imported when called.
 NAMED: dict[str, set[str]] = {

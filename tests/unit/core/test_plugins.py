@@ -57,7 +57,7 @@ def test_unknown_name_loads_the_plugin(tmp_path: Path) -> None:
 def test_missing_services_error_names_the_package(tmp_path: Path):
     (tmp_path / "own.yaml").write_text("dataset: mini-es\ntranslator: fixed\nmetrics: [bleu]\n", encoding="utf-8")
     parts = {
-        "bench": "command 'bench'",
+        "scorer": "command 'scorer'",
         "run own.yaml translator=simuleval": "translator 'simuleval'",
         "run own.yaml quality=[{external:[cat]}]": "quality metric 'external'",
     }

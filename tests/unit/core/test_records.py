@@ -25,8 +25,6 @@ OWN = {  # module -> reason for calling json directly
     "services/sqa_services/board/board.py": "reads columns of its own database",
     "services/sqa_services/board/files.py": "reads files that it wrote",
     "services/sqa_services/board/sqa_task.py": "reads lines that it has checked",
-    "services/sqa_services/bench/cluster.py": "reads the size of a file that it wrote",
-    "services/sqa_services/bench/iwslt.py": "reads responses of the project's own server",
     "sqa/diagnose/alignment.py": "reads a cache that it wrote",
     "sqa/net/endpoint.py": "counts malformed responses",
     "guessers/llm/reply.py": "counts malformed responses",

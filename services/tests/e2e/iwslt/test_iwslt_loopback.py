@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import requests
+from stand_ins.iwslt_clients import Client, at_once
 from stand_ins.iwslt_loopback import ECHO, WaitAgent, get, serving
 
 from sqa.core.errors import ConfigError, DataError
@@ -14,7 +15,6 @@ from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.pipeline.engine import stream
 from sqa.pipeline.named import contestant_from
-from sqa_services.bench.iwslt import Client, at_once
 from sqa_services.cli.protocols import client_iwslt
 from sqa_services.protocols.iwslt import table
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate

@@ -5,11 +5,11 @@ import sys
 import pytest
 from small_runs import small_run
 
+from benchmarks.simuleval_beside import evaluate
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import check_emissions
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
-from sqa_services.bench.simuleval import evaluate
 from sqa_services.simuleval import agent
 from sqa_services.simuleval.agent import SimulevalConfig, build
 

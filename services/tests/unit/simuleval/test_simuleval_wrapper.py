@@ -12,12 +12,12 @@ pytest.importorskip("simuleval", reason=missing("simul"))
 import smt_models
 from doubles import question
 
+from benchmarks.simuleval_beside import evaluate
 from smt.models.bundle import save_model
 from sqa.core.errors import ConfigError
 from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Write
 from sqa.pipeline.engine import stream
-from sqa_services.bench.simuleval import evaluate
 from sqa_services.simuleval.agent import quiet_imports
 
 with quiet_imports():

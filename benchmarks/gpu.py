@@ -1,0 +1,52 @@
+"""Compare a GPU with the CPU within minutes: `python benchmarks/gpu.py [--device cuda]`.
+
+In float32, wait-k must produce the same words and g(j) on both devices; otherwise the exit code is 1.  Prints the words
+per second of wait-k on both.  `--device cpu --questions 2` tests the program itself.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from itertools import cycle, islice
+
+from sqa.core.registry import TRANSLATORS
+from sqa.core.types import Emission, Question
+from sqa.data.datasets import available, load_questions
+from sqa.files.devices import device_of
+
+SENTENCES, COMPARED = 12_000, 200  # number of sentences decoded on the GPU; number of questions decoded on both devices
+K = 6
+
+
+def main() -> int:
+    """Benchmark the device, compare its translations with the CPU's, and return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--questions", type=int, default=COMPARED)
+    arguments = parser.parse_args()
+    device = device_of(arguments.device)
+    questions = many = load_questions("xqb-es" if available("xqb-es") else "mini-es")[: arguments.questions]
+    if device != "cpu":
+        repeats = SENTENCES // sum(len(question.sentences) for question in questions) + 1
+        many = list(islice(cycle(questions), repeats * len(questions)))
+    on_cpu = translated(questions, "cpu")
+    there = translated(many, device)[: len(questions)]
+    same = sum(a == b for a, b in zip(on_cpu, there, strict=True))
+    print(f"wait-{K}: words and g of {same} of {len(questions)} questions are the same on cpu and {device}")
+    return int(same < len(questions))
+
+
+def translated(questions: Sequence[Question], device: str) -> list[list[Emission]]:
+    """Translate questions with the bundled Spanish model, print its speed, and return the emissions."""
+    translator = TRANSLATORS.build("waitk", TRANSLATORS.config_class("waitk")(model="es-en", k=K, device=device))
+    translator.translate_batch(questions[:1])  # warm-up
+    began = time.perf_counter()
+    emissions: list[list[Emission]] = translator.translate_batch(questions)
+    speed = sum(map(len, emissions)) / (time.perf_counter() - began)
+    print(f"wait-{K} on {device}, {len(questions)} questions: {speed:,.0f} words/s", flush=True)
+    return emissions
+
+
+if __name__ == "__main__":
+    sys.exit(main())

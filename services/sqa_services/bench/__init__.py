@@ -1,1 +1,0 @@
-"""Benchmarks of speed and memory, in comparison with other programs."""
