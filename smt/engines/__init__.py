@@ -1,1 +1,1 @@
-"""External systems as translators: transformers, CTranslate2, fairseq, Moses, commands, recorded outputs."""
+"""External systems as translators: transformers, fairseq, Moses, commands, recorded outputs."""

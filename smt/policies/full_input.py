@@ -1,6 +1,6 @@
 """Systems that translate whole texts.
 
-Any object with `words` and `fingerprint` can be used: a pretrained model, a CTranslate2 folder, a command.  The
+Any object with `words` and `fingerprint` can be used: a pretrained model, a command.  The
 policies of `smt.policies.prefixes` make such a system simultaneous (or keep it full input) by requesting translations
 of prefixes.
 """

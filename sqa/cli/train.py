@@ -8,7 +8,7 @@ import typer
 
 from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Runs, SchedulerOption, argument, call, option
 from sqa.core.errors import ConfigError
-from sqa.results import Table, show, show_lines
+from sqa.results import Table, show
 
 train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **SETTINGS)
 convert_app = typer.Typer(help="Convert models that were trained elsewhere.", **SETTINGS)
@@ -74,21 +74,6 @@ def convert_fairseq(
     model = convert(checkpoint, source_dict, target_dict, output, bpe, codes, moses)
     header = ("architecture", "parameters", "k_pieces", "folder")
     show(Table(header, [(model.architecture, model.parameters, model.k, model.folder)]))
-
-
-@convert_app.command("ctranslate2")
-def convert_ctranslate2(
-    model: Annotated[str, argument("MODEL", "A model folder, or a hub name.")],
-    folder: Annotated[Path, argument("FOLDER", "Folder to create.")],
-    storage: Annotated[str, option("--storage", "Number format to write: float32, float16 or int8.")] = "float32",
-    revision: Annotated[str | None, option("--revision", "Revision of the hub's model.")] = None,
-    download: Annotated[bool, option("--download", "Download the model from the hub if it is missing.")] = False,
-) -> None:
-    """Convert a full-input model for CTranslate2.
-
-    The model is one of `transformers`, or one of SQA without a lexicon.
-    """
-    show_lines(import_module("smt.engines.ctranslate_export").convert(model, folder, storage, revision, download))
 
 
 @clean_app.command()

@@ -209,7 +209,6 @@ TRANSLATORS = Registry(
         "llm": "smt.engines.llm:build",
         "command": "smt.engines.command:build",
         "pretrained": "smt.engines.pretrained:build",
-        "ctranslate2": "smt.engines.ctranslate:build",
         "pbmt": "smt.statistical.pbmt:build",
         "recorded": "smt.engines.recorded:build",
         "fixed": "smt.engines.fixed:build",

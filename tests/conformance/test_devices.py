@@ -24,7 +24,7 @@ WITHOUT_WEIGHTS = set(
     "external scores".split()
 )
 WEIGHED = [part for part in PARTS if part[0] != "policy" and part[1] not in WITHOUT_WEIGHTS]
-ELSEWHERE = {"ctranslate2", "pretrained"}  # not tested, because their packages create the tensors
+ELSEWHERE = {"pretrained"}  # not tested, because its package creates the tensors
 CASES = [(*part, {}) for part in WEIGHED if part[1] not in ELSEWHERE | {"llm"}]
 CASES += [
     ("translator", "causal-lm", {"policy": "hold", "n": 1, "bidirectional": True}),

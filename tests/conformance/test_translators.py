@@ -87,13 +87,6 @@ def adapter(folder):
     return {"model": str(made), "dtype": "float32", "k": 3}
 
 
-def exported(folder):
-    from smt.engines.ctranslate_export import export
-    from tests.smt_models import random_model, vocabulary
-
-    return {"folder": str(export(random_model(lexicon_width=0), vocabulary(), folder / "ct")), "k": 3}
-
-
 def statistical(folder):
     from tests.tiny_language import train_tiny
 
@@ -144,7 +137,6 @@ CASES = [
     Case("causal-lm", language_model),
     Case("causal-lm", adapter),
     Case("pretrained", hub),
-    Case("ctranslate2", exported),
     Case("pbmt", statistical, needs="statistical"),
     Case("simuleval_service", served, streams=False, needs="simul"),
 ]

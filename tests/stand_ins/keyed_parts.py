@@ -55,14 +55,6 @@ def _ours(places: Places, path: Path, seed: int) -> None:
     save_model(random_model("causal", 0, seed), vocabulary(), path, {"training": {"corpus": {"pair": "es-en"}}})
 
 
-def _ctranslate(places: Places, path: Path, seed: int) -> None:
-    from smt_models import random_model, vocabulary
-
-    from smt.engines.ctranslate_export import export
-
-    export(random_model("causal", 0, seed), vocabulary(), path)
-
-
 def _lm(places: Places, path: Path, seed: int) -> None:
     from stand_ins.lm_models import make
 
@@ -160,7 +152,7 @@ def _comet(places: Places, path: Path, seed: int) -> None:
     write(path / "checkpoints" / "model.ckpt", f"weights {seed}")
 
 
-MODELS = (_ours, _ctranslate, _lm, _adapter, _nllb, _pbmt, _log, _bm25, _gru, _encoder, _bert, _rerank, _comet)
+MODELS = (_ours, _lm, _adapter, _nllb, _pbmt, _log, _bm25, _gru, _encoder, _bert, _rerank, _comet)
 MAKERS: dict[str, Callable[[Places, Path, int], object]] = {
     made.__name__.removeprefix("_"): made for made in MODELS
 } | {

@@ -52,7 +52,6 @@ def test_commands_are_found_and_checked() -> None:
         "walk": "sqa has no command walk",
         "view RUN --colour": "view: No such option: --colour (Possible options: --curve)",
         "clean A B": "clean takes no B",
-        "convert ctranslate2 A": "ctranslate2 needs folder",
         "curve fit human-buzzes": "fit needs output",
         "board --board x serve": "",
     }.items():

@@ -66,7 +66,6 @@ def test_extra_resolves(extra: str) -> None:
 # ------------------------------------------------------------------------------------------------- missing packages
 
 PARTS = {  # name of a config -> its keys other than `dataset`
-    "ctranslate": "translator: {name: ctranslate2, folder: x}",
     "pretrained": "translator: {name: pretrained, model: .}",
     "hub": "translator: {name: pretrained, model: some/where}",
     "pbmt": "translator: {name: pbmt, model: x}",
@@ -75,6 +74,7 @@ PARTS = {  # name of a config -> its keys other than `dataset`
     "gguf": "translator: {name: causal-lm, model: FOLDER/gguf.yaml, source_language: es}",
     "waitk": "translator: {name: waitk, model: es-en, k: 3}",
     "bert": "translator: fixed\nguesser: bert",
+    "int8": "translator: fixed\nguesser: {name: bert, dtype: int8}",
     "e5": "translator: fixed\nguesser: e5",
     "elastic": "translator: fixed\nguesser: elasticsearch",
     "chat": "translator: fixed\nguesser: {name: llm, endpoint: {base_url: 'http://localhost/v1', model: x}}",
@@ -99,9 +99,8 @@ dask distributed | {SWEEP} --scheduler local | sqa[cluster]
 dask_jobqueue | {SWEEP} --scheduler slurm:FOLDER/waitk.yaml | sqa[cluster]
 fsspec | {SWEEP} --scheduler local --store s3://x/y | sqa[cluster]
 s3fs | {SWEEP} --scheduler local --store s3://x/y | s3fs
-ctranslate2 | convert ctranslate2 es-en FOLDER/ct2 | sqa[fast]
 thot | train smt configs/pbmt_es_en.yaml --runs FOLDER/pbmt | sqa[statistical]
-ctranslate2 | RUN ctranslate | sqa[fast]
+ctranslate2 | RUN int8 | sqa[fast]
 transformers | RUN pretrained | sqa[pretrained]
 huggingface_hub | RUN hub | sqa[pretrained]
 huggingface_hub | questions hf://datasets/a/b@{"0" * 40}/q.jsonl | sqa[pretrained]
