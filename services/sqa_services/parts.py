@@ -3,7 +3,6 @@
 from sqa.core.registry import COMMANDS, QUALITY, TRANSLATORS
 
 TRANSLATORS.register("simuleval", "sqa_services.simuleval.agent:build")
-TRANSLATORS.register("simuleval_service", "sqa_services.simuleval.service:build")
 QUALITY.register("external", "sqa_services.protocols.external:build")
 
 COMMANDS.register("scorer", "sqa_services.cli.protocols:app")  # in the order of the help

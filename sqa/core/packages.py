@@ -49,7 +49,7 @@ SERVICES = Path(__file__).resolve().parents[2] / "services"  # in a checkout
 # kind -> names that the distribution sqa-services registers
 OF_SERVICES = {
     "command": tuple("board client scorer serve simuleval-dir simulstream-score validate".split()),
-    "translator": ("simuleval", "simuleval_service"),
+    "translator": ("simuleval",),
     "quality metric": ("external",),
 }
 

@@ -2,13 +2,10 @@
 
     Http        requests within limits, from any number of threads; errors are `Failed`
     attempts    the pauses between repeated requests
-    Service     a JSON service; errors are RemoteProtocolErrors that quote the response
 
 Redirects are not followed.
 """
 
-import json
-import os
 import re
 import threading
 import time
@@ -23,9 +20,6 @@ import requests
 import urllib3
 from requests.auth import HTTPBasicAuth
 from requests.utils import get_auth_from_url
-
-from sqa.core.errors import ConfigError, RemoteProtocolError
-from sqa.files.records import parse_json
 
 MAX_REPLY = 8 << 20  # bytes
 SHOWN = 80  # characters of a response that a message quotes
@@ -48,17 +42,6 @@ def url_problems(url: str) -> list[str]:
 def without_secret(url: str) -> str:
     """Return an address without user name and password, for messages."""
     return re.sub(r"//[^/@]*@", "//", url)
-
-
-def token_from(variable: str | None) -> str:
-    """Return the token in an environment variable, or "" if `variable` is None.
-
-    Raises ConfigError if the variable is not set.
-    """
-    token = os.environ.get(variable, "").strip() if variable else ""
-    if variable and not token:
-        raise ConfigError(f"token_env: the environment variable {variable} is not set")
-    return token
 
 
 class Failed(Exception):
@@ -155,35 +138,3 @@ class Http:
             broken = not isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.InvalidSchema)
             reason = " ".join(str(error).split())[-SHOWN:]
             raise Failed(f"the connection failed ({reason})", again=broken) from error
-
-
-class Service:
-    """A JSON service.  An unexpected response raises a RemoteProtocolError that quotes it."""
-
-    def __init__(self, url: str, timeout: float, token: str = "") -> None:
-        self.url = url.rstrip("/")
-        self._http = Http(timeout, token=token)
-
-    def json(self, method: str, path: str, body: object = None) -> Any:
-        """Return the parsed JSON of the response to a request."""
-        text = self.text(method, path, body)
-        try:
-            return parse_json(text)
-        except ValueError as error:
-            raise self.problem(method, path, f"expected JSON, got {text[:SHOWN]!r}") from error
-
-    def text(self, method: str, path: str, body: object = None) -> str:
-        """Return the text of the response to a request; raises RemoteProtocolError unless its status is 200."""
-        data = None if body is None else json.dumps(body).encode()
-        headers = {} if body is None else {"Content-Type": "application/json"}
-        try:
-            reply = self._http.ask(method, self.url + path, data, headers)
-        except Failed as error:
-            raise self.problem(method, path, str(error)) from error
-        if reply.status != 200:
-            raise self.problem(method, path, f"HTTP {reply.status}, {reply.text[:SHOWN]!r}")
-        return reply.text
-
-    def problem(self, method: str, path: str, message: str) -> RemoteProtocolError:
-        """Return the error to raise for a request."""
-        return RemoteProtocolError(f"{method} {without_secret(self.url)}{path}: {message}")

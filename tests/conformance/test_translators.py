@@ -96,16 +96,6 @@ def statistical(folder):
 SERVING = ExitStack()  # servers of the cases, which stop after the last test of this module
 
 
-def served(folder):
-    from stand_ins.iwslt_loopback import serving_app
-
-    from sqa_services.net.address import Address
-    from sqa_services.simuleval.server import agent_of, make_app
-
-    app = make_app(agent_of("", agent(folder)["agent"]), Address())
-    return {"url": SERVING.enter_context(serving_app(app))}
-
-
 def asked(folder, **keys):
     from stand_ins.chat_server import ChatServer, translating
 
@@ -138,7 +128,6 @@ CASES = [
     Case("causal-lm", adapter),
     Case("pretrained", hub),
     Case("pbmt", statistical, needs="statistical"),
-    Case("simuleval_service", served, streams=False, needs="simul"),
 ]
 
 

@@ -100,7 +100,6 @@ NEEDS = (  # requirements as in tests/needs.py; the command is skipped if one is
     (r".* --scheduler .*", ("cluster",)),
     (r"sqa run .*name: pbmt.*", ("statistical",)),
     (r"sqa run .*apertium.*", ("apertium",)),
-    (r"sqa serve simuleval.*", ("simul",)),
     (r"python -m guessers\.evaluate rerank .*", ("bert",)),
 )
 
@@ -203,8 +202,6 @@ RECIPES: dict[str, Run | Serve] = {
         f"{IWSLT} theirs --token-file organiser.txt --participants people.txt",
         ("sqa client iwslt --url {url} --token-file theirs.txt --agent my.py:MyAgent --scores",),
     ),
-    "sqa serve simuleval": Serve(f"sqa serve simuleval {WAITK}"),
-    "sqa serve simuleval --translator {name: waitk, model: es-en, k: 6}": Serve(),
     # -------------------------------------------------------------------------------------- the board
     "sqa board register-model sqa-es theirs submission.jsonl": Run(after=REGISTERED),
     "sqa board serve": Serve("sqa board serve --no-worker", ("GET /", "GET /api/status")),

@@ -36,8 +36,8 @@ BUZZER = "sqa: buzzer {}: its model {} was trained on guesses of {}, not of doub
 
 # command -> exit code, text in the only complaint on stderr (empty: there must be no complaint)
 MISTAKES = {
-    "run nam.yaml": (2, "simuleval_service, waitk, got nam"),
-    "run none.yaml": (2, "simuleval_service, waitk, got number '3'"),
+    "run nam.yaml": (2, "simuleval, waitk, got nam"),
+    "run none.yaml": (2, "simuleval, waitk, got number '3'"),
     f"run {ROOT}/configs/train_buzzers.yaml:mlp-bm25": (2, f"{A_RUN} kind, output, data, training, network (for"),
     f"run {LOG}": (2, f"got JSON lines; a config names a log: `translator: {{name: recorded, file: {LOG}}}`"),
     "run one.log": (2, f"sqa: one.log: {A_RUN} index, prediction, delays, elapsed, prediction_length"),

@@ -91,23 +91,6 @@ def simulstream_score(context: typer.Context) -> None:
     call("sqa_services.simuleval.simulstream:main", context.args)
 
 
-@serve_app.command("simuleval")
-def serve_simuleval(
-    translator: Translator = "",
-    agent: Annotated[
-        str, option("--agent FILE.py:CLASS", "SimulEval agent to use instead, followed by -- and its options.")
-    ] = "",
-    arguments: AgentOptions = None,
-    host: Host = "127.0.0.1",
-    port: Port = 12321,
-    token: Token = None,
-    names: HostNames = None,
-) -> None:
-    """Translate for `simuleval --remote-eval`, as `simuleval --standalone` does."""
-    address = Address(host, port, token, tuple(names or ()))
-    call("sqa_services.simuleval.server:serve", translator, agent, arguments or (), address)
-
-
 @client_app.command("iwslt")
 def client_iwslt(
     arguments: AgentOptions = None,

@@ -133,11 +133,6 @@ def given_token(headers: Headers) -> bytes:
     return token if kind.lower() == b"bearer" else _basic(headers)[1]
 
 
-def given_name(headers: Headers) -> bytes:
-    """Return the user of a request with "Authorization: Basic ...", or b""."""
-    return _basic(headers)[0]
-
-
 def _basic(headers: Headers) -> tuple[bytes, bytes]:
     """Return user and password of "Authorization: Basic ...", empty if there are none."""
     kind, _, given = headers.get("authorization", "").encode("latin-1").partition(b" ")

@@ -1,1 +1,1 @@
-"""SimulEval in both directions: its agents as translators, and translators of this project as its agents."""
+"""SimulEval: its agents as translators, translators of this project as its agents, and scorers inside it."""

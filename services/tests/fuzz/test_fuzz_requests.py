@@ -15,10 +15,8 @@ from urllib.parse import quote
 import pytest
 from fuzz import mutations as by
 from fuzz.test_fuzz_files import COUNT, SEED
-from needs import require
 from stand_ins.asked import Asked, ask
 
-from sqa_services.net.address import Address
 from sqa_services.net.server import tornado_page
 from sqa_services.net.serving import LOG
 from sqa_services.protocols.iwslt.corpus import TextCorpus
@@ -54,10 +52,6 @@ GET /sessions/a/src?sent_id=0&read=0
 DELETE /sessions/a
 GET /start
 GET /end""",
-    "simuleval": """GET /
-POST /reset
-GET /output
-PUT /input {"index":0,"content":"uno","finished":false,"is_empty":false,"data_type":"text","tgt_lang":null}""",
 }
 GOOD = {server: [parsed(line) for line in lines.split("\n")] for server, lines in LINES.items()}
 TOO_LONG = "/sessions/" + "a" * 80 + "/src"
@@ -88,25 +82,20 @@ def corrupted(rng: random.Random, asked: Asked) -> Asked:
     return asked
 
 
-def served(name: str, folder: Any) -> list[Any]:
-    """Return a server's applications in each configuration to test."""
-    if name == "iwslt":
-        configs = (
-            ServeConfig(journal=folder / "j.sqlite"),
-            ServeConfig(dialect="simuleval-1.0.2"),
-            ServeConfig(strict=True),
-        )
-        return [iwslt_app(CORPUS, config) for config in configs]
-    require("simul")
-    from sqa_services.simuleval.server import agent_of, make_app
-
-    return [make_app(agent_of("{name: 'doubles:build_translator', k: 3}"), Address())]
+def served(folder: Any) -> list[Any]:
+    """Return the server's application in each configuration to test."""
+    configs = (
+        ServeConfig(journal=folder / "j.sqlite"),
+        ServeConfig(dialect="simuleval-1.0.2"),
+        ServeConfig(strict=True),
+    )
+    return [iwslt_app(CORPUS, config) for config in configs]
 
 
 @pytest.mark.parametrize("name", GOOD)
 def test_corrupted_requests_get_a_response(name: str, tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR, LOG.name)
-    asyncio.run(_all_answered(name, served(name, tmp_path)))
+    asyncio.run(_all_answered(name, served(tmp_path)))
     assert not caplog.records, "an error was logged"
 
 

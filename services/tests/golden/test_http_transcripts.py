@@ -10,12 +10,9 @@ from typing import Any
 
 import pytest
 import requests
-from stand_ins.http_server import serving_app
 from stand_ins.iwslt_loopback import WaitAgent, serving
 
-from sqa.core.paths import ROOT
 from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
-from sqa_services.net.address import Address
 from sqa_services.protocols.iwslt.client import EvaluationService
 from sqa_services.protocols.iwslt.corpus import TextCorpus, load
 from sqa_services.protocols.iwslt.http import ServeConfig
@@ -99,17 +96,6 @@ class BySimuleval(EvaluationService):
 
     def send_hypo(self, sent_id: int, hypo: str) -> None:
         self._call("PUT", "/hypo", {"instance_id": sent_id}, hypo.encode())
-
-
-@pytest.mark.needs("simul")
-def test_simuleval_service_transcript_replays() -> None:
-    """Recorded from `simuleval --standalone` (SimulEval 536de82) with the same wait-3 copying agent."""
-    from sqa_services.simuleval.server import agent_of, make_app
-
-    agent = ROOT / "services" / "tests" / "simuleval_copier.py"
-    with serving_app(make_app(agent_of("", f"{agent}:W"), Address())) as url:
-        for step in TRANSCRIPTS["simuleval_head_agent_service"]["http"]:
-            expect(send(url, step), step)
 
 
 @pytest.mark.parametrize("case", LATENCIES["cases"], ids=lambda case: case["id"])

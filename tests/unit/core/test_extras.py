@@ -94,7 +94,6 @@ babel | train smt configs/smt_es_en.yaml:first --runs FOLDER/PACKAGE | sqa[train
 fastapi sqlalchemy uvicorn | {BOARD} serve | sqa[services]
 s3fs | {BOARD} --files s3://x/y leaderboard sqa-es | s3fs
 starlette | serve iwslt --tgt-file x | sqa[services]
-starlette | serve simuleval --translator FOLDER/waitk.yaml | sqa[services]
 dask distributed | {SWEEP} --scheduler local | sqa[cluster]
 dask_jobqueue | {SWEEP} --scheduler slurm:FOLDER/waitk.yaml | sqa[cluster]
 fsspec | {SWEEP} --scheduler local --store s3://x/y | sqa[cluster]
