@@ -28,11 +28,11 @@ from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Row
 from experiments.lab.tables import columns, pivot
 from smt.lm.base import Base, base_folder, load_base
-from smt.lm.network import KeyValue, Seen, mask_of
+from smt.lm.network import Memory
 from sqa.core.significance import percentiles
 from sqa.data.datasets import load_questions
 from sqa.data.download import path_of
-from sqa.files.devices import is_fast
+from sqa.files.devices import Place, is_fast
 from sqa.files.records import json_lines
 
 TEXTS = 147  # texts per set
@@ -78,7 +78,9 @@ def measure_paraphrased(_: Path, __: Path) -> Iterator[Row]:
 
 def model() -> Base:
     """Return the base model."""
-    return load_base(base_folder("gemma3-270m"), torch.bfloat16 if is_fast("bfloat16") else torch.float32)
+    base = load_base(base_folder("gemma3-270m"))
+    base.network.place(Place("cpu", "bfloat16" if is_fast("bfloat16") else "float32"))
+    return base
 
 
 def samples() -> dict[str, list[str]]:
@@ -126,7 +128,7 @@ def nats_per_word(base: Base, texts: Sequence[str]) -> np.ndarray:
     nats = []
     for text in texts:
         pieces = opened(base, text)  # (1, N)
-        states, _ = read(base, pieces)
+        states = base.network.read(pieces)
         loss = F.cross_entropy(scores(base, states[0, :-1]), pieces[0, 1:], reduction="sum")
         nats.append(float(loss) / len(text.split()))
     return np.array(nats)
@@ -150,13 +152,6 @@ def opened(base: Base, text: str) -> Tensor:
     return torch.tensor([start + base.tokens.text(text)])
 
 
-def read(base: Base, pieces: Tensor) -> tuple[Tensor, list[KeyValue]]:
-    """Return the hidden states and the key-value cache of token ids (1, N) under a causal mask."""
-    n = pieces.shape[1]
-    causal = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), base.network.dtype)
-    return base.network(pieces, torch.arange(n)[None], causal)
-
-
 def scores(base: Base, states: Tensor) -> Tensor:
     """Return the logits (N, V) for hidden states (N, D)."""
     return F.linear(states, base.network.output_rows()).float()
@@ -165,15 +160,12 @@ def scores(base: Base, states: Tensor) -> Tensor:
 @torch.inference_mode()
 def greedy(base: Base, text: str, pieces: int) -> str:
     """Return the model's greedy continuation of a text, `pieces` tokens long."""
-    given = opened(base, text)
-    states, memory = read(base, given)
-    no_mask = torch.zeros(1, 1, 1, 1, dtype=base.network.dtype)
-    seen, written = [Seen(memory, no_mask)], []
+    given, written, memory = opened(base, text), list[int](), Memory()
+    states = base.network.read(given, memory)
     for step in range(pieces):
         best = scores(base, states[:, -1]).argmax(-1)[:, None]  # (1, 1)
         written.append(int(best))
-        states, new = base.network(best, torch.tensor([[given.shape[1] + step]]), no_mask, seen)
-        seen.append(Seen(new, no_mask))
+        states = base.network.read(best, memory, given.shape[1] + step)
     return base.tokens.decode(written)
 
 

@@ -25,8 +25,9 @@ from torch import Tensor
 from smt.lm.base import Base
 from smt.lm.fine_tuning_config import LmConfig
 from smt.lm.layout import OFFSET
-from smt.lm.network import PROJECTIONS, CausalLM
+from smt.lm.network import CausalLM
 from sqa.core.errors import DataError
+from sqa.core.packages import need
 from sqa.files.atomic import joined_digest, write_bytes, write_text
 from sqa.files.model_files import CONFIG, check_weights, content, stored
 from sqa.files.records import parse_json
@@ -36,7 +37,12 @@ WEIGHTS, PIECES, PEFT = "adapter_model.safetensors", "pieces.safetensors", "adap
 FILES = (CONFIG, WEIGHTS, PIECES)
 MAX_BYTES = 256 << 20
 PROBE = "Żółć i mañana: Łódź, 1234 – the quick brown fox"  # tokenizers of different models split it differently
-_PREFIX = "base_model.model.model.layers"
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+RENAMED = {  # the identity of gemma3-270m in adapters of 1.0.0, which also hashed the sizes, and today's identity
+    "14cf8e44b98c56de3e4df75a33b311249ca350e3c5d64100902a0448be6acd4b": (
+        "2b721caca916ff7900cf756da4d71196c207bd0dc28325a71d634b5840803939"
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,69 +56,76 @@ class Adapter:
 
     def put_into(self, base: Base) -> None:
         """Add the adapter to the weights of its base.  Raises DataError for another base or tokenizer."""
-        origin = self.config["base"]
-        if base.identity != origin["identity"]:
+        origin, network = self.config["base"], base.network
+        if base.identity != self.identity:
             raise DataError(f"{self.folder}: an adapter for {origin['name']}, not for the model in {base.folder}")
         if base.tokens.text(PROBE) != list(origin["probe"]):
             raise DataError(f"{base.folder}: its tokenizer differs from the one used to train {self.folder}")
-        if not len(self.pieces) or int(self.pieces[-1]) >= base.network.shape.vocabulary:
-            raise DataError(f"{self.folder}/{PIECES}: not pieces of a vocabulary of {base.network.shape.vocabulary}")
-        base.network.adapt(self.config["rank"], self.config["scale"], 0)
-        factors = tensors(base.network)
-        if {name: value.shape for name, value in factors.items()} != {n: v.shape for n, v in self.weights.items()}:
+        if not len(self.pieces) or int(self.pieces[-1]) >= network.vocabulary:
+            raise DataError(f"{self.folder}/{PIECES}: not pieces of a vocabulary of {network.vocabulary}")
+        adapt(network, self.config["rank"], self.config["scale"], 0)
+        if {name: x.shape for name, x in factors(network).items()} != {n: x.shape for n, x in self.weights.items()}:
             raise DataError(f"{self.folder}/{WEIGHTS}: not the factors of an adapter of rank {self.config['rank']}")
-        self.copy_into(base.network)
-        base.network.merge()
+        self.copy_into(network)
+        network.model = network.model.merge_and_unload()
 
-    @torch.no_grad()
+    @property
+    def identity(self) -> str:
+        """Return the identity of the base."""
+        identity = self.config["base"]["identity"]
+        return RENAMED.get(identity, identity)
+
     def copy_into(self, network: CausalLM) -> None:
         """Copy the factors into an adapter of equal rank that the network already has."""
-        for name, value in tensors(network).items():
-            value.copy_(self.weights[name])
+        from peft import set_peft_model_state_dict
+
+        set_peft_model_state_dict(network.model, self.weights)
 
 
-def tensors(model: CausalLM) -> dict[str, Tensor]:
-    """Return the factors in a model under peft's names."""
-    factors: dict[str, Tensor] = {}
-    for i, layer in enumerate(model.layers):
-        for projection in (layer.qkv, layer.out, layer.gate_up, layer.down):
-            for name, down, up in zip(projection.names, projection.down, projection.up, strict=True):
-                part = "self_attn" if name[1] == "_" else "mlp"
-                factors[f"{_PREFIX}.{i}.{part}.{name}.lora_A.weight"] = down.detach()
-                factors[f"{_PREFIX}.{i}.{part}.{name}.lora_B.weight"] = up.detach()
-    return factors
+def settings(rank: int, scale: float) -> dict[str, Any]:
+    """Return the settings of peft's LoraConfig for an adapter of every map of every layer."""
+    names = list(PROJECTIONS)
+    return {"task_type": "CAUSAL_LM", "r": rank, "lora_alpha": rank * scale, "bias": "none", "target_modules": names}
+
+
+def adapt(network: CausalLM, rank: int, scale: float, seed: int) -> None:
+    """Add a new adapter; its matrix A is random, and its matrix B is zero."""
+    need("peft", "an adapter of a language model")
+    from peft import LoraConfig, get_peft_model
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network.model = get_peft_model(network.model, LoraConfig(**settings(rank, scale))).eval()
+
+
+def factors(network: CausalLM) -> dict[str, Tensor]:
+    """Return the factors of the adapter in a network under peft's names."""
+    from peft import get_peft_model_state_dict
+
+    return dict(get_peft_model_state_dict(network.model))
 
 
 def save_adapter(folder: Path, base: Base, pieces: Tensor, config: LmConfig, pairs: int) -> Path:
     """Write the files of the adapter in `base`, trained by `config` on `pairs` sentence pairs."""
-    settings = config.train
-    bits = np.zeros(-(-base.network.shape.vocabulary // 8) * 8, np.uint8)
+    train = config.train
+    bits = np.zeros(-(-base.network.vocabulary // 8) * 8, np.uint8)
     bits[pieces.numpy()] = 1
-    peft = {
-        "peft_type": "LORA",
-        "task_type": "CAUSAL_LM",
-        "base_model_name_or_path": config.base,
-        "r": settings.rank,
-        "lora_alpha": settings.rank * settings.scale,
-        "lora_dropout": 0.0,
-        "bias": "none",
-        "inference_mode": True,
-        "target_modules": list(PROJECTIONS),
-    }
+    peft = {"peft_type": "LORA", "base_model_name_or_path": config.base, "inference_mode": True}
+    peft |= settings(train.rank, train.scale)
     about = {
         "kind": KIND,
         "version": VERSION,
         "source": config.direction[0],
         "target": config.direction[1],
-        "rank": settings.rank,
-        "scale": settings.scale,
+        "rank": train.rank,
+        "scale": train.scale,
         "offset": OFFSET,
         "base": {"name": config.base, "identity": base.identity, "probe": base.tokens.text(PROBE)},
-        "bidirectional": settings.bidirectional_share > 0,
+        "bidirectional": train.bidirectional_share > 0,
         "glosses": config.glosses is not None,
-        "about": {"training": asdict(config), "steps": settings.steps, "pairs": pairs},
+        "about": {"training": asdict(config), "steps": train.steps, "pairs": pairs},
     }
-    half = {key: value.to(torch.float16).cpu().contiguous() for key, value in sorted(tensors(base.network).items())}
+    half = {key: value.to(torch.float16).cpu().contiguous() for key, value in sorted(factors(base.network).items())}
     write_bytes(folder / WEIGHTS, save(half))
     write_bytes(folder / PIECES, save_arrays({"pieces": np.packbits(bits)}))
     write_text(folder / PEFT, json.dumps(peft, indent=1) + "\n")

@@ -9,8 +9,7 @@ from pathlib import Path
 import torch
 
 from smt.lm.gguf_file import VERSION, unpacked
-from smt.lm.loading import load_network, read_shape
-from smt.lm.network import CausalLM, Norm
+from smt.lm.network import CausalLM, load_network
 from smt.lm.tokenizer import FILE, Tokens
 from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.core.packages import need
@@ -94,20 +93,19 @@ class Base:
 
     @property
     def identity(self) -> str:
-        """Return the sha256 of the norms in bfloat16 and the sizes, which quantising the matrices does not change."""
-        total = hashlib.sha256(repr(self.network.shape).encode())
-        for module in self.network.modules():
-            if isinstance(module, Norm):
-                total.update(module.weight.detach().cpu().to(torch.bfloat16).view(torch.int16).numpy().tobytes())
+        """Return the sha256 of the norms in bfloat16, which quantising the matrices does not change."""
+        total = hashlib.sha256()
+        for name, parameter in self.network.model.named_parameters():
+            if name.endswith("norm.weight"):
+                total.update(parameter.detach().cpu().to(torch.bfloat16).view(torch.int16).numpy().tobytes())
         return total.hexdigest()
 
 
-def load_base(folder: Path, dtype: torch.dtype, device: str = "cpu") -> Base:
-    """Load the model of a folder onto a device, with frozen weights."""
-    _, config = read_shape(folder)
-    tokens = Tokens.load(folder, config.get("bos_token_id"))
-    network = load_network(folder, dtype).to(device)
-    if tokens.size > (pieces := network.shape.vocabulary):
+def load_base(folder: Path) -> Base:
+    """Load the model of a folder in float32 on the CPU, with frozen weights."""
+    network = load_network(folder)
+    tokens = Tokens.load(folder, network.config.bos_token_id)
+    if tokens.size > (pieces := network.vocabulary):
         raise DataError(f"{folder}: its tokenizer has {tokens.size} pieces, its model {pieces}; they do not match")
     return Base(folder, network, tokens, load_fingerprint(folder))
 

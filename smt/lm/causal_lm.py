@@ -38,7 +38,7 @@ from sqa.data.languages import certain_pair
 from sqa.files.devices import Arithmetic, Device, Dtype, Place, place
 from sqa.files.store import digest
 
-VERSION = 1  # increase when decoding changes its output
+VERSION = 2  # increase when decoding changes its output
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +121,12 @@ def resolve(config: CausalLmConfig) -> Model:
 @lru_cache(maxsize=2)
 def writer(model: Model) -> LmWriter:
     """Load a model once for all runs that differ only in the policy."""
-    int8 = model.where.dtype == "int8"  # element type of the matrices; states are float32
-    dtype = torch.float32 if int8 else getattr(torch, model.where.dtype)
-    base = load_base(model.folder, dtype, model.where.device)
+    base = load_base(model.folder)
     layout = Layout.of(base.tokens, *model.languages)
     adapter = load_adapter(model.adapter) if model.adapter else None
     if adapter:
         adapter.put_into(base)
-    if int8:
-        base.network.quantise()
+    base.network.place(model.where)
     if adapter is None:
         return LmWriter.of(base, layout, torch.arange(base.tokens.size), None)
     return LmWriter.of(base, layout, adapter.pieces, ahead=model.bidirectional)

@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from smt.lm.adapter import PEFT, load_adapter, save_adapter
+from smt.lm.adapter import PEFT, adapt, load_adapter, save_adapter
 from smt.lm.base import Base, base_folder, load_base
 from smt.lm.data import IGNORED, Batch, Batches, Pairs, frequent, writable
 from smt.lm.fine_tuning_config import LmConfig, LmTrainConfig
@@ -80,7 +80,7 @@ class LmTraining:
         self.model, self.settings, self.folder, self.choice, self.evaluate = model, config, folder, choice, evaluate
         if config.threads:
             torch.set_num_threads(config.threads)
-        model.adapt(config.rank, config.scale, config.seed)
+        adapt(model, config.rank, config.scale, config.seed)
         factors = Factors(model)
         optimiser = torch.optim.AdamW(
             factors.parameters.values(), lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True
@@ -88,13 +88,13 @@ class LmTraining:
         parts = {"model": factors, "optimizer": Moments(optimiser, factors.parameters.items())}
         self.trainer = Trainer(folder, optimiser, parts, Checkpoints(folder, keep=2), config.clip, "step")
         if config.compile:
-            for layer in model.layers:
+            for layer in model.model.get_decoder().layers:
                 layer.compile(dynamic=True)
         looked_at = base.tokens if config.copy_weight != 1 else None
         self.batches = Batches(pairs, layout, config.batch_pieces, config.seed, looked_at)
         choice = choice.to(model.device)
         self.rows = model.output_rows(choice)  # (V, D)
-        self.label_of = torch.full((model.shape.vocabulary,), IGNORED, device=model.device)
+        self.label_of = torch.full((model.vocabulary,), IGNORED, device=model.device)
         self.label_of[choice] = torch.arange(len(choice), device=model.device)
         self.ks = np.array(config.k or (FULL,))
 
@@ -110,7 +110,7 @@ class LmTraining:
     def loss(self, batch: Batch, k: Tensor, ahead: Tensor | None = None) -> tuple[Tensor, int]:
         """Return the mean cross-entropy (nats per piece, weighted by `copy_weight`) and the number of target pieces."""
         s = batch.source_needs.shape[1]
-        states, _ = self.model(batch.pieces, batch.positions, batch.mask(k, self.model.dtype, ahead))
+        states = self.model(batch.pieces, batch.positions, batch.mask(k, self.model.dtype, ahead))
         pieces = batch.labels.clamp_min(0)
         labels = torch.where(batch.labels >= 0, self.label_of[pieces], IGNORED)
         learnt = labels >= 0
@@ -220,7 +220,8 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
         if fresh:
             clear(folder)
         where = place(config.train)
-        base = load_base(base_folder(config.base), getattr(torch, where.dtype), where.device)
+        base = load_base(base_folder(config.base))
+        base.network.place(where)
         layout = Layout.of(base.tokens, *config.direction)
         take(folder, identity(config, base))
         with held(data, wait=True):
@@ -241,7 +242,7 @@ def begin_with(training: LmTraining, start: str, base: Base) -> None:
     """Load an adapter's factors; raises ConfigError if its base or rank differs."""
     folder = DATA / "models" / start
     adapter = load_adapter(folder if (folder / PEFT).is_file() else Path(start))
-    if adapter.config["base"]["identity"] != base.identity or adapter.config["rank"] != training.settings.rank:
+    if adapter.identity != base.identity or adapter.config["rank"] != training.settings.rank:
         raise ConfigError(f"start: {start} has another base or rank {adapter.config['rank']}")
     adapter.copy_into(training.model)
 

@@ -16,8 +16,7 @@ import torch.nn.functional as F
 from torch.nn.utils.rnn import pad_sequence
 
 from smt.lm.base import Base, base_folder, load_base, load_fingerprint
-from smt.lm.lm_stepper import joined
-from smt.lm.network import Seen, mask_of
+from smt.lm.network import Memory, mask_of
 from sqa.files.devices import place
 from sqa.files.store import digest
 
@@ -36,8 +35,9 @@ def model_identity(config: Any) -> str:
 
 def load(config: Any) -> Base:
     """Load the model `base` of a config, by any of its names (smt/lm/base.py)."""
-    where = place(config)
-    return load_base(base_folder(config.base), getattr(torch, where.dtype), where.device)
+    base = load_base(base_folder(config.base))
+    base.network.place(place(config))
+    return base
 
 
 class Line(NamedTuple):
@@ -57,11 +57,8 @@ class LineWriter:
         self._rows = base.network.output_rows()  # (V, D)
         [self._end] = base.tokens.text(BREAK)
         pieces = ([] if base.tokens.bos is None else [base.tokens.bos]) + base.tokens.text(beginning)
-        n = self._begun = len(pieces)
-        self._device = base.network.device
-        read = torch.tensor([pieces], device=self._device)
-        causal = mask_of(read.new_ones(1, n, n, dtype=torch.bool).tril(), base.network.dtype)
-        _, self._beginning = base.network(read, torch.arange(n, device=self._device)[None], causal)
+        self._begun, self._device, self._beginning = len(pieces), base.network.device, Memory()
+        base.network.read(torch.tensor([pieces], device=self._device), self._beginning)
 
     def write(self, prompts: Sequence[str], most: int) -> list[Line]:
         """Return the greedily decoded line after each non-empty prompt, with at most `most` pieces."""
@@ -78,17 +75,13 @@ class LineWriter:
 
     @torch.inference_mode()
     def _lines(self, prompts: Sequence[Sequence[int]], most: int) -> list[list[int]]:
-        dtype, arange = self._network.dtype, partial(torch.arange, device=self._device)
+        arange, begun = partial(torch.arange, device=self._device), self._begun
         lengths = torch.tensor([len(prompt) for prompt in prompts], device=self._device)  # (B,)
         padded = pad_sequence([torch.tensor(prompt) for prompt in prompts], batch_first=True).to(self._device)
         b, n = padded.shape
-        begun = Seen(self._beginning, padded.new_zeros(1, 1, n, self._begun, dtype=dtype))
-        causal = mask_of(padded.new_ones(n, n, dtype=torch.bool).tril().expand(b, n, n), dtype)
-        states, memory = self._network(padded, self._begun + arange(n).expand(b, n), causal, [begun])
-        last = states[arange(b), lengths - 1]  # (B, D)
-        is_piece = arange(n) < lengths[:, None]  # (B, N), False for padding
-        begun = Seen(self._beginning, padded.new_zeros(1, 1, 1, self._begun, dtype=dtype))
-        alone = padded.new_zeros(b, 1, 1, 1, dtype=dtype)
+        memory = self._beginning.map(lambda x: x[:, :, :begun].expand(b, -1, -1, -1))
+        last = self._network.read(padded, memory, begun)[arange(b), lengths - 1]  # (B, D)
+        seen = arange(begun + n) < begun + lengths[:, None]  # (B, M), False for padding
         lines: list[list[int]] = [[] for _ in prompts]
         going = [True] * b
         for step in range(most):
@@ -99,12 +92,10 @@ class LineWriter:
                     lines[i].append(number)
             if not any(going):
                 break
-            seen = [begun, Seen(memory, mask_of(is_piece[:, None], dtype))]
-            positions = (self._begun + lengths + step)[:, None]
-            states, new = self._network(piece[:, None], positions, alone, seen)
-            memory = [joined(*pair) for pair in zip(memory, new, strict=True)]
-            is_piece = torch.cat([is_piece, is_piece.new_ones(b, 1)], 1)
-            last = states[:, -1]
+            seen = torch.cat([seen, seen.new_ones(b, 1)], 1)
+            memory.fill(torch.full((b, 1), begun + n + step, device=self._device), begun + n + step + 1)
+            positions = (begun + lengths + step)[:, None]
+            last = self._network(piece[:, None], positions, mask_of(seen[:, None], self._network.dtype), memory)[:, -1]
         return lines
 
 
@@ -123,10 +114,7 @@ class TextScorer:
         """Return log P (nats) of a text; its first piece is scored only if the model has a piece that begins texts."""
         pieces = ([] if self._tokens.bos is None else [self._tokens.bos]) + self._tokens.text(text)
         tensor = partial(torch.tensor, device=self._network.device)
-        n = len(pieces) - 1
-        read = tensor([pieces[:-1]])
-        causal = mask_of(read.new_ones(1, n, n, dtype=torch.bool).tril(), self._network.dtype)
-        states, _ = self._network(read, torch.arange(n, device=self._network.device)[None], causal)
+        states = self._network.read(tensor([pieces[:-1]]))
         chances = F.log_softmax(F.linear(states[0], self._rows).float(), -1)  # (N, V)
         columns = tensor([self._column[piece] for piece in pieces[1:]])
         return float(chances.gather(1, columns[:, None]).sum())

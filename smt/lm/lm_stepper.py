@@ -2,8 +2,10 @@
 
 The scores of both can differ by a few units in the last place, since the sums in matrix products differ in order.
 
-Letters in the shape comments: B sentences, S source and T target positions, G key/value heads, C head size, V pieces
-that may be chosen.
+The source occupies the first slots of the memory (smt/lm/network.py), and the target the slots after them.
+
+Letters in the shape comments: B sentences, S source and T target positions, R slots of the source (at least S), V
+pieces that may be chosen.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from torch import Tensor
 
 from smt.lm.base import Base
 from smt.lm.layout import OFFSET, Layout
-from smt.lm.network import CausalLM, KeyValue, Seen, mask_of
+from smt.lm.network import CausalLM, Memory, mask_of
 from smt.lm.tokenizer import Tokens
 from smt.models.int8 import Matrix8, multiplied, quantised
 from smt.models.next_piece import Rules
@@ -61,8 +63,7 @@ class LmWriter:
         rules = Rules(starts, joins, never, tokens.has_digit[numbers], end, nothing, model.device)
         choice = torch.from_numpy(numbers).to(model.device)
         rows = model.output_rows(choice)
-        is_int8 = model.projections()[0].matrix8 is not None
-        table = quantised(rows) if is_int8 else rows
+        table = quantised(rows) if model.is_int8 else rows
         return cls(model, tokens, layout, choice, numbers, table, rules, offset, ahead)
 
     @property
@@ -73,8 +74,9 @@ class LmWriter:
     @property
     def row_bytes(self) -> int:
         """Return the memory in bytes of a hypothesis: keys and values of source and target, and copies of scores."""
-        s = self.model.shape
-        return 4 * (4 * SIZE * s.layers * s.key_heads * s.head_size + 8 * len(self.numbers))
+        c = self.model.config
+        numbers = 4 * SIZE * c.num_hidden_layers * c.num_key_value_heads * c.head_dim + 8 * len(self.numbers)
+        return int(4 * numbers)
 
     def scores(self, states: Tensor) -> Tensor:
         """Return the scores of the V pieces, float32 (B, V), for states (B, D)."""
@@ -103,7 +105,7 @@ class LmWriter:
         length = torch.full((n,), HIDDEN_WORD, device=self.device)
         stepper = LmStepper(self, schedule, length, source)
         stepper.state.needs = length.new_zeros(n, len(self.layout.opening))
-        stepper.encode(stepper.tensor([self.layout.opening]))
+        stepper.encode(stepper.tensor(self.layout.opening).expand(n, -1))
         return stepper
 
     def source_pieces(self, word: str | None) -> Sequence[int]:
@@ -127,12 +129,9 @@ class LmStepper:
     ) -> None:
         """Start on sources of `length` (B,) words; `source` yields a streamed sentence, None for complete ones."""
         self.writer, self.schedule, self.source = writer, schedule, source
-        s, rows = writer.model.shape, len(length)
         self.tensor, self.arange = (partial(make, device=writer.device) for make in (torch.tensor, torch.arange))
-        empty = torch.zeros(rows, s.key_heads, 0, s.head_size, dtype=writer.model.dtype, device=writer.device)
-        self.state = State.begin(length.new_zeros(rows, 0), length, writer.rules.nothing)
-        self.read_cache: list[KeyValue] = []  # per layer (A, G, S, C), A = B, or 1 for a streamed source
-        self.written_cache = [KeyValue(empty, empty) for _ in range(s.layers)]  # (B, G, T, C)
+        self.state = State.begin(length.new_zeros(len(length), 0), length, writer.rules.nothing)
+        self.memory, self.room = Memory(), 0  # the source has the slots below `room`
         self.pieces = list(writer.layout.opening)  # pieces of the streamed source read so far
         self.asked = False  # whether the network has read the pieces before the first target word, except the last
         self.first = torch.full_like(length, OFFSET if writer.offset is None else writer.offset)  # (B,) of piece 0
@@ -140,17 +139,27 @@ class LmStepper:
 
     @torch.inference_mode()
     def encode(self, pieces: Tensor) -> None:
-        """Encode the source pieces (A, n) that are in `needs` but not yet in the cache."""
+        """Encode the last source pieces (B, n) of `needs`."""
         b, n = pieces.shape
-        needs, dtype = self.state.needs[:b, -n:], self.writer.model.dtype
-        cached = self.read_cache[0].key.shape[2] if self.read_cache else 0
+        needs, size = self.state.needs[:, -n:], self.state.needs.shape[1]
+        if size > self.room:
+            self._make_room(size if self.source is None else size + GROWTH)
         backwards = needs.new_ones(n, n, dtype=torch.bool).tril().expand(b, n, n)
-        own = mask_of((needs < HIDDEN_WORD)[:, None].expand(b, n, n) if self.writer.ahead else backwards, dtype)
-        seen = [Seen(self.read_cache, needs.new_zeros(b, 1, n, cached, dtype=dtype))] if cached else []
-        _, new = self.writer.model(pieces, cached + self.arange(n).expand(b, -1), own, seen)
-        self.read_cache = [joined(a, b) for a, b in zip(self.read_cache, new, strict=True)] if cached else new
+        own = (needs < HIDDEN_WORD)[:, None].expand(b, n, n) if self.writer.ahead else backwards
+        allowed = torch.cat([own.new_ones(b, n, size - n), own], 2)  # (B, n, S)
+        slots = (size - n + self.arange(n)).expand(b, n)
+        self.memory.fill(slots, size)
+        self.writer.model(pieces, slots, mask_of(allowed, self.writer.model.dtype), self.memory)
         if self.writer.offset is None:
             self.first = (self.state.needs < HIDDEN_WORD).sum(1)
+
+    def _make_room(self, room: int) -> None:
+        """Insert slots before those of the target, so that the source has `room` slots."""
+        old, more = self.room, room - self.room
+        self.memory = self.memory.map(
+            lambda x: torch.cat([x[:, :, :old], lengthen(x[:, :, :0], 2, more), x[:, :, old:]], 2)
+        )
+        self.room = room
 
     @torch.inference_mode()
     def read(self, due: Tensor, written: Tensor) -> None:
@@ -166,8 +175,7 @@ class LmStepper:
                 self.encode(self.tensor([pieces]))
         # All words read are encoded again if new words change earlier states, or for a beam, which reads like a batch.
         if whole and len(self.pieces) > length:
-            self.read_cache = []
-            self.encode(self.tensor([self.pieces]))
+            self.encode(self.tensor(self.pieces).expand(len(due), -1))
 
     @torch.inference_mode()
     def score(self) -> tuple[Tensor, Tensor]:
@@ -189,47 +197,32 @@ class LmStepper:
         Their positions in the target segment begin at `at` (B,), which is at most `most`.
         """
         b, n = pieces.shape
-        longest, dtype = at_most(at, most), self.writer.model.dtype
-        size = longest + n
-        if self.written_cache[0].key.shape[2] < size:
-            self.written_cache = [KeyValue(*(lengthen(x, 2, size + GROWTH) for x in kv)) for kv in self.written_cache]
-        visible = self.state.visible()[:, None].expand(b, n, -1)
-        cached = (self.arange(longest) < at[:, None])[:, None].expand(b, n, -1)
-        own = cached.new_ones(n, n).tril().expand(b, n, n)
-        read = [KeyValue(k.expand(b, -1, -1, -1), v.expand(b, -1, -1, -1)) for k, v in self.read_cache]
-        written = [KeyValue(k[:, :, :longest], v[:, :, :longest]) for k, v in self.written_cache]
-        seen = [Seen(read, mask_of(visible, dtype)), Seen(written, mask_of(cached, dtype))]
+        longest = at_most(at, most) + n
         positions = at[:, None] + self.arange(n)  # (B, n)
-        states, new = self.writer.model(pieces, self.first[:, None] + positions, mask_of(own, dtype), seen)
-        row = self.arange(b)[:, None]
-        for cache, fresh in zip(self.written_cache, new, strict=True):
-            for part, value in zip(cache, fresh, strict=True):
-                part[row, :, positions] = value.transpose(1, 2)  # (B, n, G, C)
-        return states
+        visible = F.pad(self.state.visible(), (0, self.room - self.state.needs.shape[1]))  # (B, R)
+        before = self.arange(longest) <= positions[:, :, None]  # (B, n, T)
+        allowed = torch.cat([visible[:, None].expand(b, n, -1), before], 2)
+        self.memory.fill(self.room + positions, self.room + longest)
+        mask = mask_of(allowed, self.writer.model.dtype)
+        return self.writer.model(pieces, self.first[:, None] + positions, mask, self.memory)
 
     def keep(self, rows: Tensor) -> None:
-        """Keep only these rows (B,) bool, and only the positions that they use."""
+        """Keep only these rows (B,) bool, and only the slots that they use."""
         s = int((self.state.needs[rows] < HIDDEN_WORD).sum(1).max())
         self.scored = int(self.state.written[rows].max())
-        t = self.scored + len(self.writer.layout.asking) - 1
+        room, end = self.room, self.room + self.scored + len(self.writer.layout.asking) - 1
         self.state.needs = self.state.needs[:, :s]
-        self.read_cache = [KeyValue(k[:, :, :s], v[:, :, :s]) for k, v in self.read_cache]
-        self.written_cache = [KeyValue(k[:, :, :t], v[:, :, :t]) for k, v in self.written_cache]
+        self.memory = self.memory.map(lambda x: torch.cat([x[:, :, :s], x[:, :, room:end]], 2))
+        self.room = s
         self.take(rows)
 
     def take(self, rows: Tensor) -> None:
         """Keep these rows, indices or bool (B,), in this order."""
         self.state.take(rows)
         self.first = self.first[rows]
-        self.read_cache = [KeyValue(k[rows], v[rows]) for k, v in self.read_cache]
-        self.written_cache = [KeyValue(k[rows], v[rows]) for k, v in self.written_cache]
+        self.memory = self.memory.map(lambda x: x[rows])
 
     def move(self, rows: Tensor, start: int) -> None:
         """Replace all translations by those of these rows (B,), from target piece `start` on; the sources stay."""
-        for part in (part for kv in self.written_cache for part in kv):
-            part[:, :, start:] = part[rows, :, start:]
-
-
-def joined(a: KeyValue, b: KeyValue) -> KeyValue:
-    """Concatenate the keys and values of earlier and later positions."""
-    return KeyValue(torch.cat([a.key, b.key], 2), torch.cat([a.value, b.value], 2))
+        for part in (part for layer in self.memory.layers for part in layer):
+            part[:, :, self.room + start :] = part[rows, :, self.room + start :]

@@ -1,269 +1,164 @@
-"""Causal language models of the Gemma 3, Llama, Qwen 2 and Qwen 3 families, limited to the needs of translation.
+"""Causal language models of the transformers package, with the attention masks and positions of the caller.
 
-One forward pass serves training and decoding.  The caller gives attention masks and position numbers: a translator
-numbers source and target separately (smt/lm/layout.py), so keys and values stay valid as the source grows.
+A translator numbers source and target separately (smt/lm/layout.py) and stores keys and values at slots of its choice,
+so they stay valid as the source grows.
 
-Letters in the shape comments: B sentences, N positions, D width, H heads, G key/value heads, C head size, M attended
-positions, V vocabulary.
+Letters in the shape comments: B sentences, N positions, M slots, D width, H heads, G key/value heads, C head size, V
+vocabulary.
 """
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from smt.models.int8 import Matrix8, multiplied, quantised
+from smt.models.int8 import Linear8
+from smt.models.stepper import GROWTH, lengthen
+from sqa.core.errors import DataError
+from sqa.core.packages import need
+from sqa.files.devices import Place
+from sqa.files.pretrained import check_folder, load_weights
 
-PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Sizes and options of a model; smt/lm/loading.py derives them from its config.json."""
-
-    vocabulary: int
-    width: int
-    layers: int
-    heads: int
-    key_heads: int  # heads of keys and values; each serves heads / key_heads heads
-    head_size: int
-    inner: int  # width of the feed-forward's hidden layer
-    norm_epsilon: float
-    rope_bases: tuple[float, ...]  # per layer
-    windows: tuple[int, ...]  # window per layer, from the config; 0 = none. Not applied, see `CausalLM.forward`
-    activation: Literal["gelu_tanh", "silu"]
-    embedding_scale: float = 1.0
-    query_scale: float = 0.0  # factor of the scores; 0 = head_size ** -0.5
-    head_norms: bool = False  # norms of queries and keys (Gemma 3, Qwen 3)
-    output_norms: bool = False  # norms after attention and feed-forward as well (Gemma 3)
-    attention_bias: bool = False  # Qwen 2: bias of queries, keys and values
-    tied: bool = True  # whether the embedding is also the output layer
+FAMILIES = ("gemma3_text", "llama", "qwen2", "qwen3")
+ATTENTION = "sqa"  # name under which transformers finds `attend`
 
 
-class KeyValue(NamedTuple):
-    """Keys and values of one layer, each (B, G, M, C)."""
+class Memory:
+    """Keys and values of every layer, at slots that the caller chooses."""
 
-    key: Tensor
-    value: Tensor
+    def __init__(self) -> None:
+        self.layers: list[tuple[Tensor, Tensor]] = []  # per layer, (B, G, M, C) each
+        self._slots, self._end = torch.empty(0), 0
+
+    def fill(self, slots: Tensor, end: int) -> None:
+        """Choose the slots (B, N) of the next pieces, which may attend to all slots below `end`."""
+        self._slots, self._end = slots, end
+
+    @torch.compiler.disable
+    def update(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Store keys and values (B, G, N, C) of a layer; return those of all slots below the end."""
+        if layer == len(self.layers):
+            self.layers.append((key[:, :, :0], value[:, :, :0]))
+        keys, values = self.layers[layer]
+        if keys.shape[2] < self._end:
+            keys, values = (lengthen(part, 2, self._end + GROWTH) for part in (keys, values))
+            self.layers[layer] = keys, values
+        row = torch.arange(len(key), device=key.device)[:, None]
+        keys[row, :, self._slots] = key.transpose(1, 2)  # (B, N, G, C)
+        values[row, :, self._slots] = value.transpose(1, 2)
+        return keys[:, :, : self._end], values[:, :, : self._end]
+
+    def map(self, change: Any) -> "Memory":
+        """Return a memory whose tensors (B, G, M, C) are `change` of these."""
+        changed = Memory()
+        changed.layers = [(change(key), change(value)) for key, value in self.layers]
+        return changed
 
 
-class Seen(NamedTuple):
-    """Earlier positions that may be attended to: their keys and values in every layer, and an additive mask."""
+def attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor,
+    scaling: float,
+    memory: Memory | None = None,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """Attend from query (B, H, N, C) to key and value (B, G, N, C) and the memory; return (B, N, H, C).
 
-    layers: Sequence[KeyValue]
-    mask: Tensor  # (B, 1, N, M): 0 or -inf
-
-
-class Norm(nn.Module):
-    """Root-mean-square norm, computed in float32."""
-
-    def __init__(self, width: int, epsilon: float) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width), requires_grad=False)
-        self.epsilon = epsilon
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = x.float()
-        return (y * torch.rsqrt(y.square().mean(-1, keepdim=True) + self.epsilon) * self.weight).to(x.dtype)
-
-
-class Projection(nn.Module):
-    """Parallel linear maps of one input, each with an optional low-rank adapter.
-
-    An adapter's product B A is computed separately (Hu et al. 2022) until `merge` adds it to the weights.
+    The heads of a group become rows of one product, so keys and values are not copied for each head.
     """
-
-    def __init__(self, names: Sequence[str], inputs: int, outputs: Sequence[int], bias: bool) -> None:
-        super().__init__()
-        self.names, self.inputs, self.outputs = tuple(names), inputs, tuple(outputs)
-        self.weight = nn.Parameter(torch.empty(sum(outputs), inputs), requires_grad=False)
-        self.bias = nn.Parameter(torch.empty(sum(outputs)), requires_grad=False) if bias else None
-        self.down, self.up = nn.ParameterList(), nn.ParameterList()
-        self.scale = 0.0
-        self.matrix8: Matrix8 | None = None  # replaces `weight` after `quantise`
-
-    def adapt(self, rank: int, scale: float, generator: torch.Generator | None) -> None:
-        """Add an adapter of this rank to each map; its matrix A is random, and its matrix B is zero."""
-        self.scale = scale
-        for outputs in self.outputs:
-            down = torch.empty(rank, self.inputs).uniform_(-1, 1, generator=generator) * math.sqrt(3 / self.inputs)
-            self.down.append(nn.Parameter(down.to(self.weight.device)))
-            self.up.append(nn.Parameter(torch.zeros(outputs, rank, device=self.weight.device)))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map (B, N, inputs) to (B, N, sum of outputs)."""
-        if self.matrix8 is not None:
-            y = multiplied(x, self.matrix8)
-            return y if self.bias is None else y + self.bias.to(x.dtype)
-        y = F.linear(x, self.weight.to(x.dtype), None if self.bias is None else self.bias.to(x.dtype))
-        if not self.scale:
-            return y
-        down = torch.cat(list(self.down)).to(x.dtype)  # (maps * R, inputs)
-        up = torch.block_diag(*self.up).to(x.dtype)  # (sum of outputs, maps * R)
-        return y + F.linear(F.linear(x, down * self.scale), up)
-
-    @torch.no_grad()
-    def merge(self) -> None:
-        """Add the adapter to the weights and drop it."""
-        if self.scale:
-            change = torch.block_diag(*self.up) @ torch.cat(list(self.down)) * self.scale
-            self.weight.copy_((self.weight.float() + change).to(self.weight.dtype))
-        self.down, self.up, self.scale = nn.ParameterList(), nn.ParameterList(), 0.0
-
-    @torch.no_grad()
-    def quantise(self) -> None:
-        """Replace the weight by 8-bit integers, after merging an adapter; it cannot be trained afterwards."""
-        self.merge()
-        self.matrix8 = quantised(self.weight)
-        self.weight = nn.Parameter(self.weight.new_empty(0), requires_grad=False)
-
-
-class Layer(nn.Module):
-    """Attention and feed-forward."""
-
-    def __init__(self, shape: Shape) -> None:
-        super().__init__()
-        s, qkv = shape, [shape.heads * shape.head_size, *[shape.key_heads * shape.head_size] * 2]
-        self.shape = s
-        self.query_scale = s.query_scale or s.head_size**-0.5
-        self.qkv = Projection(PROJECTIONS[:3], s.width, qkv, s.attention_bias)
-        self.out = Projection(PROJECTIONS[3:4], s.heads * s.head_size, [s.width], False)
-        self.gate_up = Projection(PROJECTIONS[4:6], s.width, [s.inner, s.inner], False)
-        self.down = Projection(PROJECTIONS[6:], s.inner, [s.width], False)
-        self.norm_attention, self.norm_feed_forward = Norm(s.width, s.norm_epsilon), Norm(s.width, s.norm_epsilon)
-        if s.head_norms:
-            self.norm_query, self.norm_key = Norm(s.head_size, s.norm_epsilon), Norm(s.head_size, s.norm_epsilon)
-        if s.output_norms:
-            self.norm_attended, self.norm_fed = Norm(s.width, s.norm_epsilon), Norm(s.width, s.norm_epsilon)
-
-    def forward(
-        self, x: Tensor, turn: tuple[Tensor, Tensor], own: Tensor, seen: Sequence[tuple[KeyValue, Tensor]]
-    ) -> tuple[Tensor, KeyValue]:
-        """Apply the layer to x (B, N, D); return the same shape, and the keys and values of the N positions.
-
-        Args:
-            turn: Cosines and sines, (B, N, C/2).
-            own: Mask among the N positions, (B, 1, N, N).
-            seen: Earlier positions and their masks.
-        """
-        s = self.shape
-        b, n, _ = x.shape
-        q, k, v = self.qkv(self.norm_attention(x)).split(self.qkv.outputs, -1)
-        q, k, v = q.view(b, n, s.heads, -1), k.view(b, n, s.key_heads, -1), v.view(b, n, s.key_heads, -1)
-        if s.head_norms:
-            q, k = self.norm_query(q), self.norm_key(k)
-        q, k = rotate(q, *turn), rotate(k, *turn)
-        new = KeyValue(k.transpose(1, 2), v.transpose(1, 2))
-        attended = self.out(self.attend(q, [*seen, (new, own)]))
-        x = x + (self.norm_attended(attended) if s.output_norms else attended)
-        gate, up = self.gate_up(self.norm_feed_forward(x)).chunk(2, -1)
-        gate = F.gelu(gate, approximate="tanh") if s.activation == "gelu_tanh" else F.silu(gate)
-        fed = self.down(gate * up)
-        return x + (self.norm_fed(fed) if s.output_norms else fed), new
-
-    def attend(self, q: Tensor, seen: Sequence[tuple[KeyValue, Tensor]]) -> Tensor:
-        """Attend from q (B, N, H, C); return (B, N, H C).
-
-        The scores of all parts share one softmax, and keys and values are not copied.
-        """
-        b, n, h, c = q.shape
-        g = self.shape.key_heads
-        grouped = q.view(b, n, g, h // g, c).permute(0, 2, 3, 1, 4).reshape(b, g, h // g * n, c)
-        scores = [
-            (grouped @ memory.key.transpose(2, 3)).view(b, g, h // g, n, -1) * self.query_scale + mask[:, :, None]
-            for memory, mask in seen
-        ]
-        weights = torch.cat(scores, -1).softmax(-1, dtype=torch.float32).to(q.dtype)  # (B, G, H/G, N, M)
-        parts = weights.view(b, g, h // g * n, -1).split([memory.key.shape[2] for memory, _ in seen], -1)
-        mixed = sum(part @ memory.value for part, (memory, _) in zip(parts, seen, strict=True))
-        return mixed.view(b, g, h // g, n, c).permute(0, 3, 1, 2, 4).reshape(b, n, h * c)
-
-
-def rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    """Apply rotary positions (Su et al. 2021), halves paired: x (B, N, H, C), cosine and sine (B, N, C/2)."""
-    a, b = x.chunk(2, -1)
-    cosine, sine = cosine[:, :, None], sine[:, :, None]
-    return torch.cat([a * cosine - b * sine, b * cosine + a * sine], -1)
+    if memory is not None:
+        key, value = memory.update(module.layer_idx, key, value)
+    b, h, n, c = query.shape
+    rows = query.reshape(b, key.shape[1], -1, c)
+    mixed = F.scaled_dot_product_attention(rows, key, value, mask.repeat(1, 1, rows.shape[2] // n, 1), scale=scaling)
+    return mixed.view(b, h, n, c).transpose(1, 2), None
 
 
 class CausalLM(nn.Module):
-    """Embedding, layers, and an output layer over selected pieces."""
+    """A model of transformers without its output layer, which is applied to selected pieces."""
 
-    rates: Tensor  # (bases, C/2) rotation rates
-
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, model: Any) -> None:
         super().__init__()
-        self.shape = shape
-        self.embedding = nn.Parameter(torch.empty(shape.vocabulary, shape.width), requires_grad=False)
-        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
-        self.norm = Norm(shape.width, shape.norm_epsilon)
-        if not shape.tied:
-            self.output = nn.Parameter(torch.empty(shape.vocabulary, shape.width), requires_grad=False)
-        half = torch.arange(0, shape.head_size, 2, dtype=torch.float32) / shape.head_size
-        bases = sorted(set(shape.rope_bases))
-        self.register_buffer("rates", torch.stack([base**-half for base in bases]), persistent=False)  # (bases, C/2)
-        self.rate_of = [bases.index(base) for base in shape.rope_bases]
-        self.dtype = torch.float32  # type of the states
+        self.model, self.config = model, model.config
+        self.dtype, self.is_int8 = torch.float32, False  # type of the states, and whether the maps are 8-bit integers
 
     @property
     def device(self) -> torch.device:
         """Return the device of the weights."""
-        return self.embedding.device
+        return self.model.device
 
-    def turns(self, positions: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Return the cosines and sines (B, N, C/2) of positions (B, N), for each base."""
-        angles = positions[..., None].float() * self.rates[:, None, None]  # (bases, B, N, C/2)
-        return [(angle.cos().to(self.dtype), angle.sin().to(self.dtype)) for angle in angles]
+    @property
+    def vocabulary(self) -> int:
+        """Return the number of pieces."""
+        return int(self.config.vocab_size)
 
-    def forward(
-        self, pieces: Tensor, positions: Tensor, own: Tensor, seen: Sequence[Seen] = ()
-    ) -> tuple[Tensor, list[KeyValue]]:
-        """Return states (B, N, D) after the last norm, and the keys and values of the N positions in each layer.
+    def forward(self, pieces: Tensor, positions: Tensor, mask: Tensor, memory: Memory | None = None) -> Tensor:
+        """Return states (B, N, D) after the last norm.
 
-        Only the masks limit attention.  A layer's window (512 pieces in Gemma 3) is not applied, so a longer text is
+        Only the mask limits attention.  A layer's window (512 pieces in Gemma 3) is not applied, so a longer text is
         read differently from the original model.
 
         Args:
             pieces: (B, N).
             positions: (B, N).
-            own: Mask among the N positions, (B, 1, N, N).
-            seen: Earlier positions.
+            mask: Mask to add to the scores, (B, 1, N, M) for the slots of the memory, or (B, 1, N, N) without one.
+            memory: Earlier positions, which `Memory.fill` has prepared for these pieces.
         """
-        x = F.embedding(pieces, self.embedding).to(self.dtype) * self.shape.embedding_scale
-        turns, new = self.turns(positions), []
-        for i, layer in enumerate(self.layers):
-            x, memory = layer(x, turns[self.rate_of[i]], own, [(part.layers[i], part.mask) for part in seen])
-            new.append(memory)
-        return self.norm(x), new
+        output = self.model.get_decoder()(
+            input_ids=pieces, position_ids=positions, attention_mask=mask, memory=memory, use_cache=False
+        )
+        states: Tensor = output.last_hidden_state
+        return states
+
+    def read(self, pieces: Tensor, memory: Memory | None = None, start: int = 0) -> Tensor:
+        """Return states (B, N, D) of pieces (B, N) after `start` pieces in the memory; all attend only backwards."""
+        b, n = pieces.shape
+        slots = (start + torch.arange(n, device=self.device)).expand(b, n)
+        if memory is not None:
+            memory.fill(slots, start + n)
+        backwards = torch.ones(1, n, start + n, dtype=torch.bool, device=self.device).tril(start)
+        return self(pieces, slots, mask_of(backwards, self.dtype), memory)
 
     def output_rows(self, pieces: Tensor | None = None) -> Tensor:
         """Return the rows of the output layer (V, D), optionally of these pieces only, in the type of the states."""
-        table = self.embedding if self.shape.tied else self.output
+        table = self.model.get_output_embeddings().weight.detach()
         return (table if pieces is None else table[pieces]).to(self.dtype)
 
-    def adapt(self, rank: int, scale: float, seed: int) -> None:
-        """Add a new adapter to every map of every layer."""
-        generator = torch.Generator().manual_seed(seed)
-        for projection in self.projections():
-            projection.adapt(rank, scale, generator)
+    def place(self, where: Place) -> None:
+        """Move the model to a device and convert its parameters; the rotation rates stay in float32.
 
-    def merge(self) -> None:
-        """Add the adapter to the weights, so that it takes no extra time."""
-        for projection in self.projections():
-            projection.merge()
+        With int8, all maps of all layers become 8-bit integers, and states, embedding, norms and attention stay in
+        float32.
+        """
+        self.model.to(where.device)
+        self.is_int8 = where.dtype == "int8"
+        if self.is_int8:
+            for part in list(self.model.get_decoder().modules()):
+                for name, layer in part.named_children():
+                    if isinstance(layer, nn.Linear):
+                        setattr(part, name, Linear8(layer.weight, layer.bias))
+            return
+        self.dtype = getattr(torch, where.dtype)
+        for parameter in self.model.parameters():
+            parameter.data = parameter.data.to(self.dtype)
 
-    def quantise(self) -> None:
-        """Convert all maps of all layers to 8-bit integers; embedding, norms and attention stay unchanged."""
-        for projection in self.projections():
-            projection.quantise()
 
-    def projections(self) -> list[Projection]:
-        """Return the projections of all layers, in order."""
-        return [module for module in self.modules() if isinstance(module, Projection)]
+def load_network(folder: Path) -> CausalLM:
+    """Return a folder's model in float32 with frozen weights; raises DataError if weights or family do not fit."""
+    need("transformers", f"the language model {folder.name}")
+    from transformers import AttentionInterface
+
+    if (family := check_folder(folder)) not in FAMILIES:
+        raise DataError(f"{folder}: a language model of type {family!r}; supported are {', '.join(FAMILIES)}")
+    model = load_weights(folder, "AutoModelForCausalLM", "a language model")
+    AttentionInterface.register(ATTENTION, attend)
+    model.set_attn_implementation(ATTENTION)
+    return CausalLM(model.requires_grad_(False))
 
 
 def mask_of(allowed: Tensor, dtype: torch.dtype) -> Tensor:

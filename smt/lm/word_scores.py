@@ -28,7 +28,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
 from sqa.diagnose.scores import Words, WordScores
 
-VERSION = 1  # increase when the numbers change
+VERSION = 2  # increase when the numbers change
 
 
 class LmScorer:
@@ -69,7 +69,7 @@ class LmScorer:
         tensor = partial(torch.tensor, device=w.device)
         allowed = torch.ones(1, len(positions), len(positions), dtype=torch.bool, device=w.device).tril()
         mask = mask_of(allowed, w.model.dtype)
-        states, _ = w.model(tensor([[*source_pieces, *target_inputs]]), tensor([positions]), mask)
+        states = w.model(tensor([[*source_pieces, *target_inputs]]), tensor([positions]), mask)
         states = states[0, -len(pieces) :]  # (T, D)
         scores = F.linear(states, w.rows).float()  # (T, V)
         targets = tensor(pieces)

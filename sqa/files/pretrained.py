@@ -3,6 +3,8 @@
 Weights are read only from safetensors, nothing is downloaded, and no code in a model's folder is run.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -81,26 +83,36 @@ def load_weights(folder: Path, architecture: str, kind: str, dtype: str = "float
     import torch
     from safetensors import SafetensorError
 
-    transformers: Any = import_module("transformers")
-    logging = transformers.utils.logging
     check_folder(folder)
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()  # otherwise transformers lists every missing or unused weight
+    loader: Any = getattr(import_module("transformers"), architecture)
     try:
         _check_sizes(folder)
-        model, loading = getattr(transformers, architecture).from_pretrained(
-            folder, use_safetensors=True, dtype=getattr(torch, dtype), output_loading_info=True, **_LOCAL
-        )
+        with quiet():
+            model, loading = loader.from_pretrained(
+                folder, use_safetensors=True, dtype=getattr(torch, dtype), output_loading_info=True, **_LOCAL
+            )
     except (*_FAILURES, SafetensorError) as error:
         raise DataError(f"{folder}: cannot be loaded as {kind}: {_first_line(error)}") from error
-    finally:
-        logging.set_verbosity(verbosity)
     lacking = sorted(name for name in loading["missing_keys"] if not name.startswith("pooler."))
     wrong = [*lacking, *sorted(name for name, *_ in loading["mismatched_keys"])]
     if wrong:
         raise DataError(f"{folder}: not {kind}: its weights do not match its config.json (see {wrong[0]})")
     check_weights(folder, model.named_parameters())
     return model.eval()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Hide transformers' progress bars and its lists of missing and unused weights."""
+    logging: Any = import_module("transformers").utils.logging
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        logging.enable_progress_bar()
 
 
 def _first_line(error: Exception) -> str:

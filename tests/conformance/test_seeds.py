@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from buzzers import fit as buzzer_fit
 from buzzers.histories import GuessHistory
 from buzzers.learnt import N_FEATURES, N_SHAPE
 from guessers import noise
 from guessers.rerank import fitting
+from smt.lm.adapter import adapt, factors
 from smt.lm.network import CausalLM
 from smt.training.lexical import back_translate_lexically
 from sqa.core.differences import p_values, permuted_sums, shuffled
@@ -53,13 +54,9 @@ def trained_buzzer(seed: int) -> Any:
 
 
 def adapter(seed: int) -> Any:
-    class Beside(torch.nn.Module):
-        def adapt(self, rank: int, scale: float, generator: torch.Generator) -> None:
-            drawn.append(torch.rand(rank, generator=generator).numpy())
-
-    drawn: list[np.ndarray] = []
-    CausalLM.adapt(SimpleNamespace(projections=lambda: [Beside()]), 4, 1.0, seed)  # type: ignore[arg-type]
-    return drawn
+    network = CausalLM(LlamaForCausalLM(LlamaConfig(9, 8, 8, num_hidden_layers=1, num_attention_heads=2)))
+    adapt(network, 4, 1.0, seed)
+    return list(factors(network).values())
 
 
 DRAWN: dict[str, Callable[[int], Any]] = {

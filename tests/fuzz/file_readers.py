@@ -32,7 +32,6 @@ from smt.engines.fairseq import read_dictionary
 from smt.engines.hub import check_model
 from smt.lm.adapter import load_adapter
 from smt.lm.fine_tuning_config import LmConfig
-from smt.lm.loading import read_shape
 from smt.models.bundle import load_model as load_bundle
 from smt.models.vocab_bpe import BpeVocabulary
 from smt.training.config import SmtConfig
@@ -296,8 +295,6 @@ def _of_configs() -> list[Reader]:
 def _of_models() -> list[Reader]:
     adapter, bundled = (functools.partial(Path, DATA / "models", name) for name in ("lm-es-en", "es-en"))
     weights, vocabulary = "adapter_model.safetensors", "vocabulary.model.zst"
-    shape = {"model_type": "llama", "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 9}
-    shape |= {"intermediate_size": 8, "rms_norm_eps": 1e-6, "rope_theta": 10_000.0, "hidden_act": "silu"}
     symbols = ["<pad>", "<unk>", "<s>", "</s>", "a"]
     bpe = {"format": 1, "bpe": "none", "codes": "", "moses": "", "source": symbols, "target": symbols}
     hub = {"config.json": b'{"model_type": "marian"}', "model.safetensors": EMPTY, "tokenizer.json": b"{}"}
@@ -305,7 +302,6 @@ def _of_models() -> list[Reader]:
         Reader("lm-es-en config.json", {}, "config.json", JSON, load_adapter, adapter),
         Reader(f"lm-es-en {weights}", {weights: content(adapter() / weights)}, weights, TENSORS, load_adapter, adapter),
         Reader(f"es-en {vocabulary}", {}, vocabulary, by.BYTES, load_bundle, bundled, share=0.2),
-        Reader("language model", {"config.json": json.dumps(shape).encode()}, "config.json", JSON, read_shape),
         _file("fairseq dictionary", "dict.txt", b"the 9\nof 8\nand 7\n", by.BYTES, read_dictionary),
         _file("bpe", "v.json", json.dumps(bpe).encode(), JSON, BpeVocabulary.load),
         Reader("hub model", hub, "config.json", JSON, check_model),

@@ -25,7 +25,7 @@ from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser
 from guessers.retrieval.counting import fit
 from smt.lm.adapter import WEIGHTS as ADAPTER
 from smt.lm.adapter import load_adapter
-from smt.lm.loading import load_network
+from smt.lm.network import load_network
 from smt.models.bundle import save_model
 from smt.models.transformer import ModelConfig, Transformer
 from smt.models.vocab import Vocabulary
@@ -132,8 +132,7 @@ def _translate(folder: Path) -> None:
 
 
 def _read(folder: Path) -> None:
-    network = load_network(folder, torch.float32)
-    network(torch.tensor([[2, 5, 7]]), torch.arange(3)[None], torch.zeros(1, 1, 3, 3))
+    load_network(folder).read(torch.tensor([[2, 5, 7]]))
 
 
 def _tensors(name: str, folder: Callable[[], Path], read: Callable[[Path], object], share: float = 1.0) -> list[Reader]:

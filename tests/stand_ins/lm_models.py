@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from smt.lm.adapter import save_adapter, tensors
+from smt.lm.adapter import adapt, factors, save_adapter
 from smt.lm.base import Base, load_base
 from smt.lm.fine_tuning_config import LmConfig, LmTrainConfig
 from smt.lm.tokenizer import from_scores
@@ -58,11 +58,11 @@ def change(folder: Path, **values: object) -> None:
 
 def adapted(folder: Path, seed: int = 1, scale: float = 2.0, deviation: float = 0.1) -> Base:
     """Return the model in a folder with a randomly initialized, unmerged adapter."""
-    base = load_base(folder, torch.float32)
-    base.network.adapt(4, scale, 0)
+    base = load_base(folder)
+    adapt(base.network, 4, scale, 0)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for value in tensors(base.network).values():
+        for value in factors(base.network).values():
             value.normal_(0, deviation, generator=generator)
     return base
 

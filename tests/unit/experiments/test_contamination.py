@@ -22,7 +22,7 @@ def test_nats_and_continuations_equal_transformers(kind, tmp_path):
     from transformers import AutoModelForCausalLM
 
     folder = make(tmp_path, kind)
-    base, theirs = load_base(folder, torch.float32), AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    base, theirs = load_base(folder), AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     for text, nats in zip(TEXTS, contamination.nats_per_word(base, TEXTS), strict=True):
         pieces = [2, *base.tokens.text(text)]
         loss = F.cross_entropy(theirs(torch.tensor([pieces])).logits[0, :-1], torch.tensor(pieces[1:]), reduction="sum")

@@ -1,7 +1,6 @@
 """Lines that a causal language model writes after prompts, and the numbers of pieces read and written."""
 
 import pytest
-import torch
 from stand_ins.lm_models import make
 
 from smt.lm.base import load_base
@@ -12,7 +11,7 @@ PROMPTS = ["the big dog", "of Spanish", "casa"]
 
 @pytest.fixture(scope="module")
 def writer(tmp_path_factory):
-    return LineWriter(load_base(make(tmp_path_factory.mktemp("lines"), "llama"), torch.float32), "English the house")
+    return LineWriter(load_base(make(tmp_path_factory.mktemp("lines"), "llama")), "English the house")
 
 
 def test_lines_do_not_depend_on_the_batch(writer):

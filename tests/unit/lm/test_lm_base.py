@@ -1,7 +1,6 @@
 """Sources of a base language model: GGUF files, packages, and the errors for a missing model."""
 
 import importlib.util
-import json
 import sys
 import time
 import types
@@ -17,7 +16,7 @@ from stand_ins.lm_models import make, tokenizer
 
 from smt.lm.base import PACKAGED, Packaged, base_folder, load_base
 from smt.lm.gguf_file import unpacked
-from smt.lm.loading import load_network
+from smt.lm.network import load_network
 from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.files.atomic import file_digest
 
@@ -36,19 +35,41 @@ def written(writer):
     writer.close()
 
 
+NAMES = {  # parts of Hugging Face's names of tensors, and of llama.cpp's
+    "model.layers": "blk",
+    "model.embed_tokens": "token_embd",
+    "model.norm": "output_norm",
+    "lm_head": "output",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "self_attn.q_norm": "attn_q_norm",
+    "self_attn.k_norm": "attn_k_norm",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+    "input_layernorm": "attn_norm",
+    "pre_feedforward_layernorm": "ffn_norm",
+    "post_feedforward_layernorm": "post_ffw_norm",
+    "post_attention_layernorm": "post_attention_norm",
+}
+
+
 def write_gguf(path, folder, family):
     """Write the model in `folder` to a GGUF file, in the layout of llama.cpp's converter.
 
     Weights are float32, Gemma's norms have one added, and the rows of Llama's queries and keys are interleaved.
     """
-    network = load_network(folder, torch.float32)
-    shape, gemma = network.shape, family == "gemma3"
+    network, gemma = load_network(folder), family == "gemma3"
+    c = network.config
     _, pieces = tokenizer()
     writer = gguf.GGUFWriter(path, family)
-    values = {"context_length": 512, "embedding_length": shape.width, "block_count": shape.layers}
-    values |= {"feed_forward_length": shape.inner, "head_count": shape.heads, "head_count_kv": shape.key_heads}
-    values |= {"key_length": shape.head_size, "layer_norm_rms_eps": shape.norm_epsilon, "sliding_window": 512}
-    values |= {"rope_freq_base": shape.rope_bases[-1] if not gemma else 1_000_000.0, "tokenizer_model": "llama"}
+    values = {"context_length": 512, "embedding_length": c.hidden_size, "block_count": c.num_hidden_layers}
+    values |= {"feed_forward_length": c.intermediate_size, "head_count": c.num_attention_heads}
+    values |= {"head_count_kv": c.num_key_value_heads, "key_length": c.head_dim, "layer_norm_rms_eps": c.rms_norm_eps}
+    values |= {"sliding_window": 512, "rope_freq_base": 1_000_000.0 if gemma else 10_000.0, "tokenizer_model": "llama"}
+    values |= {"rope_dimension_count": c.head_dim, "vocab_size": c.vocab_size}
     values |= {"token_list": pieces, "token_scores": [float(len(p)) for p in pieces]}
     values |= {
         "token_types": [3, 3, 3, 2, *[6] * 256, *[1] * (len(pieces) - 260)],
@@ -58,30 +79,23 @@ def write_gguf(path, folder, family):
     for name, value in values.items():
         getattr(writer, f"add_{name}")(value)
 
-    def add(name, value):
-        writer.add_tensor(name, value.detach().float().numpy().copy())
+    def gguf_name(name):
+        for theirs, ours in NAMES.items():
+            name = name.replace(theirs, ours)
+        return name.replace("post_attention_norm", "post_attention_norm" if gemma else "ffn_norm")
 
     def paired(value, heads):
-        if gemma:
-            return value
         rows, width = value.shape
         return value.view(heads, 2, rows // heads // 2, width).transpose(1, 2).reshape(rows, width)
 
-    add("token_embd.weight", network.embedding)
-    add("output_norm.weight", network.norm.weight)
-    if not shape.tied:
-        add("output.weight", network.output)
-    for i, layer in enumerate(network.layers):
-        q, k, v = layer.qkv.weight.split(layer.qkv.outputs)
-        gate, up = layer.gate_up.weight.split(layer.gate_up.outputs)
-        parts = {"attn_q": paired(q, shape.heads), "attn_k": paired(k, shape.key_heads), "attn_v": v}
-        parts |= {"ffn_gate": gate, "ffn_up": up, "ffn_down": layer.down.weight, "attn_output": layer.out.weight}
-        parts |= {"attn_norm": layer.norm_attention.weight, "ffn_norm": layer.norm_feed_forward.weight}
-        if gemma:
-            parts |= {"attn_q_norm": layer.norm_query.weight, "attn_k_norm": layer.norm_key.weight}
-            parts |= {"post_attention_norm": layer.norm_attended.weight, "post_ffw_norm": layer.norm_fed.weight}
-        for name, value in parts.items():
-            add(f"blk.{i}.{name}.weight", value)
+    for name, value in network.model.state_dict().items():
+        if name == "lm_head.weight" and c.tie_word_embeddings:
+            continue
+        if gemma and "norm" in name:
+            value = value + 1
+        if not gemma and ("q_proj" in name or "k_proj" in name):
+            value = paired(value, c.num_attention_heads if "q_proj" in name else c.num_key_value_heads)
+        writer.add_tensor(gguf_name(name), value.numpy().copy())
     written(writer)
     return path
 
@@ -89,14 +103,12 @@ def write_gguf(path, folder, family):
 @pytest.mark.parametrize(("family", "type_"), [("gemma3", "gemma3_text"), ("llama", "llama")])
 def test_gguf_file_is_unpacked_once_with_its_weights(tmp_path, family, type_):
     folder, path = make(tmp_path / "base", type_), tmp_path / "m.gguf"
-    unpacked_base = load_base(base_folder(str(write_gguf(path, folder, family))), torch.float32)
-    original = load_network(folder, torch.float32)
+    unpacked_base = load_base(base_folder(str(write_gguf(path, folder, family))))
+    original = load_network(folder)
     for (name, ours), theirs in zip(unpacked_base.network.named_parameters(), original.parameters(), strict=True):
         assert torch.allclose(ours, theirs, atol=0.02, rtol=0.01), name
-    assert unpacked_base.network.shape.head_norms == original.shape.head_norms
-    layers = json.loads((unpacked_base.folder / "config.json").read_text()).get("layer_types")
-    assert layers == (["sliding_attention"] * 3 if family == "gemma3" else None)  # every sixth layer has full attention
-    assert unpacked_base.tokens.word("house") == load_base(folder, torch.float32).tokens.word("house")
+    assert unpacked_base.network.config.bos_token_id == 2
+    assert unpacked_base.tokens.word("house") == load_base(folder).tokens.word("house")
     stamp = (unpacked_base.folder / "model.safetensors").stat().st_mtime_ns
     assert unpacked(path) == unpacked_base.folder
     assert (unpacked_base.folder / "model.safetensors").stat().st_mtime_ns == stamp

@@ -34,7 +34,7 @@ SCHEDULES = [Schedule(1), Schedule(3), Schedule(FULL), Schedule(2, 0.6), Schedul
 
 @pytest.fixture(scope="module")
 def writer(tmp_path_factory):
-    base = load_base(make(tmp_path_factory.mktemp("base"), "gemma3_text", seed=3), torch.float32)
+    base = load_base(make(tmp_path_factory.mktemp("base"), "gemma3_text", seed=3))
     layout = Layout.of(base.tokens, "es", "en")
     return LmWriter.of(base, layout, torch.arange(4, base.tokens.size))
 
@@ -166,7 +166,7 @@ TARGET = tuple("the big dog Łódź".split())
 
 @pytest.fixture(scope="module")
 def scorer(tmp_path_factory):
-    base = load_base(make(tmp_path_factory.mktemp("base"), "gemma3_text", seed=3), torch.float32)
+    base = load_base(make(tmp_path_factory.mktemp("base"), "gemma3_text", seed=3))
     layout = Layout.of(base.tokens, "es", "en")
     pieces = torch.tensor([i for i in range(4, base.tokens.size) if i not in base.tokens.text(" big")])
     writer = LmWriter.of(base, layout, pieces, OFFSET)
@@ -187,7 +187,7 @@ def plain(scorer, source, target):
             n = len(before) + len(asked)
             positions = [*range(len(before)), *(OFFSET + i for i in range(len(asked)))]
             own = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), torch.float32)
-            states, _ = w.model(torch.tensor([[*before, *asked]]), torch.tensor([positions]), own)
+            states = w.model(torch.tensor([[*before, *asked]]), torch.tensor([positions]), own)
             choice = sorted({*w.pieces.tolist(), piece})
             scores = (w.model.output_rows(torch.tensor(choice)) @ states[0, -1]).log_softmax(0)
             total += float(scores[choice.index(piece)])

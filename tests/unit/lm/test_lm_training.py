@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import smt.lm.fine_tuning as lm_train
 import smt.train
-from smt.lm.adapter import load_adapter, save_adapter, tensors
+from smt.lm.adapter import factors, load_adapter, save_adapter
 from smt.lm.base import load_base
 from smt.lm.data import Batches, Pairs, frequent, writable
 from smt.lm.fine_tuning import LmTraining, begin_with
@@ -47,7 +47,8 @@ def folder(tmp_path_factory):
 
 
 def parts(folder, runs, texts=TEXTS * 4, **settings):
-    base = load_base(folder, torch.float32, place(LmTrainConfig(**(SETTINGS | settings))).device)
+    base = load_base(folder)
+    base.network.place(place(LmTrainConfig(**(SETTINGS | settings))))
     layout = Layout.of(base.tokens, "es", "en")
     pairs = Pairs.of(texts, base.tokens, layout, 50)
     pieces = frequent(pairs, base.tokens, layout, 100)
@@ -72,7 +73,7 @@ def test_training_sees_the_input_of_decoding(folder, tmp_path, k, ahead):
     base, layout, pairs, trainer = parts(folder, tmp_path)
     batch = Batches(pairs, layout, 10_000, 0).make(np.arange(4), np.random.default_rng(0))
     s = batch.source_needs.shape[1]
-    states, _ = base.network(
+    states = base.network(
         batch.pieces, batch.positions, batch.mask(torch.full((4,), k), torch.float32, torch.full((4,), ahead))
     )
     writer = LmWriter.of(base, layout, trainer.choice, ahead=ahead)
@@ -153,14 +154,14 @@ def test_training_can_start_from_an_adapter(folder, tmp_path):
     path = save_adapter(tmp_path / "a", base, trainer.choice, config, 16)
     other, *_, fresh = parts(folder, tmp_path / "again")
     begin_with(fresh, str(path), other)
-    for name, value in tensors(other.network).items():
-        assert torch.allclose(value, tensors(base.network)[name], atol=1e-3), name
+    for name, value in factors(other.network).items():
+        assert torch.allclose(value, factors(base.network)[name], atol=1e-3), name
     wrong, *_, small = parts(folder, tmp_path / "small", rank=2)
     refused(ConfigError, "another base or rank", begin_with, small, str(path), wrong)
 
 
 def test_pairs_have_glosses_after_rare_source_words(folder, tmp_path, monkeypatch):
-    base = load_base(folder, torch.float32)
+    base = load_base(folder)
     monkeypatch.setattr(lm_train, "cleaned", lambda *_: [("perro", "dog", "prose")] * 99)
     monkeypatch.setattr(lm_train, "lexicon_pairs", lambda _: [])
     monkeypatch.setattr(lm_train, "names", lambda _: [])
