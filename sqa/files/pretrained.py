@@ -3,6 +3,7 @@
 Weights are read only from safetensors, nothing is downloaded, and no code in a model's folder is run.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -39,17 +40,22 @@ def check_folder(folder: Path) -> str:
 
 
 def _check_sizes(folder: Path) -> None:
-    """Raise DataError for more layers than there are weights, and for other sizes above LARGEST.
+    """Raise DataError for more layers or a larger embedding than there are weights, and for other sizes above LARGEST.
 
     `transformers` allocates every layer of a configuration before it reads the weights.
     """
     from safetensors import safe_open
 
-    tensors = 0
+    tensors = values = 0
     for path in folder.glob("*.safetensors"):
         with safe_open(path, framework="numpy") as file:
             tensors += len(file.keys())
-    waiting: list[Any] = [parse_json((folder / "config.json").read_bytes())]
+            values += sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())
+    config = parse_json((folder / "config.json").read_bytes())
+    vocabulary, width = (config.get(key) for key in ("vocab_size", "hidden_size"))
+    if isinstance(vocabulary, int) and isinstance(width, int) and vocabulary * width > values:
+        raise DataError(f"{folder}/config.json: an embedding of {vocabulary} x {width}, but {values} stored weights")
+    waiting: list[Any] = [config]
     while waiting:
         for key, value in waiting.pop().items():
             if isinstance(value, dict):

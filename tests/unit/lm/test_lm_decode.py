@@ -132,10 +132,7 @@ def test_untrained_model_translates_by_prompt(writer):
     prompted = replace(writer, offset=None)
     source, _ = writer.layout.source(writer.tokens, SENTENCES[1])
     pieces = torch.tensor([[*source, *writer.layout.asking]])
-    n = pieces.shape[1]
-    own = mask_of(torch.ones(1, n, n, dtype=torch.bool).tril(), torch.float32)
-    states, _ = writer.model(pieces, torch.arange(n)[None], own)
-    expected = prompted.scores(states[:, -1])
+    expected = prompted.scores(writer.model.read(pieces)[:, -1])
     torch.testing.assert_close(begun(prompted, SENTENCES[1]).score()[0], expected, atol=1e-4, rtol=1e-4)
 
 

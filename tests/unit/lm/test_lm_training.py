@@ -28,7 +28,7 @@ from smt.training.prepare import CorpusConfig
 from smt.training.steps import run_steps
 from sqa.cli import app
 from sqa.core.errors import ConfigError
-from sqa.files.devices import place
+from sqa.files.devices import Place, place
 
 TEXTS = [
     ("el perro grande", "the big dog"),
@@ -48,7 +48,7 @@ def folder(tmp_path_factory):
 
 def parts(folder, runs, texts=TEXTS * 4, **settings):
     base = load_base(folder)
-    base.network.place(place(LmTrainConfig(**(SETTINGS | settings))))
+    base.network.place(Place(place(LmTrainConfig(**(SETTINGS | settings))).device, "float32"))
     layout = Layout.of(base.tokens, "es", "en")
     pairs = Pairs.of(texts, base.tokens, layout, 50)
     pieces = frequent(pairs, base.tokens, layout, 100)
