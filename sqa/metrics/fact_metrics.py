@@ -55,7 +55,7 @@ class Facts(MeanMetric):
         return FAMILIES["facts-lag" if self.side in ("lag", "seconds") else "facts"]
 
     def signature(self) -> str:
-        return f"{self.family.base}|{self.side}|segment:question|told:once|lexicon:{lexicon_digest()}|version:1"
+        return f"{self.family.base}|{self.side}|segment:question|told:once|lexicon:{lexicon_digest()}|version:2"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         question = trace.question

@@ -17,6 +17,15 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Halves:
+    """Words for halves in numbers, in the form of the field `numbers` of a language."""
+
+    half: frozenset[str] = frozenset()  # half a million
+    one_and_a_half: frozenset[str] = frozenset()  # as one word
+    and_a_half: tuple[tuple[str, ...], ...] = ()  # two and a half
+
+
+@dataclass(frozen=True, slots=True)
 class Language:
     """Data of a language, spelled as in texts; the fields from `numbers` to `dates` are lower case without accents."""
 
@@ -32,6 +41,7 @@ class Language:
     numbers: str = ""  # "VALUE:STEM,STEM ...", from two on, since "one" is often an article or a pronoun
     small_numbers: str = ""  # words for 0, 2, 3, ... 20 in order, if they are not inflected
     ones: str = ""  # words for 1, which count only at the end of a larger number
+    halves: Halves = Halves()  # words for halves
     dates: str = ""  # the twelve months and the seven weekdays, Monday first
     # names
     capital_nouns: bool = False  # whether all nouns, not only names, are capitalised

@@ -1,6 +1,6 @@
 """English, the language of the translations: the fields of every language, and data for reading translations."""
 
-from sqa.core.languages import Language, words
+from sqa.core.languages import Halves, Language, words
 
 LANGUAGE = Language(
     code="en",
@@ -21,16 +21,17 @@ LANGUAGE = Language(
     abbreviations=words("Mt Ft Lt Col Capt Sgt Rev Hon"),
     numbers=(
         "2:second 3:third 4:fourth 5:fifth 6:sixth 7:seventh 8:eighth 9:ninth 10:tenth 11:eleventh "
-        "12:twelfth,dozen 13:thirteenth 14:fourteenth 15:fifteenth 16:sixteenth 17:seventeenth 18:eighteenth "
+        "12:twelfth,dozen,dozens 13:thirteenth 14:fourteenth 15:fifteenth 16:sixteenth 17:seventeenth 18:eighteenth "
         "19:nineteenth 20:twentieth 30:thirty,thirtieth 40:forty,fortieth 50:fifty,fiftieth 60:sixty,sixtieth "
         "70:seventy,seventieth 80:eighty,eightieth 90:ninety,ninetieth 100:hundred,hundredth "
-        "1000:thousand,thousandth 1000000:million,millionth 1000000000:billion 1000000000000:trillion"
+        "1000:thousand,thousandth 1000000:million,millions,millionth 1000000000:billion 1000000000000:trillion"
     ),
     small_numbers=(
         "zero two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
         "seventeen eighteen nineteen twenty"
     ),
     ones="one first",
+    halves=Halves(words("half"), and_a_half=(("and", "a", "half"),)),
     dates=(
         "january,jan february,feb march april,apr may june july august,aug september,sept,sep october,oct "
         "november,nov december,dec monday tuesday wednesday thursday friday saturday sunday"

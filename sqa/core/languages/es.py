@@ -1,6 +1,6 @@
 """Spanish."""
 
-from sqa.core.languages import Language, both_ways, pairs, words
+from sqa.core.languages import Halves, Language, both_ways, pairs, words
 
 LANGUAGE = Language(
     code="es",
@@ -21,17 +21,18 @@ LANGUAGE = Language(
     abbreviations=words("EE Mt St Sto Sta Dr Dra Sr Sra Srta Prof Ud Uds Gral p a d"),
     numbers=(
         "2:segundo,segunda 3:tercer,tercero,tercera 4:cuarto,cuarta 5:quinto,quinta 6:sexto,sexta "
-        "7:septimo,septima 8:octavo,octava 9:noveno,novena 10:decimo,decima 12:docena 21:veintiun* 22:veintidos "
-        "23:veintitres 24:veinticuatro 25:veinticinco 26:veintiseis 27:veintisiete 28:veintiocho 29:veintinueve "
-        "30:treinta 40:cuarenta 50:cincuenta 60:sesenta 70:setenta 80:ochenta 90:noventa 100:cien,ciento "
-        "200:doscient* 300:trescient* 400:cuatrocient* 500:quinient* 600:seiscient* 700:setecient* 800:ochocient* "
-        "900:novecient* 1000:mil,miles 1000000:millon,millones 1000000000000:billon,billones"
+        "7:septimo,septima 8:octavo,octava 9:noveno,novena 10:decimo,decima 12:docena,docenas 21:veintiun* "
+        "22:veintidos 23:veintitres 24:veinticuatro 25:veinticinco 26:veintiseis 27:veintisiete 28:veintiocho "
+        "29:veintinueve 30:treinta 40:cuarenta 50:cincuenta 60:sesenta 70:setenta 80:ochenta 90:noventa "
+        "100:cien,ciento 200:doscient* 300:trescient* 400:cuatrocient* 500:quinient* 600:seiscient* 700:setecient* "
+        "800:ochocient* 900:novecient* 1000:mil,miles 1000000:millon,millones 1000000000000:billon,billones"
     ),
     small_numbers=(
         "cero dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciseis "
         "diecisiete dieciocho diecinueve veinte"
     ),
     ones="un uno una",
+    halves=Halves(words("medio media"), and_a_half=(("y", "medio"), ("y", "media"))),
     dates=(
         "enero febrero marzo abril mayo junio julio agosto septiembre,setiembre octubre noviembre diciembre lunes "
         "martes miercoles jueves viernes sabado domingo"

@@ -1,6 +1,6 @@
 """Polish, and the vocabulary of rough Polish translations (smt/training/lexical.py)."""
 
-from sqa.core.languages import Language, both_ways, choices, pairs, words
+from sqa.core.languages import Halves, Language, both_ways, choices, pairs, words
 
 MEN = (
     "Jan Adam Stefan Roman Edward Ryszard Tomasz Robert Henryk Józef Albert Ernest Karol William Richard "
@@ -34,7 +34,7 @@ LANGUAGE = Language(
         "2:dwa,dwie,dwoch,dwom,dwoma,dwu,drugi* 3:trzy,trzech,trzem,trzema,troje,trzeci* 4:czter*,czwart* "
         "5:piec,pieciu,pieci*,piat* 6:szesc,szesciu,szost* 7:siedem,siedmiu,siodm* 8:osiem,osmiu,osm* "
         "9:dziewiec,dziewieciu,dziewiat* 10:dziesiec,dziesieciu,dziesiat* 11:jedenast*,jedenascie "
-        "12:dwanascie,dwunast* 13:trzynast*,trzynascie 14:czternast*,czternascie 15:pietnast*,pietnascie "
+        "12:dwanascie,dwunast*,tuzin* 13:trzynast*,trzynascie 14:czternast*,czternascie 15:pietnast*,pietnascie "
         "16:szesnast*,szesnascie 17:siedemnast*,siedemnascie 18:osiemnast*,osiemnascie "
         "19:dziewietnast*,dziewietnascie 20:dwadziescia,dwudziest* 30:trzydziesci,trzydziest* "
         "40:czterdziesci,czterdziest* 50:piecdziesiat* 60:szescdziesiat* 70:siedemdziesiat* 80:osiemdziesiat* "
@@ -43,6 +43,7 @@ LANGUAGE = Language(
         "1000000:milion*,mln 1000000000:miliard*,mld"
     ),
     ones="jeden pierwszy",
+    halves=Halves(words("pol"), words("poltora poltorej"), (("i", "pol"),)),
     dates=(
         "stycz* lutego,lutym,luty marca,marzec,marcu kwietnia,kwiecien,kwietniu maja,maj,maju "
         "czerwca,czerwiec,czerwcu lipca,lipiec,lipcu sierp* wrzes* pazdziernik* listopad* "

@@ -1,12 +1,14 @@
-"""Words that are numbers, months and weekdays, in the languages of sqa/core/languages.
+"""Words that are numbers, times of day, months and weekdays, in the languages of sqa/core/languages.
 
-    values(("four", "thousand"), "en")      [({"4000"}, 0, 1)]: values, first and last word
+    values(("four", "thousand"), "en")      [("4000", 0, 1)]: value, first and last word
 
-A stem with a star takes up to ENDING more letters, for Polish inflection.  Words are compared in the form of
+A number has one value, read by the rules of the text's own language: "2.000" is 2000 in Spanish and 2 in English.  A
+stem with a star takes up to ENDING more letters, for Polish inflection.  Words are compared in the form of
 `sqa.metrics.quality.names.spelled`: lower case, no accents.
 """
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -14,8 +16,16 @@ from itertools import pairwise
 from sqa.core.languages import language_of
 
 ENDING = 5  # maximum number of letters after a stem
-DIGITS = re.compile(r"(\d{1,3}(?:[.,]\d{3})+|\d+)(?:[.,](\d+))?(?:st|nd|rd|th|['’]?s|er|o|a|ª|º|°|)")
-Value = tuple[frozenset[str], int, int]
+POINT = frozenset({"en", "zh", "ja", "ko", "th", "he", "hi", "ar"})  # languages with a decimal point; others: a comma
+_ORDINAL = "st|nd|rd|th|'?s|er|o|a|ª|º|°"
+_UNITS = {"bn": 1e9, "mn": 1e6, "mln": 1e6, "mld": 1e9}
+_MONEY = {"k": 1e3, "m": 1e6, "b": 1e9}  # after an amount of money: $3m
+DIGITS = re.compile(
+    rf"([-−]?)([$€£]?)(?:(\d[\d.,' ]*\d|\d)?([½⅓⅔¼¾⅕⅛⅜⅝⅞])|(\d[\d.,' ]*\d|\d))({_ORDINAL}|bn|mn|mln|mld|[kKmMbB])?[%€]?"
+)
+CLOCK = re.compile(r"([01]?\d|2[0-3])(?:[:.]([0-5]\d))?(?:h|hrs)?(am|pm)?")
+NOON = {"am": 0, "a.m": 0, "pm": 12, "p.m": 12}
+Value = tuple[str, int, int]
 ROMAN = re.compile(r"(?=[ivxlc])(c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
 
 
@@ -51,17 +61,47 @@ def date_key(word: str, language: str) -> str | None:
 
 
 @lru_cache(maxsize=1 << 16)
-def readings(word: str) -> frozenset[float]:
-    """Return the possible values of digits: 4.700 is 4700 or 4.7, 4.5 is 4.5; empty for other words."""
-    match = DIGITS.fullmatch(word)
+def reading(word: str, language: str) -> float | None:
+    """Return the value of a number in digits, or None for other words.
+
+    Groups of three digits after the mark of thousands are thousands ("2.000" in Spanish); any other mark is decimal.
+    """
+    match = DIGITS.fullmatch(word.replace("’", "'").replace("\u00a0", " ").replace("\u202f", " "))
     if not match:
-        return frozenset()
-    whole, fraction = match.groups()
-    plain = float(re.sub("[.,]", "", whole))
-    if fraction:
-        return frozenset({float(f"{int(plain)}.{fraction}")})
-    parts = re.split("[.,]", whole)
-    return frozenset({plain, float(".".join(parts))} if len(parts) == 2 else {plain})
+        return None
+    sign, money, before, fraction, digits, unit = match.groups()
+    decimal, thousands = (".", ",") if language in POINT else (",", ".")
+    value = 0.0
+    if text := (before or digits or "").replace("'", "").replace(" ", ""):
+        groups = text.split(thousands)
+        if len(groups) > 1 and not (
+            0 < len(groups[0]) < 4 and all(len(g.partition(decimal)[0]) == 3 for g in groups[1:])
+        ):
+            if len(groups) > 2 or decimal in text:
+                return None
+            text = text.replace(thousands, decimal)  # 4.5 in a Spanish text
+        whole, _, rest = text.replace(thousands, "").partition(decimal)
+        if not (whole + (rest or "0")).isdigit():
+            return None
+        value = float(f"{whole}.{rest or 0}")
+    value += unicodedata.numeric(fraction) if fraction else 0.0
+    unit = (unit or "").lower()
+    scale = (_UNITS | (_MONEY if money else {})).get(unit, None if unit in _MONEY else 1.0)
+    return None if scale is None else (-value if sign else value) * scale
+
+
+@lru_cache(maxsize=1 << 16)
+def clock(word: str, after: str = "") -> str | None:
+    """Return a time of day as "20:30", from "20:30", "8:30pm", or "8:30" and the next word "p.m."; else None."""
+    match = CLOCK.fullmatch(word.lower().replace("a.m", "am").replace("p.m", "pm"))
+    half = NOON.get(after.lower().rstrip("."))
+    if not match or not (":" in word or match[3] or half is not None):
+        return None
+    half = NOON[match[3]] if match[3] else half
+    hour = int(match[1])
+    if half is not None and 1 <= hour <= 12:
+        hour = hour % 12 + half
+    return f"{hour}:{match[2] or '00'}"
 
 
 def roman(word: str) -> int | None:
@@ -74,58 +114,112 @@ def roman(word: str) -> int | None:
     return sum(-v if v < later else v for v, later in pairwise([*values, 0]))
 
 
-def values(words: Sequence[str], language: str, capital: Sequence[bool] = ()) -> list[Value]:
-    """Return the numbers and dates of some words: (possible values, first index, last index).
+def values(
+    words: Sequence[str], language: str, capital: Sequence[bool] = (), written: Sequence[str] = ()
+) -> list[Value]:
+    """Return the numbers, times and dates of some words: (value, first index, last index).
 
-    `capital`, if given, marks the words that may be dates: "May", not "may".
+    `capital`, if given, marks the words that may be dates: "May", not "may".  `written`, if given, holds the words with
+    their signs and marks, which digits are read from.
     """
-    numbers_and_dates: list[Value] = []
+    found: list[Value] = []
+    written = written or words
     at = 0
     while at < len(words):
         date = date_key(words[at], language) if not capital or capital[at] else None
+        after = written[at + 1] if at + 1 < len(words) else ""
         if date:
-            numbers_and_dates.append((frozenset({date}), at, at))
-            at += 1
-            continue
-        numbers, last = _number(words, at, language)
-        if numbers:
-            numbers_and_dates.append((frozenset(f"{number:.12g}" for number in numbers), at, last))
+            value, last = date, at
+        elif time := clock(written[at], after):
+            value, last = time, at + (after.lower().rstrip(".") in NOON)
+        else:
+            number, last = _number(words, written, at, language)
+            value = "" if number is None else f"{number:.12g}"
+        if value:
+            found.append((value, at, last))
         at = last + 1
-    return numbers_and_dates
+    return found
 
 
-def _number(words: Sequence[str], at: int, language: str) -> tuple[frozenset[float], int]:
-    """Return the possible values and the last index of the number that begins at a word; empty if none does."""
-    digits = readings(words[at])
-    sums = [[value] for value in sorted(digits)]
-    if not sums:
-        first = word_value(words[at], language)
-        if first is None or first == 1:
-            return frozenset(), at
-        sums = [[first]]
-    last = at
-    for index in range(at + 1, len(words)):
-        value = word_value(words[index], language)
-        if value is None and words[index] in ("and", "y", "i") and not digits and index + 1 < len(words):
-            after = word_value(words[index + 1], language)
-            if after is None or after >= 100 or sums[0][-1] % 10:
-                break
+def _number(words: Sequence[str], written: Sequence[str], at: int, language: str) -> tuple[float | None, int]:
+    """Return the value and the last index of the number that begins at a word; None if none does."""
+    digits = reading(written[at], language)
+    if digits is not None:
+        last = at
+        if re.fullmatch(r"[-−]?\d{1,3}", written[at]):  # 10 000
+            while last + 1 < len(words) and re.fullmatch(r"\d{3}", written[last + 1]):
+                last += 1
+                digits = digits * 1000 + int(written[last]) * (-1 if digits < 0 else 1)
+        parts = [digits]
+    else:
+        parts, last = _in_words(words, at, language)
+        if not parts:
+            return None, at
+    while last + 1 < len(words):
+        if added := _half(words, last + 1, language):  # "and a half": of the scale that follows, or of the last one
+            after = word_value(words[added], language) if added < len(words) else None
+            if after in _SCALES:
+                parts, last = [(sum(parts) + 0.5) * float(after or 1)], added
+            else:
+                scale = max((scale for scale in _SCALES[1:] if not parts[-1] % scale), default=1)
+                parts, last = [*parts, scale / 2], added - 1
             continue
-        if value is None or not all(_add(parts, value, bool(digits)) for parts in sums):
+        ahead = last + 1
+        if words[ahead] in ("and", "y", "i") and digits is None and ahead + 1 < len(words):
+            after = word_value(words[ahead + 1], language)
+            ahead += after is not None and after < 100 and not parts[-1] % 10
+        value = word_value(words[ahead], language)
+        if value is None or not _add(parts, value, digits is not None, words[ahead], language):
             break
-        last = index
-    return frozenset(float(sum(parts)) for parts in sums), last
+        last = ahead
+    return float(sum(parts)), last
 
 
-def _add(parts: list[float], value: int, digits: bool) -> bool:
+def _in_words(words: Sequence[str], at: int, language: str) -> tuple[list[float], int]:
+    """Return the first part of a number in words and its last index; [] if none begins here.
+
+    "One" alone is no number, since it is often an article or a pronoun.
+    """
+    halves = language_of(language).halves
+    after = word_value(words[at + 1], language) if at + 1 < len(words) else None
+    if words[at] in halves.one_and_a_half:
+        return [1.5], at
+    if words[at] in halves.half:  # half a million
+        skipped = at + 1 + (at + 1 < len(words) and words[at + 1] in ("a", "un", "una"))
+        scale = word_value(words[skipped], language) if skipped < len(words) else None
+        return ([scale / 2], skipped) if scale in _SCALES else ([], at)
+    first = word_value(words[at], language)
+    if first is None:
+        return [], at
+    if first == 1:
+        return ([1.0], at) if after in _SCALES or _half(words, at + 1, language) else ([], at)
+    if language == "en" and 10 <= first <= 20 and after is not None and 10 <= after < 100:  # nineteen ninety
+        return [first * 100.0 + after], at + 1
+    return [float(first)], at
+
+
+def _half(words: Sequence[str], at: int, language: str) -> int:
+    """Return the index after "and a half" at a position; 0 if it is not there."""
+    for phrase in language_of(language).halves.and_a_half:
+        if tuple(words[at : at + len(phrase)]) == phrase:
+            return at + len(phrase)
+    return 0
+
+
+_SCALES = (100, 1000, 10**6, 10**9, 10**12)
+_DOZENS = frozenset({"dozen", "dozens", "docena", "docenas", "tuzin", "tuziny", "tuzinow"})
+
+
+def _add(parts: list[float], value: int, digits: bool, word: str, language: str) -> bool:
     """Extend a number by a scale ("thousand") or by a value for its final zeros; return False for any other word."""
-    if value >= 100 and value in (100, 1000, 10**6, 10**9, 10**12):
+    if value in _SCALES or word in _DOZENS:
         smaller = 0.0
-        while parts and parts[-1] < value:
+        while parts and abs(parts[-1]) < value:
             smaller += parts.pop()
         parts.append((smaller or 1) * value)
         return True
-    if digits or parts[-1] % 10 ** len(str(value)) or parts[-1] == 0:
+    year = language == "en" and len(parts) == 1 and 1000 <= parts[0] < 2100  # nineteen ninety five
+    if digits or parts[-1] % 10 ** len(str(value)) or (parts[-1] == 0 and not year):
         return False
     parts.append(value)
     return True

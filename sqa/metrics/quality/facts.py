@@ -7,8 +7,9 @@ is a month or a weekday.  The rules are for English, where only names have capit
 
 Another text has a name if it has each of the name's words, in any order, or an alternative name (`OTHER_NAMES`, the
 bundled aliases of answers, initials); words are compared without case, accents and endings of inflection.  It has a
-number if it has a number of the same value, in words, digits or Roman numerals.  A *source* also has a fact if the
-bundled priors of the word aligner link one of its words to the fact's: "Londres" to "London".
+number if it has one of the same value, in words, digits or Roman numerals, each read by the rules of its own language.
+A *source* also has a fact if the bundled priors of the word aligner link one of its words to the fact's: "Londres" to
+"London".
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from sqa.core.languages.en import MODALS, NO_NAMES, OTHER_NAMES, PARTICLES, TITL
 from sqa.data.answer_aliases import bundled
 from sqa.data.priors import Priors, form, has_priors, load_priors
 from sqa.metrics.quality.fact_words import roman, values
-from sqa.metrics.quality.names import ends_sentence, spelled
+from sqa.metrics.quality.names import INITIALS, ends_sentence, plain, spelled
 
 Kind = Literal["name", "number", "date"]
 
@@ -32,6 +33,7 @@ LINKED, LINKS = 0.1, 2  # minimum share and number of a source form's occurrence
 TARGETS = ("es-en", "pl-en")  # priors whose English words are not names at the beginning of a sentence
 _PARTS = re.compile(r"[-‐‑–—/]+")
 _OUTSIDE = re.compile(r"^[^\w$€£]+|[^\w%]+$")
+_SIGNED = re.compile(r"[-−]\d")
 _QUOTE = re.compile(r"^[\"“”«„‘'(\[]")
 _BREAK = re.compile(r"[.,;:!?)\]”»\"]['\"”»)\]]*$")
 ACRONYM = 5  # maximum number of letters of an acronym
@@ -48,14 +50,14 @@ class Fact:
     kind: Kind
     text: str  # as written
     words: tuple[str, ...]  # a name's words, in the form of `spelled`; () for other facts
-    values: frozenset[str]  # possible values of a number or date; empty for a name
+    value: str  # of a number, time or date: "2000", "20:30", "month-11"; "" for a name
     first: int  # index of the fact's first word in the text
     last: int  # index of its last word
 
     @property
     def key(self) -> tuple[Kind, tuple[str, ...]]:
         """The key that a fact shares with its repetitions."""
-        return self.kind, self.words or tuple(sorted(self.values))
+        return self.kind, self.words or (self.value,)
 
 
 @dataclass(frozen=True)
@@ -67,27 +69,25 @@ class Text:
     parts: tuple[str, ...]  # parts in the form of `spelled`
     written: tuple[str, ...]  # the same parts as written
     at: tuple[int, ...]  # index of each part's word
-    values: tuple[tuple[frozenset[str], int, int], ...] = ()  # (possible values, first and last part)
+    values: tuple[tuple[str, int, int], ...] = ()  # (value, first and last part)
     indices: Mapping[str, int] = field(default_factory=dict)  # part -> first index
 
     @classmethod
     def of(cls, words: Sequence[str], language: str) -> Text:
         """Split the words of a text; in languages other than "en", "es" and "pl" only digits are numbers."""
-        cut = [
-            (part, at) for at, word in enumerate(words) for cut in _PARTS.split(word) if (part := _OUTSIDE.sub("", cut))
-        ]
+        cut = _initials_joined([(part, at) for at, word in enumerate(words) for part in _parts(word)], words)
         written, at = tuple(part for part, _ in cut), tuple(at for _, at in cut)
         parts = tuple(map(spelled, written))
         capital = [
             spelled(part) not in MODALS or (part[0].isupper() and not begins)
             for part, begins in zip(written, _begins(words, at), strict=True)
         ]
-        counted = values(parts, language, capital)
+        counted = values(parts, language, capital, written)
         taken = {index for _, first, last in counted for index in range(first, last + 1)}
         for index, part in enumerate(written):
             number = roman(part.lower()) if part.isupper() and index not in taken else None
             if number and (len(part) > 1 or (language != "en" and part != "I")):
-                counted.append((frozenset({str(number)}), index, index))
+                counted.append((str(number), index, index))
         indices = {part: parts.index(part) for part in parts}
         return cls(tuple(words), language, parts, written, at, tuple(sorted(counted, key=lambda v: v[1])), indices)
 
@@ -107,6 +107,32 @@ class Text:
             return self.index_of(words[0], acronym=True)
         starts = (p for p, part in enumerate(self.parts) if part == words[0])
         return next((p + size - 1 for p in starts if self.parts[p : p + size] == tuple(words)), None)
+
+
+def _parts(word: str) -> Iterator[str]:
+    """Yield the parts of a word: no marks outside, typographic variants as plain letters, dotted initials joined.
+
+    The sign of a number and a time of day stay: -5, 8:30.
+    """
+    word = plain(word)
+    sign = _SIGNED.match(word)
+    for n, cut in enumerate(_PARTS.split(word[1:] if sign else word)):
+        if part := _OUTSIDE.sub("", cut):
+            yield f"-{part}" if sign and n == 0 else part
+
+
+def _initials_joined(parts: Sequence[tuple[str, int]], words: Sequence[str]) -> list[tuple[str, int]]:
+    """Join the initials of successive words, "J." and "K.", to "JK" at the last of them."""
+    joined: list[tuple[str, int]] = []
+    letters = False  # whether the last part consists of such initials
+    for part, at in parts:
+        initial = len(part) == 1 and part.isupper() and words[at] == f"{part}."
+        if initial and letters:
+            joined[-1] = (joined[-1][0] + part, at)
+        else:
+            joined.append((part, at))
+        letters = initial
+    return joined
 
 
 def _begins(words: Sequence[str], at: Sequence[int]) -> Iterator[bool]:
@@ -146,7 +172,7 @@ def extract(text: Text) -> list[Fact]:
     for number, first, last in text.values:
         if roman(text.parts[first]):
             continue  # "John VI" is a name
-        kind: Kind = "date" if next(iter(number)).startswith(("month", "day")) else "number"
+        kind: Kind = "date" if number.startswith(("month", "day")) else "number"
         if kind == "date" and not text.written[first][0].isupper():
             continue
         facts.append(Fact(kind, " ".join(text.written[first : last + 1]), (), number, text.at[first], text.at[last]))
@@ -157,7 +183,7 @@ def extract(text: Text) -> list[Fact]:
         content = tuple(text.parts[index] for index in run if text.written[index][0].isupper() or _coded(text, index))
         if content and not (len(content) == 1 and (len(content[0]) == 1 or content[0] in NO_NAMES)):
             written = " ".join(text.written[index] for index in run)
-            facts.append(Fact("name", written, content, frozenset(), text.at[run[0]], text.at[run[-1]]))
+            facts.append(Fact("name", written, content, "", text.at[run[0]], text.at[run[-1]]))
     return sorted(facts, key=lambda fact: (fact.first, fact.last))
 
 
@@ -197,7 +223,8 @@ def _ended(text: Text, last: int, index: int) -> bool:
     word = text.words[text.at[last]]
     if text.at[last] == text.at[index]:
         return False
-    return bool(_BREAK.search(word)) and (not word.endswith(".") or ends_sentence(word))
+    initials = INITIALS.fullmatch(word) and spelled(plain(word)) not in _alternatives()
+    return bool(_BREAK.search(word)) and (not word.endswith(".") or (ends_sentence(word) and not initials))
 
 
 def _continues(text: Text, index: int, taken: set[int]) -> bool:
@@ -316,8 +343,8 @@ def _alternatives() -> dict[str, frozenset[str]]:
 
 def find(fact: Fact, text: Text) -> int | None:
     """Return the index of the word that completes a fact in a text; None if the fact is not in it."""
-    if fact.values:
-        index = next((last for number, _, last in text.values if number & fact.values), None)
+    if fact.value:
+        index = next((last for number, _, last in text.values if number == fact.value), None)
     else:
         index = _name_index(fact, text)
     return None if index is None else text.at[index]
@@ -333,7 +360,7 @@ def _needs_capitals(fact: Fact) -> bool:
 
 
 def _name_index(fact: Fact, text: Text) -> int | None:
-    indices = [text.index_of(word, _needs_capitals(fact)) for word in fact.words]
+    indices = [_word_index(word, text, _needs_capitals(fact)) for word in fact.words]
     if None not in indices:
         return max(index for index in indices if index is not None)
     for alternative in sorted(_alternatives().get(" ".join(fact.words), ())):
@@ -341,6 +368,13 @@ def _name_index(fact: Fact, text: Text) -> int | None:
         if index is not None:
             return index
     return _initials_index(fact, text)
+
+
+def _word_index(word: str, text: Text, acronym: bool) -> int | None:
+    """Return the index of a name's word in a text; a Roman numeral also occurs as a number: XXI and 21st."""
+    if (index := text.index_of(word, acronym)) is not None or not (number := roman(word)):
+        return index
+    return next((last for value, _, last in text.values if value == str(number)), None)
 
 
 def _initials_index(fact: Fact, text: Text) -> int | None:
@@ -362,7 +396,7 @@ def counterpart(fact: Fact, source: Text) -> int | None:
     At least half of a name's words must be found; the last word found completes the name.
     """
     index = find(fact, source)
-    if index is not None or fact.values:
+    if index is not None or fact.value:
         return index
     if _acronym(fact):
         return None

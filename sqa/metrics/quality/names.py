@@ -12,7 +12,9 @@ high BLEU can still lose the question; this metric detects that.
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, Literal
+from unicodedata import decomposition, normalize
 
 import numpy as np
 
@@ -25,15 +27,24 @@ from sqa.metrics.measure import Family, MeanMetric, lines
 
 Side = Literal["kept", "copied", "invented"]
 
-_GENITIVE = re.compile(r"['’]s$")
+INITIALS = re.compile(r"\b(?:[A-Z]\.){2,}(?:[A-Z]\b)?")  # U.S., J.K.
+_VARIANTS = str.maketrans(dict.fromkeys("’ʼ‘′＇`´", "'") | dict.fromkeys("\u00ad\u200b\u2060\ufeff"))
+_GENITIVE = re.compile(r"'s$")
 _OUTSIDE = re.compile(r"^\W+|\W+$")
 _ENDS_SENTENCE = re.compile(r"[.!?:;…]['\"”»)\]]*$")
 _ABBREVIATION = re.compile(rf"^(?:\w|{'|'.join(sorted(DOTTED))})\.$")
 
 
+@lru_cache(maxsize=1 << 16)
+def plain(word: str) -> str:
+    """Return a word with plain apostrophes and letters, without invisible characters and dots of initials."""
+    fractions = "".join(c if "<fraction>" in decomposition(c) else normalize("NFKC", c) for c in word)
+    return INITIALS.sub(lambda match: match[0].replace(".", ""), fractions.translate(_VARIANTS))
+
+
 def spelled(word: str) -> str:
-    """Return a word without case, accents, punctuation and genitive."""
-    bare = _GENITIVE.sub("", _OUTSIDE.sub("", word))
+    """Return a word without case, accents, punctuation, typographic variants and genitive."""
+    bare = _GENITIVE.sub("", _OUTSIDE.sub("", plain(word)))
     return unmarked(bare.replace("ł", "l").replace("Ł", "L")).casefold()
 
 
@@ -77,7 +88,7 @@ class Names(MeanMetric):
     side: Side = "kept"
 
     def signature(self) -> str:
-        return f"names|{self.side}|segment:question|case:no|accents:no|version:1"
+        return f"names|{self.side}|segment:question|case:no|accents:no|version:2"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         source, (hypothesis, reference) = trace.question.text, lines(trace)

@@ -19,7 +19,8 @@ from sqa.metrics import build
 from sqa.metrics.fact_metrics import written
 from sqa.metrics.facts_log import FactOptions, judged_lines, main
 from sqa.metrics.quality import facts
-from sqa.metrics.quality.fact_words import readings, roman, values
+from sqa.metrics.quality.fact_words import reading as digits
+from sqa.metrics.quality.fact_words import roman, values
 from sqa.metrics.quality.facts import facts_in, judge, same_name
 
 SOURCE = "En noviembre de 1830 el general Bolívar visitó Londres con dos hermanos de los Estados Unidos ."
@@ -60,12 +61,75 @@ def test_facts_of_a_text_are_found(text, facts):
 
 
 def test_numbers_compare_by_value():
-    assert readings("4.700") == {4700, 4.7} and readings("1,234,567") == {1234567} and readings("90's") == {90}
-    assert readings("C4") == frozenset() and roman("xviii") == 18 and roman("mil") is None
-    assert values("mil novecientos ochenta y cuatro".split(), "es") == [({"1984"}, 0, 4)]
-    assert values("dwudziestego listopada".split(), "pl") == [({"20"}, 0, 0), ({"month-11"}, 1, 1)]
-    assert values("two hundred and six thousand".split(), "en") == [({"206000"}, 0, 4)]
-    assert values("20 five".split(), "en") == [({"20"}, 0, 0), ({"5"}, 1, 1)]  # a number in digits is complete
+    assert (digits("4.700", "es"), digits("4.700", "en"), digits("4,700", "en")) == (4700, 4.7, 4700)
+    assert (digits("1,234,567", "en"), digits("90's", "en"), digits("C4", "en")) == (1234567, 90, None)
+    assert roman("xviii") == 18 and roman("mil") is None
+    assert values("dwudziestego listopada".split(), "pl") == [("20", 0, 0), ("month-11", 1, 1)]
+    assert values("20 five".split(), "en") == [("20", 0, 0), ("5", 1, 1)]  # a number in digits is complete
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "value"),
+    [
+        ("mil novecientos ochenta y cuatro", "es", "1984"),
+        ("two hundred and six thousand", "en", "206000"),
+        ("one and a half million", "en", "1500000"),
+        ("two million and a half", "en", "2500000"),
+        ("half a million", "en", "500000"),
+        ("un millon y medio", "es", "1500000"),
+        ("medio millon", "es", "500000"),
+        ("poltora miliona", "pl", "1500000"),
+        ("1,5 millones", "es", "1500000"),
+        ("two dozen", "en", "24"),
+        ("dos docenas", "es", "24"),
+        ("nineteen ninety", "en", "1990"),
+        ("nineteen ninety five", "en", "1995"),
+        ("10 000 000", "pl", "10000000"),
+        ("1½", "en", "1.5"),
+        ("$3.5bn", "en", "3500000000"),
+        ("3,5 mld", "pl", "3500000000"),
+        ("-5", "en", "-5"),
+        ("8:30 p.m.", "en", "20:30"),
+        ("20:30", "en", "20:30"),
+        ("12 am", "en", "0:00"),
+        ("2.000", "en", "2"),
+        ("35.000", "pl", "35000"),
+    ],
+)
+def test_number_has_one_value(text, language, value):
+    words = text.split()
+    assert values(words, language) == [(value, 0, len(words) - 1)]
+
+
+@pytest.mark.parametrize(
+    ("reference", "translation"),
+    [
+        ("Then O'Brien left", "Then O’Brien left"),
+        ("The U.S. army left", "The US army left"),
+        ("There J.K. Rowling wrote", "There J. K. Rowling wrote"),
+        ("In the XXI century", "In the 21st century"),
+        ("In the 21st century", "In the XXI century"),
+        ("Louis XIV died", "Louis the 14th died"),
+        ("It ended at 8:30 pm", "It ended at 20:30"),
+        ("With 10,000 men", "With 10 000 men"),
+        ("A $3.5 billion deal", "A $3.5bn deal"),
+        ("The Office in Tokyo", "The O\ufb03ce in \uff34okyo"),
+        ("There Ivan Petrov sat", "There Iv\u00adan Petrov sat"),
+    ],
+)
+def test_spelling_variants_are_one_fact(reference, translation):
+    for output, human in ((translation, reference), (reference, translation)):
+        result = judged(output, human)
+        assert [located.fact.text for located in result.expected if located.target is None] == []
+        assert result.expected and not result.invented
+
+
+@pytest.mark.parametrize(
+    ("reference", "translation"), [("He took 3,000 men", "He took 3 men"), ("It was -5 there", "It was 5 there")]
+)
+def test_other_value_is_lost_and_invented(reference, translation):
+    result = judged(translation, reference)
+    assert result.expected[0].target is None and len(result.invented) == 1
 
 
 def test_inflected_forms_are_one_name():
