@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from sqa.core.languages import language_of
+from sqa.core.numbers import word_value
 from sqa.core.types import Question
 from sqa.data.perturb import PERTURBATIONS, Change, Perturbation
-from sqa.metrics.quality.fact_words import word_value
 from sqa.metrics.quality.facts import facts_in
 
 SYNONYMS = dict(

@@ -7,11 +7,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from sqa.core.answers import is_right, key, unmarked
+from sqa.core.numbers import values, word_value
 
 _UNDECOMPOSED = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
 _SILENT = re.compile(r"['’`ʻ]|\(disambiguation\)")
 _BETWEEN = re.compile(r"[^\w()]+")
 _PARENTHESIS = re.compile(r"\([^)]*\)?|\)")
+_INITIAL = re.compile(r"\b([^\W\d])\.(?=\w\b|\s|$)")
+_OUTSIDE = re.compile(r"^[^\w$€£(-]+|[^\w%)]+$")
 _ARTICLES = frozenset({"the", "a", "an"})
 _STATES = ("emirate of ", "sultanate of ", "principality of ", "state of ")  # prefixes that do not change the name
 
@@ -76,5 +79,21 @@ class Accepted:
 
 
 def takes(guess: str, right: Collection[str]) -> bool:
-    """Return whether a short answer equals a right answer, compared as `bare` forms (without case, article, ...)."""
-    return bool(bare(guess)) and bare(guess) in map(bare, right)
+    """Return whether a short answer equals a right answer by value: without case, article, ..., with numbers as digits.
+
+    "1000" equals "1,000", "3" equals "three", and "US" equals "U.S."
+    """
+    return bool(by_value(guess)) and by_value(guess) in map(by_value, right)
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def by_value(answer: str) -> str:
+    """Return an English answer's `bare` form with joined initials, and with its numbers in digits."""
+    written = [_OUTSIDE.sub("", word) for word in _INITIAL.sub(r"\1", answer).split()]
+    words = [unmarked(word).casefold() for word in written]
+    if len(words) == 1 and word_value(words[0], "en") == 1:
+        return "1"
+    for value, first, last in reversed(values(words, "en", written=written)):
+        if not value.startswith(("month", "day")):
+            written[first : last + 1] = [value]
+    return bare(" ".join(written))

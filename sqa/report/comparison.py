@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from sqa.core.differences import holm
 from sqa.core.errors import ConfigError
-from sqa.core.formats import booktabs, latex_escaped
 from sqa.core.registry import did_you_mean
 from sqa.files.atomic import write_text
 from sqa.pipeline import paired, saving
@@ -32,6 +31,12 @@ if TYPE_CHECKING:
     from sqa.report.plots import Axes
 
 ALPHA = 0.05
+_ESCAPED = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,26 @@ def _text(pairs: Sequence[Pair], diff: float) -> str:
 
 
 # ------------------------------------------------------------------------------------------------- LaTeX and picture
+
+
+def latex_escaped(text: str) -> str:
+    """Return the text with LaTeX's special characters escaped."""
+    return "".join(_ESCAPED.get(sign, sign) for sign in text)
+
+
+def booktabs(rows: Sequence[Sequence[str]], columns: str) -> str:
+    """Return a LaTeX tabular with booktabs rules; the cells are LaTeX code, and the first row is the header."""
+    head, *body = [" & ".join(row) + r" \\" for row in rows]
+    lines = [
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        head,
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "".join(line + "\n" for line in lines)
 
 
 def _latex(pairs: Sequence[Pair]) -> str:

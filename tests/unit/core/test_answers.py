@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sqa.core.answers import canonical, is_right, key, resolve
-from sqa.core.quizbowl import Accepted, bare, spelling
+from sqa.core.quizbowl import Accepted, bare, spelling, takes
 
 RULE = Accepted(
     titles={"momentum": {"linear momentum"}, "istanbul": {"constantinople"}},
@@ -68,3 +68,24 @@ def test_rules_are_nested_and_forms_are_idempotent(guess, page):
     assert RULE.is_right(guess, guess) == is_right(guess, guess)
     for form in (canonical, key, spelling):
         assert form(form(guess)) == form(guess)
+
+
+def test_short_answers_compare_by_value():
+    equal = [
+        ("1000", "1,000"),
+        ("3", "three"),
+        ("one", "1"),
+        ("US", "U.S."),
+        ("the river", "River"),
+        ("8:30 pm", "20:30"),
+    ]
+    equal += [
+        ("one and a half million", "1.5 million"),
+        ("8:30 pm", "20:30"),
+        ("J.K. Rowling", "JK Rowling"),
+        ("Éléna Roca", "Elena Roca"),
+    ]
+    for a, b in equal:
+        assert takes(a, [b]) and takes(b, [a]), (a, b)
+    for a, b in [("1000", "100"), ("3", "13"), ("5", "-5"), ("US", "UK"), ("Elena", "Elena Roca"), ("", "the")]:
+        assert not takes(a, [b]) and not takes(b, [a])

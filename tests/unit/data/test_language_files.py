@@ -7,8 +7,8 @@ import pytest
 import snowballstemmer
 
 from sqa.core.languages import Language, codes, every, language_of
+from sqa.core.numbers import values
 from sqa.data.sentences import LANGUAGES
-from sqa.metrics.quality.fact_words import values
 from sqa.metrics.quality.names import spelled
 
 # English is only a target language and needs no tables for perturbations, which change the source.

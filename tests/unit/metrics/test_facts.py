@@ -11,6 +11,8 @@ from refusals import refused
 
 from experiments.studies.facts import GOLD, reading
 from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.numbers import reading as digits
+from sqa.core.numbers import roman, values
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa.data.datasets import available
@@ -19,8 +21,6 @@ from sqa.metrics import build
 from sqa.metrics.fact_metrics import written
 from sqa.metrics.facts_log import FactOptions, judged_lines, main
 from sqa.metrics.quality import facts
-from sqa.metrics.quality.fact_words import reading as digits
-from sqa.metrics.quality.fact_words import roman, values
 from sqa.metrics.quality.facts import facts_in, judge, same_name
 
 SOURCE = "En noviembre de 1830 el general Bolívar visitó Londres con dos hermanos de los Estados Unidos ."
