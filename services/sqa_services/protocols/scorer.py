@@ -23,7 +23,6 @@ from sacrebleu.metrics.ter import TER
 from sqa.core.errors import ConfigError, DataError
 from sqa_services.protocols import meteor
 from sqa_services.protocols.external import HANDSHAKE
-from sqa_services.protocols.java import BLANKS
 
 LINE_LIMIT = 1 << 20  # maximum bytes of a request
 NO_REFERENCE = "Error: specify hypothesis and at least one reference"
@@ -65,7 +64,7 @@ class Scorer:
     def _stats(self, fields: list[str]) -> str:
         if len(fields) < 2:
             return NO_REFERENCE
-        *references, hypothesis = (field.strip(BLANKS) for field in fields)
+        *references, hypothesis = (field.strip() for field in fields)
         return " ".join(map(_shown, self._statistics(references, hypothesis)))
 
     def _eval(self, fields: list[str]) -> str:

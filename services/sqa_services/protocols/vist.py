@@ -2,13 +2,13 @@
 
     -testFile F -gsFile G [--template T] [--all-errors] [--json]
 
-The score is the mean over photo sequences of the best METEOR (task hter, text as it is) against any human story.
+The score is the mean over photo sequences of the best METEOR (task hter, text as it is) against any human story.  It
+may differ from the original's by 1e-6, and files must be strict JSON.
 The original contains its template; without `--template` every sequence of the gold file counts.  Where it
 ends with a Java exception, we end with exit code 1, nothing on stdout and one line on stderr.
 """
 
 import json
-import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -18,17 +18,23 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, ValidationError, convert
 
-from sqa.core.errors import DataError
+from sqa.core.errors import DataError, SqaError
 from sqa_services.protocols import meteor
 from sqa_services.protocols.external import External
-from sqa_services.protocols.gson import Json, JsonSyntax, Uncaught, parse
-from sqa_services.protocols.java import BLANKS, double_text, hashtable_order
 
 T = TypeVar("T")
 USAGE = "Incorrect args: -testFile <testFile_path> -gsFile <gsFile_path>"
 SYNTAX = "Incorrect JSON syntax (JsonSyntaxException)."
 LONGEST_KEY = 1000  # maximum number of characters of a photo sequence in a message
 _BAR_STANDS = "\ue07c"  # private character that replaces a bar in text for METEOR
+
+
+class JsonSyntax(SqaError):
+    """The text is not JSON, or a value has the wrong type."""
+
+
+class Uncaught(SqaError):
+    """A problem at which the original program ends with a Java exception."""
 
 
 class _Ended(Exception):
@@ -103,7 +109,7 @@ def _evaluate(paths: Mapping[str, Path], report: Report, start: Callable[[], Ext
     gold = _trusted(paths["-gsFile"], gold_stories)
     if "--template" in paths:
         template = {story.key for story in _trusted(paths["--template"], submission)}
-        gold = _ordered({key: stories for key, stories in gold.items() if key in template})
+        gold = {key: stories for key, stories in gold.items() if key in template}
     report.sequences = len(gold)
     submitted = _submitted(paths["-testFile"], report)
     for key in gold:
@@ -118,13 +124,11 @@ def _evaluate(paths: Mapping[str, Path], report: Report, start: Callable[[], Ext
             report.add(message)
         if program is not None:
             scores = {key: best_score(program, submitted[key], references) for key, references in gold.items()}
-    total = 0.0
-    for key in hashtable_order(scores):  # order in which the original adds the scores
-        total += scores[key]
+    total = sum(scores.values())
     report.add("--------------------------")
     report.add("Avg. Max Meteor Score =")
     report.score = total / len(scores) if scores else None
-    report.add(double_text(math.nan if report.score is None else report.score))
+    report.add("NaN" if report.score is None else str(report.score))
 
 
 def best_score(program: External, story: str, references: Sequence[str]) -> float:
@@ -158,7 +162,7 @@ class Story(Struct, frozen=True):
         return None if self.photo_sequence is None else _key(self.photo_sequence)
 
 
-def submission(document: Json) -> list[Story]:
+def submission(document: Any) -> list[Story]:
     """Return the stories of a submission or template.
 
     Raises JsonSyntax for wrong types, Uncaught if there are no stories.
@@ -217,23 +221,22 @@ class _Annotation(Struct):
             raise JsonSyntax(f"worker_arranged_photo_order: a number was expected, got {order!r}") from error
 
 
-def gold_stories(document: Json) -> dict[str, list[str]]:
-    """Return the human stories of each photo sequence: texts in the workers' order, sequences in the original's."""
+def gold_stories(document: Any) -> dict[str, list[str]]:
+    """Return the human stories of each photo sequence: texts in the workers' order, sequences in file order."""
     by_story: dict[str, list[tuple[int | None, _Annotation]]] = {}
     for annotation in _annotations(_typed(document, dict[str, Any]).get("annotations")):
         if annotation.story_id is None:
             raise Uncaught("the gold file has an annotation without story_id")
         by_story.setdefault(annotation.story_id, []).append((annotation.position, annotation))
     by_sequence: dict[str, list[str]] = {}
-    for story in hashtable_order(by_story):
-        parts = by_story[story]
+    for story, parts in by_story.items():
         if len(parts) > 1 and any(position is None for position, _ in parts):
             raise Uncaught(f"the gold file: story {story} has an annotation without worker_arranged_photo_order")
         key = _key([part.photo_flickr_id for _, part in parts])
         told = [part.text for _, part in sorted(parts, key=lambda part: part[0] or 0)]
-        text = " ".join("null" if text is None else text for text in told).strip(BLANKS)
+        text = " ".join("null" if text is None else text for text in told).strip()
         by_sequence.setdefault(key, []).append(text)
-    return _ordered(by_sequence)
+    return by_sequence
 
 
 def _annotations(value: Any) -> list[_Annotation]:
@@ -250,14 +253,10 @@ def _annotations(value: Any) -> list[_Annotation]:
     return [group[0] for group in nested if len(group) == 1]
 
 
-def _ordered(gold: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    return {key: gold[key] for key in hashtable_order(gold)}
-
-
 # ------------------------------------------------------------------------------------------------- small readers
 
 
-def _trusted(path: Path, stories: Callable[[Json], T]) -> T:
+def _trusted(path: Path, stories: Callable[[Any], T]) -> T:
     """Return the stories in a file of the organisers; any mistake in it ends the evaluation."""
     try:
         return stories(_document(path))
@@ -265,20 +264,21 @@ def _trusted(path: Path, stories: Callable[[Json], T]) -> T:
         raise Uncaught(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
 
 
-def _document(path: Path) -> Json:
+def _document(path: Path) -> Any:
     try:
-        return parse(path.read_bytes().decode("utf-8", "replace"))
+        text = path.read_bytes().decode("utf-8", "replace")
+        return json.loads(text, parse_int=str, parse_float=str, parse_constant=str)  # ids may be numbers
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from error
-    except Uncaught as error:
-        raise Uncaught(f"{path}: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise JsonSyntax(f"{path}: {error}") from error
 
 
 def _key(photos: Sequence[str | None]) -> str:
     return "".join("null-" if photo is None else f"{photo}-" for photo in photos)
 
 
-def _typed(value: Json, kind: type[T]) -> T:
+def _typed(value: Any, kind: type[T]) -> T:
     """Return a value as the given type.  Raises JsonSyntax if it has another type."""
     try:
         return convert(value, kind)

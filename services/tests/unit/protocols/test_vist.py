@@ -1,4 +1,4 @@
-"""Rules of the VIST evaluator that the recorded cases do not cover, and Gson's lenient JSON parsing."""
+"""Rules of the VIST evaluator that the recorded cases do not cover."""
 
 import json
 from collections.abc import Sequence
@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from sqa_services.cli.protocols import validate_app
 from sqa_services.protocols import vist
-from sqa_services.protocols.gson import JsonSyntax, Uncaught, parse
 
 PHOTOS = {"s1": ["a", "b"], "s2": ["a", "b"], "s3": ["c", "d"]}
 
@@ -74,7 +73,7 @@ def test_first_problem_ends_the_evaluation(
 
 def test_java_exceptions_exit_with_one_error_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     null = '{"output_stories": [null]}'
-    for test in (" // nothing\n", "{}", null, null.replace("null", "{},"), '{"a": "\\uzzzz"}'):
+    for test in ("{}", null):
         assert run(tmp_path, test) == 1
         said = capsys.readouterr()
         assert said.out == "" and said.err.startswith("sqa: ") and said.err.count("\n") == 1
@@ -125,38 +124,7 @@ def test_bars_and_line_endings_reach_meteor_as_words(tmp_path: Path) -> None:
     assert run(tmp_path, told(story(["a", "b"], "s1 ||| a\nb"), GOOD[1])) == 0
 
 
-@pytest.mark.parametrize(
-    "text,expected",
-    [
-        ("{a: 'b', \"c\" = d; e => [1;;2,]} rest", {"a": "b", "c": "d", "e": ["1", None, "2", None]}),
-        ('\ufeff# one\n/* two */ {"a": 1.50, "b": TRUE, "c": nUll} // end', {"a": "1.50", "b": "true", "c": None}),
-        (')]}\'\n{"a": "\\u0041\\ud83d\\ude00\\\'"}', {"a": "A\U0001f600'"}),
-        ('{"a": 1, "a": 2}', {"a": "2"}),
-        ("[[], {}, [{}]]", [[], {}, [{}]]),
-        ('"line\nend"', "line\nend"),
-        ("[007, -1e5, NaN, tru]", ["007", "-1e5", "NaN", "tru"]),
-    ],
-)
-def test_lenient_json_is_parsed(text: str, expected: object) -> None:
-    assert parse(text) == expected
-
-
-def test_invalid_lenient_json_is_refused() -> None:
-    wrong = [
-        "{",
-        '{"a" 1}',
-        '{"a": }',
-        '{"a": 1,}',
-        "[1 2]",
-        "]",
-        '"a',
-        '"\\q"',
-        "/* open",
-        "[" * 100_000,
-        '{"a" 1, "\\uzzzz"}',
-    ]
-    errors = dict.fromkeys([*wrong, '"\\u12"'], JsonSyntax) | {" \n# only this": Uncaught}
-    errors |= dict.fromkeys(['"\\u12g4"', '["\\u12"]'], Uncaught)  # any four characters follow
-    for text, error in errors.items():
-        with pytest.raises(error):
-            parse(text)
+def test_comments_and_bad_escapes_are_no_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for test in (" // nothing\n", "", "{a: 1}", '{"a": "\\uzzzz"}', "[" * 100_000):
+        assert run(tmp_path, test) == 1
+        assert capsys.readouterr().out == "[Error] Incorrect JSON syntax (JsonSyntaxException).\n"
