@@ -95,5 +95,5 @@ def by_value(answer: str) -> str:
         return "1"
     for value, first, last in reversed(values(words, "en", written=written)):
         if not value.startswith(("month", "day")):
-            written[first : last + 1] = [value]
+            written[first : last + 1] = [value.replace("-", "minus ")]
     return bare(" ".join(written))
