@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.contestants import Contestant, Needs, names_of, twice
+from experiments.outputs import LeftOut
 from sqa.api.experiment import Cell, Entry, Experiment, Results, source_language, with_seed
 from sqa.core.errors import DataError, SqaError
 from sqa.core.k import K
@@ -62,6 +63,7 @@ class AblationConfig:
     translators: tuple[System, ...] = ()
     sweeps: dict[str, str] = field(default_factory=dict)
     quality: tuple[QualityConfig, ...] = ()
+    panels: tuple[str, ...] | None = field(default=None, metadata={"written": "if any"})  # changes no number
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check.
@@ -73,6 +75,10 @@ class AblationConfig:
         for key in ("datasets", "fallback"):
             names = [Path(dataset).name for dataset in getattr(self, key)]
             wrong += [f"{key}: two are called {name}" for name in twice(names)]
+        measured = (*self.metrics, *(entry.name for entry in self.quality))
+        wrong += [
+            f"panels: {name} is not among metrics and quality" for name in self.panels or () if name not in measured
+        ]
         systems = [(part_of_name(with_seed(s.label, s.seed)), code_of(s.language)) for s in self.translators]
         systems += [("reference", language) for language in {language for _, language in systems}]
         wrong += [f"translators: {name!r} occurs twice for {language}" for name, language in twice(systems)]
@@ -161,6 +167,23 @@ def finished(config: AblationConfig, runs: Path, wanted: Callable[[Cell], bool] 
     """Return the wanted cells; missing runs are computed."""
     models = trained(runs, config.sweeps, config.k)
     return experiment(config, usable(config), runs, models).run(wanted=wanted)
+
+
+def left_out(config: AblationConfig, results: Results) -> list[LeftOut]:
+    """Return the translators and sweeps of a config that have no results, for the languages of the results."""
+    made = {(result.cell.family, source_language(result.dataset)) for result in results}
+    languages = {language for _, language in made}
+    gone: dict[str, str] = {}
+    for system in config.translators:
+        language = code_of(system.language)
+        if language in languages and (system.label, language) not in made:
+            reason = system.needs.missing() if system.needs else ""
+            gone[f"{system.label}, {language}"] = reason or "no run"
+    for code, name in config.sweeps.items():
+        language = code_of(code)
+        if language in languages and not {(SEPARATE, language), (CONTINUED, language)} & made:
+            gone[f"sweep {name}"] = "no trained models"
+    return [LeftOut(*item) for item in gone.items()]
 
 
 def workshop(runs: Path) -> Workshop:

@@ -41,6 +41,7 @@ class Ladder(NamedTuple):
     contestant: str
     ks: tuple[K, ...]  # full input last
     parts: tuple[Mapping[str, Floats], ...]  # for each data set: metric -> statistics (n, K, d)
+    trainings: str = "1"  # number of trainings, or the smallest and the largest number: "2 to 3"
 
     @property
     def metrics(self) -> set[str]:
@@ -75,32 +76,31 @@ class Ladder(NamedTuple):
 
 
 def ladders(grid: Iterable[Result]) -> list[Ladder]:
-    """Return the ladders of a grid's translators, without translators trained with several seeds."""
-    once = (row for row in grid if row.cell.family != "reference" and row.cell.seed is None)
-    return of_tables({(r.cell.dataset, r.cell.family, r.cell.contestant, r.cell.k): r.stats for r in once})
-
-
-def of_tables(tables: Mapping[tuple[str, str, str, K], Mapping[str, Floats]]) -> list[Ladder]:
     """Return a ladder for each data set, contestant and translator with several k, then the pooled ladders.
 
-    Data sets are pooled if they have the same k.  `tables` maps (data set, translator, contestant, k) to a dict that
-    maps each metric to its statistics, of shape (n, d).
+    Data sets are pooled if they have the same k.  A question's statistics are means over the translator's trainings.
     """
-    rows: dict[tuple[str, str, str], dict[K, Mapping[str, Floats]]] = {}
-    for (dataset, family, contestant, k), stats in tables.items():
-        rows.setdefault((dataset, family, contestant), {})[k] = stats
+    rows: dict[tuple[str, str, str], dict[K, list[Mapping[str, Floats]]]] = {}
+    for cell, stats in ((row.cell, row.stats) for row in grid if row.cell.family != "reference"):
+        by_k = rows.setdefault((cell.dataset, cell.family, cell.contestant), {})
+        by_k.setdefault(cell.k, []).append(stats)
     by_system: dict[tuple[str, str], list[Ladder]] = {}
     for (dataset, family, contestant), by_k in rows.items():
         ks = tuple(sorted(by_k, key=order))
         if len(ks) > 1:
-            names = [name for name in by_k[ks[0]] if all(name in stats for stats in by_k.values())]
-            part = {name: np.stack([by_k[k][name] for k in ks], axis=1) for name in names}
-            by_system.setdefault((family, contestant), []).append(Ladder(dataset, family, contestant, ks, (part,)))
+            runs = [stats for members in by_k.values() for stats in members]
+            names = [name for name in runs[0] if all(name in stats for stats in runs)]
+            means = {name: [np.mean([stats[name] for stats in by_k[k]], axis=0) for k in ks] for name in names}
+            part = {name: np.stack(tables, axis=1) for name, tables in means.items()}
+            counts = sorted({len(members) for members in by_k.values()})
+            trainings = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+            ladder = Ladder(dataset, family, contestant, ks, (part,), trainings)
+            by_system.setdefault((family, contestant), []).append(ladder)
     single = [ladder for members in by_system.values() for ladder in members]
     pools = [
-        Ladder(POOLED, *system, members[0].ks, tuple(ladder.parts[0] for ladder in members))
-        for system, members in by_system.items()
-        if len(members) > 1 and len({ladder.ks for ladder in members}) == 1
+        members[0]._replace(dataset=POOLED, parts=tuple(ladder.parts[0] for ladder in members))
+        for members in by_system.values()
+        if len(members) > 1 and len({(ladder.ks, ladder.trainings) for ladder in members}) == 1
     ]
     return [*single, *pools]
 

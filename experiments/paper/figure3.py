@@ -14,6 +14,7 @@ from experiments.lab.ledger import Ledger, Row
 from experiments.lab.pages import ledger_of
 from experiments.lab.tables import DEVIATION, Column, columns, pivot, table
 from sqa.api.experiment import COLUMNS, Cell
+from sqa.core.k import FULL
 from sqa.report import plots
 from sqa.results import Frame
 
@@ -27,8 +28,9 @@ MODEL = ("language model", "language model, no lexicon")
 DRAWN = ("language model", "phrase-based", "apertium wait-k", "wait-k")
 HUMAN = "human, wait-k's pace"  # the reference line
 NAMES = {"wait-k": "small Transformer", "apertium wait-k": "Apertium"}
+PACES = {FULL: ("sentence by sentence", ":"), "diagonal": ("word by word", "-.")}  # k -> pace, line style
 OVER_K, OVER_LAG = "k (source words read before the first target word)", "lag (DAL, source words)"
-
+BANDS = "bands: one standard deviation where the legend gives trainings, else 95% over questions"
 
 STORY = (  # name, data set, translator, values of k
     ("Spanish, language model", ES, "language model", ("1", "3", "full")),
@@ -72,7 +74,6 @@ def drawn_over(
     drawn: Sequence[str],
     lag: bool = False,
     names: Mapping[str, str] = MappingProxyType({}),
-    title: str = "",
     colours: Sequence[str] = plots.COLOURS,
 ) -> plots.Figure:
     """Draw a row of panels for each (data set, contestant, label): quality, expected wins and oracle expected wins.
@@ -91,7 +92,28 @@ def drawn_over(
                 lines = plots.lines(measured, "translator", "k", drawn, lambda name: names.get(name, name), lags)
                 panels.append(plots.Panel(above, lines, "" if panels else f"{label}, {measured[0].n} questions"))
         grid.append(panels)
-    return plots.over_k(grid, OVER_LAG if lag else OVER_K, colours=colours, title=title)
+    return plots.over_k(grid, OVER_LAG if lag else OVER_K, colours=colours)
+
+
+def panel_over_k(title: str, rows: Iterable[Row], by: str, names: Sequence[str]) -> plots.Panel:
+    """Return a panel of a metric, from rows of `Results.systems`, with a line for each value of a column.
+
+    Full input and the human translation, whose legend gives its pace, are horizontal lines.  by: the column,
+    "translator" or "contestant".  names: its values in the order of their colours.
+    """
+    rows = list(rows)
+    systems = [row for row in rows if row["translator"] != "reference"]
+    levels = []
+    for row in rows:
+        if row["translator"] == "reference":
+            whose, number = ("", -1) if by == "translator" else (f"{row[by]}, ", names.index(row[by]))
+            pace, dashes = PACES[row["k"]]
+            levels.append(plots.Level(f"{whose}human translation, {pace}", number, row, dashes))
+        elif row["k"] == FULL:
+            label = f"{row[by]}, full input{plots.trained([int(row['trainings'])])}"
+            levels.append(plots.Level(label, names.index(row[by]), row, band=row["trainings"] != "1"))
+    lines = plots.lines((row for row in systems if row["k"] != FULL), by, "k", names, trainings="trainings")
+    return plots.Panel(title, lines, levels=levels)
 
 
 def figure3(ledger: Ledger, lag: bool = False) -> plots.Figure:

@@ -5,8 +5,9 @@
 The source is cut into bins of equal length in characters.  A question's value in a bin is the natural log of the
 reciprocal rank of its answer, at the last target word written when the bin has been read.  It is -4 if the answer is
 not among the first 50 (ln(1/50) = -3.9) or if no target word is written yet.  A line is the mean over questions,
-with a 95% band; every question has a value in every bin.  The CSV file contains all bands.  Only three are drawn,
-because more would overlap.  The human translation is shown sentence by sentence, like full input.
+with a 95% band; every question has a value in every bin.  A translator with several trainings has their mean as its
+line, and one standard deviation as its band.  The CSV file contains all bands.  Of the 95% bands, only three are
+drawn, because more would overlap.  The human translation is shown sentence by sentence, like full input.
 
 Claims, after Han, Carpuat and Boyd-Graber (2022).  Log MRR rises for every k as more is read.  In the first half the
 smallest k is above full input, which waits for the end of each sentence; at the end it is below.  After the first
@@ -24,18 +25,20 @@ import numpy as np
 
 from experiments.lab.ledger import Row, row_of
 from experiments.outputs import Outputs, gap
-from experiments.paper.wait_k_runs import WAIT_K, FigureConfig, Runs, nameable, runs_of
+from experiments.paper.figure3 import BANDS
+from experiments.paper.wait_k_runs import FigureConfig, Runs, nameable, runs_of
 from sqa.core.differences import Comparison, compare
-from sqa.core.significance import Mean, bootstrap_band, mean_curve, means
+from sqa.core.k import FULL
+from sqa.core.significance import Interval, Mean, bootstrap_band, mean_curve, means
 from sqa.report import plots
 from sqa.report.figures import log_ranks_at
 from sqa.results import Frame
 
 HUMAN = "human"
 BEST = 9  # the best k according to the paper
-BINS = ("dataset", "guesser", "k", "bin")  # columns
+BINS = ("dataset", "guesser", "translator", "k", "bin", "trainings")  # columns
 
-Lines = Mapping[int | str, np.ndarray]  # k, or HUMAN -> (n, bins) log reciprocal ranks
+Lines = Mapping[int | str, np.ndarray]  # k, or HUMAN -> (trainings, n, bins) log reciprocal ranks
 
 
 def main(config_path: Path, runs: Path) -> None:
@@ -43,7 +46,7 @@ def main(config_path: Path, runs: Path) -> None:
     grid = runs_of(config_path, runs)
     lines, outputs = lines_of(grid), Outputs(runs / grid.config.name)
     for dataset in grid.datasets:
-        bands = [binned(grid, dataset, guesser, lines[dataset, guesser]) for guesser in grid.contestants]
+        bands = [binned(grid, where, by_k) for where, by_k in lines.items() if where[0] == dataset]
         rows = Frame(BINS, tuple(chain.from_iterable(bands))).rows
         stem = f"figure6_{Path(dataset).name}"
         outputs.rows(f"{stem}.csv", BINS, rows)
@@ -52,70 +55,85 @@ def main(config_path: Path, runs: Path) -> None:
     outputs.end()
 
 
-def lines_of(grid: Runs) -> dict[tuple[str, str], Lines]:
-    """Return the lines of each (data set, guesser), the human translation last."""
+def lines_of(grid: Runs) -> dict[tuple[str, str, str], Lines]:
+    """Return the lines of each (data set, guesser, translator), the human translation last."""
     config = grid.config
     guessers = {contestant.label: contestant.guesser for contestant in config.contestants}
-    lines: dict[tuple[str, str], Lines] = {}
-    for dataset, guesser in product(grid.datasets, grid.contestants):
-        by_k: dict[int | str, np.ndarray] = {}
-        for row in grid.of(dataset, guesser):
+    lines: dict[tuple[str, str, str], Lines] = {}
+    for dataset, guesser, label in product(grid.datasets, grid.contestants, grid.labels):
+        by_k: dict[int | str, list[np.ndarray]] = {}
+        for row in grid.of(dataset, guesser, label):
             traces = row.run.traces
-            name = HUMAN if row.cell.family == "reference" else row.cell.k
-            by_k[name] = np.array([log_ranks_at(trace, config.bins) for trace in traces])
-        if config.questions != "all":
-            questions = [trace.question for trace in traces]
-            kept = nameable([guessers[guesser]], questions, config.questions, grid.parts)
-            by_k = {name: values[kept] for name, values in by_k.items()}
-        lines[dataset, guesser] = by_k
+            values = np.array([log_ranks_at(trace, config.bins) for trace in traces])
+            if config.questions != "all":
+                questions = [trace.question for trace in traces]
+                values = values[nameable([guessers[guesser]], questions, config.questions, grid.parts)]
+            by_k.setdefault(HUMAN if row.cell.family == "reference" else row.cell.k, []).append(values)
+        if len(by_k) > 1:  # the translator has runs on this data set
+            lines[dataset, guesser, label] = {k: np.stack(trainings) for k, trainings in by_k.items()}
     return lines
 
 
-def binned(grid: Runs, dataset: str, guesser: str, lines: Lines) -> Iterator[Row]:
-    """Yield the value of every line in every bin, with its band over questions."""
-    for k, values in lines.items():
-        band = bootstrap_band(means(values), mean_curve, grid.base.resamples, grid.base.seed)
+def binned(grid: Runs, where: tuple[str, str, str], lines: Lines) -> Iterator[Row]:
+    """Yield the value of every line in every bin, with its band over questions or over trainings."""
+    for k, trainings in lines.items():
+        count, n, _ = trainings.shape
+        if count == 1:
+            band = bootstrap_band(means(trainings[0]), mean_curve, grid.base.resamples, grid.base.seed)
+        else:
+            curves = trainings.mean(axis=1)  # (trainings, bins)
+            spread, curve = curves.std(axis=0, ddof=1), curves.mean(axis=0)
+            ends = np.stack([curve, curve - spread, curve + spread], axis=1).tolist()
+            band = [Interval(value, low, high, n) for value, low, high in ends]
         for number, interval in enumerate(band, 1):
-            yield row_of((dataset, guesser, str(k), str(number)), "log-mrr", interval, "nats")
+            yield row_of((*where, str(k), str(number), str(count)), "log-mrr", interval, "nats")
 
 
-def of_lines(grid: Runs, lines: Mapping[tuple[str, str], Lines]) -> Iterator[Row]:
-    """Yield Figure 6's claims as differences, for every data set and guesser."""
+def of_lines(grid: Runs, lines: Mapping[tuple[str, str, str], Lines]) -> Iterator[Row]:
+    """Yield Figure 6's claims as differences, for every data set, guesser and translator."""
 
     def minus(a: np.ndarray, b: np.ndarray) -> Comparison:
         return compare(means(a), means(b), Mean("log-mrr"), grid.base.resamples, grid.base.seed)
 
-    for (dataset, guesser), by_k in lines.items():
-        where = (dataset, WAIT_K, guesser)
-        waiting = {k: values for k, values in by_k.items() if k != HUMAN}
-        (smallest, small), *_, (_, full) = waiting.items()
+    for (dataset, guesser, label), by_k in lines.items():
+        where = (dataset, label, guesser)
+        waiting = {k: values.mean(axis=0) for k, values in by_k.items() if k != HUMAN}  # k -> (n, bins)
+        smallest, small = next(iter(waiting.items()))
         half, third = small.shape[1] // 2, -(-small.shape[1] // 3)
         for k, values in waiting.items():
             rise = minus(values[:, -1], values[:, 0])
             yield gap(*where, f"k={k}: log MRR rises from the first to the last bin", rise, ".2f")
-        early = minus(small[:, :half].mean(axis=1), full[:, :half].mean(axis=1))
-        yield gap(*where, f"in the first half k={smallest} knows more than full input", early, ".2f")
-        late = minus(full[:, -1], small[:, -1])
-        yield gap(*where, f"at the end full input knows more than k={smallest}", late, ".2f")
-        others = [values for k, values in waiting.items() if k not in (BEST, "full")]
+        if (full := waiting.get(FULL)) is not None and len(waiting) > 1:
+            early = minus(small[:, :half].mean(axis=1), full[:, :half].mean(axis=1))
+            yield gap(*where, f"in the first half k={smallest} knows more than full input", early, ".2f")
+            late = minus(full[:, -1], small[:, -1])
+            yield gap(*where, f"at the end full input knows more than k={smallest}", late, ".2f")
+        others = [values for k, values in waiting.items() if k not in (BEST, FULL)]
         if BEST in waiting and others:
             top = minus(*(values[:, third:].mean(axis=1) for values in (waiting[BEST], np.mean(others, axis=0))))
             yield gap(*where, f"after the first third k={BEST} knows more than the mean of the other k", top, ".2f")
 
 
 def over_source(rows: Sequence[Row], config: FigureConfig) -> plots.Figure:
-    """Draw one data set's Figure 6: a panel for each guesser, a line for each k and the human translation.
-
-    Only the first k, full input and the human translation have bands.
-    """
+    """Draw one data set's Figure 6, with a row of panels for each translator and a panel for each guesser."""
     kind = "questions" if config.questions == "all" else "guessable questions"
-    panels = []
-    for guesser in dict.fromkeys(row["guesser"] for row in rows):
-        of_guesser = [row for row in rows if row["guesser"] == guesser]
-        banded = (of_guesser[0]["k"], "full", HUMAN)
-        shown = [row if row["k"] in banded else replace(row, low=None, high=None) for row in of_guesser]
-        lines = plots.lines(shown, "k", "bin", label=lambda k: k if k == HUMAN else f"k = {k}")
+    by_panel: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        by_panel.setdefault((row["translator"], row["guesser"]), []).append(row)
+    ks = list(dict.fromkeys(row["k"] for row in rows if row["k"] != HUMAN))
+    names = [*sorted(ks, key=plots.order), HUMAN]
+    grid: dict[str, list[plots.Panel]] = {}
+    for (label, guesser), of_panel in by_panel.items():
+        banded = (of_panel[0]["k"], FULL, HUMAN)
+        shown = [r if r["trainings"] != "1" or r["k"] in banded else replace(r, low=None, high=None) for r in of_panel]
+        lines = plots.lines(
+            shown, "k", "bin", names, label=lambda k: k if k == HUMAN else f"k = {k}", trainings="trainings"
+        )
         read = {number: 100 * int(number) / config.bins for number in lines[0].by_k}
-        title = f"{guesser}, {of_guesser[0]['dataset']}, {of_guesser[0].n} {kind}"
-        panels.append(plots.Panel(title, [line._replace(x=read) for line in lines], "average log MRR (nats)"))
-    return plots.over_k([panels], "source read (% of its characters)", 2.4)
+        title = f"{label}, {guesser}, {of_panel[0].n} {kind}"
+        panel = plots.Panel(title, [line._replace(x=read) for line in lines], "average log MRR (nats)")
+        grid.setdefault(label, []).append(panel)
+    xlabel = (
+        f"source read (% of its characters)\n{BANDS};\nof the latter only those of the first k, full input and human"
+    )
+    return plots.over_k(list(grid.values()), xlabel, 2.4, title=rows[0]["dataset"])

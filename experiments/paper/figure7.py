@@ -1,5 +1,8 @@
 """Figures 7 and 10: expected wins, oracle expected wins and accuracy over k, one line per guesser.
 
+Each translator of the config has a row of panels.  A translator with several trainings is drawn as their mean, with
+one standard deviation as its band.
+
     sqa reproduce fig7        # Polish
     sqa reproduce fig10       # Spanish
 
@@ -12,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +23,12 @@ import numpy as np
 from experiments.lab.ledger import Row, row_of
 from experiments.ladders import POOLED, differences, ladders
 from experiments.outputs import Outputs
-from experiments.paper.wait_k_runs import WAIT_K, Runs, nameable, runs_of
-from sqa.api.experiment import COLUMNS, Result, Results
+from experiments.paper.figure3 import BANDS, OVER_K, panel_over_k
+from experiments.paper.wait_k_runs import Runs, nameable, runs_of
+from sqa.api.experiment import Result, Results
 from sqa.core.significance import bootstrap_band
 from sqa.report import plots
+from sqa.results import Frame
 
 PANELS = {"ew": "expected wins (EW)", "oracle-ew": "oracle EW", "accuracy": "accuracy"}  # metric -> title
 
@@ -35,9 +40,9 @@ def main(config_path: Path, runs: Path) -> None:
     grid = grid if config.questions == "all" else matched(grid)
     outputs = Outputs(runs / config.name)
     for dataset in grid.datasets:
-        stem, rows = f"{config.name}_{Path(dataset).name}", over_k(grid, dataset)
-        outputs.rows(f"{stem}.csv", COLUMNS, rows)
-        outputs.picture(stem, by_guesser, rows, config.questions)
+        stem, frame = f"{config.name}_{Path(dataset).name}", grid.of(dataset).systems
+        outputs.rows(f"{stem}.csv", frame.columns, [row for row in frame.rows if row.metric in PANELS])
+        outputs.picture(stem, by_guesser, frame, grid.contestants, config.questions)
     outputs.differences(of_guessers(grid), grid.left_out)
     outputs.end()
 
@@ -77,32 +82,23 @@ def of_guessers(grid: Runs) -> Iterator[Row]:
     for ladder in ladders(grid.results):
         if ladder.dataset != POOLED:
             yield from differences(ladder)
-    for dataset in grid.datasets:
-        for a, b in combinations(grid.contestants, 2):
-            for metric in PANELS:
-                rows = [row for g in (a, b) for row in grid.of(dataset, g) if row.cell.family == WAIT_K]
-                stats = np.hstack([row.stats[metric] for row in rows])  # (n, 4 K)
-                [tau] = bootstrap_band(stats, agreement, grid.base.resamples, grid.base.seed)
+    for dataset, label in product(grid.datasets, grid.labels):
+        for (a, b), metric in product(combinations(grid.contestants, 2), PANELS):
+            rows = [[row for row in grid.of(dataset, g, label) if row.cell.family == label] for g in (a, b)]
+            ks = list(dict.fromkeys(row.cell.k for row in rows[0]))
+            if len(ks) > 1:
+                means = [np.mean([r.stats[metric] for r in of if r.cell.k == k], axis=0) for of in rows for k in ks]
+                [tau] = bootstrap_band(np.hstack(means), agreement, grid.base.resamples, grid.base.seed)  # (n, 4 K)
                 claim = f"the guessers order the k alike by {metric} (Kendall's tau)"
-                cell = (dataset, WAIT_K, f"{a}, {b}", claim, f"{len(rows) // 2} k")
-                yield row_of(cell, "tau", tau)
+                yield row_of((dataset, label, f"{a}, {b}", claim, f"{len(ks)} k"), "tau", tau)
 
 
-def over_k(grid: Runs, dataset: str) -> list[Row]:
-    """Return the rows of the figure: each guesser's metrics for wait-k at every k and for the human translation."""
-    rows = (row for contestant in grid.contestants for row in grid.of(dataset, contestant).frame.rows)
-    return [row for row in rows if row.metric in PANELS]
-
-
-def by_guesser(rows: Sequence[Row], which: str) -> plots.Figure:
-    """Draw one data set's Figure 7: a panel for each metric, a line with a band for each guesser."""
-    panels = []
-    for metric, name in PANELS.items():
-        of_metric = [row for row in rows if row.metric == metric]
-        human = {row["contestant"]: row for row in of_metric if row["translator"] == "reference"}
-        translated = [row for row in of_metric if row["translator"] != "reference"]
-        lines = plots.lines(translated, "contestant", "k")
-        panels.append(plots.Panel(name, [line._replace(human=human[line.label]) for line in lines]))
+def by_guesser(frame: Frame, contestants: Sequence[str], which: str) -> plots.Figure:
+    """Draw one data set's figure: a row of panels for each translator, a panel for each metric, a line per guesser."""
+    grid = []
+    for label in (name for name in frame.values("translator") if name != "reference"):
+        rows = {name: [r for r in frame.where(name) if r["translator"] in (label, "reference")] for name in PANELS}
+        panels = [panel_over_k(title, rows[name], "contestant", contestants) for name, title in PANELS.items()]
+        grid.append([panels[0]._replace(ylabel=label), *panels[1:]])
     kind = "questions" if which == "all" else "questions with a matched answer"
-    title = f"{rows[0]['dataset']}, {rows[0].n} {kind}, 95% bands"
-    return plots.over_k([panels], "k (source words read first); dotted: the human translation", 2.4, title=title)
+    return plots.over_k(grid, f"{OVER_K}\n{BANDS}", 2.4, title=f"{frame.rows[0]['dataset']}, {frame.rows[0].n} {kind}")

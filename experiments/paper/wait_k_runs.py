@@ -1,4 +1,4 @@
-"""Wait-k runs of the ablation, answered by the contestants of Figures 6, 7 and 10.
+"""Runs of the ablation's translators, answered by the contestants of Figures 6, 7 and 10.
 
 The runs have the ablation's names and keys, so finished runs are reused.
 
@@ -9,6 +9,7 @@ uses the questions whose answer occurs in its English training questions.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +19,17 @@ import numpy as np
 from msgspec import Meta
 
 from experiments.contestants import Contestant, NamedContestant, check_labels, components, names_of, sift
-from experiments.grid import AblationConfig, experiment, run_name, usable, workshop
+from experiments.grid import (
+    CONTINUED,
+    SEPARATE,
+    AblationConfig,
+    experiment,
+    left_out,
+    run_name,
+    trained,
+    usable,
+    workshop,
+)
 from experiments.outputs import LeftOut
 from experiments.studies.guesser_report import knows
 from sqa.api.experiment import Results, source_language
@@ -31,8 +42,6 @@ from sqa.pipeline.config import load
 from sqa.pipeline.parts import Parts
 from sqa.report import plots
 
-WAIT_K = "wait-k"  # the translator that the figures show
-
 
 @dataclass(frozen=True, slots=True)
 @checked
@@ -42,23 +51,25 @@ class FigureConfig:
     name: str
     ablation: Path
     contestants: tuple[NamedContestant, ...]
+    labels: tuple[str, ...] | None = None
     questions: Literal["guessable", "matched", "all"] = "all"
     bins: Annotated[int, Meta(ge=2), "of Figure 6"] = 25
     language: Annotated[str | None, "of Figure 7"] = None
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
-        return check_labels(self.contestants, "contestants")
+        wrong = ["labels: at least one, or null"] if self.labels == () else []
+        return [*check_labels(self.contestants, "contestants"), *wrong]
 
 
 class Runs(NamedTuple):
-    """Runs of the ablation's wait-k models, answered by the contestants of a figure."""
+    """Runs of the ablation's translators, answered by the contestants of a figure."""
 
     config: FigureConfig
     base: AblationConfig
     parts: Parts
-    results: Results  # wait-k at every k, and the human translation at full input
-    left_out: list[LeftOut]
+    results: Results  # the translators at every k, and the human translation at full input
+    left_out: list[LeftOut]  # contestants and translators
 
     @property
     def datasets(self) -> list[str]:
@@ -70,14 +81,20 @@ class Runs(NamedTuple):
         """Labels of the available contestants."""
         return list(dict.fromkeys(result.guesser for result in self.results))
 
-    def of(self, dataset: str, contestant: str | None = None) -> Results:
-        """Return the results of a data set and contestant (None: all) by k; the human translation is last."""
+    @property
+    def labels(self) -> list[str]:
+        """Labels of the translators that have results."""
+        return list(dict.fromkeys(r.cell.family for r in self.results if r.cell.family != "reference"))
+
+    def of(self, dataset: str, contestant: str | None = None, label: str | None = None) -> Results:
+        """Return the results of a data set, contestant and translator (None: all) by k, the human ones last."""
         chosen = [r for r in self.results if r.dataset == dataset and contestant in (None, r.guesser)]
+        chosen = [r for r in chosen if label is None or r.cell.family in (label, "reference")]
         return Results(sorted(chosen, key=lambda r: (r.cell.family == "reference", plots.order(r.cell.k))))
 
 
 def runs_of(config_path: Path, runs: Path, metrics: Sequence[str] = ()) -> Runs:
-    """Run the wait-k models of the ablation with the contestants of a figure's config, which requires `metrics`."""
+    """Run the translators of the ablation with the contestants of a figure's config, which requires `metrics`."""
     config, parts = load(config_path, FigureConfig), workshop(runs).parts
     ablation, language = config_path.parent / config.ablation, config.language
     base = load(ablation, AblationConfig)
@@ -87,7 +104,7 @@ def runs_of(config_path: Path, runs: Path, metrics: Sequence[str] = ()) -> Runs:
         parts.component(GUESSERS, guesser)
         parts.component(BUZZERS, buzzer)
 
-    present, left_out = sift(config.contestants, make)
+    present, absent = sift(config.contestants, make)
     problems = [] if "full" in base.k else [f"{ablation.name} k: needs full, which the others are compared with"]
     problems += [f"{ablation.name} metrics: needs {name}" for name in metrics if name not in base.metrics]
     if problems:
@@ -95,20 +112,34 @@ def runs_of(config_path: Path, runs: Path, metrics: Sequence[str] = ()) -> Runs:
     contestants = [Contestant(contestant.guesser, contestant.buzzer or {}) for contestant in present]
     named = names_of(contestants, names_of(base.contestants)).values()
     names = dict(zip((contestant.label for contestant in present), named, strict=True))
-    systems = tuple(system for system in base.translators if system.label == WAIT_K)
-    base = replace(base, sweeps={}, translators=systems)
-    languages = {code_of(system.language) for system in systems if language in (None, system.language)}
+    swept = dict.fromkeys(base.sweeps, (SEPARATE, CONTINUED))
+    known = [system.label for system in base.translators] + [label for both in swept.values() for label in both]
+    labels = list(dict.fromkeys(known)) if config.labels is None else list(config.labels)
+    if unknown := [label for label in labels if label not in known]:
+        names_known = ", ".join(dict.fromkeys(known))
+        raise ConfigError(f"labels: {unknown[0]!r} is no translator of {ablation.name}, which has {names_known}")
+    systems = tuple(system for system in base.translators if system.label in labels)
+    sweeps = {code: name for code, name in base.sweeps.items() if {SEPARATE, CONTINUED} & {*labels}}
+    base = replace(base, sweeps=sweeps, translators=systems)
+    languages = {code_of(code) for code in (*(system.language for system in systems), *sweeps)}
+    languages &= languages if language is None else {code_of(language)}
     datasets = [dataset for dataset in usable(base) if source_language(dataset) in languages]
     if not datasets:
         wanted_in = f" in {language}" if language else ""
-        raise ConfigError(f"{ablation.name} translators: no {WAIT_K} translator for an available data set{wanted_in}")
-    cells = {(WAIT_K, k) for k in base.k} | {("reference", "full")}
+        raise ConfigError(
+            f"{ablation.name} translators: no {' or '.join(labels)} translator for an available data set{wanted_in}"
+        )
     grid = replace(
-        experiment(base, datasets, runs),
+        experiment(base, datasets, runs, trained(runs, sweeps, base.k)),
         guessers={contestant.label: (contestant.guesser, contestant.buzzer) for contestant in present},
         name_of=lambda cell: run_name(base, replace(cell, contestant=names[cell.contestant])),
     )
-    return Runs(config, base, parts, grid.run(wanted=lambda cell: (cell.family, cell.k) in cells), left_out)
+    shown = {*labels, "reference"}
+    results = grid.run(wanted=lambda cell: cell.family in shown and cell.k != "diagonal")
+    gone = left_out(base, results)
+    for out in gone:
+        print(f"{out.label}: not shown, {out.reason}", file=sys.stderr)
+    return Runs(config, base, parts, results, [*absent, *gone])
 
 
 def nameable(

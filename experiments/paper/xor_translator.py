@@ -65,6 +65,7 @@ def model(language: str, runs: Path) -> Path:
 def train(config: XorTraining, questions: list[Pair], key: str, folder: Path) -> None:
     """Train a model from scratch and write it to `folder`; `key` identifies its settings and training data."""
     need("thot", "phrase-based translation")
+    need("babel", "names of countries, languages and currencies")
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "model").mkdir(parents=True)
     language = config.pair.partition("-")[0]

@@ -42,7 +42,6 @@ from experiments.lab.item import Item
 from experiments.lab.ledger import Row, row_of
 from experiments.lab.tables import Column, pivot
 from experiments.outputs import Outputs
-from experiments.stepwise.figure import draw, numbers
 from experiments.stepwise.systems import RULES, Kind, Selection, Subject, errors_of_seeds, systems
 from sqa.core.differences import compare
 from sqa.core.significance import Mean, bootstrap
@@ -221,8 +220,9 @@ def main(config_path: Path, runs: Path) -> None:
                 where = [subject.dataset, subject.system, subject.guesser, kind, cost, page]
                 lines.append([*where, *findings_table([finding]).text[1]])
             if examples and kind != "drop":
-                outputs.csv(f"{stem}.csv", numbers(subject, examples[0]))
-                outputs.picture(stem, draw, subject, examples[0])
+                index = subject.index_of(examples[0])
+                outputs.csv(f"{stem}.csv", subject.numbers(index))
+                outputs.picture(stem, subject.draw, index, examples[0], f"{kind}: ")
             elif not examples:
                 print(f"{subject.dataset}: no {kind} among the findings satisfies the rule", file=sys.stderr)
     outputs.csv("errors_examples.csv", lines)

@@ -1,5 +1,7 @@
 """Word-by-word views of systems (a translator at one k, answered by one guesser) from the runs of an ablation."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +16,7 @@ from experiments.contestants import names_of
 from experiments.grid import AblationConfig, finished, workshop
 from experiments.outputs import LeftOut
 from sqa.core.errors import ConfigError
+from sqa.core.k import K
 from sqa.core.trace import QuestionTrace
 from sqa.diagnose.alignment import SEEDS, load_aligner
 from sqa.diagnose.detector import load_detector
@@ -22,6 +25,8 @@ from sqa.metrics.qa import log_reciprocal_rank
 from sqa.pipeline.config import load
 from sqa.pipeline.folder import FinishedRun, open_run
 from sqa.pipeline.saving import SUMMARY
+from sqa.report import plots
+from sqa.report.steps import Beside, draw_steps
 
 RULES = DiagnoseConfig()
 
@@ -47,12 +52,12 @@ class Subject:
     """One system on one data set."""
 
     dataset: str
-    k: int | str
+    k: K
     guesser: str
     run: FinishedRun
     errors: tuple[StepErrors, ...]  # one per question
     lines: tuple[Line, ...]
-    human: tuple[Line, ...]  # lines of the human translation
+    human: tuple[Line, ...]  # lines of the human translation; empty if there are none
     indices: Mapping[str, int]  # id of a question -> its index in the four fields above
     family: str = "wait-k"  # the translator's name in the ablation
 
@@ -82,11 +87,6 @@ class Subject:
         goes_on = (line.sentence == finding.sentence) & (line.read >= finding.span.stop)
         return "omission" if goes_on.any() else "under-translation"
 
-    def marks(self, finding: Finding) -> list[Finding]:
-        """Return the hallucinations of a finding's question in order, numbered (1), (2), ... in pictures and texts."""
-        findings = self.errors[self.index_of(finding)].findings
-        return sorted((f for f in findings if f.kind == "hallucination"), key=lambda f: f.first)
-
     def silence(self, finding: Finding) -> tuple[float, float]:
         """Return the shares of the source read when writing stopped at an under-translation and when it resumed."""
         line = self.lines[self.index_of(finding)]
@@ -108,6 +108,28 @@ class Subject:
         human, line = self.human[index], self.lines[index]
         return [(human.at(b) - human.at(a)) - (line.at(b) - line.at(a)) for a, b in pairwise(ends)]
 
+    def draw(self, index: int, finding: Finding | None, panel: str = "") -> plots.Figure:
+        """Draw a question word by word, beside the human translation, with the mark of a finding larger."""
+        trace, lines = self.run.traces[index], self.human[index : index + 1]
+        beside = next((Beside("human translation", line.fraction, line.log_mrr) for line in lines), None)
+        silent = finding is not None and self.kind(finding) == "under-translation"
+        silence = self.silence(finding) if finding is not None and silent else None
+        title = f"{panel}{self.system}, answered by {self.guesser}"
+        return draw_steps(trace, self.errors[index], title, beside, finding, silence)
+
+    def numbers(self, index: int) -> list[list[str]]:
+        """Return the numbers in the picture: a row for each word of the system, then of the human translation."""
+        trace, errors = self.run.traces[index], self.errors[index]
+        rows = [["question", "of", "step", "source_words", "source_read", "word", "links", "unaligned", "log_mrr"]]
+        for name, line in ((self.system, self.lines[index]), *(("human", h) for h in self.human[index : index + 1])):
+            for step, (words, read, log) in enumerate(zip(line.read, line.fraction, line.log_mrr, strict=True)):
+                word = ["", "", "n/a"]
+                if name != "human":
+                    links = " ".join(map(str, errors.links[step]))
+                    word = [trace.emissions[step].token, links, str(int(errors.unaligned[step]))]
+                rows.append([errors.question, name, str(step), str(words), f"{read:.6f}", *word, f"{log:.6f}"])
+        return rows
+
 
 class Selection(NamedTuple):
     """Systems that an item compares."""
@@ -123,7 +145,7 @@ class Selection(NamedTuple):
         return list(dict.fromkeys(subject.dataset for subject in self.subjects))
 
 
-def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collection[tuple[str, int | str]]) -> Selection:
+def systems(config: Any, config_path: Path, runs: Path, wanted_systems: Collection[tuple[str, K]]) -> Selection:
     """Return the wanted systems, pairs (translator, k), on every data set; missing runs are computed.
 
     A system whose words cannot be aligned is left out, and the reason is reported.  A translator that is not available
@@ -164,7 +186,7 @@ def opened(folder: Path, aligned: bool, _: bytes) -> tuple[FinishedRun, tuple[Li
     """Return a run, its lines and, if `aligned`, its errors; the run's summary is part of the cache key."""
     run = open_run(folder, workshop(folder.parent).parts)
     traces = list(run.traces)
-    return run, tuple(map(_line, traces)), _errors(run, traces, "", SEEDS) if aligned else ()
+    return run, tuple(map(line_of, traces)), _errors(run, traces, "", SEEDS) if aligned else ()
 
 
 def errors_of_seeds(run: FinishedRun, seeds: Sequence[int]) -> list[tuple[StepErrors, ...]]:
@@ -180,7 +202,8 @@ def _errors(run: FinishedRun, traces: list[QuestionTrace], part: str, seeds: Seq
     return tuple(step_errors(traces, aligner, RULES, load_detector(language)))
 
 
-def _line(trace: QuestionTrace) -> Line:
+def line_of(trace: QuestionTrace) -> Line:
+    """Return the state of a question at each step."""
     sentence = np.array([emission.sentence for emission in trace.emissions], dtype=np.int64)
     logs = log_reciprocal_rank(trace.rank, RULES.top, RULES.floor)
     return Line(trace.source_words, trace.fraction, sentence, logs)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -341,6 +342,24 @@ class Results(tuple[Result, ...]):
         """A frame with one row per combination and metric, and the columns in `COLUMNS`."""
         return Frame(COLUMNS, tuple(row for result in self for row in result.rows.values()))
 
+    @property
+    def systems(self) -> Frame:
+        """A frame with one row per system and metric, and the columns in `COLUMNS` and "trainings".
+
+        A system is a translator with all of its training seeds.  A system that was trained once keeps the row of its
+        run.  The value of any other system is the mean over its trainings, and its interval is one standard deviation
+        (n - 1) on either side.
+        """
+        systems: dict[tuple[str, ...], list[Result]] = {}
+        for result in self:
+            cell = result.cell
+            systems.setdefault((cell.dataset, cell.family, str(cell.k), cell.contestant), []).append(result)
+        rows = []
+        for key, runs in systems.items():
+            for name in dict.fromkeys(name for run in runs for name in run.rows):
+                rows.append(_over_trainings(key, [run.rows[name] for run in runs if name in run.rows]))
+        return Frame((*COLUMNS, "trainings"), tuple(rows))
+
     def __repr__(self) -> str:
         return repr(self._shown())
 
@@ -409,8 +428,8 @@ class Results(tuple[Result, ...]):
         """Return means over guessers or training runs, with 95% intervals over questions and these levels.
 
         Args:
-            levels: "guesser", "training" or "guesser,training".  Guessers come with their buzzers; training runs are
-                the seeds of a translator's entries.
+            levels: "guesser", "seed" or "guesser,seed".  Guessers come with their buzzers; the seeds are those of a
+                translator's entries, one per training run.  "training" is another name of "seed".
             metrics: Names of metrics; default: `ew`.
 
         Returns:
@@ -426,13 +445,14 @@ class Results(tuple[Result, ...]):
             >>> row.cell, row.n
             (('mini-es', 'waitk', '3', 'every guesser'), 3)
         """
-        if not {*levels.split(",")} <= {"guesser", "training"}:
-            raise ConfigError(f"levels: expected guesser, training or guesser,training, got {levels!r}")
+        named = {"seed" if level == "training" else level for level in levels.split(",")}
+        if not named <= {"guesser", "seed"}:
+            raise ConfigError(f"levels: expected guesser, seed or guesser,seed, got {levels!r}")
         systems: dict[tuple[str, str, str, str], dict[tuple[str, int | None], Result]] = {}
         for result in self:
             cell = result.cell
-            contestant = EVERY_GUESSER if "guesser" in levels else cell.contestant
-            key = (cell.dataset, cell.family if "training" in levels else cell.translator, str(cell.k), contestant)
+            contestant = EVERY_GUESSER if "guesser" in named else cell.contestant
+            key = (cell.dataset, cell.family if "seed" in named else cell.translator, str(cell.k), contestant)
             systems.setdefault(key, {})[cell.contestant, cell.seed] = result
         rows = []
         for key, runs in systems.items():
@@ -449,7 +469,10 @@ class Results(tuple[Result, ...]):
         return Frame(COLUMNS, tuple(rows))
 
     def plot(self, metric: str = "ew", ax: Axes | None = None) -> Axes:
-        """Plot a metric over k with 95% bands, one line per translator and guesser.
+        """Plot a metric over k, one line per translator and guesser.
+
+        The band is the 95% interval over questions.  For a translator with several trainings, the line is the mean
+        over trainings and the band is one standard deviation.
 
         Args:
             metric: Name of the metric.
@@ -462,15 +485,14 @@ class Results(tuple[Result, ...]):
             ConfigError: If no run has the metric.
         """
         label = getattr(self._metric(metric), "label", metric)
-        rows = []
-        for result in self:
-            names = ", ".join(getattr(result, key) for key in self.keys if key != "k")
-            row = result.report.get(metric)
-            rows += [] if row is None or row.value is None else [replace(row, cell=(names, result.k))]
+        shown = [*(["dataset"] if "dataset" in self.keys else []), "translator", "contestant"]
+        drawn = self.systems.where(metric)
+        rows = [replace(row, cell=(", ".join(row[i] for i in shown), row["k"], row["trainings"])) for row in drawn]
+        rows = list(Frame(("line", "k", "trainings"), rows).rows)
         with style(to_files=False):
             if ax is None:
                 _, [[ax]] = canvas((COLUMN, 2.6))
-            draw(ax, Panel("", lines(Frame(("line", "k"), rows).rows, "line", "k"), label))
+            draw(ax, Panel("", lines(rows, "line", "k", trainings="trainings"), label))
             ax.set_xlabel("k (source words read first)")
             ax.set_ylim(bottom=0)
             if rows:
@@ -490,6 +512,17 @@ class Results(tuple[Result, ...]):
             raise ConfigError(f"{name!r} is not a metric of these runs{did_you_mean(name, self._names())}")
         folder = next((result.saved for result in self if name in result.saved.signatures), None)
         return None if folder is None else paired.metrics_of([name], folder)[0]
+
+
+def _over_trainings(key: tuple[str, ...], rows: Sequence[Row]) -> Row:
+    """Return the row of a system from the rows of its trainings."""
+    cell = (*key, str(len(rows)))
+    if len(rows) == 1:
+        return replace(rows[0], cell=cell)
+    values = [row.value for row in rows]
+    mean, spread = fmean(values), stdev(values)
+    signature = f"{rows[0].signature}|trainings:{len(rows)}|interval:one standard deviation"
+    return replace(rows[0], cell=cell, value=mean, low=mean - spread, high=mean + spread, signature=signature)
 
 
 def _mapping(part: Part) -> dict[str, Any]:

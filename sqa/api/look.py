@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sqa.core.trace import QuestionTrace
+from sqa.diagnose.findings import errors_of
 from sqa.files.atomic import write_text
 from sqa.metrics.qa import curve_named
 from sqa.report.figures import log_ranks_at, wins_at
 from sqa.report.plots import COLOURS, COLUMN, GREY, canvas, style
+from sqa.report.steps import draw_steps
 from sqa.report.viewer import render
 from sqa.report.viewer_data import ViewConfig, page_data
 
@@ -81,6 +83,14 @@ def plot_question(trace: QuestionTrace, curve: str, ax: Axes | None) -> Axes:
         ax.set_title(f"{trace.question.id}: {trace.question.page}", loc="left")
         ax.legend(loc="lower left")
     return ax
+
+
+def plot_steps(opened: FinishedRun, index: int) -> Axes:
+    """Draw a question of a run word by word; return the axes of log MRR."""
+    with style(to_files=False):
+        figure = draw_steps(opened.traces[index], errors_of(opened)[index], opened.config.name)
+    axes: Axes = figure.axes[0]
+    return axes
 
 
 def over_source(traces: Sequence[QuestionTrace], points: int) -> dict[str, np.ndarray]:

@@ -200,6 +200,24 @@ class Run:
 
         return plot_question(self.traces[self._index(question)], curve, ax)
 
+    def plot_steps(self, question: str) -> Axes:
+        """Draw the rank of the answer word by word, with the errors of the translation, as in Figure 5 of the paper.
+
+        The red curve marks words without a source word.  The text is below, with the numbers of the marks.
+
+        Args:
+            question: Identifier of a question of the run.
+
+        Returns:
+            The axes: share of the source read in percent of its characters, against log MRR (nats, -4 to 0).
+
+        Raises:
+            ConfigError: If the question is not in the run, no guesser ran, or the questions are in several languages.
+        """
+        from sqa.api.look import plot_steps
+
+        return plot_steps(self.opened, self._index(question))
+
     def _index(self, question: str) -> int:
         """Return the index of a question."""
         ids = [trace.question.id for trace in self.opened.traces]

@@ -12,7 +12,7 @@ from sqa.core.registry import SCORERS, did_you_mean
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
 from sqa.diagnose.scores import KeptScorer, WordScorer
-from sqa.diagnose.step_errors import KINDS, TARGET, Finding, ranked, step_errors
+from sqa.diagnose.step_errors import KINDS, TARGET, Finding, StepErrors, ranked, step_errors
 from sqa.pipeline.folder import FinishedRun, open_run
 from sqa.results import Table, show
 
@@ -66,14 +66,24 @@ def findings_of(
     The whole run is aligned even if `questions` names a few, since links depend on all texts.  `detector` is "words",
     a model of SCORERS that also scores every word, or "auto".
     """
-    if not run.guessed:
-        raise ConfigError(
-            f"{run.folder}: has no guesses, so words have no effect on ranks; add a guesser and run again"
-        )
     ids = [q.id for q in run.questions]
     for id in questions:
         if id not in ids:
             raise ConfigError(f"--questions: {id!r} is not a question of {run.folder}{did_you_mean(id, ids)}")
+    errors = errors_of(run, priors, detector)
+    return ranked(
+        finding
+        for finding in chain.from_iterable(question.findings for question in errors)
+        if (not questions or finding.question in questions) and (not kinds or finding.kind in kinds)
+    )
+
+
+def errors_of(run: FinishedRun, priors: Path | None = None, detector: str = UNSCORED) -> list[StepErrors]:
+    """Return the errors of each question; the arguments are those of `findings_of`."""
+    if not run.guessed:
+        raise ConfigError(
+            f"{run.folder}: has no guesses, so words have no effect on ranks; add a guesser and run again"
+        )
     languages = sorted({q.language for q in run.questions})
     if len(languages) > 1:
         raise ConfigError(
@@ -81,12 +91,7 @@ def findings_of(
         )
     aligner = load_aligner(f"{languages[0]}-{TARGET}", priors, run.folder / LINKS)
     scorer = _scorer(detector, f"{languages[0]}-{TARGET}", run.folder)
-    errors = step_errors(run.traces, aligner, detector=load_detector(languages[0], scorer))
-    return ranked(
-        finding
-        for finding in chain.from_iterable(question.findings for question in errors)
-        if (not questions or finding.question in questions) and (not kinds or finding.kind in kinds)
-    )
+    return step_errors(run.traces, aligner, detector=load_detector(languages[0], scorer))
 
 
 def _scorer(detector: str, pair: str, folder: Path) -> WordScorer | None:

@@ -130,8 +130,17 @@ class Line(NamedTuple):
     label: str
     number: int  # index of its colour and marker, the same in every panel
     by_k: Mapping[str, Point]
-    human: Point | None = None  # value of the human translation: a dotted line
     x: Mapping[str, float] | None = None  # k -> lag, or share read; None: the x axis is k
+
+
+class Level(NamedTuple):
+    """A horizontal line: the value of a system without k."""
+
+    label: str
+    number: int  # index of its colour and marker
+    point: Point
+    dashes: str = "--"
+    band: bool = False  # whether its interval is drawn
 
 
 class Panel(NamedTuple):
@@ -140,6 +149,7 @@ class Panel(NamedTuple):
     title: str
     lines: Sequence[Line]
     ylabel: str = ""
+    levels: Sequence[Level] = ()
 
 
 def lines(
@@ -149,23 +159,37 @@ def lines(
     names: Sequence[str] = (),
     label: Callable[[str], str] = str,
     over: Iterable[Any] | None = None,
+    trainings: str | None = None,
 ) -> list[Line]:
     """Return a line for each value in column `by` of the rows, over the values in column `x`.
 
     names: names in the order of their colours and markers.  over: the rows of the metric on the x axis, with the
-    same cells.
+    same cells.  trainings: the column with the number of trainings, which the legend gives if it is above 1.
     """
     by_name: dict[str, dict[str, Point]] = {}
+    counts: dict[str, set[int]] = {}
     for row in rows:
         by_name.setdefault(row[by], {})[row[x]] = row
+        counts.setdefault(row[by], set()).add(1 if trainings is None else int(row[trainings]))
     lags: dict[str, dict[str, float]] = {}
     for row in over or ():
         lags.setdefault(row[by], {})[row[x]] = row.value
     order_of_names = list(names or by_name)
     return [
-        Line(label(each), order_of_names.index(each), by_name[each], x=None if over is None else lags.get(each, {}))
+        Line(
+            label(each) + trained(counts[each]),
+            order_of_names.index(each),
+            by_name[each],
+            x=None if over is None else lags.get(each, {}),
+        )
         for each in sorted(by_name, key=order_of_names.index)
     ]
+
+
+def trained(counts: Iterable[int]) -> str:
+    """Return the end of a legend's entry: the number of trainings, or nothing if there is only one."""
+    least, most = min(counts), max(counts)
+    return "" if most == 1 else f", {most} trainings" if least == most else f", {least} to {most} trainings"
 
 
 def over_k(
@@ -218,6 +242,8 @@ def draw(axes: Axes, panel: Panel, colours: Sequence[str] = COLOURS, bars: bool 
         x = {k: float(i) for i, k in enumerate(ks)} if line.x is None else line.x
         offset = OFFSET * (index + 1) if line.x is None else 0.0
         _draw(axes, line, x, offset, colours[line.number % len(colours)], bars)
+    for level in panel.levels:
+        _draw_level(axes, level, colours[level.number % len(colours)])
     if all(line.x is None for line in panel.lines):
         axes.set_xticks(range(len(ks)), ks)
     axes.set_title(panel.title, loc="left")
@@ -250,8 +276,15 @@ def _draw(axes: Axes, line: Line, x: Mapping[str, float], offset: float, colour:
             axes.fill_between(at, low, high, color=colour, alpha=0.12, linewidth=0)
         every = max(1, len(at) // MAX_MARKERS)
         axes.plot(at, [row.value for row in rows], color=colour, marker=marker, markevery=every, label=line.label)
-    if line.human is not None:
-        axes.axhline(line.human.value, color=colour, linestyle=":", linewidth=0.9)
+
+
+def _draw_level(axes: Axes, level: Level, colour: str) -> None:
+    """Draw a horizontal line with its marker at the right edge."""
+    if level.band and level.point.low is not None and level.point.high is not None:
+        axes.axhspan(level.point.low, level.point.high, color=colour, alpha=0.12, linewidth=0)
+    look: dict[str, Any] = {"marker": MARKERS[level.number % len(MARKERS)], "markevery": [1], "linewidth": 0.9}
+    look |= {"transform": axes.get_yaxis_transform(), "clip_on": False, "linestyle": level.dashes}
+    axes.plot([0, 1], [level.point.value] * 2, color=colour, label=level.label, **look)
 
 
 # ------------------------------------------------------------------------------------------ differences, correlations

@@ -18,9 +18,9 @@ def test_second_ablation_gives_the_same_bytes(tmp_path, capsys, monkeypatch):
     printed, folder = capsys.readouterr(), tmp_path / "ablation"
     assert "mini-es: 45 questions" in printed.err
     before = {path: path.read_bytes() for path in folder.iterdir()}
-    assert set(printed.out.splitlines()[-5:]) == set(map(str, before))
-    peaks = printed.out.splitlines()[:-5]
-    assert [line.split("\t")[:5] for line in peaks[1:]] == [["mini-es", "wait-k", "bm25", "6", "0.340"]]
+    assert set(printed.out.splitlines()[-6:]) == set(map(str, before))
+    peaks = printed.out.splitlines()[:-6]
+    assert [line.split("\t")[:6] for line in peaks[1:]] == [["mini-es", "wait-k", "1", "bm25", "6", "0.340"]]
     monkeypatch.setattr(pool, "ProcessPoolExecutor", None)  # finished runs start no process
     main(config, tmp_path)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
@@ -42,7 +42,8 @@ def test_contestants_with_one_guesser_differ_by_buzzer(tmp_path):
     ("ks", "metrics", "pictures"),
     [
         ([1, 3, 6], ["ew", "oracle-ew", "accuracy", "bleu", "dal"], 1),
-        (["full"], ["ew"], 0),
+        (["full"], ["ew"], 1),
+        ([1, 3], ["names"], 0),
     ],
 )
 def test_missing_values_are_not_claimed_or_drawn(tmp_path, ks, metrics, pictures):

@@ -1,7 +1,6 @@
 """Items on errors, correlation and models, and the paper's examples, on a few bundled questions."""
 
 import re
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,15 +8,18 @@ import pytest
 from refusals import refused
 from small_ablation import changed, write_small_ablation
 
+import sqa
 from experiments.ablation import correlation, models
 from experiments.ablation.report import main as ablation
 from experiments.paper import figure5, table5
 from experiments.stepwise import errors as stepwise
 from experiments.stepwise import examples, systems
-from experiments.stepwise.figure import red_curve
+from sqa.cli.evidence import reproduce as run_evidence
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.paths import ROOT
+from sqa.diagnose import findings
 from sqa.diagnose.alignment import SEEDS, Alignment
+from sqa.report.steps import laid_out, red_curve
 
 KS = [3, 6, "full"]
 LIMIT = 6
@@ -51,7 +53,7 @@ def folder(tmp_path_factory):
     for name, keys in (
         ("correlation", {"resamples": 200}),
         ("stepwise", {"k": 3, "counted": [3, "full"]}),
-        ("examples", {"hallucination": 3, "translators": ["wait-k"], "pages": ["Nowhere"]}),
+        ("examples", {"translators": ["wait-k"], "questions": {"a": {"k": 3}, "b": {"k": 3}}}),
         ("models", {}),
     ):
         changed(ROOT / "configs" / f"{name}.yaml", folder, **keys)
@@ -147,13 +149,52 @@ def test_models_item_equals_recorded_output(folder, tmp_path, capsys):
 # -------------------------------------------------------------------------------------------- the paper's own examples
 
 
-def test_paper_examples_equal_recorded_output(folder, runs, selection):
-    assert [(s.dataset, s.family, s.k) for s in selection.subjects] == [("mini-es", "wait-k", k) for k in (3, 6)]
+def test_paper_examples_equal_recorded_output(folder, runs, selection, capsys):
+    assert [(s.dataset, s.family, s.k) for s in selection.subjects] == [("mini-es", "wait-k", 3)]
     figure5.main(folder / "examples.yaml", runs)
+    capsys.readouterr()
     table5.main(folder / "examples.yaml", runs)
-    page = selection.subjects[0].run.questions[4].page
-    named = selection._replace(config=replace(selection.config, pages=(page,)))
-    assert table5.shown_questions(named, selection.subjects[0]) == [4]
+    assert re.search(r"^Table 5 shows mini-\d+-es \(.*\) by wait-3", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_named_question_is_shown(folder, runs, tmp_path, capsys):
+    questions = {"a": {"id": "mini-005-es", "k": 6}, "b": {"id": "mini-006-es", "k": 3}}
+    named = {"name": "named", "ablation": str(folder / "ablation.yaml"), "questions": questions}
+    table5.main(changed(folder / "examples.yaml", tmp_path, **named), runs)
+    printed = capsys.readouterr().out
+    assert "Table 5 shows mini-005-es (" in printed and " by wait-6; mini-006-es (" in printed
+
+
+def test_any_question_of_a_run_is_drawn(runs, monkeypatch, capsys):
+    monkeypatch.setattr(findings, "load_aligner", lambda pair, *_: Diagonal(pair))
+    folder = next(folder for folder in runs.glob("*wait-k-3-*") if folder.is_dir())
+    run_evidence("fig5", folder, runs, question="mini-005-es")
+    printed = capsys.readouterr().out
+    assert "mini-005-es" in printed and f"{folder.name}_mini-005-es.png" in printed
+    refused(ConfigError, "'mini-5' is not a question", figure5.of_run, folder, "mini-5", runs)
+    refused(ConfigError, "--question: needs a run", run_evidence, "fig6", folder, runs, question="mini-005-es")
+    [axes] = [sqa.load(folder).plot_steps("mini-005-es")]
+    labels = [text.get_text() for text in axes.figure.axes[2].texts]
+    marks = [text.get_text() for text in axes.texts]
+    assert labels[0] == "Output:" and marks == [f"({n})" for n in range(1, len(marks) + 1)] != []
+    assert all(any(label.startswith(f"{mark} ") for label in labels) for mark in marks)
+
+
+@pytest.mark.parametrize(("share", "valid"), [(0.9, True), (0.91, False), (1.0, False)])
+def test_drop_at_the_end_of_the_source_is_not_chosen(share, valid):
+    line = SimpleNamespace(fraction=np.array([0.5, share]), read=np.arange(2))
+    known = SimpleNamespace(log_mrr=np.array([0.0]))
+    question = SimpleNamespace(reference_text="two words")
+    subject = SimpleNamespace(
+        index_of=lambda _: 0, lines=[line], human=[known], run=SimpleNamespace(questions=[question])
+    )
+    assert examples.tells("a", subject, SimpleNamespace(words=("one",), loss=3.0, last=1)) == valid
+
+
+def test_words_stay_within_the_width():
+    placed = list(laid_out([("word", False), ("$longer$", True)] * 20, 100))
+    assert [word for _, _, word in placed] == [("word", False), ("$longer$", True)] * 20
+    assert [line for _, line, _ in placed][-1] > 10 and all(0 <= x < 100 for x, _, _ in placed)
 
 
 def test_red_curve_is_binary():
@@ -163,7 +204,6 @@ def test_red_curve_is_binary():
 
 
 def test_missing_example_error_names_it(folder, runs, monkeypatch):
-    for module in (examples, table5):
-        monkeypatch.setattr(module, "is_answerable", lambda subject, index: False)
+    monkeypatch.setattr(examples, "is_answerable", lambda subject, index: False)
     for item in (figure5.main, table5.main):
         refused(NotComputable, "answer is known", item, folder / "examples.yaml", runs)
