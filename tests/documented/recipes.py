@@ -74,7 +74,9 @@ CANNOT = (
     Cannot(r"sqa (head-to-head|curve fit human-buzzes) .*", "needs recorded human buzzes, a download"),
     Cannot(r"sqa train smt configs/(smt|pbmt|lm)_es_en.*|sqa clean .*", CORPORA, "unit/training"),
     Cannot(
-        r"sqa ablation configs/ablation_quality.yaml", "downloads 3.7 GB of weights", "e2e/test_quality_in_figure3.py"
+        r"sqa ablation configs/studies.yaml:quality",
+        "downloads 3.7 GB of weights",
+        "e2e/figures/test_quality_panels.py",
     ),
     Cannot(r"sqa train smt configs/smt_paper_big.*", "needs a GPU and parallel corpora", "unit/training/test_sweep.py"),
     Cannot(r"sqa train guesser configs/train_guessers\.yaml:rerank", TOSSUPS, "unit/guessers"),

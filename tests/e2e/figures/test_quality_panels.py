@@ -1,10 +1,12 @@
-"""configs/ablation_quality.yaml with tiny models of BERTScore and COMET draws both in Figure 3b."""
+"""configs/studies.yaml:quality with tiny models of BERTScore and COMET draws both in Figure 3b."""
 
 import pytest
-from small_ablation import changed, rows
+import yaml
+from small_ablation import rows
 
 from experiments.ablation.report import main
 from sqa.core.paths import ROOT
+from sqa.files.yaml_reader import read_yaml
 
 
 def test_figure3b_has_bertscore_and_comet(tmp_path, monkeypatch):
@@ -19,10 +21,12 @@ def test_figure3b_has_bertscore_and_comet(tmp_path, monkeypatch):
     ]
     keys = {"datasets": ["mini-es"], "limit": 3, "k": [3, 6, "full"], "workers": 1, "resamples": 20}
     contestants = [{"guesser": {"name": "bm25"}, "buzzer": {"name": "mlp", "model": "bm25"}}]
-    config = ROOT / "configs" / "ablation_quality.yaml"
+    config = ROOT / "configs" / "studies.yaml:quality"
     drawn = []
     monkeypatch.setattr("experiments.outputs.save", lambda figure, folder, stem: drawn.append(figure) or [])
-    main(changed(config, tmp_path, quality=quality, contestants=contestants, **keys), tmp_path)
+    path = tmp_path / "quality.yaml"
+    path.write_text(yaml.safe_dump(read_yaml(config) | keys | {"quality": quality, "contestants": contestants}))
+    main(path, tmp_path)
     [figure] = drawn
     axes = {axes.get_title(loc="left"): axes for axes in figure.axes if axes.get_visible()}
     assert [*axes] == ["EW", "oracle EW", "accuracy", "BLEU", "BERTScore", "COMET"]
