@@ -1,7 +1,7 @@
 """A large language model as contestant: it reads the text so far and names pages with confidences, as JSON.
 
     guesser: {name: llm, endpoint: {base_url: "https://api.example.org/v1", model: m, api_key_env: MY_KEY}}
-    guesser: {name: llm, local: {folder: models/some-causal-model}}
+    guesser: {name: llm, local: {base: models/some-causal-model}}
     guesser: {name: llm, base: {base: gemma3-270m}}
 
 The last example is a base language model (trained only on plain text) in this process: guessers/llm/base.py. The model
@@ -24,8 +24,8 @@ from msgspec import Meta
 from tqdm import tqdm
 
 from guessers.llm.base import BaseChat, BaseConfig, weighed
-from guessers.llm.local import LocalChat, LocalConfig
 from guessers.llm.reply import Parsed, Titles, parse, parse_title
+from smt.lm.local import LocalConfig, LocalModel
 from sqa.core.errors import ConfigError, returns_exit_code
 from sqa.core.schema import Count, File, checked
 from sqa.core.types import Guess
@@ -72,11 +72,11 @@ class LlmConfig:
     """Options of `guesser: {name: llm, ...}`: one of `endpoint`, `local` and `base`, and the prompt."""
 
     endpoint: Annotated[EndpointConfig | None, "a model behind an OpenAI-compatible endpoint"] = None
-    local: Annotated[LocalConfig | None, "a transformers causal language model in a folder"] = None
+    local: Annotated[LocalConfig | None, "a causal language model in this process"] = None
     base: Annotated[BaseConfig | None, "a causal language model in this process, shown solved questions"] = None
     api: Annotated[
         Literal["chat", "completions"],
-        "protocol of the endpoint: chat = it answers; completions = it continues the prompt",
+        "protocol of the model: chat = it answers; completions = it continues the prompt",
     ] = "chat"
     reply: Annotated[Literal["json", "title"], "reply of endpoint and local: JSON, or a line with one title"] = "json"
     every: Annotated[Count, "number of words between two requests; 1 = a request after each word"] = 5
@@ -94,11 +94,11 @@ class LlmConfig:
         """Return the problems that the declared bounds do not check."""
         wrong = []
         if [self.endpoint, self.local, self.base].count(None) != 2:
-            wrong.append("endpoint: give either endpoint (with base_url and model), local (with folder) or base")
+            wrong.append("endpoint: give either endpoint (with base_url and model), local or base")
         if self.base is not None and self.reply != "json":
             wrong.append("reply: base has its own format; use base.answers: free for titles that it writes itself")
-        if self.api == "completions" and (self.endpoint is None or self.reply != "title"):
-            wrong.append("api: completions is for endpoint with `reply: title`, since a reply ends with its line")
+        if self.api == "completions" and (self.base is not None or self.reply != "title"):
+            wrong.append("api: completions is for `reply: title`, since a reply ends with its line")
         if "{text}" not in self.asked:
             wrong.append("prompt: must contain {text}, the place of the question so far")
         if self.prices is not None and not all(0 <= price < math.inf for price in self.prices):
@@ -224,13 +224,12 @@ class LlmGuesser:
 
 def build(config: LlmConfig) -> LlmGuesser:
     """Return the guesser of a config; nothing is sent, and no weights are read, before the first text."""
-    budget = Budget(config.max_requests)
+    budget, route = Budget(config.max_requests), CHAT if config.api == "chat" else PLAIN
     titles = Titles.of(config.pages) if config.pages else None
     if config.endpoint is not None:
-        route = CHAT if config.api == "chat" else PLAIN
         return LlmGuesser(config, Endpoint(config.endpoint, budget, route), titles)
     if config.local is not None:
-        return LlmGuesser(config, LocalChat(config.local, budget), titles)
+        return LlmGuesser(config, LocalModel(config.local, budget, route), titles)
     if config.base is None:
         raise ConfigError("endpoint: give either endpoint, local or base")
     return LlmGuesser(config, BaseChat(config.base, budget, config.asked, config.every), titles)

@@ -15,14 +15,14 @@ import sys
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from tqdm import tqdm
 
 from smt.engines import llm_replies
 from smt.engines.llm_replies import VOID, Asked, translation
+from smt.lm.local import LocalConfig, LocalModel
 from smt.policies.chosen import PolicyK, PolicyN, policy_of
 from smt.policies.prefixes import PolicyTranslator
 from smt.policies.shown import Words
@@ -31,17 +31,15 @@ from sqa.core.k import parse_k
 from sqa.core.languages import language_of
 from sqa.core.own import OwnPart
 from sqa.core.registry import POLICIES
-from sqa.core.schema import Count, File, Whole, checked
+from sqa.core.schema import Count, Whole, checked
 from sqa.core.types import Emission, Question
 from sqa.data.languages import certain_pair, code_of
-from sqa.files.devices import FLOATS, Arithmetic, Device, Dtype
 from sqa.files.store import digest
-from sqa.net.chat import Budget, Reply, Task
+from sqa.net.chat import Budget, LanguageModel, Reply, Task
 from sqa.net.endpoint import CHAT, PLAIN, Endpoint, EndpointConfig
 from sqa.net.reply_cache import Cache, CachedChat
 
 VERSION = 1  # increase when the same config sends different prompts
-LOCAL_VERSION = 3  # increase when the local model gives different replies or counts
 CONTINUATION = "continuation"
 if TYPE_CHECKING:
     LlmPolicy = str | OwnPart
@@ -85,17 +83,6 @@ EXAMPLES: dict[str, Pairs] = {  # translations into English, by source language
 ALL_WRONG = 20  # a run ends if none of its first ALL_WRONG replies is a translation
 SHOWN = (1, 10, 100, 1000, 10_000)  # a kind of problem is reported when its count reaches these values
 MARGIN, PER_WORD, STEP = 16, 4, 64  # token limit of a whole reply: base, tokens per source word, rounding step
-
-
-@dataclass(frozen=True, slots=True)
-@checked
-class LocalConfig:
-    """A causal language model in this process."""
-
-    base: Annotated[File, "a model of the extra lm, a model's folder, or a .gguf file"] = "gemma3-270m"
-    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "auto = bfloat16 if the device supports it, else float32"] = "auto"
-    ARITHMETIC: ClassVar = Arithmetic(FLOATS, ("bfloat16", "float32"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,33 +155,6 @@ class Step(NamedTuple):
     previous: tuple[tuple[Words, Words], ...] = ()
 
 
-class Local:
-    """Backend that runs the language model in this process, in place of an endpoint with stored replies."""
-
-    def __init__(self, config: LocalConfig, beginning: str) -> None:
-        """Store `beginning`, the common start of all prompts; raises ConfigError or DataError without the model."""
-        from smt.lm.lines import model_identity  # only this backend loads torch
-
-        self.config, self.beginning = config, beginning
-        self.identity = digest(["local", LOCAL_VERSION, model_identity(config)])
-
-    @cached_property
-    def _writer(self) -> Any:
-        from smt.lm.lines import LineWriter, load
-
-        return LineWriter(load(self.config), self.beginning)
-
-    def ask(self, tasks: Sequence[Task]) -> dict[Task, Reply]:
-        """Return the most likely line that follows the text of each task."""
-        replies: dict[Task, Reply] = {}
-        for most in sorted({task.max_tokens for task in tasks}):
-            group = [task for task in tasks if task.max_tokens == most]
-            texts = [f"{task.text} {task.begun}".rstrip()[len(self.beginning) :] for task in group]
-            lines = self._writer.write(texts, most)
-            replies |= {task: Reply(*line) for task, line in zip(group, lines, strict=True)}
-        return replies
-
-
 class Llm:
     """A prompted language model as a translator; `usage` counts the replies of a batch, cached or not."""
 
@@ -203,21 +163,21 @@ class Llm:
         self.config, self.usage, self._told = config, Counter[str](), Counter[str]()
         self.codes = code_of(config.source_language), code_of(config.target_language)
         self.languages = certain_pair(*self.codes)
+        budget = Budget(config.max_requests)
         if config.local is not None:
             before = re.split(r"\{(?:previous|source|target)\}", config.template)[0]
-            self._model: Local | CachedChat = Local(config.local, self._filled(before, Step((), False)).rstrip(" "))
-            self._identity = self._model.identity
+            beginning = self._filled(before, Step((), False)).rstrip(" ")
+            self._model: LanguageModel = LocalModel(config.local, budget, PLAIN, beginning)
         elif config.endpoint is not None:
             route = PLAIN if config.api == "completions" else CHAT
-            endpoint = Endpoint(config.endpoint, Budget(config.max_requests), route)
+            endpoint = Endpoint(config.endpoint, budget, route)
             self._model = CachedChat(endpoint, Cache.at(config.cache, config.cache_mb))
-            self._identity = endpoint.identity
 
     def fingerprint(self) -> str:
         """Return a hash of the model, the prompt and the rules for replies."""
         c = self.config
         asked = [c.api, c.template, c.shown, self.codes, MARGIN, PER_WORD, STEP]
-        return digest(["llm", VERSION, llm_replies.VERSION, self._identity, asked])
+        return digest(["llm", VERSION, llm_replies.VERSION, self._model.identity, asked])
 
     def words(self, texts: Sequence[str]) -> list[Words]:
         """Return the target words of each text, which are () for a blank text."""

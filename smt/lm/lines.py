@@ -52,13 +52,19 @@ class LineWriter:
     """A model that has read the common beginning of all prompts."""
 
     @torch.inference_mode()
-    def __init__(self, base: Base, beginning: str) -> None:
+    def __init__(self, base: Base, beginning: str, ends: Sequence[int] = (), begins: bool = True) -> None:
+        """Read the beginning; a reply ends before one of the pieces `ends`, or by default with its line.
+
+        With `begins`, the piece that begins texts comes first, if the model has one.
+        """
         self._network, self._tokens = base.network, base.tokens
         self._rows = base.network.output_rows()  # (V, D)
-        [self._end] = base.tokens.text(BREAK)
-        pieces = ([] if base.tokens.bos is None else [base.tokens.bos]) + base.tokens.text(beginning)
+        self._ends, self._is_line = frozenset(ends or base.tokens.text(BREAK)), not ends
+        pieces = [base.tokens.bos] if begins and base.tokens.bos is not None else []
+        pieces += base.tokens.text(beginning)
         self._begun, self._device, self._beginning = len(pieces), base.network.device, Memory()
-        base.network.read(torch.tensor([pieces], device=self._device), self._beginning)
+        if pieces:
+            base.network.read(torch.tensor([pieces], device=self._device), self._beginning)
 
     def write(self, prompts: Sequence[str], most: int) -> list[Line]:
         """Return the greedily decoded line after each non-empty prompt, with at most `most` pieces."""
@@ -68,8 +74,8 @@ class LineWriter:
         rows = ROWS if self._device.type == "cpu" else GPU_ROWS
         for group in (order[i : i + rows] for i in range(0, len(order), rows)):
             for i, line in zip(group, self._lines([pieces[i] for i in group], most), strict=True):
-                blank = " " if line and self._tokens.starts_word[line[0]] else ""
-                text = blank + self._tokens.decode(line).partition(BREAK)[0].strip()
+                text, blank = self._tokens.decode(line), " " if line and self._tokens.starts_word[line[0]] else ""
+                text = blank + text.partition(BREAK)[0].strip() if self._is_line else text
                 written[i] = Line(text, self._begun + len(pieces[i]), len(line))
         return [written[i] for i in range(len(prompts))]
 
@@ -87,7 +93,7 @@ class LineWriter:
         for step in range(most):
             piece = F.linear(last, self._rows).argmax(-1)  # (B,)
             for i, number in enumerate(piece.tolist()):
-                going[i] = going[i] and number != self._end
+                going[i] = going[i] and number not in self._ends
                 if going[i]:
                     lines[i].append(number)
             if not any(going):

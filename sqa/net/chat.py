@@ -3,7 +3,8 @@
 import sys
 import threading
 from collections import Counter
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tqdm import tqdm
 
@@ -37,6 +38,7 @@ class Task(NamedTuple):
 
 
 Prompt = str | Task
+P = TypeVar("P", bound=Prompt)
 
 
 def characters(prompt: Prompt) -> int:
@@ -82,3 +84,12 @@ class Chat(Protocol):
     def identity(self) -> str: ...
 
     def complete(self, prompt: Any) -> Reply: ...
+
+
+class LanguageModel(Protocol):
+    """A model that replies to many prompts: behind an endpoint (`CachedChat`), or in this process (smt/lm/local.py)."""
+
+    @property
+    def identity(self) -> str: ...
+
+    def ask(self, prompts: Sequence[P]) -> dict[P, Reply]: ...

@@ -9,14 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.paths import cache_dir
 from sqa.files.store import digest
-from sqa.net.chat import Chat, EndpointError, Halted, Prompt, Reply, characters
+from sqa.net.chat import Chat, EndpointError, Halted, P, Prompt, Reply, characters
 
-P = TypeVar("P", bound=Prompt)
 FORMAT = 1  # version of the file format
 WAIT_FOR_OTHERS = 60.0  # seconds to wait while another run writes
 SCHEMA = """
@@ -127,6 +126,11 @@ class CachedChat:
 
     def __init__(self, chat: Chat, cache: Cache) -> None:
         self.chat, self.cache = chat, cache
+
+    @property
+    def identity(self) -> str:
+        """Return a hash of everything besides the prompt that affects a reply."""
+        return self.chat.identity
 
     def key(self, prompt: Prompt) -> str:
         """Return the cache key of a prompt."""

@@ -78,7 +78,7 @@ PARTS = {  # name of a config -> its keys other than `dataset`
     "e5": "translator: fixed\nguesser: e5",
     "elastic": "translator: fixed\nguesser: elasticsearch",
     "chat": "translator: fixed\nguesser: {name: llm, endpoint: {base_url: 'http://localhost/v1', model: x}}",
-    "local": "translator: fixed\nguesser: {name: llm, local: {folder: x}}",
+    "local": "translator: fixed\nguesser: {name: llm, local: {base: x}}",
     "bertscore": "translator: fixed\nmetrics: [bleu]\nquality: [{bertscore: x}]",
     "comet": "translator: fixed\nmetrics: [bleu]\nquality: [{comet: x}]",
     "bleurt": "translator: fixed\nmetrics: [bleu]\nquality: [{bleurt: x}]",

@@ -14,7 +14,8 @@ from refusals import refused
 from stand_ins import chat_server as chat
 from stand_ins.chat_server import Answer, ChatServer, continuation, error, last_pair, translating
 
-from smt.engines.llm import LlmConfig, LocalConfig, build
+from smt.engines.llm import LlmConfig, build
+from smt.lm.local import LocalConfig
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import hypotheses
 from sqa.data.datasets import load_questions

@@ -205,5 +205,5 @@ def test_title_may_use_the_completions_protocol(tmp_path, monkeypatch):
         assert guesser.guess(["the town of Potosí"], 5) == [[Guess("Bolivia", 1.0)]]
         assert server.requests[0]["stop"] == ["\n"] and server.requests[0]["prompt"].endswith("Potosí\nAnswer:")
         assert guesser.fingerprint() != build(LlmConfig(**options)).fingerprint()
-        message = "api: completions is for endpoint with `reply: title`"
+        message = "api: completions is for `reply: title`"
         refused(ConfigError, message, LlmConfig, endpoint=endpoint, api="completions")

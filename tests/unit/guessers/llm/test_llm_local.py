@@ -1,4 +1,4 @@
-"""Causal language models in a local folder, compared with a plain greedy loop over the logits."""
+"""Language models in this process as chat models, compared with a plain greedy loop over the logits."""
 
 import shutil
 from pathlib import Path
@@ -9,7 +9,8 @@ from refusals import refused
 from stand_ins.lm_models import change, make
 
 from guessers.llm.guesser import LlmConfig, LlmGuesser, build
-from guessers.llm.local import LocalConfig
+from guessers.llm.reply import parse_title
+from smt.lm.local import LocalConfig
 from sqa.core.errors import ConfigError, DataError
 
 
@@ -28,7 +29,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 def local(folder: Path, tmp_path: Path, max_tokens: int = 12) -> LlmGuesser:
-    config = LocalConfig(folder=folder, max_tokens=max_tokens, device="cpu")
+    config = LocalConfig(base=str(folder), max_tokens=max_tokens)
     return build(LlmConfig(local=config, every=1, prompt="{text}", cache=tmp_path / "kept"))
 
 
@@ -40,12 +41,15 @@ def likeliest(folder: Path, prompt: str, most: int) -> tuple[str, int, int]:
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
     pieces = tokenizer(prompt)["input_ids"]
     read = len(pieces)
-    while len(pieces) - read < most and pieces[-1] != tokenizer.eos_token_id:
-        pieces.append(int(model(torch.tensor([pieces])).logits[0, -1].argmax()))
+    while len(pieces) - read < most:
+        piece = int(model(torch.tensor([pieces])).logits[0, -1].argmax())
+        if piece == tokenizer.eos_token_id:
+            break
+        pieces.append(piece)
     return tokenizer.decode(pieces[read:], skip_special_tokens=True), read, len(pieces) - read
 
 
-@pytest.mark.parametrize(("template", "prompt"), [(True, "the big house is"), (False, "big house\n")])
+@pytest.mark.parametrize(("template", "prompt"), [(True, "the big house is"), (False, "<bos>big house\n")])
 def test_reply_is_the_most_likely_text(folder, tmp_path, template, prompt):
     if not template:
         folder = shutil.copytree(folder, tmp_path / "plain")
@@ -57,7 +61,7 @@ def test_reply_is_the_most_likely_text(folder, tmp_path, template, prompt):
 def test_stored_reply_needs_no_model(folder, tmp_path):
     guesser, again = local(folder, tmp_path), local(folder, tmp_path)
     assert guesser.guess(["big house"], 5) == again.guess(["big house"], 5) == [[]] and guesser.unusable == 1
-    assert again.chat.chat.budget.spent == 0 and "_loaded" not in vars(again.chat.chat)
+    assert again.chat.chat.budget.spent == 0 and "_base" not in vars(again.chat.chat)
     other = shutil.copytree(folder, tmp_path / "other")
     change(other, rope_theta=5.0)
     assert local(other, tmp_path).fingerprint() != guesser.fingerprint() == again.fingerprint()
@@ -66,7 +70,7 @@ def test_stored_reply_needs_no_model(folder, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("model.safetensors", b"cut", "cannot be loaded as a causal language model"),
+        ("model.safetensors", b"cut", "cannot be loaded as a language model"),
         ("config.json", b"{", "config.json: cannot be read"),
         ("chat_template.jinja", b"{{ raise_exception('nobody') }}", "its chat template cannot be used: nobody"),
     ],
@@ -78,9 +82,15 @@ def test_damaged_model_folders_are_refused(folder, tmp_path, name, content, mess
 
 
 def test_impossible_settings_are_refused(folder, tmp_path, monkeypatch):
-    refused(ConfigError, "local.folder: no folder", local, tmp_path / "none", tmp_path)
-    message = "room for 512, so at most 50. may be written, got 510"
-    refused(ConfigError, message, local(folder, tmp_path, max_tokens=510).guess, ["big"], 5)
+    refused(ConfigError, "none not found: this folder does not exist", local, tmp_path / "none", tmp_path)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    guesser = build(LlmConfig(local=LocalConfig(folder=folder, device="cuda")))
-    refused(ConfigError, "device: no GPU cuda is available", guesser.fingerprint)
+    config = LlmConfig(local=LocalConfig(base=str(folder), device="cuda"))
+    refused(ConfigError, "device: no GPU cuda is available", build, config)
+
+
+def test_base_model_continues_solved_questions(folder, tmp_path):
+    options = {"api": "completions", "reply": "title", "every": 1, "prompt": "{text}", "cache": tmp_path / "kept"}
+    guesser = build(LlmConfig(local=LocalConfig(base=str(folder), max_tokens=6), **options))
+    reply = guesser.chat.chat.complete("big house")
+    assert "\n" not in reply.text and reply.reply_tokens <= 6
+    assert guesser.guess(["big house"], 5) == [list(parse_title(reply.text, None).guesses)]
