@@ -22,7 +22,7 @@ from msgspec import ValidationError, convert
 from sqa.core import own
 from sqa.core.errors import ConfigError
 from sqa.core.own import OwnPart
-from sqa.core.paths import beside
+from sqa.core.paths import DATA, beside
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, Registry, did_you_mean
 from sqa.core.schema import SOUGHT, Count, File, Key, Whole, checked, describe, keys, kind_of
 from sqa.files.records import GREATEST_WHOLE
@@ -210,10 +210,24 @@ def run_from_mapping(mapping: Mapping[str, Any], folder: Path | None = None) -> 
         whole = [located(name, folder) if isinstance(name, str) and name else name for name in names]
         mapping = {**mapping, "metrics": whole}
     reader = Reader(folder)
-    config = reader.record(RunConfig, mapping, "")
+    config = reader.record(RunConfig, _with_trained_buzzer(mapping), "")
     if config is None:
         raise ConfigError(reader.problems)
     return config
+
+
+def _with_trained_buzzer(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Set the model of a buzzer without one to the bundled buzzer of the config's guesser, if there is one."""
+    buzzer, guesser = (
+        {"name": part} if isinstance(part, str) else part for part in map(mapping.get, ("buzzer", "guesser"))
+    )
+    if not isinstance(buzzer, Mapping) or not isinstance(guesser, Mapping) or "model" in buzzer:
+        return mapping
+    trained = guesser.get("name")
+    if not isinstance(trained, str) or not (DATA / "models" / f"buzzer-{buzzer.get('name')}-{trained}").is_dir():
+        return mapping
+    known = keys(BUZZERS.config_class(buzzer["name"]))
+    return mapping if known["model"].default is None else {**mapping, "buzzer": {**buzzer, "model": trained}}
 
 
 def of_parts(**parts: Any) -> RunConfig:

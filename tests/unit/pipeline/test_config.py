@@ -280,3 +280,11 @@ def test_impossible_k_is_explained(tmp_path: Path, translator: str, reason: str)
     assert reason in "\n".join(problems(path))
     path = write(tmp_path, GOOD.replace(OWN, translator.replace(", k: 3", "")))
     refused(ConfigError, reason.partition("; ")[2], load_with, path, parsed(["k=3"]))
+
+
+@pytest.mark.parametrize("guesser", ["bm25", "gru", "rerank"])
+def test_buzzer_is_the_one_trained_for_the_guesser(guesser):
+    parts = {"name": "x", "dataset": "mini-es", "translator": {"name": "fixed"}, "guesser": guesser}
+    assert run_from_mapping({**parts, "buzzer": "mlp"}).buzzer.options.model == guesser
+    assert run_from_mapping({**parts, "buzzer": {"name": "mlp", "model": "bm25"}}).buzzer.options.model == "bm25"
+    assert run_from_mapping({**parts, "buzzer": "threshold"}).buzzer.options.model is None
