@@ -27,7 +27,8 @@ from sqa.core.compute import buckets
 from sqa.core.errors import ConfigError
 from sqa.data.datasets import available, load_questions
 from sqa.files.store import digest
-from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, model_label
+from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
+from sqa.metrics.quality.text_model import model_label
 
 VERSION = 1  # increase when the scores of an encoder change
 LONGEST = 512  # maximum number of pieces of a text that are read

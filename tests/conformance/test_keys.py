@@ -25,7 +25,7 @@ from sqa.core.own import OwnPart
 from sqa.core.paths import ROOT
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS
 from sqa.files.yaml_reader import parse_yaml
-from sqa.metrics.quality import bertscore
+from sqa.metrics.quality import text_model
 from sqa.pipeline.config import ComponentConfig, Reader
 from sqa.pipeline.engine import stage_of
 
@@ -97,9 +97,9 @@ def surroundings(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(elastic.elastic_index, "check_index", lambda *_: None)
     monkeypatch.setattr(elastic.elastic_index, "explained", lambda *_: nullcontext())
     monkeypatch.setattr(e5, "page_texts", lambda pages: {"Lima": pages})
-    find_model = bertscore.find_model
+    find_model = text_model.find_model
     monkeypatch.setattr(
-        bertscore, "find_model", lambda name, *more: find_model(places.path("lm") if "/" not in name else name, *more)
+        text_model, "find_model", lambda name, *more: find_model(places.path("lm") if "/" not in name else name, *more)
     )
 
 

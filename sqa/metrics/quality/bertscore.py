@@ -6,59 +6,51 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.packages import need
 from sqa.core.schema import Count, File, checked
-from sqa.files.devices import CPU, FLOATS, Arithmetic, Device, Dtype, Place, place
-from sqa.files.hub import check_shards, files_digest, find_model
-from sqa.metrics.quality.text_metric import (
-    SENTENCES,
-    MeanOfSegments,
-    Segment,
-    model_label,
-    model_problems,
-    model_type,
-    refused_with,
-)
+from sqa.files.hub import check_shards
+from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, refused_with
+from sqa.metrics.quality.text_model import SENTENCES, ModelConfig, TextModel, model_type
 
-WANTED = ("*.json", "*.safetensors", "*.model", "*.txt")
 VERSION = 2  # increase when the scores of a model change
 
 
 @dataclass(frozen=True, slots=True)
 @checked
-class BertScoreConfig:
+class BertScoreConfig(ModelConfig):
     """The encoder and its layer."""
 
     model: Annotated[File, "folder, or a hub name: roberta-large"]
     name: Annotated[str, "in the report"] = "bertscore"
     layer: Annotated[Count | None, "layer whose output is compared, from 1; null = the package's choice"] = None
     baseline: Annotated[bool, "rescale by the package's baseline for English and that hub name"] = False
-    revision: Annotated[str | None, "branch, tag or commit of a hub model; required for a download"] = None
-    download: Annotated[bool, "download a hub model that is not in the local cache"] = False
     batch_size: Annotated[Count, "segments per batch"] = 16
-    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "element type of the weights; bfloat16 is faster on a GPU"] = "float32"
-    ARITHMETIC: ClassVar = Arithmetic(FLOATS)
-
-    def problems(self) -> list[str]:
-        return model_problems(self)
 
 
 @dataclass(frozen=True)
-class BertScore:
-    """BERTScore with the encoder in a folder, which is loaded when the first segment is scored."""
+class BertScore(TextModel):
+    """BERTScore with the encoder in a folder."""
 
-    config: BertScoreConfig
-    folder: Path
-    layer: int
-    baseline: Path | None  # file of rescaling baselines
-    where: Place = CPU
+    package, distribution, label = "bert_score", "bert-score", "BERTScore"
+    wanted = ("*.json", "*.safetensors", "*.model", "*.txt")
 
     @cached_property
-    def scorer(self) -> Any:
+    def layer(self) -> int:
+        """Return the layer of the config, else the package's choice; raises ConfigError if it has none."""
+        model = self.config.model
+        layer: int | None = self.config.layer or _package().utils.model2layers.get(model)
+        if layer is None:
+            raise ConfigError(f"bertscore.layer: needed for model {model}, since the package has no default for it")
+        return layer
+
+    @cached_property
+    def baseline(self) -> Path | None:
+        """Return the file of rescaling baselines; None without rescaling."""
+        return _baseline(self.config.model) if self.config.baseline else None
+
+    def load(self) -> Any:
         bert_score = _package()
         with refused_with(f"model {self.folder}: BERTScore cannot use it"):
             scorer = bert_score.BERTScorer(
@@ -79,10 +71,13 @@ class BertScore:
             tokenizer.model_max_length = min(tokenizer.model_max_length, positions - 2)
         return scorer
 
-    def scores(self, segments: Sequence[Segment]) -> list[float]:
+    def batches(self, segments: Sequence[Segment]) -> list[Sequence[Segment]]:
+        return [segments]  # the package sorts all segments by length and forms the batches
+
+    def score(self, batch: Sequence[Segment]) -> list[float]:
         """Return the F1 of each segment, at most 1; an empty translation has 0 before rescaling."""
-        hypotheses, references = [s.hypothesis for s in segments], [s.reference for s in segments]
-        _, _, f1 = self.scorer.score(hypotheses, references, batch_size=self.config.batch_size)
+        hypotheses, references = [s.hypothesis for s in batch], [s.reference for s in batch]
+        _, _, f1 = self.loaded.score(hypotheses, references, batch_size=self.config.batch_size)
         return list(f1.tolist())
 
 
@@ -91,23 +86,13 @@ def build(config: BertScoreConfig) -> MeanOfSegments:
 
     Raises ConfigError or DataError if the files are missing or invalid.
     """
-    need("bert_score", "BERTScore")
-    folder = find_model(config.model, config.revision, config.download, WANTED)
-    _check(folder)
-    layer = config.layer or _package().utils.model2layers.get(config.model)
-    if layer is None:
-        raise ConfigError(f"bertscore.layer: needed for model {config.model}, since the package has no default for it")
-    baseline = _baseline(config.model) if config.baseline else None
-    weights, package = files_digest(folder, WANTED), version("bert-score")
-    settings = f"layer:{layer}|idf:no|rescaled:{'yes' if baseline else 'no'}"
-    where = place(config)
-    identity = f"bertscore {VERSION} {package} {version('transformers')} {weights} {settings}{where.signature}"
-    signature = (
-        f"bertscore|{SENTENCES}|stat:f1|model:{model_label(config.model, folder)}"
-        f"|weights:{weights[:12]}|{settings}|version:{package}{where.signature}"
-    )
-    scores = BertScore(config, folder, layer, baseline, where).scores
-    return MeanOfSegments(config.name, signature, identity, scores, by_sentence=True)
+    model = BertScore.found(config)
+    _check(model.folder)
+    settings = f"layer:{model.layer}|idf:no|rescaled:{'yes' if model.baseline else 'no'}"
+    package = f"version:{model.version}{model.where.signature}"
+    signature = f"bertscore|{SENTENCES}|stat:f1|{model.described}|{settings}|{package}"
+    packages = model.version, version("transformers")
+    return model.metric(signature, "bertscore", VERSION, *packages, model.weights, settings)
 
 
 def _check(folder: Path) -> None:

@@ -2,59 +2,35 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.metadata import version
-from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from sqa.core.errors import DataError
-from sqa.core.packages import need
-from sqa.core.schema import Count, File, checked
-from sqa.files.devices import CPU, FLOATS, Arithmetic, Device, Dtype, Place, place
-from sqa.files.hub import check_shards, files_digest, find_model
-from sqa.metrics.quality.text_metric import (
-    SENTENCES,
-    MeanOfSegments,
-    Segment,
-    batches,
-    model_label,
-    model_problems,
-    model_type,
-    refused_with,
-)
+from sqa.core.schema import File, checked
+from sqa.files.hub import check_shards
+from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, refused_with
+from sqa.metrics.quality.text_model import SENTENCES, ModelConfig, TextModel, model_type
 
-WANTED = ("*.json", "*.safetensors", "pytorch_model.bin", "*.model", "*.txt")
 VERSION = 2  # increase when the scores of a model change
 
 
 @dataclass(frozen=True, slots=True)
 @checked
-class BleurtConfig:
+class BleurtConfig(ModelConfig):
     """The model and its settings."""
 
     model: Annotated[File, "folder, or a hub name: lucadiliello/BLEURT-20-D12"]
     name: Annotated[str, "in the report"] = "bleurt"
-    revision: Annotated[str | None, "branch, tag or commit of a hub model; required for a download"] = None
-    download: Annotated[bool, "download a hub model that is not in the local cache"] = False
-    batch_size: Annotated[Count, "segments per batch"] = 8
-    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "element type of the weights; bfloat16 is faster on a GPU"] = "float32"
-    ARITHMETIC: ClassVar = Arithmetic(FLOATS)
-
-    def problems(self) -> list[str]:
-        return model_problems(self)
 
 
 @dataclass(frozen=True)
-class Bleurt:
-    """BLEURT with the model in a folder, which is loaded when the first segment is scored."""
+class Bleurt(TextModel):
+    """BLEURT with the model in a folder."""
 
-    config: BleurtConfig
-    folder: Path
-    where: Place = CPU
+    package, distribution, label = "bleurt_pytorch", "bleurt-pytorch", "BLEURT"
+    wanted = ("*.json", "*.safetensors", "pytorch_model.bin", "*.model", "*.txt")
 
-    @cached_property
-    def loaded(self) -> tuple[Any, Any]:
+    def load(self) -> tuple[Any, Any]:
         """Return (model in eval mode, tokenizer)."""
         check_shards(self.folder)
         from bleurt_pytorch import BleurtForSequenceClassification, BleurtTokenizer
@@ -70,20 +46,18 @@ class Bleurt:
             raise DataError(f"model {self.folder}: weights of BLEURT are missing: {', '.join(missing[:3])}")
         return model.eval().requires_grad_(False), tokenizer
 
-    def scores(self, segments: Sequence[Segment]) -> list[float]:
+    def score(self, batch: Sequence[Segment]) -> list[float]:
         """Return the score of each segment, mostly 0 to 1 for BLEURT-20; texts over the length limit are truncated."""
         model, tokenizer = self.loaded
-        scores: list[float] = []
-        for batch in batches(segments, self.config.batch_size):
-            inputs = tokenizer(
-                [s.reference for s in batch],
-                [s.hypothesis for s in batch],
-                padding="longest",
-                truncation=True,
-                max_length=model.config.max_position_embeddings,
-                return_tensors="pt",
-            ).to(model.device)
-            scores += model(**inputs).logits.flatten().float().tolist()
+        inputs = tokenizer(
+            [s.reference for s in batch],
+            [s.hypothesis for s in batch],
+            padding="longest",
+            truncation=True,
+            max_length=model.config.max_position_embeddings,
+            return_tensors="pt",
+        ).to(model.device)
+        scores: list[float] = model(**inputs).logits.flatten().float().tolist()
         return scores
 
 
@@ -92,13 +66,8 @@ def build(config: BleurtConfig) -> MeanOfSegments:
 
     Raises ConfigError or DataError if the files are missing or invalid.
     """
-    need("bleurt_pytorch", "BLEURT")
-    folder = find_model(config.model, config.revision, config.download, WANTED)
-    if (kind := model_type(folder, "BLEURT")) != "bleurt":
-        raise DataError(f"model {folder} is not a BLEURT model: its config.json has {kind!r}")
-    weights, package = files_digest(folder, WANTED), version("bleurt-pytorch")
-    where = place(config)
-    identity = f"bleurt {VERSION} {package} {version('transformers')} {weights}{where.signature}"
-    model = f"model:{model_label(config.model, folder)}|weights:{weights[:12]}"
-    signature = f"bleurt|{SENTENCES}|{model}|version:{package}{where.signature}"
-    return MeanOfSegments(config.name, signature, identity, Bleurt(config, folder, where).scores, by_sentence=True)
+    model = Bleurt.found(config)
+    if (kind := model_type(model.folder, "BLEURT")) != "bleurt":
+        raise DataError(f"model {model.folder} is not a BLEURT model: its config.json has {kind!r}")
+    signature = f"bleurt|{SENTENCES}|{model.described}|version:{model.version}{model.where.signature}"
+    return model.metric(signature, "bleurt", VERSION, model.version, version("transformers"), model.weights)

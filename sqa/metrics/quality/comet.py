@@ -13,75 +13,97 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from sqa.core.errors import DataError
-from sqa.core.packages import need
-from sqa.core.schema import Count, File, checked
+from sqa.core.schema import File, checked
 from sqa.files.atomic import file_digest
-from sqa.files.devices import CPU, FLOATS, Arithmetic, Device, Dtype, Place, place
 from sqa.files.hub import files_digest, find_model
 from sqa.files.yaml_reader import parse_yaml
-from sqa.metrics.quality.text_metric import (
-    SENTENCES,
-    MeanOfSegments,
-    Segment,
-    batches,
-    model_label,
-    model_problems,
-    refused_with,
-)
+from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, refused_with
+from sqa.metrics.quality.text_model import SENTENCES, ModelConfig, TextModel
 
-WANTED = ("hparams.yaml", "checkpoints/*.ckpt")
 ENCODER_WANTED = ("*.json", "*.model", "*.txt")  # tokenizer and sizes; the checkpoint holds the weights
 VERSION = 2  # increase when the scores of a model change
 
 
 @dataclass(frozen=True, slots=True)
 @checked
-class CometConfig:
+class CometConfig(ModelConfig):
     """The model and its settings."""
 
     model: Annotated[File, "folder with hparams.yaml and checkpoints/, or a hub name: Unbabel/wmt22-comet-da"]
     name: Annotated[str, "in the report"] = "comet"
     encoder: Annotated[File | None, "folder or hub name of the tokenizer; null = the one named in hparams.yaml"] = None
-    revision: Annotated[str | None, "branch, tag or commit of a hub model; required for a download"] = None
     encoder_revision: Annotated[str | None, "branch, tag or commit of the encoder"] = None
-    download: Annotated[bool, "download hub models that are not in the local cache"] = False
-    batch_size: Annotated[Count, "segments per batch"] = 8
-    device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
-    dtype: Annotated[Dtype, "element type of the weights; bfloat16 is faster on a GPU"] = "float32"
-    ARITHMETIC: ClassVar = Arithmetic(FLOATS)
-
-    def problems(self) -> list[str]:
-        return model_problems(self)
 
 
 @dataclass(frozen=True)
-class Comet:
-    """COMET with a model that is loaded from its files when the first segment is scored."""
+class Comet(TextModel):
+    """COMET with the checkpoint and the hyperparameters in a folder."""
 
-    config: CometConfig
-    checkpoint: Path
-    hparams: dict[str, Any]
-    encoder: Path  # folder with the encoder's tokenizer
-    where: Place = CPU
+    package, distribution, label = "comet", "unbabel-comet", "COMET"
+    wanted = ("hparams.yaml", "checkpoints/*.ckpt")
 
     @cached_property
-    def model(self) -> Any:
-        return load(self.checkpoint, self.hparams, self.encoder, self.where)
+    def files(self) -> tuple[Path, dict[str, Any]]:
+        """Return the checkpoint and the hyperparameters; raises DataError if the folder has no COMET model."""
+        return _files(self.folder)
 
-    def scores(self, segments: Sequence[Segment]) -> list[float]:
+    @cached_property
+    def encoder(self) -> Path:
+        """Return the folder with the encoder's tokenizer."""
+        config = self.config
+        name = config.encoder or str(self.files[1]["pretrained_model"])
+        return find_model(name, config.encoder_revision, config.download, ENCODER_WANTED, "encoder_revision")
+
+    @cached_property
+    def weights(self) -> str:
+        return file_digest(self.files[0])
+
+    def score(self, batch: Sequence[Segment]) -> list[float]:
         """Return the score of each segment: mostly 0 to 1 for newer models, any real number for older models."""
-        scores: list[float] = []
-        for batch in batches(segments, self.config.batch_size):
-            rows = [{"src": s.source, "mt": s.hypothesis, "ref": s.reference} for s in batch]
-            inputs = self.model.transfer_batch_to_device(self.model.prepare_for_inference(rows), self.model.device, 0)
-            with self.where.autocast():
-                scores += self.model.predict_step(inputs)["scores"].float().tolist()
+        model = self.loaded
+        rows = [{"src": s.source, "mt": s.hypothesis, "ref": s.reference} for s in batch]
+        inputs = model.transfer_batch_to_device(model.prepare_for_inference(rows), model.device, 0)
+        with self.where.autocast():
+            scores: list[float] = model.predict_step(inputs)["scores"].float().tolist()
         return scores
+
+    def load(self) -> Any:
+        """Return the model in eval mode without gradients; raises DataError for other classes or weights."""
+        (checkpoint, hparams), classes = self.files, _classes()
+        kind = hparams["class_identifier"]
+        if kind not in classes:
+            raise DataError(f"model {self.folder}: COMET has no {kind!r}; it has {', '.join(sorted(classes))}")
+        patched = hparams.get("layer_transformation") == "sparsemax_patch"
+        changed = {"layer_transformation": "softmax"} if patched else {}  # as in comet's own loader since 2.2.4
+        refusal = f"model {checkpoint}: COMET cannot load it as {kind} on {self.where.device}"
+        with warnings.catch_warnings(record=True) as warned, refused_with(refusal):
+            warnings.simplefilter("always")
+            try:
+                model = self.where.take(
+                    classes[kind].load_from_checkpoint(
+                        checkpoint,
+                        map_location="cpu",
+                        strict=False,  # old checkpoints contain position numbers that the encoders no longer store
+                        weights_only=True,
+                        load_pretrained_weights=False,
+                        local_files_only=True,
+                        pretrained_model=str(self.encoder),
+                        **changed,
+                    )
+                )
+            except pickle.UnpicklingError as error:
+                code = "it contains more than tensors and plain values, which is refused"
+                raise DataError(f"model {checkpoint}: {code}") from error
+        missing = [
+            str(w.message) for w in warned if "in the model state dict but not in the checkpoint" in str(w.message)
+        ]
+        if missing:
+            raise DataError(f"model {checkpoint}: weights are missing, so it is not a {kind}: {missing[0][:200]}")
+        return model.eval().requires_grad_(False)
 
 
 def build(config: CometConfig) -> MeanOfSegments:
@@ -89,22 +111,11 @@ def build(config: CometConfig) -> MeanOfSegments:
 
     Raises ConfigError or DataError if the files are missing or invalid.
     """
-    need("comet", "COMET")
-    folder = find_model(config.model, config.revision, config.download, WANTED)
-    checkpoint, hparams = _files(folder)
-    encoder_name = config.encoder or str(hparams["pretrained_model"])
-    encoder = find_model(encoder_name, config.encoder_revision, config.download, ENCODER_WANTED, "encoder_revision")
-    weights, pieces = file_digest(checkpoint), files_digest(encoder, ENCODER_WANTED)
-    package = version("unbabel-comet")
-    where = place(config)
-    hparams_file = file_digest(folder / "hparams.yaml")
-    identity = f"comet {VERSION} {package} {weights} {hparams_file} {pieces}{where.signature}"
-    signature = (
-        f"comet|{SENTENCES}|model:{model_label(config.model, folder)}"
-        f"|weights:{weights[:12]}|class:{hparams['class_identifier']}{where.signature}|version:{package}"
-    )
-    scores = Comet(config, checkpoint, hparams, encoder, where).scores
-    return MeanOfSegments(config.name, signature, identity, scores, by_sentence=True)
+    model = Comet.found(config)
+    pieces, hparams_file = files_digest(model.encoder, ENCODER_WANTED), file_digest(model.folder / "hparams.yaml")
+    kind = f"class:{model.files[1]['class_identifier']}{model.where.signature}"
+    signature = f"comet|{SENTENCES}|{model.described}|{kind}|version:{model.version}"
+    return model.metric(signature, "comet", VERSION, model.version, model.weights, hparams_file, pieces)
 
 
 def _files(folder: Path) -> tuple[Path, dict[str, Any]]:
@@ -125,39 +136,6 @@ def _files(folder: Path) -> tuple[Path, dict[str, Any]]:
     if len(named) != 1:
         raise DataError(f"model {folder}: expected one checkpoints/*.ckpt, got {len(checkpoints)}")
     return named[0], hparams
-
-
-def load(checkpoint: Path, hparams: dict[str, Any], encoder: Path, where: Place) -> Any:
-    """Return a checkpoint's model in eval mode without gradients; raises DataError for other classes or weights."""
-    classes = _classes()
-    kind = hparams["class_identifier"]
-    if kind not in classes:
-        raise DataError(f"model {checkpoint.parents[1]}: COMET has no {kind!r}; it has {', '.join(sorted(classes))}")
-    patched = hparams.get("layer_transformation") == "sparsemax_patch"
-    changed = {"layer_transformation": "softmax"} if patched else {}  # as in comet's own loader since 2.2.4
-    refusal = f"model {checkpoint}: COMET cannot load it as {kind} on {where.device}"
-    with warnings.catch_warnings(record=True) as warned, refused_with(refusal):
-        warnings.simplefilter("always")
-        try:
-            model = where.take(
-                classes[kind].load_from_checkpoint(
-                    checkpoint,
-                    map_location="cpu",
-                    strict=False,  # old checkpoints contain position numbers that the encoders no longer store
-                    weights_only=True,
-                    load_pretrained_weights=False,
-                    local_files_only=True,
-                    pretrained_model=str(encoder),
-                    **changed,
-                )
-            )
-        except pickle.UnpicklingError as error:
-            code = "it contains more than tensors and plain values, which is refused"
-            raise DataError(f"model {checkpoint}: {code}") from error
-    missing = [str(w.message) for w in warned if "in the model state dict but not in the checkpoint" in str(w.message)]
-    if missing:
-        raise DataError(f"model {checkpoint}: weights are missing, so it is not a {kind}: {missing[0][:200]}")
-    return model.eval().requires_grad_(False)
 
 
 def _classes() -> dict[str, Any]:

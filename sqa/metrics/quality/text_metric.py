@@ -20,8 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,7 +28,6 @@ from sqa.core.errors import DataError, NotComputable
 from sqa.core.significance import ratio, ratio_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
-from sqa.files.records import parse_json
 from sqa.files.store import digest
 from sqa.metrics.measure import lines
 
@@ -197,9 +195,6 @@ class MeanOfSegments:
         return ratio_many(stats)
 
 
-SENTENCES = "segment:sentence|unpaired:question|aggregate:mean"  # in signatures of metrics by sentence
-
-
 def not_computed(name: str, reason: str) -> MeanOfSegments:
     """Return a metric without values whose signature states the reason."""
     return MeanOfSegments(name, f"not computed: {reason}", None, _refusing(reason))
@@ -229,30 +224,3 @@ def refused_with(start: str, kinds: tuple[type[Exception], ...] = UNLOADABLE) ->
         yield
     except kinds as error:
         raise DataError(f"{start}: {' '.join(str(error).split())[:200]}") from error
-
-
-def model_type(folder: Path, kind: str) -> str:
-    """Return the type in a model's config.json; raises DataError for a folder without one."""
-    try:
-        return str(parse_json((folder / "config.json").read_bytes())["model_type"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"model {folder} is not a {kind} model: no config.json with a model_type") from error
-
-
-def batches(segments: Sequence[Segment], size: int) -> Iterator[Sequence[Segment]]:
-    """Yield the segments in batches."""
-    return (segments[start : start + size] for start in range(0, len(segments), size))
-
-
-def model_label(model: str, folder: Path) -> str:
-    """Return a model's name for signatures: the folder's name, or the hub name with the commit."""
-    return folder.name if Path(model).expanduser().is_dir() else f"{model}@{folder.name[:12]}"
-
-
-def model_problems(config: Any) -> list[str]:
-    """Return the problems of a config's `model`, `revision` and `name`."""
-    from sqa.files.hub import unpinned
-
-    wrong = [] if config.model else ["model: must be a folder or a name on the Hugging Face hub"]
-    wrong += [problem] if (problem := unpinned(config.model, config.revision, config.download)) else []
-    return wrong if config.name else [*wrong, "name: must not be empty"]

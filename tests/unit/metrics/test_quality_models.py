@@ -285,8 +285,8 @@ def test_second_run_loads_no_model(comets, bert, tmp_path, monkeypatch):
         row = rows[name]
         assert None not in (row.value, row.low, row.high) and row.low <= row.value <= row.high
         assert row.signature.startswith(f"{name}|") and "|version:" in row.signature
-    monkeypatch.setattr(comet, "load", None)
-    monkeypatch.setattr(bertscore, "_package", None)
+    monkeypatch.setattr(comet.Comet, "load", None)
+    monkeypatch.setattr(bertscore.BertScore, "load", None)
     assert {row.metric: row for row in report(small_run(tmp_path, **parts)).rows} == rows
 
 
