@@ -19,20 +19,20 @@ from sqa_services.board.task import Example, Response, Task
 
 
 class ToyTask(Task):
-    """Examples with a label; the perturbation converts the text to upper case."""
+    """Examples with a label; every perturbation converts the text to upper case."""
 
-    def load(self, source: str, seed: int, perturbations: Sequence[str]) -> dict[str, list[Example]]:
+    def load(self, source: str) -> list[Example]:
         """Load examples from `source`, a JSON list of {"id", "text", "label", "tags"?}."""
-        examples = json.loads(source)
-        loaded = {"": examples}
-        for name in perturbations:
-            copies = [
-                e | {"id": f"{e['id']}_{name}", "text": e["text"].upper(), "input_id": e["id"], "transform": name}
-                for e in examples
-                if e["text"] != e["text"].upper()
-            ]
-            loaded["robustness"] = [*loaded.get("robustness", []), *copies]
-        return {prefix: rows for prefix, rows in loaded.items() if rows}
+        return json.loads(source)
+
+    def perturb(self, examples: Sequence[Example], kinds: Sequence[str], seed: int) -> dict[str, list[Example]]:
+        copies = [
+            {**e, "id": f"{e['id']}_{name}", "text": e["text"].upper(), "input_id": e["id"], "transform": name}
+            for name in kinds
+            for e in examples
+            if e["text"] != e["text"].upper()
+        ]
+        return {"robustness": copies} if copies else {}
 
     def label(self, example: Example) -> dict[str, Any]:
         extra = {key: example[key] for key in ("input_id", "transform") if key in example}

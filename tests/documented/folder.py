@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from textwrap import dedent
 
 import yaml
 from small_ablation import write_small_ablation
@@ -111,6 +112,8 @@ def _configs(folder: Path) -> None:
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(mapping), encoding="utf-8")
     (folder / "my.py").write_text(AGENT, encoding="utf-8")
     (folder / "mine.py").write_text(ITEM, encoding="utf-8")
+    shown = re.search(r"    # answered\.py\n(?:    .*\n|\n)+", (ROOT / "docs/board.md").read_text("utf-8"))
+    (folder / "answered.py").write_text(dedent(shown[0]), encoding="utf-8")
     (folder / "people.txt").write_text(f"ann {'a' * 16}\n", encoding="utf-8")
     for name in ("organiser", "secret", "theirs"):
         (folder / f"{name}.txt").write_text(f"{name[0].replace('t', 'a') * 16}\n", encoding="utf-8")

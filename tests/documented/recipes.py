@@ -213,6 +213,14 @@ RECIPES: dict[str, Run | Serve] = {
     "sqa board work": work("few"),
     "sqa board work --scheduler tcp://10.0.0.1:8786": work("spread", "--scheduler {scheduler}"),
     "sqa board leaderboard sqa-es": Run(after=REGISTERED),
+    "sqa board --metric answered.py:build leaderboard sqa-es --weights ew=4,answered.py:build=1": Run(after=REGISTERED),
+    "sqa board perturb sqa-es mini typos --preview": Run(after=REGISTERED),
+    "sqa board perturb sqa-es mini typos": Run(
+        (
+            "sqa board --board later register-dataset sqa-es mini few.jsonl",
+            "sqa board --board later perturb sqa-es mini typos",
+        )
+    ),
     "sqa board leaderboard sqa-es --view main --version 1": Run(after=REGISTERED),
     "sqa board serve --host 0.0.0.0 --name board.example.org --token-file organiser.txt": Serve(
         "sqa board serve --no-worker --host 0.0.0.0 --name board.example.org --token-file organiser.txt",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from sqlalchemy import Engine, Select, Table, insert, select
+from sqlalchemy import Engine, Select, Table, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from sqa.core.errors import ConfigError
@@ -49,6 +49,7 @@ class BoardConfig:
     db: Annotated[str | None, "database URL; None = SQLite in <folder>/board.sqlite"] = None
     files: Annotated[str | None, "fsspec URL; None = <folder>/files"] = None
     tasks: Annotated[tuple[str, ...], 'custom tasks: "module:function" that returns a Task'] = ()
+    metrics: Annotated[tuple[str, ...], "additional metrics of every task: a name, or file.py:build"] = ()
 
     @property
     def work(self) -> Path:
@@ -70,7 +71,7 @@ class Board:
     def open(cls, config: BoardConfig) -> Board:
         """Open a board, and create its folder and tables if they are missing."""
         make_private(config.work)
-        folder, tasks = config.folder.absolute(), load_tasks(config.tasks)
+        folder, tasks = config.folder.absolute(), load_tasks(config.tasks, config.metrics)
         files = Files(config.files or str(folder / "files"))
         return cls(config, tasks, files, open_engine(config.db or f"sqlite:///{folder / 'board.sqlite'}"))
 
@@ -112,11 +113,61 @@ class Board:
         for prefix in task.delta_metrics:
             if name.startswith(f"{prefix}-"):
                 raise ConfigError(f"data set: a name must not start with {prefix}-, which marks perturbed copies")
-        loaded = task.load(source, seed, perturbations)
-        files = {data_path(code, name, prefix): as_lines(examples) for prefix, examples in loaded.items()}
-        prefixes = [prefix for prefix in loaded if prefix]
-        row = {"seed": seed, "phase": phase, "looks": looks, "prefixes": prefixes, "examples": len(loaded[""])}
+        originals = task.load(source)
+        copies = task.perturb(originals, perturbations, seed)
+        files = {data_path(code, name, prefix): as_lines(rows) for prefix, rows in {"": originals, **copies}.items()}
+        row = {"seed": seed, "phase": phase, "looks": looks, "prefixes": [*copies], "examples": len(originals)}
         return self._add(DATASETS, task, name, row, files)
+
+    def preview(self, code: str, name: str, kinds: Sequence[str], most: int = 3) -> Row:
+        """Return what `perturb` would add to a data set, without storing anything.
+
+        Returns a dict that maps each perturbation to its "prefix", the number "n" of changed examples, and at most
+        `most` pairs of "examples", the inputs "before" and "after".
+        """
+        task, originals, copies = self._perturbed(code, name, kinds)
+        by_id = {example[task.input_keys[0]]: example for example in originals}
+        found: Row = {}
+        for prefix, rows in copies.items():
+            for copy in rows:
+                entry = found.setdefault(copy["transform"], {"prefix": prefix, "n": 0, "examples": []})
+                entry["n"] += 1
+                if len(entry["examples"]) < most:
+                    pair = {"before": task.inputs(by_id[copy["input_id"]]), "after": task.inputs(copy)}
+                    entry["examples"].append(pair)
+        return found
+
+    def perturb(self, code: str, name: str, kinds: Sequence[str]) -> Row:
+        """Add perturbed copies to a data set and queue every model on them.
+
+        The copies equal those that `register_dataset` would have stored.  Returns "prefixes", the families added, and
+        "queued", the number of evaluations.
+
+        Raises:
+            Taken: The data set already has copies of a family.
+        """
+        _, _, copies = self._perturbed(code, name, kinds)
+        with self.engine.begin() as connection:
+            this = (DATASETS.c.task == code, DATASETS.c.name == name)
+            connection.execute(update(DATASETS).where(*this).values(name=name))  # lock the row before reading it
+            present = connection.execute(select(DATASETS.c.prefixes).where(*this)).scalar_one()
+            if both := [prefix for prefix in copies if prefix in present]:
+                raise Taken(f"{name}: already has {both[0]} copies, which are immutable; register it under a new name")
+            for prefix, rows in copies.items():
+                self.files.write(data_path(code, name, prefix), as_lines(rows))
+            connection.execute(update(DATASETS).where(*this).values(prefixes=[*present, *copies]))
+            return {"prefixes": [*copies], "queued": queue.fill(connection)}
+
+    def _perturbed(self, code: str, name: str, kinds: Sequence[str]) -> tuple[Task, list[Example], dict[str, Any]]:
+        """Return the task, the examples of a data set, and their perturbed copies by prefix."""
+        task, (row, prefix) = self.task(code), self.dataset(code, name)
+        if prefix or not kinds:
+            raise ConfigError("perturb: name a data set without a prefix, and at least one kind")
+        originals = self.files.read_lines(data_path(code, row["name"]))
+        copies = task.perturb(originals, kinds, row["seed"])
+        if not copies:
+            raise ConfigError(f"perturb: {', '.join(kinds)} changes no example of {name}")
+        return task, originals, copies
 
     def register_model(self, code: str, name: str, kind: str, data: bytes, owner: Caller = ORGANISER) -> Row:
         """Store a model's file, and queue its evaluation on every data set of the task.

@@ -10,7 +10,7 @@ from sqa.core.errors import DataError, NotComputable
 from sqa.core.significance import bootstrap
 from sqa.core.types import Floats
 from sqa.results import defined
-from sqa_services.board.metrics import EVAL, Additive, additive, get_accuracy, get_unperturbed_percent, pretty
+from sqa_services.board.metrics import Additive, additive, get_accuracy, get_unperturbed_percent, metric, pretty
 from sqa_services.board.task import Task
 
 RESAMPLES = 1000
@@ -74,7 +74,7 @@ class Examples:
         """Return the value of a metric over some examples."""
         get = additive(name)
         if get is None:
-            return EVAL[name](*self.subset(indices))
+            return metric(name)(*self.subset(indices))
         return get.metric.score(self.stats(name, get, indices).sum(axis=0))
 
 

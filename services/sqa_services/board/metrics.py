@@ -1,23 +1,26 @@
 """Metrics of the board, in Dynabench's form: get_<name>(predictions, targets), with unit, name and direction.
 
-    EVAL    over a data set: predictions and targets are lists with one entry per example
-    DELTA   over its perturbed copies: the share of examples on which a model keeps its answer
-    JOB     over the evaluation itself: throughput, memory
+    METRICS  over a data set: predictions and targets are lists with one entry per example
+    DELTA    over its perturbed copies: the share of examples on which a model keeps its answer
+    JOB      over the evaluation itself: throughput, memory
 
-Metrics of questions are additive (`Additive.stats`), so they have intervals and paired differences.
+METRICS is a registry like those of `sqa.core.registry`: plugins add names, and "file.py:build" names a metric of a
+user, a function without parameters that returns a `Metric` or an `Additive`.  Metrics of questions are additive
+(`Additive.stats`), so they have intervals and paired differences.
 """
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sqa import metrics as question_metrics
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.core.registry import did_you_mean
+from sqa.core.registry import NoKeys, Registry
 from sqa.core.trace import Buzzes, Emissions, Guesses, QuestionTrace
 from sqa.core.types import BuiltMetric, Question
 from sqa.metrics.short_answers import normalise, word_f1
@@ -33,6 +36,27 @@ class Meta:
     pretty_name: str
     utility_direction: int = 1  # 1: higher is better, -1: lower is better
     offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A function of predictions and targets, with its unit, name and direction.
+
+        def build() -> Metric:
+            return Metric(share_of_short_answers, Meta("%", "Short answers"))
+
+    Args:
+        get: Function of two lists with one entry per example; returns a finite number, or raises NotComputable.
+    """
+
+    get: Get
+    meta: Meta
+
+    def __call__(self, predictions: Sequence[Any], targets: Sequence[Any]) -> float:
+        value = self.get(predictions, targets)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+            raise DataError(f"{self.meta.pretty_name}: a metric must return a finite number, got {value!r}")
+        return value
 
 
 class Answer(NamedTuple):
@@ -189,52 +213,56 @@ def get_memory_utilization(job: Job) -> float:
 SCALES = ("0-1", "0-100")  # units that `sqa.metrics` gives to dimensionless values
 LAG = 50.0  # words; the utility of a lag is this offset minus the lag
 
-EVAL: Mapping[str, Get] = {
-    "accuracy": get_accuracy,
-    "macro_f1": get_macro_f1,
-    "squad_f1": get_squad_f1,
-    "bleu": get_bleu,
-    "ew": Additive("ew"),
-    "oracle_ew": Additive("oracle-ew"),
-    "qa_accuracy": Additive("accuracy"),
-    "corpus_bleu": Additive("bleu"),
-    "chrf": Additive("chrf"),
-    "al": Additive("al", LAG),
-    "laal": Additive("laal", LAG),
-    "ap": Additive("ap", 1.0),
-    "dal": Additive("dal", LAG),
-}
+accuracy = partial(Metric, get_accuracy, Meta("%", "Accuracy"))
+macro_f1 = partial(Metric, get_macro_f1, Meta("%", "Macro F1"))
+squad_f1 = partial(Metric, get_squad_f1, Meta("%", "F1"))
+bleu = partial(Metric, get_bleu, Meta("", "BLEU"))
+ew, oracle_ew, qa_accuracy, corpus_bleu, chrf = (
+    partial(Additive, name) for name in ("ew", "oracle-ew", "accuracy", "bleu", "chrf")
+)
+al, laal, dal = (partial(Additive, name, LAG) for name in ("al", "laal", "dal"))
+ap = partial(Additive, "ap", 1.0)
+
+_LABELS = ("accuracy", "macro_f1", "squad_f1", "bleu")
+_QUESTIONS = ("ew", "oracle_ew", "qa_accuracy", "corpus_bleu", "chrf", "al", "laal", "ap", "dal")
+METRICS = Registry("board metric", {name: f"{__name__}:{name}" for name in (*_LABELS, *_QUESTIONS)})
 JOB: Mapping[str, Callable[[Job], float]] = {
     "examples_per_second": get_examples_per_second,
     "memory_utilization": get_memory_utilization,
 }
 DELTA = {"fairness": "Fairness", "robustness": "Robustness", "simultaneous": "Speech-like input"}
-METAS: Mapping[str, Meta] = {  # except for metrics of `sqa.metrics`, which define their own metadata
-    "accuracy": Meta("%", "Accuracy"),
-    "macro_f1": Meta("%", "Macro F1"),
-    "squad_f1": Meta("%", "F1"),
-    "bleu": Meta("", "BLEU"),
+_OTHERS: Mapping[str, Meta] = {  # values that are not computed from predictions and targets
     **{name: Meta("%", pretty_name) for name, pretty_name in DELTA.items()},
     "examples_per_second": Meta("examples/second", "Throughput"),
     "memory_utilization": Meta("GiB", "Memory", -1, 16.0),
 }
 
 
+def metric(name: str) -> Metric | Additive:
+    """Return an evaluation metric: a registered one, or a user's "module:build" or "file.py:build".
+
+    Raises ConfigError if the metric is unknown, or if the build function returns something else.
+    """
+    return _metric(name, METRICS.target(name))
+
+
+@cache
+def _metric(name: str, _: str) -> Metric | Additive:
+    built = METRICS.build(name, NoKeys())
+    if not isinstance(built, Metric | Additive):
+        raise ConfigError(f"board metric {name!r}: returned a {type(built).__name__}, not a Metric or Additive")
+    return built
+
+
 def additive(name: str) -> Additive | None:
     """Return a metric of questions, or None for a metric of labels."""
-    get = EVAL[name]
+    get = metric(name)
     return get if isinstance(get, Additive) else None
 
 
 def meta_of(name: str) -> Meta:
-    """Return the metadata of a registered metric.  Raises ConfigError if the metric is unknown."""
-    get = EVAL.get(name)
-    if isinstance(get, Additive):
-        return get.meta
-    if name in METAS:
-        return METAS[name]
-    names = [*EVAL, *DELTA, *JOB]
-    raise ConfigError(f"no metric {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}")
+    """Return the metadata of a metric.  Raises ConfigError if the metric is unknown."""
+    return _OTHERS[name] if name in _OTHERS else metric(name).meta
 
 
 def pretty(name: str, value: float) -> str:

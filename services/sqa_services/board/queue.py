@@ -37,12 +37,10 @@ class Claim:
     lease: str
 
 
-def _original(state: str | None = None, model: Any = E.model, dataset: Any = E.dataset) -> ColumnElement[bool]:
-    """Return the SQL condition that a model's evaluation on the original data exists, in `state` unless it is None."""
-    of_pair = select(ORIGINAL.c.id).where(
-        ORIGINAL.c.model == model, ORIGINAL.c.dataset == dataset, ORIGINAL.c.prefix == ""
-    )
-    return (of_pair if state is None else of_pair.where(ORIGINAL.c.state == state)).correlate_except(ORIGINAL).exists()
+def _original(state: str) -> ColumnElement[bool]:
+    """Return the SQL condition that a model's evaluation on the original data is in a state."""
+    same = (ORIGINAL.c.model == E.model, ORIGINAL.c.dataset == E.dataset, ORIGINAL.c.prefix == "")
+    return select(ORIGINAL.c.id).where(*same, ORIGINAL.c.state == state).correlate_except(ORIGINAL).exists()
 
 
 def fill(connection: Connection) -> int:
@@ -50,18 +48,20 @@ def fill(connection: Connection) -> int:
 
     On hidden data, only models that run on the board are evaluated.
     """
+    of_pair = (E.model == MODELS.c.id, E.dataset == DATASETS.c.id)
+    present = select(func.count()).select_from(EVALUATIONS).where(*of_pair).scalar_subquery()
     pairs = connection.execute(
-        select(MODELS.c.id, DATASETS.c.id, DATASETS.c.prefixes)
+        select(MODELS.c.id, DATASETS.c.id, DATASETS.c.prefixes, present)
         .join(DATASETS, DATASETS.c.task == MODELS.c.task)
-        .where(~_original(None, MODELS.c.id, DATASETS.c.id), MODELS.c.withdrawn.is_(None))
+        .where(present <= func.json_array_length(DATASETS.c.prefixes), MODELS.c.withdrawn.is_(None))
         .where(or_(DATASETS.c.phase.in_(PUBLIC_INPUTS), MODELS.c.kind.in_(RUN_HERE)))
         .order_by(DATASETS.c.id, MODELS.c.id)
     )
     new = {"state": "queued", "attempts": 0, "queued": time.time()}
     rows = [
         {"model": model, "dataset": dataset, "prefix": prefix, **new}
-        for model, dataset, prefixes in pairs
-        for prefix in ("", *prefixes)
+        for model, dataset, prefixes, number in pairs
+        for prefix in ("", *prefixes)[number:]  # a data set's prefixes are queued in order
     ]
     if rows:  # another worker may be queueing the same pairs
         connection.execute(INSERT[connection.dialect.name](EVALUATIONS).on_conflict_do_nothing(), rows)

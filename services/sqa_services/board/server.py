@@ -4,6 +4,7 @@
     GET /api/tasks/TASK/datasets
     GET /api/tasks/TASK/datasets/NAME/examples        (the inputs of models; NAME may be PREFIX-NAME)
     GET /api/tasks/TASK/datasets/NAME/answers         (of an open data set)
+    GET, POST /api/tasks/TASK/datasets/NAME/perturbations (preview and addition of copies, for the organiser)
     GET /api/tasks/TASK/models                        PUT /api/tasks/TASK/models/NAME      a submission, JSON lines
     GET /api/tasks/TASK/models/NAME/log               POST .../NAME/withdraw /restore /requeue, DELETE .../NAME
     GET /api/tasks/TASK/models/NAME/examples?dataset=D, GET /tasks/TASK/models/NAME/view?dataset=D&example=ID
@@ -37,7 +38,7 @@ from sqa_services.board import accounts, lifecycle, queue
 from sqa_services.board.accounts import Taken, TooMany
 from sqa_services.board.board import Board
 from sqa_services.board.files import data_path, predictions_path
-from sqa_services.board.metrics import EVAL, meta_of
+from sqa_services.board.metrics import meta_of, metric
 from sqa_services.board.permissions import ORGANISER, Caller, Denied, require_answers, require_inputs
 from sqa_services.board.standing.rank import about_metrics
 from sqa_services.board.standing.views import MAIN
@@ -82,6 +83,7 @@ CopyName = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,125}$", examples=[
 DataName = Annotated[str, Query(pattern=NAME, description="A data set")]
 ExampleId = Annotated[str, Query(min_length=1, max_length=200, description="Its id")]
 State = Literal["queued", "running", "done", "failed"]
+Kind = Annotated[str, Field(pattern="^[a-z-]{1,40}$", examples=["typos"])]  # without ":", which would run a file
 Rows = list[dict[str, Any]]
 
 
@@ -92,6 +94,14 @@ class NewAccount(BaseModel):
 
     name: Annotated[str, Field(pattern=NAME)]
     invitation: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Perturbed(BaseModel):
+    """Kinds of perturbation."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    kinds: Annotated[list[Kind], Field(min_length=1, max_length=20)]
 
 
 class Ascii(JSONResponse):
@@ -109,7 +119,7 @@ def each_example(board: Board, code: str, model: str, dataset: str) -> Rows:
     task = board.task(code)
     examples, responses = _answered(board, code, model, dataset)
     predictions = answer_all(task, responses, examples)
-    get, meta = EVAL[task.perf_metric], meta_of(task.perf_metric)
+    get, meta = metric(task.perf_metric), meta_of(task.perf_metric)
     rows = []
     for example, response, prediction in zip(examples, responses, predictions, strict=True):
         label = task.label(example)
@@ -283,7 +293,26 @@ def add_writing(app: FastAPI, board: Board, token: str | None, per_day: int) -> 
         finally:
             held -= len(body)
 
+    _add_perturbations(app, board, authenticated)
     _add_lifecycle(app, board, authenticated)
+
+
+def _add_perturbations(app: FastAPI, board: Board, authenticated: Any) -> None:
+    """Add the routes that perturb a registered data set."""
+
+    def organiser(caller: Caller = authenticated) -> None:
+        if not caller.organiser:
+            raise Denied("perturb: only the organiser may perturb a data set")
+
+    @app.get("/api/tasks/{task}/datasets/{name}/perturbations", dependencies=[Depends(organiser)])
+    def preview(task: TaskCode, name: Name, kind: Annotated[list[Kind], Query(max_length=20)]) -> dict[str, Any]:
+        """The copies that a perturbation would add: their number, and the first ones beside their originals."""
+        return board.preview(task, name, kind)
+
+    @app.post("/api/tasks/{task}/datasets/{name}/perturbations", status_code=201, dependencies=[Depends(organiser)])
+    def perturb(task: TaskCode, name: Name, asked: Perturbed) -> dict[str, Any]:
+        """Add perturbed copies to a data set, and queue every model on them."""
+        return board.perturb(task, name, asked.kinds)
 
 
 def _add_lifecycle(app: FastAPI, board: Board, authenticated: Any) -> None:

@@ -47,8 +47,8 @@ class QuestionTask(Task):
 
     language: str = "es"
 
-    def load(self, source: str, seed: int, perturbations: Sequence[str]) -> dict[str, list[Example]]:
-        """Return the questions of a named data set or of a file, and their perturbed copies by family."""
+    def load(self, source: str) -> list[Example]:
+        """Return the questions of a named data set or of a file."""
         questions = load_questions(source)
         for question in questions:
             if question.language != self.language:
@@ -57,17 +57,23 @@ class QuestionTask(Task):
                 )
         own_categories = _own_categories(source)
         categories, guessable = page_categories(), guessable_pages()
-        loaded: dict[str, list[Example]] = {"": []}
-        kinds = perturbing.chosen(perturbations)
+        loaded: list[Example] = []
         for question in questions:
             category = own_categories.get(question.id) or categories.get(key(question.page))
-            tags = tags_of(question, category, guessable)
-            loaded[""].append(record_of(question) | {"tags": tags})
-            for kind in kinds:
-                if copy := perturbing.perturb(question, kind, seed):
-                    more = {"tags": tags, "input_id": question.id, "transform": kind.name}
-                    loaded.setdefault(kind.family, []).append(record_of(copy) | more)
+            loaded.append(record_of(question) | {"tags": tags_of(question, category, guessable)})
         return loaded
+
+    def perturb(self, examples: Sequence[Example], kinds: Sequence[str], seed: int) -> dict[str, list[Example]]:
+        """Return perturbed copies of questions by family."""
+        copies: dict[str, list[Example]] = {}
+        chosen = perturbing.chosen(kinds)
+        for example in examples:
+            question = question_of(example)
+            for kind in chosen:
+                if copy := perturbing.perturb(question, kind, seed):
+                    more = {"tags": example["tags"], "input_id": question.id, "transform": kind.name}
+                    copies.setdefault(kind.family, []).append(record_of(copy) | more)
+        return copies
 
     def label(self, example: Example) -> dict[str, Any]:
         """Return the label; its `answer` is the whole question, with page and source."""

@@ -3,14 +3,14 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import QuestionTrace
-from sqa_services.board.metrics import EVAL, JOB, Job, meta_of
+from sqa_services.board.metrics import JOB, Job, meta_of, metric
 
 Example = Mapping[str, Any]  # one line of a data set's file
 Response = Mapping[str, Any]  # a model's response to one example
@@ -59,8 +59,12 @@ class Task(ABC):
     default_weights: Mapping[str, float] = field(default_factory=dict)  # weights of the Dynascore, all positive
 
     @abstractmethod
-    def load(self, source: str, seed: int, perturbations: Sequence[str]) -> dict[str, list[Example]]:
-        """Return examples by prefix: "" for originals, others for perturbed copies (with `input_id`, `transform`)."""
+    def load(self, source: str) -> list[Example]:
+        """Return the examples of a source.  Raises DataError if they do not fit the task."""
+
+    @abstractmethod
+    def perturb(self, examples: Sequence[Example], kinds: Sequence[str], seed: int) -> dict[str, list[Example]]:
+        """Return perturbed copies by prefix; a copy has the keys `input_id` (of its original) and `transform`."""
 
     @abstractmethod
     def label(self, example: Example) -> dict[str, Any]:
@@ -109,9 +113,10 @@ class Task(ABC):
         check_name(self.code, "task")
         unknown = {self.perf_metric, *self.difference_metrics} - set(self.eval_metrics)
         wrong = [f"task {self.code}: {name!r} is not among its eval_metrics" for name in sorted(unknown)]
-        wrong += [f"task {self.code}: no eval metric {name!r}" for name in self.eval_metrics if name not in EVAL]
         if wrong:
             raise ConfigError(wrong)
+        for name in self.eval_metrics:
+            metric(name)
         for name in self.metrics:
             meta_of(name)
 
@@ -128,9 +133,13 @@ class Task(ABC):
 BUILT_IN = ("sqa_services.board.sqa_task:spanish", "sqa_services.board.sqa_task:polish")
 
 
-def load_tasks(own: Sequence[str] = ()) -> dict[str, Task]:
-    """Return a dict of tasks by code: built-in ones, and those that the functions "module:function" in `own` return."""
-    return {task.code: task for task in map(_make, (*BUILT_IN, *own))}
+def load_tasks(own: Sequence[str] = (), metrics: Sequence[str] = ()) -> dict[str, Task]:
+    """Return a dict of tasks by code: built-in ones, and those that the functions "module:function" in `own` return.
+
+    Each task also computes the evaluation metrics in `metrics`.
+    """
+    tasks = (replace(task, eval_metrics=(*task.eval_metrics, *metrics)) for task in map(_make, (*BUILT_IN, *own)))
+    return {task.code: task for task in tasks}
 
 
 def _make(target: str) -> Task:

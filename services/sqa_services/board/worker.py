@@ -193,6 +193,7 @@ def _started(config: BoardConfig) -> subprocess.Popen[bytes]:
     """Start a worker in its own process session, so that ^C reaches only the server, which then ends the worker."""
     options = {"--board": config.folder.absolute(), "--db": config.db, "--files": config.files}
     given = [*options.items(), *(("--task", task) for task in config.tasks)]
+    given += [("--metric", name) for name in config.metrics]
     words = [str(word) for option in given if option[1] is not None for word in option]
     command = [sys.executable, "-m", "sqa", "board", *words, "work", "--beside", str(os.getpid())]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)

@@ -36,9 +36,12 @@ def where(
     db: Annotated[str | None, option("URL", "Default: SQLite in DIR.")] = None,
     files: Annotated[str | None, option("URL", "Default: a folder in DIR; or s3://bucket/folder.")] = None,
     tasks: Annotated[list[str] | None, option("--task MODULE:FUNCTION", "A custom task; may be repeated.")] = None,
+    metrics: Annotated[
+        list[str] | None, option("--metric NAME", "A metric of every task, also file.py:build; may be repeated.")
+    ] = None,
 ) -> None:
     """Run an evaluation board with a queue and a leaderboard."""
-    context.obj = (folder, db, files, tuple(tasks or ()))
+    context.obj = (folder, db, files, tuple(tasks or ()), tuple(metrics or ()))
 
 
 def _board(context: Context) -> Board:
@@ -68,6 +71,22 @@ def register_dataset(
 
     kinds = list(PERTURBATIONS) if perturb == ["all"] else perturb or ()
     print(json.dumps(_board(context).register_dataset(task, name, source, kinds, seed, phase, looks)))
+
+
+@board_app.command()
+def perturb(
+    context: Context,
+    task: TaskCode,
+    name: Name,
+    kinds: Annotated[list[str], argument("KIND...", "Kinds of perturbation, file.py:build, or all.")],
+    preview: Annotated[bool, Option("--preview", help="Print examples of the copies and add nothing.")] = False,
+) -> None:
+    """Add perturbed copies to a registered data set, and queue every model on them."""
+    from sqa.data.perturb import PERTURBATIONS
+
+    board, chosen = _board(context), list(PERTURBATIONS) if kinds == ["all"] else kinds
+    found = (board.preview if preview else board.perturb)(task, name, chosen)
+    print(json.dumps(found, ensure_ascii=False, indent=2 if preview else None))
 
 
 @board_app.command()

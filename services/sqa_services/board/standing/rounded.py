@@ -18,7 +18,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqa.files.records import parse_json
-from sqa_services.board.metrics import EVAL, Additive, pretty
+from sqa_services.board.metrics import Additive, pretty
+from sqa_services.board.metrics import metric as built
 from sqa_services.board.permissions import PUBLIC_ANSWERS
 
 FEW = 20  # minimum number of examples of a data set with a published score
@@ -32,7 +33,7 @@ def rounded(metric: str, value: float, examples: int, key: str) -> float:
 
     `key` determines the direction; the mean over keys equals the value.
     """
-    get = EVAL[metric]
+    get = built(metric)
     range_ = RANGES.get(get.metric.unit, 1.0) if isinstance(get, Additive) else 100.0
     step = _step(SHARE * range_ / examples)
     share = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8]) / 2**64  # uniform from 0 to 1

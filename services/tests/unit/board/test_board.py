@@ -85,6 +85,41 @@ def test_unsupported_databases_and_files_are_refused(tmp_path: Path, where: dict
         Board.open(BoardConfig(tmp_path, **where))
 
 
+def test_later_copies_equal_those_of_registration(board: Board, tmp_path: Path) -> None:
+    questions = str(write_questions(tmp_path / "q.jsonl", 6))
+    board.register_dataset("sqa-es", "first", questions, ["typos", "names"], seed=3)
+    board.register_dataset("sqa-es", "later", questions, seed=3)
+    assert board.perturb("sqa-es", "later", ["typos", "names"])["prefixes"] == board.datasets("sqa-es")[0]["prefixes"]
+    for prefix in board.datasets("sqa-es")[1]["prefixes"]:
+        assert board.examples("sqa-es", f"{prefix}-later") == board.examples("sqa-es", f"{prefix}-first")
+
+
+def test_later_copies_are_queued_and_scored(board: Board) -> None:
+    add_data(board)
+    add_models(board, right={}, half={"answers": {"": "a"}})
+    worker.work(board, until_empty=True)
+    assert board.perturb("toy", "data", ["casing"]) == {"prefixes": ["robustness"], "queued": 2}
+    assert worker.work(board, until_empty=True) == 2
+    assert by_model(board)["half", "robustness"]["result"]["robustness"] == 100.0
+    assert add_data(board, "more", "casing")["queued"] == 4
+    for kinds, problem in ((["casing"], "already has robustness copies"), ([], "at least one kind")):
+        with pytest.raises(ConfigError, match=problem):
+            board.perturb("toy", "data", kinds)
+    with pytest.raises(ConfigError, match="without a prefix"):
+        board.perturb("toy", "robustness-data", ["casing"])
+
+
+def test_preview_of_copies_stores_nothing(board: Board) -> None:
+    add_data(board)
+    add_models(board, m={})
+    found = board.preview("toy", "data", ["casing"], most=1)
+    pair = {"before": {"id": "1", "text": "eins"}, "after": {"id": "1_casing", "text": "EINS"}}
+    assert found == {"casing": {"prefix": "robustness", "n": 2, "examples": [pair]}}
+    assert board.datasets("toy")[0]["prefixes"] == [] and len(board.evaluations("toy")) == 1
+    with pytest.raises(NotFound):
+        board.examples("toy", "robustness-data")
+
+
 # -------------------------------------------------------------------------------------------------------- workers
 
 

@@ -95,7 +95,7 @@ HONEST: dict[str, Rows] = {
 
 @cache
 def examples() -> list:
-    return sqa_task.spanish().load("mini-es", 0, ())[""]
+    return sqa_task.spanish().load("mini-es")
 
 
 @pytest.mark.parametrize("name", [*CHEATS, *HONEST])

@@ -137,6 +137,22 @@ def test_restoring_keeps_failures_deleting_removes_files(board: Board, organiser
             board.files.read(f"predictions/toy/good/{name}.jsonl")
 
 
+def test_only_the_organiser_perturbs_a_data_set(board: Board, organiser: Person) -> None:
+    board.register_dataset("toy", "data", board_task.EXAMPLES)
+    path, asked = f"{TOY}/datasets/data/perturbations", {"json": {"kinds": ["casing"]}}
+    ann = signed_up(board, organiser.url, "ann")
+    for person, status in ((Person(organiser.url), 401), (ann, 403)):
+        assert person.get(path, kind="casing").status_code == status
+        assert person.ask("POST", path, **asked).status_code == status
+    shown = organiser.get(path, kind="casing").json()["casing"]
+    assert shown["n"] == 2 and board.datasets("toy")[0]["prefixes"] == []
+    made = organiser.ask("POST", path, **asked)
+    assert made.status_code == 201 and made.json() == {"prefixes": ["robustness"], "queued": 0}
+    assert organiser.ask("POST", path, **asked).status_code == 409
+    own = organiser.ask("POST", path, json={"kinds": ["file.py:build"]})
+    assert own.status_code == 422  # a file would run on the server
+
+
 # ----------------------------------------------------------------------------------------------------- at upload
 
 

@@ -1,18 +1,22 @@
 """Label metrics, the Dynascore, and the evaluation of questions."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
+from board_task import add_data, add_models
 from doubles import echo, question
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.types import Buzz, Guess
-from sqa_services.board import metrics
+from sqa_services.board import metrics, worker
+from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.evaluate import delta, evaluate
 from sqa_services.board.metrics import Answer, Meta
 from sqa_services.board.sqa_task import spanish
 from sqa_services.board.standing.rank import dynascore, parse_weights
+from sqa_services.board.task import load_tasks
 
 UP, DOWN = Meta("", "up"), Meta("", "down", -1, 10.0)
 
@@ -40,8 +44,70 @@ def test_metrics_refuse_unequal_or_empty_lists() -> None:
 def test_less_lag_and_memory_are_better() -> None:
     assert metrics.meta_of("dal") == Meta("words", "DAL", -1, 50.0) and metrics.meta_of("ew") == Meta("", "EW")
     assert metrics.meta_of("memory_utilization").utility_direction == -1
-    with pytest.raises(ConfigError, match="no metric 'eww', did you mean 'ew'"):
+    with pytest.raises(ConfigError, match="unknown board metric 'eww', did you mean 'ew'"):
         metrics.meta_of("eww")
+
+
+# ------------------------------------------------------------------------------------------- metrics of a user
+
+OWN = """from sqa_services.board.metrics import Additive, Meta, Metric
+
+def long(predictions, targets):
+    return 100.0 * sum(len(label) > 3 for label in predictions) / len(predictions)
+
+def build():
+    return Metric(long, Meta("%", "Long labels", -1, 100.0))
+
+def undefined():
+    return Metric(lambda predictions, targets: float("nan"), Meta("", "Undefined"))
+
+def lag():
+    return Additive("laal", 50.0)
+
+def nothing():
+    return 3
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(OWN)
+    return tmp_path
+
+
+def test_metric_of_a_user_is_evaluated_and_ranked(mine: Path) -> None:
+    board = Board.open(BoardConfig(mine / "board", tasks=("board_task:make",), metrics=("mine.py:build",)))
+    add_data(board)
+    add_models(board, short={}, half={"answers": {"eins": "a", "": "long"}})
+    worker.work(board, until_empty=True)
+    ranked = board.leaderboard("toy", {"mine.py:build": 1.0})
+    assert ranked["metrics"]["mine.py:build"] == asdict(Meta("%", "Long labels", -1, 100.0))
+    shown = {row["model"]: row["metrics"]["mine.py:build"] for row in ranked["rows"]}
+    assert shown == {"short": 0.0, "half": pytest.approx(200 / 3)}
+    assert ranked["rows"][0]["model"] == "short"  # the lower value is better
+    board.engine.dispose()
+
+
+def test_additive_metric_of_a_user_has_an_interval(mine: Path) -> None:
+    task = replace(spanish(), eval_metrics=("ew", "mine.py:lag"), difference_metrics=())
+    metadata = json.loads(evaluate(task, *cases(["Spain", "France"]))["metadata_json"])
+    assert set(metadata["intervals"]) == {"ew", "mine.py:lag"}
+
+
+def test_plugins_register_metrics(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(mine))
+    monkeypatch.setitem(metrics.METRICS.entries, "long-labels", "mine:build")
+    assert metrics.metric("long-labels")(["long", "a"], ["b", "b"]) == 50.0
+
+
+def test_wrong_metric_of_a_user_is_refused(mine: Path) -> None:
+    with pytest.raises(ConfigError, match="returned a int, not a Metric"):
+        load_tasks(metrics=("mine.py:nothing",))
+    with pytest.raises(ConfigError, match="unknown board metric 'acuracy', did you mean 'accuracy'"):
+        load_tasks(metrics=("acuracy",))
+    with pytest.raises(DataError, match="Undefined: a metric must return a finite number, got nan"):
+        metrics.metric("mine.py:undefined")(["a"], ["a"])
 
 
 # ----------------------------------------------------------------------------------------------------- Dynascore
