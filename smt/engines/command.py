@@ -21,6 +21,7 @@ from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of, simul
 from smt.policies.prefixes import PolicyTranslator
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.schema import SOUGHT, File, Whole, checked
+from sqa.core.streams import child_environment
 from sqa.data.languages import Pair, certain_pair
 from sqa.files.atomic import file_digest
 from sqa.files.store import digest
@@ -83,7 +84,14 @@ class Engine:
             between, lines_each = f"{between}{self.separator}{between}", 2 * self.gap
         text = between.join(texts) + "\n"
         try:
-            done = subprocess.run(self.command, input=text.encode(), capture_output=True, timeout=TIMEOUT, check=True)
+            done = subprocess.run(
+                self.command,
+                input=text.encode(),
+                capture_output=True,
+                timeout=TIMEOUT,
+                check=True,
+                env=child_environment(),
+            )
             lines = done.stdout.decode("utf-8").rstrip("\n").split("\n")[::lines_each]
         except (OSError, subprocess.SubprocessError, UnicodeDecodeError) as error:
             words = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace").split()

@@ -130,7 +130,7 @@ def texts_for(entry: MadeConfig, pair: str, earlier: Mapping[str, list[Pair]]) -
 def _apertium(lines: list[str], mode: str) -> list[str]:
     text = "\n".join(lines) + "\n"
     try:
-        done = subprocess.run(["apertium", "-u", mode], input=text, capture_output=True, text=True, check=True)
+        done = subprocess.run(["apertium", "-u", mode], input=text, capture_output=True, encoding="utf-8", check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise DataError(f"apertium -u {mode}: {error}; install apertium-eng-spa") from error
     return done.stdout.split("\n")[:-1]

@@ -22,6 +22,7 @@ from sqa.core.errors import SqaError, on_a_screen
 from sqa.core.own import PACKAGES
 from sqa.core.paths import PACKAGE, ROOT
 from sqa.core.registry import COMMANDS
+from sqa.core.streams import use_utf8
 
 INTERRUPTED = 130  # exit code of a shell after Ctrl-C
 PANELS = {  # help lists commands by task; commands of plugins that are not named here come last
@@ -94,6 +95,7 @@ def program() -> Any:
 
 def main() -> None:
     """Run the console script; deliberate errors give one line per problem on stderr and no traceback."""
+    use_utf8()
     sys.excepthook = _in_a_line
     try:
         program()(prog_name="sqa")

@@ -353,3 +353,10 @@ def test_doctor_compares_with_the_lock_files(sqa: Shell, monkeypatch: pytest.Mon
     assert rows["lock files"][0] == "1 differ"
     assert rows["numpy"] == ("2.5.5", "published with 1.26.4; may differ: the last digits of everything")
     assert "torch" not in rows
+
+
+def test_output_is_utf8_in_every_locale() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
+    done = subprocess.run([sys.executable, "-m", "sqa", "questions", "mini-pl"], capture_output=True, env=environment)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "ł" in done.stdout.decode("utf-8")

@@ -32,6 +32,7 @@ import numpy as np
 
 from sqa.core.errors import ConfigError, DataError, NotComputable, RemoteProtocolError, SqaError
 from sqa.core.schema import File
+from sqa.core.streams import child_environment
 from sqa.files.atomic import file_digest
 from sqa.files.store import digest
 from sqa.metrics.quality.text_metric import Segment, segment_of
@@ -86,9 +87,11 @@ class External:
     @classmethod
     def start(cls, config: ExternalConfig) -> External:
         """Start the program and perform the handshake.  Raises ConfigError if it cannot be started."""
-        pipe, complaints = subprocess.PIPE, TemporaryFile()
+        pipe, complaints, environment = subprocess.PIPE, TemporaryFile(), child_environment()
         try:
-            process = subprocess.Popen(config.command, bufsize=0, stdin=pipe, stdout=pipe, stderr=complaints)
+            process = subprocess.Popen(
+                config.command, bufsize=0, stdin=pipe, stdout=pipe, stderr=complaints, env=environment
+            )
         except OSError as error:
             raise ConfigError(f"external.command: {config.command[0]!r} cannot be started: {error.strerror}") from error
         program = cls(config, process, complaints)

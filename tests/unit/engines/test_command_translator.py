@@ -52,6 +52,12 @@ def test_failing_program_and_bad_options_are_refused(program, message):
     refused(ConfigError, "command: a program is needed", engine, ())
 
 
+def test_program_reads_utf8_in_every_locale(monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    monkeypatch.setenv("PYTHONUTF8", "0")
+    assert engine(UPPER).words(["el río"]) == [("EL", "RÍO")]
+
+
 def test_fingerprint_covers_files_of_a_command(tmp_path):
     key = digest(["command", 2, ["cat", "-u", "spa-eng"], 2, "", [], []])
     assert engine(("cat", "-u", "spa-eng"), 1).fingerprint() == key
