@@ -22,7 +22,7 @@ from sqa.core.errors import SqaError, on_a_screen
 from sqa.core.own import PACKAGES
 from sqa.core.paths import PACKAGE, ROOT
 from sqa.core.registry import COMMANDS
-from sqa.core.streams import use_utf8
+from sqa.files.streams import use_utf8
 
 INTERRUPTED = 130  # exit code of a shell after Ctrl-C
 PANELS = {  # help lists commands by task; commands of plugins that are not named here come last

@@ -275,7 +275,8 @@ def latency(
 
     cut = Segments(segments, references, language, unit == "char", computing == "increment")
     with resegmented(log, cut) as path:
-        main(path, replace(options, references=None, segmenter="soft", computing=computing), as_json)
+        name = f"segments of {log}"
+        main(path, replace(options, references=None, segmenter="soft", computing=computing, name=name), as_json)
 
 
 @evidence_app.command()

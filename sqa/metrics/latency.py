@@ -32,6 +32,7 @@ from sqa.metrics.delays import Delays, divide, pack, running_maximum
 from sqa.metrics.measure import Family, MeanMetric, Parameter, sentence_references
 
 VERSION = 1  # increase it when the values of a metric in this module change
+VERSION_REFERENCE = 2  # the same for metrics whose |y*| is the length of each human sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class Convention:
     late: int = 0  # added to every delay below |x| (1 reproduces the first release's off-by-one error)
     al_reference: str = "length"  # |y| of AL, given a reference; "capped": the diagonal stops at |y|-1 words; "ignored"
     ap_reference: bool = True  # AP divides by the reference length when one is given
+    strips: bool = False  # blanks around a reference are not words; otherwise each single space ends one (SimulEval)
     cut: str = "first"  # AL omits words after the "first" with d >= |x|, or words whose "previous" word has d >= |x|
     formulas: tuple[str, ...] = ("al", "ap", "dal")  # keys of FORMULAS that the scorer supports
 
@@ -76,6 +78,7 @@ SIMULEVAL_1_1 = Convention(
 OMNISTEVAL_0_1_10 = Convention(
     "omnisteval-0.1.10",
     "OmniSTEval 0.1.10, omnisteval/scoring.py",
+    strips=True,
     formulas=("al", "laal", "ap", "dal", "yaal", "long-yaal"),
 )
 SIMULEVAL_1_0_2 = Convention(
@@ -305,6 +308,11 @@ def family_of(formula: Formula) -> Family:
     )
 
 
+def reference_size(text: str, unit: str, convention: Convention) -> int:
+    """Return the number of characters, or of words as in SimulEval, which splits at each single space (at least 1)."""
+    return len(text.strip()) if unit == "char" else (text.strip() if convention.strips else text).count(" ") + 1
+
+
 def trace_delays(
     trace: QuestionTrace, convention: Convention, reference: str, unit: str = "word", stream: str = "sentence"
 ) -> Delays:
@@ -343,7 +351,7 @@ def trace_delays(
         return pack(rows, lengths)
     if reference == "sentence":
         texts = [question.reference_text] if whole else sentence_references(question)
-        return pack(rows, lengths, [len(t if unit == "char" else t.split()) + convention.eos for t in texts])
+        return pack(rows, lengths, [reference_size(text, unit, convention) + convention.eos for text in texts])
     size = sum(map(len, question.reference)) if unit == "char" else len(question.reference_text.split())
     per_word = size / len(question.words)  # reference units per source word
     return pack(rows, lengths, [per_word * len(part) + convention.eos for part in parts])
@@ -386,7 +394,7 @@ class Latency(MeanMetric):
     def signature(self) -> str:
         return (
             f"{self._formula.name}|conv:{self._convention.name}|unit:{self.per}|mean:{self.stream}|resample:question"
-            f"|ref:{self._formula.reference}|version:{VERSION}"
+            f"|ref:{self._formula.reference}|version:{VERSION_REFERENCE if self.lengths else VERSION}"
         )
 
     def stats(self, trace: QuestionTrace) -> Floats:

@@ -46,6 +46,7 @@ from sqa.metrics.latency import (
     CONVENTIONS,
     FORMULAS,
     Convention,
+    reference_size,
     scored_by,
     takes_reference,
     yet_another_average_lagging,
@@ -70,6 +71,7 @@ class LogOptions:
     strict: bool = False  # make odd lines errors
     segmenter: Literal["", "soft"] = ""  # method that resegmented the log (sqa/metrics/segmented.py)
     computing: Literal["accumulated", "increment"] = "accumulated"  # definition of `elapsed`
+    name: str = ""  # name of the log in messages; empty: its path
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +121,12 @@ def score(path: str, options: LogOptions) -> Scored:
     """Score a log ("-" = standard input).  Raises DataError "FILE:LINE: ..." for an invalid line."""
     convention = convention_named(options.convention)
     log = read_log(path, None if options.source == "auto" else options.source == "speech")
-    references = _references(log, options) if options.use_reference else [None] * len(log.rows)
+    references = _references(log, options, convention) if options.use_reference else [None] * len(log.rows)
     delays = log.packed(options.end == "auto" and convention.eos, references)
     odd = {log.numbers[row]: problem for row, problem in log.odd(delays).items()}
     if odd and options.strict:
         line, problem = next(iter(odd.items()))
-        raise DataError(f"{path}:{line}: {problem}; --strict refuses it")
+        raise DataError(f"{options.name or path}:{line}: {problem}; --strict refuses it")
     if options.computation_aware:
         delays = replace(delays, flat=log.elapsed(), read=delays.flat)
     suffix = "_CA" if options.computation_aware else ""
@@ -165,24 +167,20 @@ def degeneracy(delays: Delays) -> dict[str, float]:
     return {"SWF": float(swf), "EFSW": float(efsw), "DSPTV": float(efsw - swf)}
 
 
-def _references(log: Log, options: LogOptions) -> list[float | None]:
+def _references(log: Log, options: LogOptions, convention: Convention) -> list[float | None]:
     """Return |y*| of every line; None if the log has none."""
     rows = log.rows
     if options.references is not None:
-        return [float(_size(text, options.unit)) for text in lines_beside(log.path, options.references, len(rows))]
+        texts = lines_beside(log.path, options.references, len(rows))
+        return [float(reference_size(text, options.unit, convention)) for text in texts]
     lengths = [row.reference_length for row in rows]
     if not any(row.reference for row in rows):  # "" in every line means that there were no references
         return lengths
-    sizes = [None if row.reference is None else _size(row.reference, options.unit) for row in rows]
+    sizes = [None if row.reference is None else reference_size(row.reference, options.unit, convention) for row in rows]
     return [
         (float(size) if size else None) if length is None else length
         for length, size in zip(lengths, sizes, strict=True)
     ]
-
-
-def _size(text: str, unit: str) -> int:
-    """Return the number of characters, or of words as in SimulEval, which splits at each single space (at least 1)."""
-    return len(text.strip()) if unit == "char" else text.count(" ") + 1
 
 
 def main(path: str, options: LogOptions, as_json: bool) -> None:
@@ -191,7 +189,8 @@ def main(path: str, options: LogOptions, as_json: bool) -> None:
     if scored.odd:
         line, what = next(iter(scored.odd.items()))
         many = f"{len(scored.odd)} of {len(scored.index)} lines are odd, the first:"
-        print(f"sqa: {path}:{line}: {many} {what}; computed as SimulEval does (--strict refuses them)", file=sys.stderr)
+        where = f"{options.name or path}:{line}"
+        print(f"sqa: {where}: {many} {what}; computed as SimulEval does (--strict refuses them)", file=sys.stderr)
     if as_json:
         sys.stdout.writelines(json.dumps(row) + "\n" for row in scored.rows())
         return

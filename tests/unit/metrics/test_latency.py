@@ -74,6 +74,13 @@ def test_recorded_log_has_the_latency_of_simuleval(tmp_path):
     assert {"al", "al@reference", "laal@reference"} <= set(DEFAULT)
 
 
+def test_empty_share_of_a_reference_is_one_word():
+    """The value of SimulEval and `sqa latency` on the log of the same run, whose second reference is empty."""
+    first = [(delay, False) for delay in (3, 3, 4, 5, 6, 7, 8, 9, 10, 11)]
+    trace = trace_of((11, first), (1, [(1, False)] * 4), reference=("Name this country: Lima.",))
+    assert Latency("al", lengths="sentence").stats(trace) == pytest.approx([-4.775, 2, 0])
+
+
 def test_sentences_without_words_are_counted_not_scored():
     metric = Latency("dal")
     stats = metric.stats(trace_of((4, [(2, False)]), (3, [])))

@@ -52,6 +52,19 @@ def test_reference_and_unit_options_apply(tmp_path):
     refused(DataError, ":2: no reference_length or reference, although", score, blank, LogOptions(unit="char"))
 
 
+def test_omnisteval_strips_blanks_of_a_reference(tmp_path):
+    paths = log(tmp_path, *(spoken([500, 1500, 3000], 3000, None, reference=text) for text in (" a b c ", "a b c")))
+    blanks, stripped = (row["AL"] for row in score(paths, LogOptions("omnisteval")).rows())
+    assert blanks == stripped
+    blanks, stripped = (row["AL"] for row in score(paths, LogOptions("simuleval-1.1")).rows())
+    assert blanks > stripped
+
+
+def test_messages_about_segments_name_the_log(tmp_path, capsys):
+    main(log(tmp_path, row([2, 1], 3, 2)), LogOptions(name="segments of my.log"), as_json=False)
+    assert capsys.readouterr().err.startswith("sqa: segments of my.log:1: 1 of 1 lines are odd")
+
+
 def test_undefined_latencies_are_counted(tmp_path, capsys):
     path = log(tmp_path, row([], 3, 2), row([3, 3], 3, 2), row([1, 2], 3, 2))
     scored = score(path, LogOptions("omnisteval"))

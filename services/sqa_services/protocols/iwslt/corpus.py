@@ -26,6 +26,7 @@ GUIDE_EOS = r"<\s>"  # the end of a sentence as the published guide prints it
 SKIPPED = "<skipped>"  # dropped by the 13a tokenizer of BLEU
 INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # displayed as blank, but letters or symbols in Unicode
 LEAST_RATE = 1000  # minimum samples per second: one per ms
+CONVERT = "convert it: ffmpeg -i IN.wav -ac 1 -c:a pcm_s16le OUT.wav"
 BLOCK = 10  # ms; recordings are read in multiples of this length
 MAX_SEGMENT = 60_000  # maximum ms of one response
 
@@ -93,7 +94,7 @@ class Recording:
         with wave.open(str(self.path), "rb") as file:
             file.setpos(min(first, self.samples))
             frames = file.readframes(number)
-        return np.frombuffer(frames[: len(frames) // 2 * 2], "<i2").tolist()  # truncated files can end in half a sample
+        return np.frombuffer(frames, "<i2").tolist()
 
     @property
     def duration(self) -> float:
@@ -234,8 +235,13 @@ def _recording(path: Path, where: Path, milliseconds: int | None = None) -> Reco
     try:
         with wave.open(str(path), "rb") as file:
             channels, width, rate, samples, _, _ = file.getparams()
-    except (wave.Error, EOFError, RuntimeError) as error:  # RuntimeError: sizes in the header exceed the file
-        raise DataError(f"{path}: not a .wav file ({error or 'its header is damaged'})") from error
+            file.setpos(max(samples - 1, 0))
+            if samples and len(file.readframes(1)) < width * channels:
+                raise EOFError
+    except wave.Error as error:
+        raise DataError(f"{path}: not a plain .wav file ({error}); {CONVERT}") from error
+    except (EOFError, RuntimeError) as error:  # RuntimeError: sizes in the header exceed the file
+        raise DataError(f"{path}: no .wav file, or shorter than its header announces; {CONVERT}") from error
     if (width, channels) != (2, 1):
         raise DataError(f"{path}: must be 16-bit mono, is {8 * width}-bit with {channels} channels")
     if rate < LEAST_RATE:

@@ -16,7 +16,7 @@ from sqa.data.datasets import load_questions
 from sqa_services.cli.protocols import serve_iwslt
 from sqa_services.net.guard import Refused
 from sqa_services.protocols.iwslt.client import GET, SEND, Agent
-from sqa_services.protocols.iwslt.corpus import EOS, Recording, TextCorpus, load
+from sqa_services.protocols.iwslt.corpus import EOS, TextCorpus, load
 from sqa_services.protocols.iwslt.questions import corpus_of
 from sqa_services.protocols.iwslt.scores import total
 from sqa_services.protocols.iwslt.session import MAX_TOKENS, Session
@@ -85,12 +85,6 @@ def test_invalid_recording_length_is_refused(tmp_path: Path) -> None:
                 load(None, tmp_path / "dev.json", "speech")
 
 
-def test_truncated_recording_ends_at_a_whole_sample(tmp_path: Path) -> None:
-    wav = recording(tmp_path / "a.wav", 160)
-    wav.write_bytes(wav.read_bytes()[:-3])
-    assert Recording(wav, 16_000, 160, 10).read(0, 160) == list(range(158))
-
-
 def test_simuleval_requests_read_speech_by_samples(tmp_path: Path) -> None:
     recording(tmp_path / "a.wav", 200, rate=8_000)  # 25 ms
     (tmp_path / "src").write_text("a.wav\n")
@@ -108,13 +102,31 @@ def test_simuleval_requests_read_speech_by_samples(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("start", "content", "message"),
+    [
+        (40, b"\xff\xff\xff\xff", "a.wav: no .wav file, or shorter than its header announces; convert it"),
+        (40, b"\x52\x03\0\0", "a.wav: no .wav file, or shorter than its header"),
+        (20, b"\xfe\xff", r"not a plain .wav file \(unknown .*format.*\); convert it"),  # WAVE_FORMAT_EXTENSIBLE
+    ],
+)
+def test_damaged_recordings_are_refused(tmp_path: Path, start: int, content: bytes, message: str) -> None:
+    data = bytearray(recording(tmp_path / "a.wav", 424).read_bytes())
+    data[start : start + len(content)] = content
+    (tmp_path / "a.wav").write_bytes(data)
+    (tmp_path / "src").write_text("a.wav\n")
+    (tmp_path / "tgt").write_text("eins\n")
+    with pytest.raises(DataError, match=message):
+        load(tmp_path / "src", tmp_path / "tgt", "speech")
+
+
+@pytest.mark.parametrize(
     ("source", "target", "message"),
     [
         ("a\nb\n", "A\n", "src has 2 lines, .*tgt 1"),
         ("a </s>\n", "A\n", "src:1: contains the word </s>"),
         ("", "", "is empty"),
         ("no.wav\n", "eins\n", "does not exist"),
-        ("text.wav\n", "eins\n", "not a .wav file"),
+        ("text.wav\n", "eins\n", "text.wav: no .wav file"),
         ("two.wav\n", "eins\n", "2 channels"),
         (None, '{"utts": {"a": {"input": {}}}}', "required field `path`"),
     ],
