@@ -19,12 +19,12 @@ from typing import Annotated
 
 from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of, simultaneous
 from smt.policies.prefixes import PolicyTranslator
+from sqa.core.compute import child_environment
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.schema import SOUGHT, File, Whole, checked
 from sqa.data.languages import Pair, certain_pair
 from sqa.files.atomic import file_digest
 from sqa.files.store import digest
-from sqa.files.streams import child_environment
 
 VERSION = 2  # increase when the same command yields different words
 MAX_PROGRAM = 1 << 20  # bytes; only a smaller program, given by its path, is hashed for the fingerprint

@@ -18,11 +18,11 @@ from typer.main import get_command
 
 from sqa import __version__
 from sqa.cli.options import SETTINGS, common_options, equip, option, say
+from sqa.core.compute import use_utf8
 from sqa.core.errors import SqaError, on_a_screen
 from sqa.core.own import PACKAGES
 from sqa.core.paths import PACKAGE, ROOT
 from sqa.core.registry import COMMANDS
-from sqa.files.streams import use_utf8
 
 INTERRUPTED = 130  # exit code of a shell after Ctrl-C
 PANELS = {  # help lists commands by task; commands of plugins that are not named here come last

@@ -1,4 +1,4 @@
-"""Choose the number of threads of numerical libraries, and group rows of similar length into batches.
+"""Choose the threads of numerical libraries and the encoding of streams, and group rows of similar length into batches.
 
 Networks of a few million weights run slower on many threads than on one.  On a busy machine they are many times slower,
 because a thread that waits for a processor delays all others.  Small models therefore use one thread, and large models
@@ -8,6 +8,7 @@ use all processors.  A user's OMP_NUM_THREADS is kept.
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,21 @@ OURS = "SQA_SET_THREADS"  # holds the number set by this module, to distinguish 
 LARGE = frozenset("causal-lm llm e5 pretrained bert comet bleurt bertscore".split())
 UNKNOWN = frozenset(("command", "simuleval"))
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # "200000 100000": two processors; "max 100000": no limit
+
+CHILD = {"PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8"}  # a child program in Python then reads and writes UTF-8
+
+
+def use_utf8() -> None:
+    """Read and write UTF-8 on the standard streams of this process, and in the child programs that it starts."""
+    os.environ.update(CHILD)
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")
+
+
+def child_environment() -> dict[str, str]:
+    """Return the environment for a child program, which reads and writes UTF-8."""
+    return {**os.environ, **CHILD}
 
 
 def usable(quota: Path = QUOTA) -> int:

@@ -30,11 +30,11 @@ from typing import IO, TYPE_CHECKING, Annotated, TypeVar
 
 import numpy as np
 
+from sqa.core.compute import child_environment
 from sqa.core.errors import ConfigError, DataError, NotComputable, RemoteProtocolError, SqaError
 from sqa.core.schema import File
 from sqa.files.atomic import file_digest
 from sqa.files.store import digest
-from sqa.files.streams import child_environment
 from sqa.metrics.quality.text_metric import Segment, segment_of
 
 if TYPE_CHECKING:
