@@ -2,7 +2,8 @@
 
 The top panel shows log MRR over the share of the source's characters read.  The red curve below it is 1 where a word
 without a corresponding source word is written, else 0.  The text of the output and of the source follows; words
-without a counterpart are red.  The numbers (1), (2), ... mark the hallucinated stretches in the panel and in the text.
+without a counterpart and hallucinated words are red.  The numbers (1), (2), ... mark the hallucinated stretches in the
+panel and in the text.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def _output(trace: QuestionTrace, errors: StepErrors, silence: tuple[float, floa
             silent = False
         number = f"({numbers[step]}) " if step in numbers else ""
         if number or emission.token:
-            yield number + emission.token, errors.unaligned[step]
+            yield number + emission.token, errors.unaligned[step] or errors.hallucinated[step]
     if silent:
         yield "[silence]", True
 
