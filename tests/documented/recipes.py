@@ -221,7 +221,7 @@ RECIPES: dict[str, Run | Serve] = {
             "sqa board --board later perturb sqa-es mini typos",
         )
     ),
-    "sqa board leaderboard sqa-es --view main --version 1": Run(after=REGISTERED),
+    "sqa board leaderboard sqa-es --dataset mini --weights ew=4,dal=1": Run(after=REGISTERED),
     "sqa board serve --host 0.0.0.0 --name board.example.org --token-file organiser.txt": Serve(
         "sqa board serve --no-worker --host 0.0.0.0 --name board.example.org --token-file organiser.txt",
         ("GET /", "GET /api/tasks"),
@@ -229,13 +229,6 @@ RECIPES: dict[str, Run | Serve] = {
     ),
     "sqa board register-session sqa-es ann out/journal.sqlite ann --questions secret.jsonl": Run(
         after=(SECRET, HIDDEN)
-    ),
-    "sqa board set-view sqa-es main --dataset mini=1 --dataset xqb-es=3 --weights ew=4,dal=1": Run(
-        (
-            "sqa board register-dataset sqa-es xqb-es few.jsonl",
-            "sqa board set-view sqa-es main --dataset mini=1 --dataset xqb-es=3 --weights ew=4,dal=1",
-        ),
-        after=REGISTERED,
     ),
     "sqa board --board DIR": Run(("sqa board --board DIR leaderboard sqa-es",)),
     "sqa board --task module:function": Run(("sqa board --board toys --task board_task:make leaderboard toy",)),

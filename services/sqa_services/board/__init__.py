@@ -7,7 +7,7 @@
     storage.py    tables; queue.py the queue of evaluations; board.py registration, leaderboard, export
     permissions.py   callers, and the data that each caller may read
     accounts.py   invitations, accounts, tokens; lifecycle.py log, withdrawal and deletion of a model
-    standing/     implausible submissions, views, rounded scores, Dynascore and rank
+    standing/     implausible submissions, rounded scores, Dynascore and rank
     worker.py     the process that evaluates the queue
     server.py     HTTP interface; page/ the web page
 

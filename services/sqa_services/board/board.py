@@ -22,7 +22,7 @@ from sqa_services.board import lifecycle, queue
 from sqa_services.board.accounts import Taken
 from sqa_services.board.files import Files, as_lines, data_path, make_private, model_path, split_prefix
 from sqa_services.board.permissions import ORGANISER, PHASES, PUBLIC_ANSWERS, PUBLIC_INPUTS, RUN_HERE, Caller
-from sqa_services.board.standing import rank, rounded, views
+from sqa_services.board.standing import rank, rounded
 from sqa_services.board.standing.rank import parse_weights
 from sqa_services.board.storage import (
     ACCOUNTS,
@@ -94,8 +94,6 @@ class Board:
         looks: int = LOOKS,
     ) -> Row:
         """Store a data set and its perturbed copies, and queue an evaluation of every model of the task.
-
-        The first data set of a task is its headline; see `set_view`.
 
         Args:
             phase: "open" (answers are public), "closed" (inputs are public) or "hidden" (only models that run here
@@ -217,8 +215,6 @@ class Board:
                 raise _taken(table, task.code, name) from error
             for path, data in files.items():
                 self.files.write(path, data)
-            if table is DATASETS:
-                views.ensure_main(connection, task)
             queued = queue.fill(connection)
             if table is MODELS:
                 lifecycle.note(connection, id, f"registered by {by}; evaluations queued: {queued}")
@@ -285,51 +281,47 @@ class Board:
         code: str,
         weights: Mapping[str, float] | None = None,
         datasets: Sequence[str] = (),
-        view: str = views.MAIN,
-        version: int | None = None,
         outside: bool = False,
     ) -> Row:
         """Rank the models by Dynascore, best first.
 
-        Metrics are averaged over the data sets of a view.  A model that lacks a weighted metric has no Dynascore.  An
+        Metrics are means over data sets.  A model that lacks a weighted metric has no Dynascore.  An
         implausible model has no rank.  Withdrawn models are left out.
 
         Args:
-            weights: Weights of the metrics; None uses the weights of the view.
-            datasets: Data sets to use with equal weights, instead of the data sets of the view.
-            version: Version of the view; None uses the newest.
+            weights: Weights of the metrics; None uses the task's weights of all metrics that the data sets have.
+            datasets: Names of data sets; by default all data sets of the task.
             outside: Whether to round as `sqa_services.board.standing.rounded` describes.
 
         Raises:
-            NotFound: The view or a data set is unknown.
+            NotFound: A data set is unknown.
         """
         task = self.task(code)
-        with self.engine.connect() as connection:
-            chosen_view = views.find_view(connection, code, view, version)
-        if chosen_view is None and (view, version) != (views.MAIN, None):
-            raise NotFound(f"no view {view!r}{'' if version is None else f' with version {version}'}")
         registered = {row["name"]: row for row in self.datasets(code)}
         for name in datasets:
             if name not in registered:
                 raise NotFound(f"no data set {name!r}")
-        headline = chosen_view or {"datasets": {}, "metrics": task.default_weights}
-        data_weights = dict.fromkeys(datasets, 1.0) if datasets else headline["datasets"]
-        weights = headline["metrics"] if weights is None else weights
+        used = list(dict.fromkeys(datasets)) or list(registered)
+        if weights is None:
+            lacking = {
+                delta for delta in task.delta_metrics for name in used if delta not in registered[name]["prefixes"]
+            }
+            weights = {name: weight for name, weight in task.default_weights.items() if name not in lacking}
+            weights = weights or {task.perf_metric: 1.0}
         shown = [model for model in self.models(code) if model["withdrawn"] is None]
         done = self.evaluations(code, "done")
         details: rank.Details = self._details
         standings = self.standings
         if outside:
             done = self.published(code, done)
-            if any(registered[name]["phase"] not in PUBLIC_ANSWERS for name in data_weights):
+            if any(registered[name]["phase"] not in PUBLIC_ANSWERS for name in used):
                 details, standings = (lambda _: {}), {}  # intervals and places would reveal exact scores
-        ranked = rank.rank(task, shown, done, data_weights, weights, details, standings)
+        ranked = rank.rank(task, shown, done, used, weights, details, standings)
         return {
             "task": code,
             "rank_version": rank.VERSION,
-            "view": None if datasets else chosen_view,
             "perf_metric": task.perf_metric,
-            "datasets": list(data_weights),
+            "datasets": used,
             "weights": {name: weights.get(name, 0.0) for name in task.metrics},
             "metrics": rank.about_metrics(task),
             **ranked,
@@ -350,29 +342,13 @@ class Board:
         rows = self._rows(select(DETAILS).where(DETAILS.c.evaluation.in_(ids)))
         return {row["evaluation"]: row["stats"] for row in rows}
 
-    def views(self, code: str) -> list[Row]:
-        """Return all versions of a task's views, oldest first."""
-        self.task(code)
-        with self.engine.connect() as connection:
-            return views.views(connection, code)
-
-    def set_view(
-        self, code: str, name: str, datasets: Mapping[str, float], metrics: Mapping[str, float] | None = None
-    ) -> Row:
-        """Add the next version of a view; if `metrics` is None, the task's weights apply."""
-        task = self.task(code)
-        chosen = task.default_weights if metrics is None else metrics
-        with self.engine.begin() as connection:
-            return views.add_view(connection, task, name, datasets, chosen)
-
     def export(self, code: str) -> Row:
-        """Return a task's data sets, models, evaluations, views and leaderboard in their public form."""
+        """Return a task's data sets, models, evaluations and leaderboard in their public form."""
         return {
             "task": code,
             "datasets": self.datasets(code),
             "models": self.models(code),
             "evaluations": self.published(code, self.evaluations(code)),
-            "views": self.views(code),
             "leaderboard": self.leaderboard(code, outside=True),
         }
 

@@ -8,11 +8,11 @@
     GET /api/tasks/TASK/models                        PUT /api/tasks/TASK/models/NAME      a submission, JSON lines
     GET /api/tasks/TASK/models/NAME/log               POST .../NAME/withdraw /restore /requeue, DELETE .../NAME
     GET /api/tasks/TASK/models/NAME/examples?dataset=D, GET /tasks/TASK/models/NAME/view?dataset=D&example=ID
-    GET /api/tasks/TASK/evaluations?state=done        GET /api/tasks/TASK/views
+    GET /api/tasks/TASK/evaluations?state=done
     GET /api/status, /api/me                          POST /api/accounts
 
 Models uploaded over HTTP are submissions.  Configs can start programs, so only `sqa board` registers them.  It also
-registers data sets, views and invitations.  Beyond loopback, every write needs the organiser's token or the token of an
+registers data sets and invitations.  Beyond loopback, every write needs the organiser's token or the token of an
 account, which may change only its own submissions.  On loopback, requests for other host names are refused (DNS
 rebinding).
 """
@@ -41,7 +41,6 @@ from sqa_services.board.files import data_path, predictions_path
 from sqa_services.board.metrics import meta_of, metric
 from sqa_services.board.permissions import ORGANISER, Caller, Denied, require_answers, require_inputs
 from sqa_services.board.standing.rank import about_metrics
-from sqa_services.board.standing.views import MAIN
 from sqa_services.board.task import Example, NotFound, Unscorable, answer_all
 from sqa_services.board.task import Response as Answer
 from sqa_services.board.worker import beside
@@ -199,28 +198,21 @@ def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
 
 
 def add_standing(app: FastAPI, board: Board) -> None:
-    """Add the routes of evaluations, views, the leaderboard and models."""
+    """Add the routes of evaluations, the leaderboard and models."""
 
     @app.get("/api/tasks/{task}/evaluations")
     def evaluations(task: TaskCode, state: State | None = None) -> Rows:
         """The evaluations of a task and their results."""
         return board.published(task, board.evaluations(task, state))
 
-    @app.get("/api/tasks/{task}/views")
-    def views(task: TaskCode) -> Rows:
-        """The views of a task, all versions."""
-        return board.views(task)
-
     @app.get("/api/tasks/{task}/leaderboard")
     def leaderboard(
         task: TaskCode,
         weights: Annotated[str | None, Query(max_length=1000, description="METRIC=WEIGHT,...")] = None,
         dataset: Annotated[list[str], Query(max_length=100)] = [],  # noqa: B006
-        view: Annotated[str, Query(pattern=NAME)] = MAIN,
-        version: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
     ) -> dict[str, Any]:
         """The models of a task, best Dynascore first."""
-        return board.leaderboard(task, board.metric_weights(task, weights), dataset, view, version, outside=True)
+        return board.leaderboard(task, board.metric_weights(task, weights), dataset, outside=True)
 
     @app.get("/api/tasks/{task}/models")
     def models(task: TaskCode) -> Rows:

@@ -12,7 +12,6 @@
                   by all accounts of the invitation, stored with the first account)
     invitations   id, code (its SHA-256), created, until, uses (remaining)
     events        id, model, time, text: the log of a submission
-    views         id, task, name, version, created, datasets and metrics (name -> weight)
     about         key, value: version of the tables, and the secret that keys the rounding of scores
 
 Names are unique within a task.  A registered data set never changes.  Times are seconds since 1970.
@@ -32,7 +31,7 @@ from sqlalchemy.schema import SchemaItem
 from sqa.core.errors import ConfigError
 from sqa.core.packages import lacking
 
-VERSION = 4
+VERSION = 5
 LOOKS = 3  # default number of scores that a person sees on a closed data set
 META = MetaData()
 NAME, SECRET = String(63), String(64)  # SECRET: a SHA-256 digest
@@ -115,14 +114,6 @@ EVENTS = _table(
     Column("model", ForeignKey("models.id"), nullable=False, index=True),
     *_needed(Float, "time"),
     *_needed(Text, "text"),
-)
-VIEWS = _table(
-    "views",
-    *_needed(NAME, "task", "name"),
-    *_needed(Integer, "version"),
-    *_needed(Float, "created"),
-    *_needed(JSON, "datasets", "metrics"),
-    sa.UniqueConstraint("task", "name", "version"),
 )
 
 

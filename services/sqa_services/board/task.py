@@ -40,7 +40,7 @@ class Unscorable(DataError):
 
 
 class NotFound(DataError):
-    """Raised if a task, data set, model, view or evaluation does not exist."""
+    """Raised if a task, data set, model or evaluation does not exist."""
 
 
 @dataclass(frozen=True)

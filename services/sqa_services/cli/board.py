@@ -157,8 +157,6 @@ def leaderboard(
     task: TaskCode,
     weights: Weights = None,
     datasets: Annotated[list[str] | None, option("--dataset NAME", "Data set; default: all.")] = None,
-    view: Annotated[str, option("NAME", "View that defines the headline.")] = "main",
-    version: Annotated[int | None, option("N", "Version of the view; default: the newest.")] = None,
     as_json: Json = False,
 ) -> None:
     """List the models of a task, best first, with exact scores.
@@ -166,7 +164,7 @@ def leaderboard(
     Exact scores are for the organiser only.
     """
     board = _board(context)
-    ranked = board.leaderboard(task, board.metric_weights(task, weights), datasets or (), view, version)
+    ranked = board.leaderboard(task, board.metric_weights(task, weights), datasets or ())
     if as_json:
         print(json.dumps(ranked, indent=2))
         return
@@ -181,26 +179,6 @@ def leaderboard(
     show(Table(header, rows, dict.fromkeys(header, 4)))
     if ranked["refusal"]:
         print(f"sqa: {ranked['refusal']}", file=sys.stderr)
-
-
-@board_app.command()
-def set_view(
-    context: Context,
-    task: TaskCode,
-    name: Name,
-    datasets: Annotated[
-        list[str], option("--dataset NAME[=W]", "Data set with its weight (default 1); may be repeated.")
-    ],
-    weights: Weights = None,
-) -> None:
-    """Add the next version of a view: `main`, the headline, or your own."""
-    from sqa_services.board.standing.rank import parse_weights
-
-    board = _board(context)
-    registered = [row["name"] for row in board.datasets(task)]
-    named = parse_weights(",".join(text if "=" in text else f"{text}=1" for text in datasets), registered)
-    view = board.set_view(task, name, named, board.metric_weights(task, weights))
-    show(Table(("view", "version"), [(view["name"], view["version"])]))
 
 
 @board_app.command()

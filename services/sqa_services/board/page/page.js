@@ -111,11 +111,7 @@ function rankRow(row, metrics) {
 }
 
 function showHeadline(board) {
-  const view = board.view;
-  const weighed = view && Object.entries(view.datasets).map(([name, w]) => `${name}${w === 1 ? "" : ` × ${w}`}`).join(", ");
-  $("headline").textContent = view
-    ? `Headline "${view.name}", version ${view.version} of ${day(view.created)}: ${weighed}. Rules of the rank: version ${board.rank_version}.`
-    : `Data: ${board.datasets.join(", ") || "none"}. Rules of the rank: version ${board.rank_version}.`;
+  $("headline").textContent = `Data: ${board.datasets.join(", ") || "none"}. Rules of the rank: version ${board.rank_version}.`;
 }
 
 function showQueue(status) {
@@ -134,7 +130,7 @@ async function chooseTask(code) {
   state.task = state.tasks.find((task) => task.code === code);
   Object.assign(state, { weights: null, dataset: "", model: null });
   state.datasets = await get(`api/tasks/${code}/datasets`);
-  $("dataset").replaceChildren(option("", "headline"), ...state.datasets.map((d) => option(d.name, `${d.name} (${d.examples}, ${d.phase})`)));
+  $("dataset").replaceChildren(option("", "all"), ...state.datasets.map((d) => option(d.name, `${d.name} (${d.examples}, ${d.phase})`)));
   await showBoard();
   showHow();
 }

@@ -1,1 +1,1 @@
-"""Plausibility, views, rounding and rank of models."""
+"""Plausibility, rounding and rank of models."""

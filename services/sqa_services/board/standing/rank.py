@@ -29,21 +29,27 @@ MOST_KEPT = 64  # number of standings that a board caches
 STANDING = ("dynascore", "rank", "interval", "places")  # columns of a row that are null until computed
 Row = dict[str, Any]  # row of the leaderboard
 Rows = Sequence[Mapping[str, Any]]  # rows of the database
-Weights = Mapping[str, float]  # weights of data sets or of metrics
+Weights = Mapping[str, float]  # weights of metrics
 Details = Callable[[Sequence[int]], Mapping[int, Any]]  # evaluation ids -> statistics of the examples
 Standing = tuple[list[list[float]], list[list[int]]]  # intervals and places, one each per row
 Standings = dict[Any, Standing]  # cache: key -> standing; the data behind a key are immutable
 
 
 def rank(
-    task: Task, models: Rows, done: Rows, of_data: Weights, weights: Weights, details: Details, standings: Standings
+    task: Task,
+    models: Rows,
+    done: Rows,
+    of_data: Sequence[str],
+    weights: Weights,
+    details: Details,
+    standings: Standings,
 ) -> dict[str, Any]:
     """Return the rows of a leaderboard, best first, and the reason for a missing Dynascore."""
     values, marks = _values(done), _marks(models, done, of_data)
     needed = dict.fromkeys((task.perf_metric, *(metric for metric, weight in weights.items() if weight)))
     rows: list[Row] = []
     for model in models:
-        means = _means(task, [values.get((model["name"], data), {}) for data in of_data], of_data)
+        means = _means(task, [values.get((model["name"], data), {}) for data in of_data])
         about = {key: model[key] for key in ("kind", "owner", "created")} | {"run_here": model["kind"] in RUN_HERE}
         missing, standing = [metric for metric in needed if metric not in means], dict.fromkeys(STANDING)
         measured = {"metrics": means, "missing": missing, "implausible": marks[model["name"]]}
@@ -65,11 +71,10 @@ def rank(
     return {"refusal": refusal, "rows": rows}
 
 
-def _means(task: Task, on_each: Sequence[Mapping[str, float]], of_data: Weights) -> dict[str, float]:
-    """Return the weighted mean over data sets of each metric that every data set has."""
-    weights = of_data.values()
+def _means(task: Task, on_each: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean over data sets of each metric that every data set has."""
     return {
-        metric: sum(values[metric] * weight for values, weight in zip(on_each, weights, strict=True)) / sum(weights)
+        metric: sum(values[metric] for values in on_each) / len(on_each)
         for metric in task.metrics
         if on_each and all(metric in values for values in on_each)
     }
@@ -89,7 +94,7 @@ def _values(done: Rows) -> dict[tuple[str, str], dict[str, float]]:
     return by_pair
 
 
-def _marks(models: Rows, done: Rows, of_data: Weights) -> dict[str, list[str]]:
+def _marks(models: Rows, done: Rows, of_data: Sequence[str]) -> dict[str, list[str]]:
     """Return, for each model, the reasons why it is implausible, including answers copied from another model."""
     marks: dict[str, list[str]] = {model["name"]: [] for model in models}
     about = {model["name"]: model for model in models}
@@ -106,7 +111,7 @@ def _marks(models: Rows, done: Rows, of_data: Weights) -> dict[str, list[str]]:
 
 
 def _add_places(
-    task: Task, ranked: Sequence[Row], done: Rows, of_data: Weights, details: Details, standings: Standings
+    task: Task, ranked: Sequence[Row], done: Rows, of_data: Sequence[str], details: Details, standings: Standings
 ) -> None:
     """Set `interval` and `places` of the rows if the sorting metric is additive."""
     get = additive(task.perf_metric)
@@ -114,7 +119,7 @@ def _add_places(
         return
     ids = {(row["model"], row["dataset"]): (row["id"], row["finished"]) for row in done if not row["prefix"]}
     evaluations = [tuple(ids[row["model"], data] for row in ranked) for data in of_data]
-    key = (task.code, tuple(of_data.items()), tuple(evaluations))
+    key = (task.code, tuple(of_data), tuple(evaluations))
     if key not in standings:
         stats = details([id for of_data in evaluations for id, _ in of_data])
         if not all(id in stats for of_data in evaluations for id, _ in of_data):
@@ -122,16 +127,14 @@ def _add_places(
         on_each = [np.array([stats[id] for id, _ in of_data], dtype=np.float64) for of_data in evaluations]
         if len(standings) >= MOST_KEPT:
             standings.clear()
-        standings[key] = _standing(on_each, list(of_data.values()), get)
+        standings[key] = _standing(on_each, get)
     for row, interval, place in zip(ranked, *standings[key], strict=True):
         row["interval"], row["places"] = interval, place
 
 
-def _standing(on_each: Sequence[Floats], weights: Sequence[float], get: Additive) -> Standing:
+def _standing(on_each: Sequence[Floats], get: Additive) -> Standing:
     """Return the interval and places of each model; `on_each` has an array (models, n, d) for each data set."""
-    parts = zip(on_each, weights, strict=True)
-    each = [weight / sum(weights) * _resampled(stats, get) for stats, weight in parts]
-    samples = np.sum(each, axis=0)  # (models, RESAMPLES)
+    samples = np.mean([_resampled(stats, get) for stats in on_each], axis=0)  # (models, RESAMPLES)
     ends = np.nanpercentile(samples, [2.5, 97.5], axis=1).T  # (models, 2)
     places = []
     for sample in samples:

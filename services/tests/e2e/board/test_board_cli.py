@@ -48,11 +48,6 @@ def test_organiser_commands_work(tmp_path: Path) -> None:
     assert lines[0][:3] == ["model", "dynascore", "accuracy"] and [row[0] for row in lines[1:]] == [*models]
     turned = json.loads(run(tmp_path, "leaderboard", "toy", "--weights", "robustness=1", "--dataset", "data", "--json"))
     assert [row["model"] for row in turned["rows"]] == ["half", "best", "m"]
-    written = run(tmp_path, "set-view", "toy", "main", "--dataset", "data=2", "--weights", "accuracy=1")
-    assert written == "view\tversion\nmain\t2\n"
-    for version, weight in ((("--version", "1"), 1.0), ((), 0.0)):
-        shown = json.loads(run(tmp_path, "leaderboard", "toy", "--json", *version))
-        assert shown["weights"]["robustness"] == weight
     run(tmp_path, "delete", "toy", "m")
     exported = json.loads(run(tmp_path, "export", "toy"))
     assert [row["name"] for row in exported["models"]] == ["best", "half"] and len(exported["evaluations"]) == 4

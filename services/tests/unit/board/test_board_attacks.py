@@ -150,7 +150,7 @@ def test_twenty_submissions_reveal_no_answer(quick: Board, seed: int) -> None:
 
 def everything_shown(url: str, board: Board) -> str:
     """Return the text of all responses about two submissions that a visitor can get, without times."""
-    paths = ["evaluations", "leaderboard", "leaderboard?weights=ew=1,dal=1", "models", "views", "datasets"]
+    paths = ["evaluations", "leaderboard", "leaderboard?weights=ew=1,dal=1", "models", "datasets"]
     paths += [f"models/m{i}/log" for i in range(2)] + [f"models/m{i}/examples?dataset=closed" for i in range(2)]
     said = "\n".join(Person(url).get(f"/api/tasks/sqa-es/{path}").text for path in paths)
     said += json.dumps(board.export("sqa-es"), separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""Views of the leaderboard: their data sets, ranks of models, and marks for copies."""
+"""The leaderboard: its data sets, ranks of models, and marks for copies."""
 
 import json
 from dataclasses import replace
@@ -11,7 +11,7 @@ from sqlalchemy import update
 
 from sqa.core.errors import ConfigError
 from sqa_services.board import worker
-from sqa_services.board.board import Board, NotFound
+from sqa_services.board.board import Board
 from sqa_services.board.sqa_task import spanish
 from sqa_services.board.standing.rank import MOST_KEPT, rank
 from sqa_services.board.storage import ABOUT, VERSION
@@ -29,42 +29,25 @@ def filled(board: Board) -> None:
 OTHER = json.dumps([{"id": "9", "text": "neun", "label": "a"}, {"id": "8", "text": "acht", "label": "x"}])
 
 
-def test_new_dataset_keeps_the_main_view(board: Board) -> None:
+def test_metrics_are_means_over_data_sets(board: Board) -> None:
     filled(board)
-    before = board.leaderboard("toy")
-    assert before["view"]["datasets"] == {"data": 1.0} and before["view"]["version"] == 1
+    assert board.leaderboard("toy")["weights"]["robustness"] == 1.0
     board.register_dataset("toy", "other", OTHER)
     worker.work(board, until_empty=True)
-    assert board.leaderboard("toy") == before
-    alone = board.leaderboard("toy", datasets=["other"])
-    assert alone["view"] is None and {row["metrics"]["accuracy"] for row in alone["rows"]} == {50.0}
-    view = board.set_view("toy", "main", {"data": 3.0, "other": 1.0}, {"accuracy": 1.0})
-    assert view["version"] == 2
-    after = board.leaderboard("toy")
-    assert after["datasets"] == ["data", "other"] and after["weights"]["robustness"] == 0.0
-    assert after["rows"][0]["metrics"]["accuracy"] == pytest.approx(0.75 * 100 + 0.25 * 50)
-    assert board.leaderboard("toy", version=1) == before
-    assert [(view["name"], view["version"]) for view in board.views("toy")] == [("main", 1), ("main", 2)]
+    ranked = board.leaderboard("toy")
+    assert ranked["datasets"] == ["data", "other"] and ranked["rows"][0]["metrics"]["accuracy"] == (100 + 50) / 2
+    assert ranked["weights"]["robustness"] == 0.0  # one data set has no copies
+    alone = board.leaderboard("toy", datasets=["other", "other"])
+    assert alone["datasets"] == ["other"] and {row["metrics"]["accuracy"] for row in alone["rows"]} == {50.0}
 
 
-def test_view_without_copies_ranks_by_accuracy(board: Board) -> None:
+def test_data_without_copies_rank_by_accuracy(board: Board) -> None:
     board.register_dataset("toy", "plain", board_task.EXAMPLES)
     for name, label in (("one", "a"), ("none", "x")):
         board.register_model("toy", name, "submission", model(answers={"eins": label}))
     worker.work(board, until_empty=True)
     ranked = board.leaderboard("toy")
-    assert ranked["view"]["metrics"] == {"accuracy": 1.0}
     assert [(row["model"], row["rank"]) for row in ranked["rows"]] == [("one", 1), ("none", 2)]
-
-
-def test_unknown_names_in_a_view_are_refused(board: Board) -> None:
-    filled(board)
-    with pytest.raises(ConfigError) as error:
-        board.set_view("toy", "mine", {"nothing": 1.0, "data": 0.0}, {"what": 1.0, "accuracy": float("nan")})
-    assert len(error.value.problems) == 4
-    for view, version in (("mine", None), ("main", 7)):
-        with pytest.raises(NotFound, match="no view"):
-            board.leaderboard("toy", view=view, version=version)
 
 
 def test_equal_models_share_a_rank(board: Board) -> None:
@@ -96,7 +79,7 @@ def test_copy_of_another_owners_answers_is_marked(kind: str, owner: str, marked:
     result = {"metadata_json": '{"accuracy": 50.0}', "job": {}, "implausible": [], "digest": "same"}
     about = {"dataset": "data", "prefix": "", "finished": 0.0, "result": result}
     done = [{"id": row["id"], "model": row["name"], **about} for row in reversed(models)]
-    ranked = rank(board_task.make(), models, done, {"data": 1.0}, {"accuracy": 1.0}, lambda _: {}, {})
+    ranked = rank(board_task.make(), models, done, ["data"], {"accuracy": 1.0}, lambda _: {}, {})
     reasons = {row["model"]: row["implausible"] for row in ranked["rows"]}
     assert reasons["first"] == [] and bool(reasons["second"]) == marked
 
@@ -116,6 +99,6 @@ def test_ranks_follow_paired_differences() -> None:
     task = replace(spanish(), perf_metric="qa_accuracy")
     details = {row["id"]: stats[row["id"]].tolist() for row in done}
     standings = dict.fromkeys(range(MOST_KEPT))
-    ranked = rank(task, models, done, {"data": 1.0}, {"qa_accuracy": 1.0}, lambda _: details, standings)
+    ranked = rank(task, models, done, ["data"], {"qa_accuracy": 1.0}, lambda _: details, standings)
     assert {row["model"]: row["places"] for row in ranked["rows"]} == {"m0": [1, 2], "m1": [1, 2], "m2": [3, 3]}
     assert len(standings) == 1  # the full cache was emptied first
