@@ -61,8 +61,13 @@ class Engine:
     def __init__(self, config: CommandConfig) -> None:
         self.command, self.gap, self.separator = config.command, config.blank_lines + 1, config.separator
         self.languages = _languages(self.command)
-        if shutil.which(self.command[0]) is None:
-            raise ConfigError(f"command: {self.command[0]!r} is not installed or not on PATH")
+        program = self.command[0]
+        if shutil.which(program) is None:
+            if not _is_file(Path(program)):
+                raise ConfigError(f"command: {program!r} is not installed or not on PATH")
+            if not os.access(program, os.X_OK):
+                raise ConfigError(f"command: {program!r} is not executable; run `chmod +x {program}`")
+            self.command = (f"./{program}", *self.command[1:])  # a file beside the config
         self.files = config.files or ()
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:

@@ -30,6 +30,7 @@ _STOP = re.compile(
     r"(?<=[。！？!?])(?![。！？!?」』”）)])|(?<=[。！？!?][」』”）)])"
 )  # sentence-final marks of zh and ja
 _BLANKLESS = re.compile(f"[{BLANKLESS}]")
+VOICING = "\uff9e\uff9f"  # voicing marks of half-width kana, which belong to the character before
 LETTERS = 6  # greatest plausible mean number of letters per word in these scripts; kana and Chinese count 1.5 each
 
 
@@ -50,16 +51,16 @@ def _continues(language: str, left: list[str], right: list[str]) -> bool:
     return language_of(language).dotted_ordinals and bool(_ORDINAL.match(last) and _ROMAN.match(right[0]))
 
 
-def _is_crumb(words: list[str]) -> bool:
-    """Return True for a piece with fewer than two words that contain a letter; no question has so short a sentence."""
-    return sum(any(map(str.isalpha, word)) for word in words) < 2
+def _lettered(words: list[str]) -> int:
+    """Return the number of words that contain a letter; no question has a sentence with fewer than two."""
+    return sum(any(map(str.isalpha, word)) for word in words)
 
 
 def _units(text: str) -> list[str]:
     """Return the characters of a text with their marks; a run of letters or digits of other scripts is one unit."""
     own_marks = marks(text)
     letters = rf"(?:(?![_{BLANKLESS}\uff00-\uffef])[\w{own_marks}])+"
-    return re.findall(rf"{letters}(?:[.,'’-]{letters})*|\S" + (f"[{own_marks}]*" if own_marks else ""), text)
+    return re.findall(rf"{letters}(?:[.,'’-]{letters})*|\S[{VOICING}{own_marks}]*", text)
 
 
 def spaced(text: str, language: str) -> str:
@@ -112,9 +113,13 @@ def split(text: str, language: str) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(_units(piece)) for piece in _STOP.split(line) if piece.strip())
     pieces = [piece.split() for piece in _splitter(language).split(line)]
     merged: list[list[str]] = [pieces[0]]
+    lettered = _lettered(pieces[0])  # of the last sentence
     for piece in pieces[1:]:
-        if _continues(language, merged[-1], piece) or _is_crumb(piece) or _is_crumb(merged[-1]):
-            merged[-1] = merged[-1] + piece
+        size = _lettered(piece)
+        if _continues(language, merged[-1], piece) or min(size, lettered) < 2:
+            merged[-1].extend(piece)
+            lettered += size
         else:
             merged.append(piece)
+            lettered = size
     return tuple(tuple(piece) for piece in merged)

@@ -72,9 +72,10 @@ def _has(path: Path, data: bytes) -> bool:
     return path.is_file() and path.read_bytes() == data
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a UTF-8 file atomically."""
+def write_text(path: Path, text: str, mode: int = 0o666) -> None:
+    """Write a UTF-8 file atomically; the umask restricts its `mode`."""
     with atomic(path) as partial:
+        partial.touch(mode)
         partial.write_text(text, encoding="utf-8")
 
 

@@ -63,12 +63,19 @@ class OwnMetric(OwnComponent):
         if lacking := [each for each in needed if not hasattr(part, each)]:
             raise ConfigError(f"{name} returned a {type(part).__name__}, which has no {', '.join(lacking)}")
         super().__init__(kind, name, digest, part, config)
-        if not hasattr(part, "score_many"):
-            self.score_many = self._score_each
+        self.score_many = self._score_many if hasattr(part, "score_many") else self._score_each
 
     def signature(self) -> str:
         """Return the part's own signature and a digest of its code."""
         return f"{self._call('signature')}|source:{self._digest[:16]}"
+
+    def _score_many(self, stats: Floats) -> Floats:
+        """Return the part's own scores of many sums; DataError if the first one differs from score()."""
+        scores: Floats = self._call("score_many", stats)
+        if not np.allclose(scores[:1], alone := self._score_each(stats[:1]), rtol=1e-6, equal_nan=True):
+            problem = f"got {scores[0]} and {alone[0]} for {stats[0].tolist()}"
+            raise DataError(f"{self._name}: score_many() must return the values of score(); {problem}")
+        return scores
 
     def _score_each(self, stats: Floats) -> Floats:
         """Return the scores (B,) of the rows of `stats`, sums of shape (B, d); nan if a score is undefined."""

@@ -58,6 +58,15 @@ def test_program_reads_utf8_in_every_locale(monkeypatch):
     assert engine(UPPER).words(["el río"]) == [("EL", "RÍO")]
 
 
+def test_program_beside_the_config_is_found(tmp_path, monkeypatch):
+    """A config's `./prog.sh` arrives as `prog.sh` if the config is in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "prog.sh").write_text("#!/bin/sh\ncat\n")
+    refused(ConfigError, r"'prog.sh' is not executable; run `chmod \+x prog.sh`", engine, ("prog.sh",))
+    (tmp_path / "prog.sh").chmod(0o755)
+    assert engine(("prog.sh",)).words(["a b"]) == [("a", "b")]
+
+
 def test_fingerprint_covers_files_of_a_command(tmp_path):
     key = digest(["command", 2, ["cat", "-u", "spa-eng"], 2, "", [], []])
     assert engine(("cat", "-u", "spa-eng"), 1).fingerprint() == key

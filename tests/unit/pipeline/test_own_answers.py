@@ -55,6 +55,7 @@ PARTS: dict[str, tuple[dict[str, Any], str]] = {  # checked value -> keys of the
     "signature": (METRIC, "**METRIC | dict(signature=lambda self: X)"),
     "stats": (METRIC, "**METRIC | dict(stats=lambda self, t: X)"),
     "score": (METRIC, "**METRIC | dict(score=lambda self, s: X)"),
+    "score_many": (METRIC, "**METRIC | dict(score_many=lambda self, s: X)"),
 }
 OTHERS: dict[str, tuple[dict[str, Any], str]] = {  # the same for parts that are not classes
     "compute": (METRIC, "Formula('mine', 'Mine', lambda d, c: X)"),
@@ -112,6 +113,7 @@ def said(error: SqaError) -> str:
         ("digits", "10 ** 5000", "digits must be a number of digits, 0 to 17"),
         ("stats", "[math.nan, 1.0]", "stats() must return a list of finite numbers"),
         ("score", "None", "score() must return a finite number"),
+        ("score_many", "s[:, 0] + 1", "score_many() must return the values of score(); got"),
         ("cut", "True", "cut must be of type str, got bool"),
     ],
 )

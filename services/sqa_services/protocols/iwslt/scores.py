@@ -90,12 +90,16 @@ def _emptied(scores: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write_files(folder: Path, sentences: Sequence[Translated], scores: Mapping[str, Any]) -> None:
-    """Write text and delays of each sentence, and the scores; a score that is not computed is "n/a"."""
-    write_text(folder / "text", "".join(f"{s.text}\n" for s in sentences))
+    """Write text and delays of each sentence, and the scores, for their owner only; a missing score is "n/a"."""
     rows = ({"src_len": s.source_length, "delays": list(s.delays)} for s in sentences)
-    write_text(folder / "delay", "".join(f"{json.dumps(row)}\n" for row in rows))
     printed = {key: "n/a" if value is None else value for key, value in scores.items() if key != SO_FAR}
-    write_text(folder / "scores", "".join(f"{key}, {value}\n" for key, value in printed.items()))
+    files = {
+        "text": [s.text for s in sentences],
+        "delay": map(json.dumps, rows),
+        "scores": [f"{key}, {value}" for key, value in printed.items()],
+    }
+    for name, lines in files.items():
+        write_text(folder / name, "".join(f"{line}\n" for line in lines), 0o600)
 
 
 # ------------------------------------------------------------------------------------------------ latencies

@@ -168,6 +168,7 @@ def test_only_strict_drops_the_last_token(
     session.write(0, tokens)
     session.result(tmp_path)
     assert (tmp_path / "text").read_text() == f"{text}\n"
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
     assert json.loads((tmp_path / "delay").read_text()) == {"src_len": 2, "delays": delays}
 
 
