@@ -22,6 +22,7 @@ from sqa.core.trace import by_sentence
 from sqa.core.types import Emission, Question
 from sqa.files import records
 from sqa.files.store import digest
+from sqa.files.target_words import clean_lines
 
 VERSION = 1  # increase when the emissions change
 GIVEN = ("reference", "source")  # texts that every question has
@@ -94,7 +95,7 @@ def _diagonal(sentence: int, size: int, words: Sequence[str]) -> list[Emission]:
 def _read_lines(path: Path) -> list[str]:
     if not path.exists():
         raise DataError(f"{path}: must be 'reference', 'source' or a file that exists; {SOUGHT}")
-    return list(records.lines(path))
+    return clean_lines(path, records.lines(path))
 
 
 def build(config: FixedConfig) -> FixedTranslator:

@@ -6,7 +6,7 @@
     echo           the reply repeats the instruction
     language       the reply is in the source language
     length         more words than any translation: the reply is cut
-    loop           a phrase is written twice in a row: the reply is cut before the second
+    loop           a phrase is written twice in a row, or a word three times: the reply is cut before the last of them
 
 A reply of the kinds `VOID` gives no words.  Every kind is counted.  The rules assume English as the target language.
 """
@@ -17,15 +17,15 @@ from typing import NamedTuple
 
 from smt.policies.shown import Words
 from sqa.core.languages import language_of
+from sqa.files.target_words import MARK
 
-VERSION = 1  # increase when the same reply gives different words
+VERSION = 2  # increase when the same reply gives different words
 PHRASE = 8  # longest phrase, in words, that may not be written twice in a row; for pieces: smt/models/next_piece.py
 ECHO = 6  # consecutive words of the instruction that make an echo
 VOID = ("refusal", "explanation", "echo", "language")
 CLOSING = ".!?…"
 _QUOTES = "\"'”’»)]"
 _THOUGHT = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
-_MARK = re.compile(r"<\|[^<>]{1,40}\|>|</?s>|<(?:eos|bos|pad|unk|(?:start|end)_of_turn)>|\[/?INST\]")
 _REFUSAL = re.compile(
     r"(?:sorry|i(?:['’]m| am) (?:sorry|unable|not able)|i can(?:['’]t|not| not)|as an ai)\b"
     r".*\b(?:translat|assist|help|provide|comply|request|language model)",
@@ -51,7 +51,7 @@ class Asked(NamedTuple):
 def translation(text: str, asked: Asked) -> tuple[Words, tuple[str, ...]]:
     """Return the words that continue the target, and the kinds of problems of the reply."""
     text, problems = _THOUGHT.sub("", text), list[str]()
-    if mark := _MARK.search(text):
+    if mark := MARK.search(text):
         text, problems = text[: mark.start()], ["marks"]
     lines = [line for line in text.split("\n") if line.strip()] or [""]
     if kind := _void(lines, asked):
@@ -104,13 +104,18 @@ def _words(line: str, asked: Asked) -> Words:
 def unlooped(before: Words, words: Words) -> Words:
     """Return the words up to the first phrase of at most PHRASE words that repeats the words before it.
 
-    Words with digits may be repeated.
+    Words with digits may be repeated, and a single word may be doubled (Humbert Humbert, had had) but not tripled.
     """
     text = [*before, *words]
     for end in range(len(before) + 1, len(text) + 1):
         for n in range(1, min(PHRASE, end // 2) + 1):
             phrase = text[end - n : end]
-            if phrase == text[end - 2 * n : end - n] and not any(c.isdigit() for word in phrase for c in word):
+            tripled = n > 1 or text[end - 3 : end] == phrase * 3
+            if (
+                tripled
+                and phrase == text[end - 2 * n : end - n]
+                and not any(c.isdigit() for word in phrase for c in word)
+            ):
                 return words[: max(0, end - n - len(before))]
     return words
 

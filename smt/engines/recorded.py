@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
@@ -41,6 +41,7 @@ from sqa.files.store import digest
 VERSION = 1  # increase when the emissions change
 EOS = "</s>"  # SimulEval 1.0's end of sentence
 MARKS = "▁Ġ@"  # prefixes of word pieces
+ODD = "<[&\u00ad\u200b\u2060\ufeff\ufffd"  # a prediction with one of these signs is cleaned (sqa.files.target_words)
 Unit = Literal["sentence", "question"]
 Words = Annotated[int, Meta(ge=0)]  # a number of source words
 Milliseconds = Annotated[float, Meta(ge=0)]
@@ -202,6 +203,7 @@ def _of_unit(unit: DataUnit, record: Record) -> Iterator[Emission]:
 
 def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
     """Yield the records of an instances.log."""
+    cleaner: Any = None  # made if it is needed
     for number, line in numbered_lines(path):
         where = f"{path}:{number}"
         if wrong := misspelt(line, KEYS):
@@ -220,9 +222,16 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
             from sqa.files.pieces import words_at  # imported here, since logs of plain words do not need it
 
             tokens, delays = words_at(where, row.prediction, delays, "delays", pieces, row.prediction_spm)
+        if EOS in tokens[:-1]:
+            raise DataError(f"{where}: word {tokens.index(EOS)} is {EOS}, but more words follow")
         if tokens and tokens[-1] == EOS:
             del tokens[-1], delays[-1]
-        if EOS in tokens:
-            raise DataError(f"{where}: word {tokens.index(EOS)} is {EOS}, but more words follow")
+        if any(sign in row.prediction for sign in ODD):
+            from sqa.files.target_words import Cleaner
+
+            cleaner = cleaner or Cleaner(path)
+            tokens, delays = cleaner.words(where, tokens, delays)
         source = None if row.source is None else tuple(row.source.split())
         yield Record(row.index, tuple(tokens), tuple(delays), number, "metric" in line, source, row.source_length)
+    if cleaner:
+        cleaner.report()

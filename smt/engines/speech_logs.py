@@ -19,7 +19,7 @@ Every error is a DataError "FILE:LINE: PROBLEM".
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, groupby, pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -32,6 +32,7 @@ from sqa.core.registry import misspelt
 from sqa.files.logs import Pieces, kind_of, recording_name
 from sqa.files.pieces import check_words, joiner, words_at
 from sqa.files.records import converted, numbered_lines
+from sqa.files.target_words import Cleaner
 
 GREATEST = 1e7  # s: four months
 MILLISECOND = 1.0  # ms: rounding of times
@@ -321,7 +322,23 @@ def read(path: Path, pieces: Pieces | None = None) -> list[Recording]:
     program = kind_of(first[0], first[2]).program
     if pieces is not None and program == "SimulStreaming":
         raise DataError(f"{path}: a log of SimulStreaming contains words; omit `pieces`")
-    return list(READERS[program](chain([first], rows), pieces))
+    recordings = list(READERS[program](chain([first], rows), pieces))
+    cleaner = Cleaner(path)
+    cleaned = [replace(each, wrote=tuple(_clean(f"{path}:{each.line}", each.wrote, cleaner))) for each in recordings]
+    cleaner.report()
+    return cleaned
+
+
+def _clean(where: str, wrote: Sequence[TimedWord], cleaner: Cleaner) -> Iterator[TimedWord]:
+    """Yield the words without oddities; retractions count the words that are left."""
+    kept: list[int] = []  # for each word written, how many words are left of it
+    for word in wrote:
+        gone = sum(kept[len(kept) - word.erase :]) if word.erase else 0
+        del kept[len(kept) - word.erase :]
+        tokens = cleaner.words(where, [word.token], [0])[0] if word.token else []
+        kept += [len(tokens)] if word.token else []
+        for n, token in enumerate(tokens or ([""] if gone else [])):
+            yield word._replace(token=token, erase=0 if n else gone)
 
 
 def _keys(row: dict[str, Any]) -> str:

@@ -35,7 +35,8 @@ CASES = {  # source, committed target, reply, expected words, expected kinds
         "length",
     ),
     "loop": (CLOSED, "", " The source of the hand of the hand of the hand", "The source of the hand", "loop"),
-    "loop of one word": (CLOSED, "so very", " very far", "", "loop"),
+    "loop of one word": (CLOSED, "so very very", " very far", "", "loop"),
+    "doubled name": (CLOSED, "so Humbert", " Humbert drove", "Humbert drove", ""),
 }
 
 
@@ -56,10 +57,15 @@ def test_truncated_reply_loses_its_last_word():
     assert translation(" The Danube ri", asked)[0] == ("The", "Danube")
 
 
-@pytest.mark.parametrize("phrase", ["a", "a b", "a b c d e f g h"])
+@pytest.mark.parametrize("phrase", ["a b", "a b c d e f g h"])
 def test_phrase_is_not_written_twice_in_a_row(phrase):
     words = tuple(phrase.split())
     assert unlooped(("x",), words + words) == words
     assert unlooped(("x", *words), words) == ()
     assert unlooped(("x", *words), words[:-1]) == words[:-1]
     assert unlooped(("x", *words, "1"), (*words, "1")) == (*words, "1")  # words with digits may repeat
+
+
+def test_word_may_be_doubled_but_not_tripled():
+    assert unlooped((), ("Humbert", "Humbert", "left")) == ("Humbert", "Humbert", "left")
+    assert unlooped(("so", "very"), ("very", "very", "far")) == ("very",)
