@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from experiments.lab import tables
 from experiments.lab.ledger import DIGITS, Ledger, Row
+from experiments.lab.tables import Block as Block
 from sqa.core.errors import ConfigError
 from sqa.core.own import in_file, short
 from sqa.core.own.code import named
-from sqa.core.paths import CONFIGS, DATA, config_file
+from sqa.core.paths import CONFIGS, DATA, ROOT, config_file
 from sqa.core.registry import ITEMS, did_you_mean
 from sqa.core.types import Floats
 from sqa.files.atomic import file_digest
@@ -31,9 +33,9 @@ if TYPE_CHECKING:
 
     from sqa.report.plots import Figure
 
-ROOMS = ("paper", "studies", "stepwise", "planted", "validity")  # folders of experiments/ whose modules list items
+ROOMS = ("paper", "studies", "stepwise")  # folders of experiments/ whose modules list items
+ARCHIVED = ROOT / "experiments" / "ledger" / "archived.yaml"
 Measure = Callable[[Path, Path], Iterable[Row]]
-Block = Callable[[Ledger], Sequence[str]]  # Markdown lines
 Drawing = Callable[[Ledger], "Figure | Image.Image"]
 
 
@@ -82,7 +84,23 @@ def items() -> dict[str, Item]:
     names = [f"{package.__name__}.{module.name}" for package in packages for module in iter_modules(package.__path__)]
     all_items = [item for name in names for item in getattr(import_module(name), "ITEMS", ())]
     all_items += [item for name in ITEMS.names() for item in ITEMS.resolve(name)()]
+    all_items += archived(ARCHIVED)
     return {item.name: item for item in sorted(all_items, key=lambda item: item.name)}
+
+
+def archived(path: Path) -> list[Item]:
+    """Return the items whose code has left, with the tables that pages show of their ledgers."""
+    return [
+        Item(
+            name=name,
+            shows=entry["shows"],
+            config="",
+            columns=(),
+            measure=elsewhere("its code left the repository, and the head of its ledger names the commit that has it"),
+            blocks={title: tables.from_mapping(block) for title, block in entry.get("blocks", {}).items()},
+        )
+        for name, entry in (read_yaml(path).items() if path.is_file() else ())
+    ]
 
 
 def chosen(names: Sequence[str]) -> list[Item]:

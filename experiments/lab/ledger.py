@@ -1,8 +1,9 @@
 """Ledgers: the measured rows of an item in a tracked text file that records the origin of every number.
 
 A file begins with `# key: value` lines: item, command, program version, date, a digest of every input (config,
-models, data sets), and the signatures, which the rows refer to by number.  A header and one tab-separated line per
-row follow.  A row is identified by its cell (the item's own columns) and its metric.
+models, data sets), and the signatures, which the rows refer to by number.  `made by` names the commit that has the code
+of an item whose code has left the repository; such a ledger is archived and never stale.  A header and one
+tab-separated line per row follow.  A row is identified by its cell (the item's own columns) and its metric.
 """
 
 import hashlib
@@ -32,6 +33,7 @@ class Ledger(Frame):
     version: str  # version of the program
     date: str  # ISO 8601, date of the newest row
     inputs: Mapping[str, str]  # "model es-en" -> first digits of its digest
+    made_by: str = ""  # commit that has the code of an archived item
 
     @property
     def title(self) -> str:
@@ -55,6 +57,7 @@ def _parsed(text: str) -> Ledger:
     rows = (read_row(cells[:-1], nothing="") for cells in body)
     named = tuple(replace(row, signature=signatures[row.signature]) for row in rows)
     about = {key: head[key] for key in ("item", "command", "version", "date")}
+    about |= {"made_by": head.get("made by", "")}
     return Ledger(tuple(header[: -len(MEASURED)]), named, **about, inputs=_named(head, "input "))
 
 
@@ -67,6 +70,7 @@ def dump(ledger: Ledger) -> str:
     """Return the text of a ledger, whose head includes a digest of its rows; equal ledgers give equal bytes."""
     signatures = {s: str(i) for i, s in enumerate(dict.fromkeys(r.signature for r in ledger.rows if r.signature), 1)}
     head = {"item": ledger.item, "command": ledger.command, "version": ledger.version, "date": ledger.date}
+    head |= {"made by": ledger.made_by} if ledger.made_by else {}
     head |= {f"input {name}": digest for name, digest in sorted(ledger.inputs.items())}
     head |= {f"signature {number}": signature for signature, number in signatures.items()}
     rows = [[*_shown(row), row.unit, signatures.get(row.signature, ""), ""] for row in ledger.rows]

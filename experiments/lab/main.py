@@ -24,10 +24,12 @@ def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
     Items with `kept` set are measured only if they are named or forced.
     """
     for item in chosen(names):
+        if not names and is_archived(item):
+            continue
         why = list(stale(item))
         if why and item.kept and not (names or force):
             print(f"{item.name}: not measured ({item.kept}): {'; '.join(why)}; run `{item.command}`", file=sys.stderr)
-        elif force or why or (item.kept and names):
+        elif force or why or (names and (item.kept or is_archived(item))):
             print(f"{item.name}: {'forced' if force else '; '.join(why)}", file=sys.stderr)
             measure(item, runs)
         for path in pages.draw(item) if ledger_path(item.name).is_file() else ():
@@ -67,11 +69,18 @@ def measure(item: Item, runs: Path) -> None:
     print(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
 
+def is_archived(item: Item) -> bool:
+    """Return whether the ledger of an item names the commit that has its code; such a ledger is never stale."""
+    return ledger_path(item.name).is_file() and bool(ledger_of(item.name).made_by)
+
+
 def stale(item: Item) -> Iterator[str]:
     """Yield the reasons to measure an item again."""
     path = ledger_path(item.name)
     if not path.is_file():
         yield "never measured"
+        return
+    if is_archived(item):
         return
     old, inputs = ledger_of(item.name), item.inputs(item.path())
     if old.columns != item.columns:
@@ -114,7 +123,7 @@ def listing() -> None:
     for item in items().values():
         measured = ledger_path(item.name).is_file()
         old = ledger_of(item.name) if measured else None
-        why = "; ".join(stale(item)) or "fresh"
+        why = "; ".join(stale(item)) or (f"archived: made by {old.made_by}" if old and old.made_by else "fresh")
         lines.append((item.name, item.shows, old.date if old else "never", len(old.rows) if old else 0, why))
     show(Table(("item", "shows", "measured", "rows", "state"), lines))
 

@@ -1,14 +1,14 @@
 """Markdown tables from ledgers, with rows selected by cell and columns by metric."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from experiments.lab.item import Block
 from experiments.lab.ledger import Ledger, Row
 from sqa.results import NOTHING, markdown, with_interval
 
 Cell = Mapping[str, str | int]
+Block = Callable[[Ledger], Sequence[str]]  # Markdown lines
 FORMS = {"0-100": ".1f", "words": ".1f", "share": ".1%", "count": ",.0f", "per second": ",.0f", "ratio": ".1f"}
 DEVIATION = " sd"  # suffix of a metric that is the standard deviation of another one
 
@@ -70,6 +70,25 @@ def pivot(
         rows = [(cells, {**fixed, **cell}) for cells, cell in rows if all(cell[n] in v for n, v in shown.items())]
         rows = [(cells, cell) for cells, cell in rows if any(ledger.one(c.metric, **cell, **c.cell) for c in columns)]
         return table(ledger, heads or names, rows, columns)
+
+    return block
+
+
+def from_mapping(spec: Mapping[str, Any]) -> Block:
+    """Return the block of an archived item: a `pivot`, or the listed rows.
+
+    A listed row gives the metric of every column that has none.
+    """
+    shown = [Column(**column) for column in spec["columns"]]
+    if "rows" not in spec:
+        return pivot(spec["names"], shown, spec.get("heads", ()), **spec.get("only", {}))
+
+    def block(ledger: Ledger) -> list[str]:
+        lines: list[str] = []
+        for row in spec["rows"]:
+            filled = [column._replace(metric=column.metric or row["metric"]) for column in shown]
+            lines += table(ledger, spec["heads"], [(row["names"], row["cell"])], filled)[bool(lines) * 2 :]
+        return lines
 
     return block
 

@@ -1,9 +1,9 @@
-"""Accuracy of guessers on complete questions, pairs of guessers after every word, and guessers queried less often."""
+"""Accuracy of guessers on complete questions, and pairs of guessers after every word."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from experiments.lab.item import Item, elsewhere, inputs_of
+from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Row, row_of
 from experiments.lab.tables import Column, columns, pivot
 from guessers import evaluate, paired
@@ -78,13 +78,5 @@ ITEMS = (
         in_pairs,
         inputs_of(("rerank", *_BASES), SETS),
         {a: pivot(("guesser",), OF_PAIR, pair=f"{a}, {b}") for a, b in PAIRS},
-    ),
-    Item(
-        "asked-seldom",
-        "language models as guessers, and a guesser that reads the source itself",
-        "",
-        ("questions", "contestant"),
-        elsewhere("one run for each row, configs in docs/guessers.md"),
-        kept="hours of a language model",
     ),
 )

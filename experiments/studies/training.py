@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
 
 from experiments.grid import CONTINUED, SEPARATE, AblationConfig
 from experiments.lab import grid_rows
 from experiments.lab.item import Item
-from experiments.lab.ledger import Ledger, Row
-from experiments.lab.tables import DEVIATION, Column, pivot
-from smt.training.sweep import MULTI, finished
+from experiments.lab.ledger import Row
+from experiments.lab.tables import DEVIATION
 from sqa import metrics as metric_names
 from sqa.api.experiment import Result
 from sqa.core.differences import compare_trainings
@@ -26,44 +24,13 @@ from sqa.core.significance import total
 from sqa.pipeline.config import load
 from sqa.report import plots
 
-LANGUAGES = (("Spanish", "es-en"), ("Polish", "pl-en"))
 SHIPPED = "wait-k"  # the bundled model, from which the training of these models started
 SHOWN = ("bleu", "ew", "oracle-ew", "accuracy")
-ANSWERS = (("bleu", "BLEU, XQB"), ("ew", "EW"), ("oracle-ew", "oracle EW"), ("accuracy", "accuracy"))
-DEVELOPMENT, NO_GUESSER = "flores-dev", "-"  # data set and guesser of BLEU on development sentences
 COLUMNS = ("dataset", "translator", "k", "guesser")
-OVER_K = [
-    Column("bleu", "BLEU, flores-dev", cell={"dataset": DEVELOPMENT}),
-    *(Column(metric, head, cell={"dataset": "xqb-es", "guesser": "rerank"}) for metric, head in ANSWERS),
-]
 
 Key = tuple[str, str, int | str, str]  # data set, family, k, guesser
 Groups = Mapping[Key, Sequence[Result]]
 Pair = tuple[tuple[str, ...], Sequence[Result], Sequence[Result], bool]  # cell, runs a and b, whether models are shared
-
-
-def development(_: Path, runs: Path) -> Iterator[Row]:
-    """Yield BLEU of the sweeps' models on development sentences: mean and standard deviation over seeds."""
-    for language, pair in LANGUAGES:
-        for cell, values in development_bleu(runs, f"sweep-{pair}").items():
-            yield from _spread_over((language, *cell), "bleu", values, "0-100")
-
-
-def development_bleu(runs: Path, name: str) -> Mapping[tuple[str, str], Sequence[float]]:
-    """Return a dict that maps (family, k) to the BLEU of each seed's model on development sentences."""
-    scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    for run in finished(runs / "smt" / name):
-        for k, bleu in run.bleu.items():
-            scores[CONTINUED if run.k == MULTI else SEPARATE, str(k)].append(bleu)
-    return scores
-
-
-def scratch(config: Path, runs: Path) -> Iterator[Row]:
-    """Yield the rows of models trained from random weights: BLEU on development sentences, then those of `answers`."""
-    [name] = load(config, AblationConfig).sweeps.values()
-    for cell, values in development_bleu(runs, name).items():
-        yield from _spread_over((DEVELOPMENT, *cell, NO_GUESSER), "bleu", values, "0-100")
-    yield from answers(config, runs)
 
 
 def _spread_over(cell: tuple[str, ...], metric: str, values: Sequence[float], unit: str) -> Iterator[Row]:
@@ -124,44 +91,7 @@ def models(groups: Groups) -> Iterator[Pair]:
                 yield (dataset, f"{SEPARATE} minus {other}", str(k), guesser), separate, others, False
 
 
-def spread(ledger: Ledger) -> plots.Figure:
-    """Draw BLEU and expected wins over k in Spanish, with one standard deviation over training runs."""
-    panels, where = [], {"dataset": "xqb-es", "guesser": "bm25"}
-    for metric, title in (("bleu", "BLEU"), ("ew", "expected wins")):
-        sd = {row.cell: row.value for row in ledger.where(metric + DEVIATION, **where)}
-        rows = [row for row in ledger.where(metric, **where) if row.cell in sd]
-        around = [replace(r, low=r.value - sd[r.cell], high=r.value + sd[r.cell]) for r in rows]
-        panels.append(plots.Panel(title, plots.lines(around, "translator", "k", ledger.values("translator"))))
-    return plots.over_k([panels], "k (source words read first)", height=2.4)
-
-
 ITEMS = (
-    Item(
-        "sweep-flores",
-        "a model for each k, and one multi-path model: BLEU on development sentences",
-        "sweep_es_en.yaml",
-        ("language", "models", "k"),
-        development,
-        kept="42 training runs",
-    ),
-    Item(
-        "sweep-xqb",
-        "the same models by question answering",
-        "studies.yaml:sweep",
-        COLUMNS,
-        answers,
-        figures={"docs/sweep_xqb-es.png": spread},
-        kept="42 training runs",
-    ),
-    Item(
-        "scratch",
-        "Spanish models trained from random weights without Quizbowl text, one for each k, three times",
-        "studies.yaml:scratch",
-        COLUMNS,
-        scratch,
-        blocks={"table": pivot(("k",), OVER_K, translator=SEPARATE, k=("1", "3", "full"))},
-        kept="nine training runs, on a GPU",
-    ),
     Item(
         "seeds",
         "the Spanish language model trained three times: variation between training runs",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,13 +20,12 @@ from typing import Annotated, Any, NamedTuple
 
 from experiments.contestants import Needs, twice
 from experiments.lab.item import Item, config_inputs, model_digests
-from experiments.lab.ledger import Row, row_of
-from experiments.lab.tables import Column, across, columns, pivot
+from experiments.lab.ledger import Row
+from experiments.lab.tables import columns, pivot
 from experiments.outputs import LeftOut, Outputs
 from experiments.translation_sets import SetConfig, load_set
 from sqa import metrics as metric_names
 from sqa.core import progress
-from sqa.core.differences import compare
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import did_you_mean
 from sqa.core.schema import Count, checked
@@ -219,33 +218,8 @@ def with_models(config_path: Path) -> dict[str, str]:
     return {**config_inputs(config_path), **model_digests(load(config_path, TableConfig))}
 
 
-def bonuses_beside_used(config_path: Path, runs: Path) -> Iterator[Row]:
-    """Yield the rows of every lexicon bonus, and the paired difference of each bonus from the ablation's bonus."""
-    config, store = load(config_path, TableConfig), Store(runs)
-    yield from measure(config, store)[0]
-    stats = {
-        one.cell: scored(run_stages(one.run, store, questions=one.questions, progress=False))
-        for one in _wanted(config)[0]
-    }
-    for (pair, test, label, k), given in stats.items():
-        if label != (used := USED[pair]):
-            for (metric, a), (_, b) in zip(given, stats[pair, test, used, k], strict=True):
-                gap = compare(a, b, metric, config.resamples, config.seed)
-                yield row_of((pair, test, f"{label}{MINUS}{used}", k), metric.name, gap, metric.unit)
-
-
-USED, MINUS = {"es-en": "bonus 2", "pl-en": "bonus 3"}, " minus "  # as in configs/ablation.yaml
-BONUSES = [f"bonus {nats}" for nats in (0, 2, 3, 4, 6)]
-GAPS = [f"{bonus}{MINUS}{used}" for bonus in BONUSES for used in USED.values()]
-NAMES = ("names: names kept", "names@invented: invented")
-PAIRS, KS = ("es-en", "pl-en"), ("3", "6", "full")
+PAIRS = ("es-en", "pl-en")
 CARD = columns("bleu: BLEU", interval=False) + columns("chrf: chrF", digits=1, interval=False) + columns(*SHARES)
-
-
-def of_stages(pair: str) -> list[Column]:
-    """Return columns for BLEU at each k, on XQB and on development sentences."""
-    tests = (("XQB", f"xqb-{pair[:2]}"), ("flores-dev", "flores-dev"))
-    return [column for head, test in tests for column in across("bleu", "k", KS, head + " k = {}", test=test)]
 
 
 ITEMS = (
@@ -259,31 +233,5 @@ ITEMS = (
         {pair: pivot(("test", "k"), CARD, pair=pair, translator="wait-k") for pair in PAIRS},
         {"docs/figure8.png": quality_over_lag},
         kept="the news tests take hours",
-    ),
-    Item(
-        "stages",
-        "gain of each training stage of the small Transformers",
-        "studies.yaml:stages",
-        COLUMNS,
-        rows_measured,
-        blocks={pair: pivot(("translator",), of_stages(pair), (f"{pair}, BLEU",), pair=pair) for pair in PAIRS},
-        kept="the models of the earlier stages are not shipped",
-    ),
-    Item(
-        "lexicon-bonus",
-        "which bonus for the words of the language model's lexicon, on development sentences",
-        "studies.yaml:lexicon_bonus",
-        COLUMNS,
-        bonuses_beside_used,
-        with_models,
-        {
-            "table": pivot(
-                ("pair", "translator"), columns("bleu: BLEU", "chrf: chrF", *NAMES, interval=False), translator=BONUSES
-            ),
-            "differences": pivot(
-                ("pair", "translator"), columns("bleu: BLEU", "chrf: chrF", NAMES[1], sign=True), translator=GAPS
-            ),
-        },
-        kept="a quarter of an hour of the language model",
     ),
 )

@@ -28,7 +28,7 @@ INTERRUPTED = 130  # exit code of a shell after Ctrl-C
 PANELS = {  # help lists commands by task; commands of plugins that are not named here come last
     "Start": ("init", "doctor", "config", "questions", "data"),
     "Evaluate": ("run", "translate", "guess", "buzz", "score", "sweep", "latency"),
-    "Compare": ("compare", "report", "correlate", "translations", "guessers", "head-to-head", "curve"),
+    "Compare": ("compare", "report", "correlate", "translations", "guessers", "curve"),
     "Look": ("view", "diagnose", "export", "store"),
     "Train": ("train", "clean", "convert"),
     "Serve": ("serve", "client", "scorer", "validate", "board", "simuleval-dir", "simulstream-score"),

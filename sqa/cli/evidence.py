@@ -320,12 +320,6 @@ def view(
     call("sqa.report.viewer:main", runs, output, questions or (), ViewConfig(curve, priors))
 
 
-@evidence_app.command("head-to-head")
-def head_to_head(config: Config, overrides: Overrides = None, runs: Runs = DEFAULT_RUNS) -> None:
-    """Play guessers and buzzers against the people who played the same questions."""
-    call("experiments.studies.head_to_head:main", config, runs, overrides or ())
-
-
 # ------------------------------------------------------------------------------------------------- sqa curve
 
 

@@ -266,7 +266,7 @@ COMMANDS = Registry(  # an entry names a typer.Typer: the group of this name, or
         "config": "sqa.cli.start:config_app",
         **dict.fromkeys(("run", "translate", "guess", "buzz", "score"), "sqa.cli.runs:runs_app"),
         **dict.fromkeys(("sweep", "compare", "export", "questions"), "sqa.cli.finished:finished_app"),
-        **dict.fromkeys(("ablation", "translations", "guessers", "head-to-head"), "sqa.cli.evidence:evidence_app"),
+        **dict.fromkeys(("ablation", "translations", "guessers"), "sqa.cli.evidence:evidence_app"),
         **dict.fromkeys(("reproduce", "correlate", "report", "latency"), "sqa.cli.evidence:evidence_app"),
         **dict.fromkeys(("diagnose", "view"), "sqa.cli.evidence:evidence_app"),
         "results": "sqa.cli.evidence:results_app",

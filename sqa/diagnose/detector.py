@@ -4,7 +4,7 @@
     detector = load_detector("es", build("es-en"))      # also uses a model's scores of the words
     [probabilities] = detector.words([(source, target)], aligner.align([(source, target)]))
 
-`python -m experiments.planted.learn` computes the weights.  data/models/errors-es-en/README.md reports the accuracy.
+The cards of the weights say how they were computed.  data/models/errors-es-en/README.md reports the accuracy.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ import pytest
 from refusals import refused
 from viewer_runs import RECORDS, make
 
-from experiments.planted import found as planted
 from sqa.core.errors import ConfigError, DataError
 from sqa.diagnose import findings
 from sqa.diagnose.findings import HEADER, LINKS, main
@@ -87,16 +86,6 @@ def test_finished_run_no_longer_needs_its_dataset(finished: Path) -> None:
     refused(DataError, "made from questions other", open_run, finished)
     path.unlink()
     refused(DataError, "this file of questions does not exist", open_run, finished)
-
-
-@pytest.mark.mirror
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "rate", "probability"), [("inserted", "0.1", "0.1"), ("dropped", "2", "0.5")])
-def test_planted_errors_are_found(kind: str, rate: str, probability: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """One word in ten is wrong, or two stretches are missing. The detector uses only alignment and spelling."""
-    planted.main(["es", "--detector", "words", "--plant", kind, rate, "--limit", "40", "--probability", probability])
-    [_, line, *_] = (line.split("\t") for line in capsys.readouterr().out.splitlines())
-    assert float(line[6]) >= 0.6 and float(line[7]) >= 0.8
 
 
 class Scorer:

@@ -25,7 +25,6 @@ from small_runs import small_run
 
 from buzzers.train import load_config as load_buzzer_training
 from experiments.grid import AblationConfig
-from experiments.studies.head_to_head import HeadToHeadConfig
 from guessers.lessons import own_texts
 from guessers.open_qa.passages import read_passages
 from smt.engines.fairseq import read_dictionary
@@ -149,7 +148,6 @@ CONFIGS: dict[str, Callable[[Path], object]] = {  # a bundled config of each kin
     "train_buzzers.yaml": lambda path: load_buzzer_training(Path(f"{path}:mlp-bm25")),
     "smt_es_en.yaml": lambda path: load(Path(f"{path}:third"), SmtConfig),
     "ablation.yaml": lambda path: load(path, AblationConfig),
-    "head_to_head.yaml": lambda path: load(path, HeadToHeadConfig),
     "lm_es_en.yaml": lambda path: load(path, LmConfig),
 }
 

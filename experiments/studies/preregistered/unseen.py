@@ -24,8 +24,8 @@ from experiments.lab import values as stored
 from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import number
-from experiments.studies.head_to_head import nearest
-from experiments.validity.text_at_pace import ALPHA, EW, PERMUTATIONS, at_pace
+from experiments.studies.preregistered.repeats import nearest
+from experiments.studies.text_at_pace import ALPHA, EW, PERMUTATIONS, at_pace
 from sqa import metrics as metric_names
 from sqa.core.answers import key
 from sqa.core.differences import compare, holm, null_of, p_value

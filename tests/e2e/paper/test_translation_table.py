@@ -15,7 +15,6 @@ from small_ablation import rows as read_rows
 from experiments.studies.translation_table import (
     COLUMNS,
     TableConfig,
-    bonuses_beside_used,
     main,
     measure,
     quality_over_lag,
@@ -116,17 +115,6 @@ def test_table_has_the_chosen_metrics(config, tmp_path):
     rows, _ = measure(replace(chosen, sets=chosen.sets[:1]), Store(tmp_path))
     assert {row.metric for row in rows} == {"chrf", "names", "empty", "copied", "looping"}
     refused(ConfigError, "nearest is 'chrf'", load, changed(config, metrics=["chrff"]), TableConfig)
-
-
-def test_bonuses_are_compared_with_the_used_bonus(config, tmp_path):
-    foolish, human, *_ = read_yaml(config)["translators"]
-    translators = [{**foolish, "label": "bonus 0", "k": []}, {**human, "label": "bonus 2", "k": []}]
-    sets = [{"name": "mini-es", "pair": "es-en"}]
-    path = changed(config, translators=translators, sets=sets, metrics=["chrf"], resamples=50)
-    rows = {row.cell[2]: row for row in bonuses_beside_used(path, tmp_path) if row.metric == "chrf"}
-    gap = rows["bonus 0 minus bonus 2"]
-    assert len(rows) == 3 and gap.value == pytest.approx(rows["bonus 0"].value - rows["bonus 2"].value)
-    assert gap.low < gap.value < gap.high < 0
 
 
 def test_wrong_config_error_names_the_place(config, tmp_path):

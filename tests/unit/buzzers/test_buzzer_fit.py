@@ -12,10 +12,9 @@ from stand_ins.second_device import as_cuda
 from buzzers import calibration, learnt, train, wins
 from buzzers.fit import FitConfig, StateNetwork, StepNetwork, batch_of, fit, loss, soft_wins
 from buzzers.histories import DataChoice, GuessHistory
-from buzzers.learnt import LOGISTIC, WIDTHS, Card, LearntBuzzer
+from buzzers.learnt import WIDTHS
 from buzzers.recurrent import RECURRENT
-from buzzers.threshold import SIGNALS, ThresholdBuzzer
-from experiments.studies import buzzers as report
+from buzzers.threshold import SIGNALS
 from sqa.metrics.qa import expected_wins
 
 CONFIG = FitConfig("all", "wins", label_weight=0.1, batch=4, epochs=4, learning_rate=0.01, weight_decay=0.0, seed=0)
@@ -183,58 +182,3 @@ def test_calibration_errors_equal_hand_computed_values():
     # First bin: predicted .05, correct .5. Last bin: predicted .975, correct .5. The two errors do not cancel.
     assert calibration.expected_calibration_error(chances, right) == pytest.approx(0.5 * 0.45 + 0.5 * 0.475)
     assert calibration.brier(chances, right) == pytest.approx((0.05**2 + 0.95**2 + 0.05**2 + 1) / 4)
-
-
-@pytest.fixture(scope="module")
-def histories() -> list[GuessHistory]:
-    """Return 60 histories whose first feature is the log odds that the guess is right and whose signals are noise."""
-    rng = np.random.default_rng(0)
-    actual = []
-    for _ in range(60):
-        n = int(rng.integers(2, 12))
-        rows = np.zeros((n, WIDTH), np.float32)
-        rows[:, 0] = np.sort(rng.normal(0, 3, n))
-        right = rng.random(n) < 1 / (1 + np.exp(-rows[:, 0]))
-        signals = rng.random((n, len(SIGNALS)))
-        actual.append(GuessHistory(rows, signals, right, np.ones(n, bool), np.arange(1, n + 1) / n))
-    return actual
-
-
-@pytest.fixture
-def models(tmp_path):
-    """Return a folder that contains a logistic buzzer, which uses only the first feature, and a threshold buzzer."""
-    tensors = {"mean": SCALE[0], "deviation": SCALE[1], "calibration": np.array([[-1, 1], [-1, 1]], np.float32) * 0.99}
-    tensors |= {"output.weight": np.eye(1, WIDTH, dtype=np.float32), "output.bias": np.zeros(1, np.float32)}
-    LearntBuzzer(LOGISTIC, tensors, Card("made", "all", 0.6, {})).save(tmp_path / "buzzer-logistic-made")
-    ThresholdBuzzer(0.5, "margin").save(tmp_path / "buzzer-threshold-made", "made")
-    return tmp_path
-
-
-def numbers(actual, histories):
-    """Return a dict that maps each buzzer to a dict of its report rows by metric."""
-    lines = {}
-    for row in report.rows(("made", "made"), actual, histories, resamples=50):
-        lines.setdefault(row.cell[2], {})[row.metric] = row
-    return lines
-
-
-def test_every_buzzer_has_its_own_row(histories, models):
-    actual = report.outcomes("made", histories, models)
-    names = [outcome.name for outcome in actual]
-    assert names[:2] == ["logistic", "threshold (margin)"]
-    assert names[2:] == [*(f"best {signal} threshold here" for signal in SIGNALS), "stable oracle", "oracle"]
-    buzz = [one.signals[:, 2] >= 0.5 for one in histories]
-    direct = list(map(won, histories, buzz))
-    np.testing.assert_allclose(actual[1].won, direct, rtol=1e-12)
-    line = numbers(actual, histories)["threshold (margin)"]
-    answered = [(o.right[b][0], o.fraction[b][0]) for o, b in zip(histories, buzz, strict=True) if b.any()]
-    assert line["right at answer"].value == pytest.approx(np.mean([hit for hit, _ in answered]))
-    assert line["position"].value == pytest.approx(np.mean([place for _, place in answered]))
-    assert line["never"].value == pytest.approx(1 - len(answered) / len(histories))
-    assert line["ew"].low <= np.mean(direct) <= line["ew"].high
-    assert line["ew"].value == pytest.approx(np.mean(direct))
-    assert line["of oracle"].value == pytest.approx(np.mean(direct) / actual[-1].won.mean())
-    assert not {"ece", "brier"} & line.keys()
-    best, lines = max(actual[2:5], key=lambda outcome: outcome.won.mean()), numbers(actual, histories)
-    assert report.AGAINST not in lines[best.name]
-    assert line[report.AGAINST].value == pytest.approx(actual[1].won.mean() - best.won.mean())

@@ -1,11 +1,15 @@
-"""The preregistered test on unseen questions: number of questions, p-value and texts."""
+"""The preregistered test on unseen questions: number of questions, p-value, texts and repeated questions."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
+from doubles import question
+from refusals import refused
 
 from experiments.studies.preregistered import unseen
+from experiments.studies.preregistered.repeats import nearest
 from sqa.core.errors import DataError
 from sqa.data.datasets import load_questions
 
@@ -45,3 +49,24 @@ def test_lost_sentence_is_an_error(tmp_path, monkeypatch, script):
     program(tmp_path, monkeypatch, script)
     with pytest.raises(DataError, match="apertium"):
         unseen.in_spanish(["one.", "two."])
+
+
+TEXT = "this river flows through cracow and warsaw before it reaches the baltic sea near gdansk in the north"
+
+
+def training(path: Path, *texts: str) -> str:
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    return str(path)
+
+
+def test_repeated_question_is_found(tmp_path: Path) -> None:
+    asked = [question("a", [TEXT]), question("b", ["an entirely other text about some mountains of the far south"])]
+    changed = TEXT.upper().replace(" AND ", ", and ") + " for ten points name this river"
+    source = training(tmp_path / "t.jsonl", "nothing in common with any of them at all", changed)
+    [actual] = nearest(asked, [source]).values()
+    assert (actual.question, actual.text, actual.excluded) == ("a", f"{source}:1", True) and actual.share == 1.0
+    quoted = training(tmp_path / "q.jsonl", "it reaches the baltic sea near gdansk " + " ".join(map(str, range(40))))
+    [actual] = nearest(asked, [quoted]).values()
+    assert not actual.excluded and actual.runs == 2
+    (tmp_path / "bad.jsonl").write_text('{"title": "x"}\n')
+    refused(DataError, "record 0: has no text", nearest, asked, [str(tmp_path / "bad.jsonl")])

@@ -18,7 +18,6 @@ from experiments.paper.wait_k_runs import FigureConfig
 from experiments.stepwise.errors import StepwiseConfig
 from experiments.stepwise.examples import ExamplesConfig
 from experiments.studies.guesser_report import ReportConfig
-from experiments.studies.head_to_head import HeadToHeadConfig
 from experiments.studies.translation_table import TableConfig
 from guessers.retrieval.bm25 import Bm25Config
 from sqa.core.errors import ConfigError, SqaError, TraceError
@@ -139,7 +138,7 @@ SHIPPED = {
 SHIPPED |= dict.fromkeys(("figure6", "figure7", "figure10"), FigureConfig)
 SHIPPED |= dict.fromkeys(("guessers", "table3"), ReportConfig)
 SHIPPED |= {"table4": Table4Config, "stepwise": StepwiseConfig, "examples": ExamplesConfig}
-SHIPPED |= {"head_to_head": HeadToHeadConfig, "translation_table": TableConfig}
+SHIPPED |= {"translation_table": TableConfig}
 
 
 @pytest.mark.parametrize("name", SHIPPED)

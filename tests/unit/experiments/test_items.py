@@ -8,7 +8,6 @@ import pytest
 from experiments.ladders import POOLED, Ladder
 from experiments.paper import claims, error_rates
 from experiments.stored import stored
-from experiments.studies.which_metric import auc
 from sqa.files.store import Stage, Store
 
 
@@ -24,14 +23,6 @@ def test_planted_effect_has_the_stated_size():
     for rows in (slice(0, 60), slice(60, None)):  # the questions of each data set
         gained = tables[rows].sum(axis=0)[:, 0].mean(axis=1)  # (K,)
         assert gained[[2, 3]] - gained[[0, 1, 4, 5]].mean() == pytest.approx([error_rates.DIFFERENCE] * 2, abs=0.01)
-
-
-def test_auc_counts_ordered_pairs_and_half_of_ties():
-    score, kept = np.array([0.1, 0.4, 0.4, 0.9]), np.array([False, True, False, True])
-    assert auc(score, kept) == pytest.approx((1 + 0.5 + 1 + 1) / 4)
-    assert auc(score[1:], kept[1:]) == pytest.approx((0.5 + 1) / 2)  # more kept than lost
-    assert np.isnan(auc(score, np.ones(4, dtype=bool)))
-    assert auc(np.append(score, np.nan), np.append(kept, True)) == auc(score, kept)  # a missing score is excluded
 
 
 def test_killed_stage_resumes_at_the_missing_block(tmp_path):

@@ -16,7 +16,7 @@ from experiments.lab import main, pages
 from experiments.lab.item import Item, folder_digest, items
 from experiments.lab.ledger import Ledger, Row
 from experiments.lab.tables import Column, across, pivot, table
-from sqa.core.errors import DataError
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 
 PAGE = """# Results
@@ -102,6 +102,26 @@ def test_changed_digit_or_byte_is_reported(book, capsys, name, old, new, problem
     path = book.root / name
     path.write_bytes(path.read_bytes().replace(old, new))
     assert re.match(problem, _problems(book, capsys))
+
+
+def test_archived_item_is_never_stale_or_measured(book, capsys):
+    path = book.root / "experiments/ledger/toy.tsv"
+    ledger = replace(ledgers.read(path), made_by="12c84463")
+    ledgers.write(ledger, path)
+    assert ledgers.read(path) == ledger
+    book.item = replace(book.item, figures={}, measure=lab_items.elsewhere("its code left"))
+    (book.model / "weights").write_bytes(b"\x02")
+    assert not _problems(book, capsys)
+    main.update([], book.root / "runs", force=True)
+    main.listing()
+    assert "archived: made by 12c84463" in capsys.readouterr().out
+    refused(ConfigError, "no command measures this item: its code left", main.update, ["toy"], book.root / "runs")
+
+
+def test_every_archived_ledger_names_the_commit_of_its_code():
+    archived = lab_items.archived(lab_items.ARCHIVED)
+    assert len(archived) > 20 and {pages.ledger_of(item.name).made_by for item in archived} == {"12c84463"}
+    assert all(block(pages.ledger_of(item.name))[2:] for item in archived for block in item.blocks.values())
 
 
 def test_changed_drawing_is_reported_and_redrawn(book, capsys):

@@ -1,9 +1,7 @@
 """The rerank guesser: answer types in questions, evidence computed by hand, and weights that learn to use it."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +10,6 @@ from refusals import refused
 from stand_ins.second_device import as_cuda
 
 import guessers.rerank.train as training
-from experiments.validity import rerank_settings
 from guessers.rerank.evidence import EVIDENCE, Knowledge
 from guessers.rerank.guesser import VERSION, RerankConfig, RerankGuesser, build
 from guessers.rerank.kinds import SMOOTHING, KindReader, Kinds
@@ -159,29 +156,6 @@ def test_weights_learn_the_answer_type(learnt):
         assert actual[0].page == page and actual[0].score > 0.6
     [unsure] = learnt.guess(["this duke with Ivan and Vera"], 3)
     assert sum(guess.score for guess in unsure) < 0.5
-
-
-def test_study_reads_the_lessons_of_the_training(config, monkeypatch, tmp_path):
-    texts = lesson_texts(20)
-    lines = (json.dumps({"id": text.id, "sentences": [text.text + " in Rome"]}) for text in texts[::2])
-    (tmp_path / "translated.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    given = replace(config, noise=0.8, limit=None, translated=(tmp_path / "translated.jsonl",))
-    monkeypatch.setattr(training, "tossups_of", lambda folds, half: texts)
-    kinds = rerank_settings.kinds_of_lessons(known(), given, texts)
-    lessons = [*kinds[0], *kinds[1], *kinds[2], *map(training.at_last_word, kinds[0])]
-    expected = training.read(known(), given, "first")
-    assert len(kinds[2]) == 10 and len(lessons) == len(expected)
-    for lesson, other in zip(lessons, expected, strict=True):
-        assert all(np.array_equal(a, b) for a, b in zip(lesson, other, strict=True))
-
-
-@pytest.mark.parametrize(("target", "chance", "right"), [(0, 0.5, 1), (1, 0.2, 0), (3, 0.3, 0)])
-def test_development_score_equals_hand_computed_value(target, chance, right):
-    """The second step has one candidate, which is wrong. Rows 3 and 4 stand for "none of them"."""
-    lesson = training.Lesson(np.zeros((5, 1)), np.array([0, 0, 1, 0, 1]), np.array([target, 4]))
-    scorer = SimpleNamespace(chances=lambda rows, step: np.array([0.5, 0.2, 0.1]))
-    entropy, accuracy = rerank_settings.score(scorer, lesson)
-    assert entropy == pytest.approx(-(np.log(chance) + np.log(0.9)) / 2) and accuracy == right / 2
 
 
 def test_training_leaves_half_of_the_fold_to_buzzers(config, monkeypatch, tmp_path):

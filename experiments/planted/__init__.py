@@ -1,1 +1,0 @@
-"""Errors planted in human translations: kinds, materials, training of the detector, and its accuracy."""
