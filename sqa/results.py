@@ -33,6 +33,12 @@ MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature")  # colum
 DIGITS = 6  # decimal places of a number in a table
 NOTHING = "n/a"  # text shown for a missing number
 NARROW = 24  # least width in characters to which a column of sentences is wrapped
+_ESCAPED = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,10 +317,8 @@ class Table:
         Returns:
             A tabular with the rules of booktabs.
         """
-        from sqa.core import formats
-
-        cells = [[formats.latex_escaped(cell) for cell in row] for row in self.text]
-        return formats.booktabs(cells, "".join("r" if right else "l" for right in self._numeric()))
+        cells = [[latex_escaped(cell) for cell in row] for row in self.text]
+        return booktabs(cells, "".join("r" if right else "l" for right in self._numeric()))
 
     def to_html(self) -> str:
         """Return the table for a page.
@@ -394,6 +398,26 @@ def with_interval(row: Row, form: str) -> str:
 def defined(value: Any) -> Any:
     """Return the value, or None in place of nan and infinity."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def latex_escaped(text: str) -> str:
+    """Return the text with LaTeX's special characters escaped."""
+    return "".join(_ESCAPED.get(sign, sign) for sign in text)
+
+
+def booktabs(rows: Sequence[Sequence[str]], columns: str) -> str:
+    """Return a LaTeX tabular with booktabs rules; the cells are LaTeX code, and the first row is the header."""
+    head, *body = [" & ".join(row) + r" \\" for row in rows]
+    lines = [
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        head,
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "".join(line + "\n" for line in lines)
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

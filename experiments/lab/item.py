@@ -98,6 +98,7 @@ def archived(path: Path) -> list[Item]:
             columns=(),
             measure=elsewhere("its code left the repository, and the head of its ledger names the commit that has it"),
             blocks={title: tables.from_mapping(block) for title, block in entry.get("blocks", {}).items()},
+            kept="its code left the repository",
         )
         for name, entry in (read_yaml(path).items() if path.is_file() else ())
     ]

@@ -29,7 +29,7 @@ def update(names: Sequence[str], runs: Path, force: bool = False) -> None:
         why = list(stale(item))
         if why and item.kept and not (names or force):
             print(f"{item.name}: not measured ({item.kept}): {'; '.join(why)}; run `{item.command}`", file=sys.stderr)
-        elif force or why or (names and (item.kept or is_archived(item))):
+        elif force or why or (item.kept and names):
             print(f"{item.name}: {'forced' if force else '; '.join(why)}", file=sys.stderr)
             measure(item, runs)
         for path in pages.draw(item) if ledger_path(item.name).is_file() else ():

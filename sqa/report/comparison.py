@@ -25,18 +25,12 @@ from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.paired import ComparisonRow
 from sqa.report.data import check_distinct, run_names
 from sqa.report.plots import COLOURS, canvas, save, style
-from sqa.results import Table
+from sqa.results import Table, booktabs, latex_escaped
 
 if TYPE_CHECKING:
     from sqa.report.plots import Axes
 
 ALPHA = 0.05
-_ESCAPED = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,26 +111,6 @@ def _text(pairs: Sequence[Pair], diff: float) -> str:
 
 
 # ------------------------------------------------------------------------------------------------- LaTeX and picture
-
-
-def latex_escaped(text: str) -> str:
-    """Return the text with LaTeX's special characters escaped."""
-    return "".join(_ESCAPED.get(sign, sign) for sign in text)
-
-
-def booktabs(rows: Sequence[Sequence[str]], columns: str) -> str:
-    """Return a LaTeX tabular with booktabs rules; the cells are LaTeX code, and the first row is the header."""
-    head, *body = [" & ".join(row) + r" \\" for row in rows]
-    lines = [
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        head,
-        r"\midrule",
-        *body,
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    return "".join(line + "\n" for line in lines)
 
 
 def _latex(pairs: Sequence[Pair]) -> str:

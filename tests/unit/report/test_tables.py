@@ -46,3 +46,8 @@ def test_frame_names_the_values_of_its_rows() -> None:
 
 def test_frame_refuses_a_cell_of_another_length() -> None:
     refused(DataError, "needs 2 values: translator, k", Frame, ("translator", "k"), [Row(("waitk",), "ew", 0.25)])
+
+
+def test_latex_table_escapes_its_cells() -> None:
+    lines = Table(["a_b", "n"], [("5 %", 7)]).to_latex().splitlines()
+    assert lines[0] == r"\begin{tabular}{lr}" and (lines[2], lines[4]) == (r"a\_b & n \\", r"5 \% & 7 \\")
