@@ -113,7 +113,7 @@ WAITK = "--translator '{name: waitk, model: es-en, k: 3}'"
 IWSLT = "sqa serve iwslt --src-file src.es --tgt-file tgt.en --output"
 REGISTERED = ("sqa board register-dataset sqa-es mini mini-es --perturb all",)
 SECRET = "sqa serve iwslt --questions secret.jsonl --output out --token-file organiser.txt --participants people.txt"
-HIDDEN = "sqa board register-dataset sqa-es secret secret.jsonl --phase hidden"
+HIDDEN = "sqa board register-dataset sqa-es secret secret.jsonl"
 STARTED = "sqa init start"
 GUESSER = Run(("cd start && sqa train guesser guesser.yaml",), after=(STARTED,))
 METEOR = Run(("sqa scorer meteor -l en -norm",), stdin=SCORED[:30])

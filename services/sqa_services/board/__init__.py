@@ -5,9 +5,9 @@
     evaluate.py   scores of predictions, also by tag; paired differences between perturbed and original data
     files.py      data, submissions and predictions, in a folder or on S3
     storage.py    tables; queue.py the queue of evaluations; board.py registration, leaderboard, export
-    permissions.py   callers, and the data that each caller may read
+    permissions.py   callers, and who may change a model
     accounts.py   invitations, accounts, tokens; lifecycle.py log, withdrawal and deletion of a model
-    standing/     implausible submissions, rounded scores, Dynascore and rank
+    standing/     implausible submissions, Dynascore and rank
     worker.py     the process that evaluates the queue
     server.py     HTTP interface; page/ the web page
 

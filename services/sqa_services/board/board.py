@@ -21,19 +21,17 @@ from sqa.core.registry import did_you_mean
 from sqa_services.board import lifecycle, queue
 from sqa_services.board.accounts import Taken
 from sqa_services.board.files import Files, as_lines, data_path, make_private, model_path, split_prefix
-from sqa_services.board.permissions import ORGANISER, PHASES, PUBLIC_ANSWERS, PUBLIC_INPUTS, RUN_HERE, Caller
-from sqa_services.board.standing import rank, rounded
+from sqa_services.board.permissions import ORGANISER, Caller
+from sqa_services.board.standing import rank
 from sqa_services.board.standing.rank import parse_weights
 from sqa_services.board.storage import (
     ACCOUNTS,
     DATASETS,
     DETAILS,
     EVALUATIONS,
-    LOOKS,
     MODELS,
     SCORES,
     open_engine,
-    secret,
 )
 from sqa_services.board.task import KINDS, Example, NotFound, Task, Unscorable, check_name, load_tasks
 
@@ -90,31 +88,19 @@ class Board:
         source: str,
         perturbations: Sequence[str] = (),
         seed: int = 0,
-        phase: str = "closed",
-        looks: int = LOOKS,
     ) -> Row:
-        """Store a data set and its perturbed copies, and queue an evaluation of every model of the task.
-
-        Args:
-            phase: "open" (answers are public), "closed" (inputs are public) or "hidden" (only models that run here
-                are evaluated).
-            looks: Maximum number of scores that a person sees if the data set is not open.
-        """
+        """Store a data set and its perturbed copies, and queue an evaluation of every model of the task."""
         task = self.task(code)
         check_name(name, "data set")
-        if phase not in PHASES:
-            raise ConfigError(f"phase: must be one of {', '.join(PHASES)}, got {phase!r}")
         if not 0 <= seed < 2**31:
             raise ConfigError(f"seed: must be from 0 to 2147483647, got {seed}")
-        if not 1 <= looks < 2**31:
-            raise ConfigError(f"looks: must be from 1 to 2147483647, got {looks}")
         for prefix in task.delta_metrics:
             if name.startswith(f"{prefix}-"):
                 raise ConfigError(f"data set: a name must not start with {prefix}-, which marks perturbed copies")
         originals = task.load(source)
         copies = task.perturb(originals, perturbations, seed)
         files = {data_path(code, name, prefix): as_lines(rows) for prefix, rows in {"": originals, **copies}.items()}
-        row = {"seed": seed, "phase": phase, "looks": looks, "prefixes": [*copies], "examples": len(originals)}
+        row = {"seed": seed, "prefixes": [*copies], "examples": len(originals)}
         return self._add(DATASETS, task, name, row, files)
 
     def preview(self, code: str, name: str, kinds: Sequence[str], most: int = 3) -> Row:
@@ -180,19 +166,18 @@ class Board:
         if kind not in KINDS:
             raise ConfigError(f"model: its kind must be one of {', '.join(KINDS)}, got {kind!r}")
         task.check_model(kind, data)
-        cannot = self._cannot(task, name, kind, data, owner)
+        cannot = self._cannot(task, name, kind, data)
         row, files = {"kind": kind, "owner": owner.account}, {model_path(code, name, kind): data}
         return self._add(MODELS, task, name, row, files, owner) | {"owner": owner.name, "cannot": cannot}
 
-    def _cannot(self, task: Task, name: str, kind: str, data: bytes, owner: Caller) -> Mapping[str, list[str]]:
+    def _cannot(self, task: Task, name: str, kind: str, data: bytes) -> Mapping[str, list[str]]:
         """Return a dict that maps each data set on which the model will fail to the reasons.
 
         Raises Unscorable if it fails on every data set.
         """
-        sets = [row["name"] for row in self.datasets(task.code) if row["phase"] in PUBLIC_INPUTS or kind in RUN_HERE]
+        sets = [row["name"] for row in self.datasets(task.code)]
         examples = {dataset: self.files.read_lines(data_path(task.code, dataset)) for dataset in sets}
-        used_up = {dataset: [queue.USED_UP] for dataset in queue.used_up(self.engine, task.code, owner)}
-        cannot = {**used_up, **task.unscorable(kind, data, examples)}
+        cannot = task.unscorable(kind, data, examples)
         if sets and len(cannot) == len(sets):
             reasons = [f"{dataset}: {problem}" for dataset, problems in cannot.items() for problem in problems]
             raise Unscorable(f"{name}: cannot be scored on any data set of {task.code}", reasons)
@@ -281,7 +266,6 @@ class Board:
         code: str,
         weights: Mapping[str, float] | None = None,
         datasets: Sequence[str] = (),
-        outside: bool = False,
     ) -> Row:
         """Rank the models by Dynascore, best first.
 
@@ -291,7 +275,6 @@ class Board:
         Args:
             weights: Weights of the metrics; None uses the task's weights of all metrics that the data sets have.
             datasets: Names of data sets; by default all data sets of the task.
-            outside: Whether to round as `sqa_services.board.standing.rounded` describes.
 
         Raises:
             NotFound: A data set is unknown.
@@ -310,13 +293,7 @@ class Board:
             weights = weights or {task.perf_metric: 1.0}
         shown = [model for model in self.models(code) if model["withdrawn"] is None]
         done = self.evaluations(code, "done")
-        details: rank.Details = self._details
-        standings = self.standings
-        if outside:
-            done = self.published(code, done)
-            if any(registered[name]["phase"] not in PUBLIC_ANSWERS for name in used):
-                details, standings = (lambda _: {}), {}  # intervals and places would reveal exact scores
-        ranked = rank.rank(task, shown, done, used, weights, details, standings)
+        ranked = rank.rank(task, shown, done, used, weights, self._details, self.standings)
         return {
             "task": code,
             "rank_version": rank.VERSION,
@@ -331,25 +308,19 @@ class Board:
         """Parse weights of a task's metrics such as "ew=4,dal=1"; return None for None."""
         return None if text is None else parse_weights(text, self.task(code).metrics)
 
-    def published(self, code: str, evaluations: Sequence[Mapping[str, Any]]) -> list[Row]:
-        """Return evaluations in their public form: rounded unless the data set is open."""
-        datasets = {row["name"]: row for row in self.datasets(code)}
-        perf_metric, key = self.task(code).perf_metric, secret(self.engine)
-        return [rounded.published(row, datasets[row["dataset"]], perf_metric, key) for row in evaluations]
-
     def _details(self, ids: Sequence[int]) -> dict[int, Any]:
         """Return a dict that maps each evaluation id to the statistics of its examples."""
         rows = self._rows(select(DETAILS).where(DETAILS.c.evaluation.in_(ids)))
         return {row["evaluation"]: row["stats"] for row in rows}
 
     def export(self, code: str) -> Row:
-        """Return a task's data sets, models, evaluations and leaderboard in their public form."""
+        """Return a task's data sets, models, evaluations and leaderboard."""
         return {
             "task": code,
             "datasets": self.datasets(code),
             "models": self.models(code),
-            "evaluations": self.published(code, self.evaluations(code)),
-            "leaderboard": self.leaderboard(code, outside=True),
+            "evaluations": self.evaluations(code),
+            "leaderboard": self.leaderboard(code),
         }
 
 

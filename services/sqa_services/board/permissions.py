@@ -1,18 +1,9 @@
-"""Permissions: who may change a model, and what is public in each phase of a data set.
-
-phase     inputs    answers, single examples, exact scores    evaluated models
-open      public    public                                    all
-closed    public    secret                                    all
-hidden    secret    secret                                    models that run on the board
-"""
+"""Permissions: who may change a model."""
 
 from dataclasses import dataclass
 
 from sqa.core.errors import SqaError
 
-PHASES = ("open", "closed", "hidden")
-PUBLIC_INPUTS = ("open", "closed")
-PUBLIC_ANSWERS = ("open",)
 RUN_HERE = ("config", "session")  # kinds of models that run on the board; for others, owners upload answers
 
 
@@ -43,15 +34,3 @@ def require_owner(caller: Caller, model: str, owner: int | None) -> None:
     """Raise Denied unless the caller may change a model of this owner."""
     if not caller.organiser and caller.account != owner:
         raise Denied(f"{model}: belongs to another account")
-
-
-def require_inputs(dataset: str, phase: str) -> None:
-    """Raise Denied if the inputs of a data set are secret."""
-    if phase not in PUBLIC_INPUTS:
-        raise Denied(f"{dataset}: is {phase}; only models that run on the board receive it")
-
-
-def require_answers(dataset: str, phase: str) -> None:
-    """Raise Denied if the answers of a data set are secret."""
-    if phase not in PUBLIC_ANSWERS:
-        raise Denied(f"{dataset}: is {phase}; its answers are not published")

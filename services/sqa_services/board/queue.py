@@ -14,10 +14,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Engine, and_, case, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from sqa_services.board.accounts import person_of
 from sqa_services.board.lifecycle import note
-from sqa_services.board.permissions import PUBLIC_ANSWERS, PUBLIC_INPUTS, RUN_HERE, Caller
-from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES, SHOWN
+from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES
 
 MAX_ATTEMPTS = 20  # number of workers that an evaluation may crash before it fails
 INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
@@ -44,17 +42,13 @@ def _original(state: str) -> ColumnElement[bool]:
 
 
 def fill(connection: Connection) -> int:
-    """Queue the missing evaluations of all models on the data sets of their task, and return their number.
-
-    On hidden data, only models that run on the board are evaluated.
-    """
+    """Queue the missing evaluations of all models on the data sets of their task, and return their number."""
     of_pair = (E.model == MODELS.c.id, E.dataset == DATASETS.c.id)
     present = select(func.count()).select_from(EVALUATIONS).where(*of_pair).scalar_subquery()
     pairs = connection.execute(
         select(MODELS.c.id, DATASETS.c.id, DATASETS.c.prefixes, present)
         .join(DATASETS, DATASETS.c.task == MODELS.c.task)
         .where(present <= func.json_array_length(DATASETS.c.prefixes), MODELS.c.withdrawn.is_(None))
-        .where(or_(DATASETS.c.phase.in_(PUBLIC_INPUTS), MODELS.c.kind.in_(RUN_HERE)))
         .order_by(DATASETS.c.id, MODELS.c.id)
     )
     new = {"state": "queued", "attempts": 0, "queued": time.time()}
@@ -120,8 +114,6 @@ def finish(
 ) -> bool:
     """Write the score; return False, without writing, if the lease is lost.
 
-    The evaluation fails without a score if its owner has used up the scores of a closed data set.
-
     Args:
         details: Statistics of each example.
         event: Line for the model's log.
@@ -130,46 +122,12 @@ def finish(
     with engine.begin() as connection:
         if not _mine(connection, claimed, done):
             return False
-        if not claimed.prefix and not _shown(connection, claimed):
-            connection.execute(update(EVALUATIONS).where(E.id == claimed.id).values(state="failed", error=USED_UP))
-            note(connection, claimed.model, f"no score: {USED_UP}")
-            return True
         connection.execute(insert(SCORES).values(evaluation=claimed.id, result=dict(result)))
         if details is not None:
             connection.execute(insert(DETAILS).values(evaluation=claimed.id, stats=details))
         if event:
             note(connection, claimed.model, event)
         return True
-
-
-USED_UP = "you have used up the scores of this data set, including those of deleted submissions"
-
-
-def _shown(connection: Connection, claimed: Claim) -> bool:
-    """Count a score that the model's owner will see, and return True; at the owner's limit, return False.
-
-    Scores of the organiser and scores on open data are not counted.  A single statement checks and increments.
-    """
-    query = select(MODELS.c.owner, DATASETS.c.phase, DATASETS.c.looks).where(E.id == claimed.id)
-    query = query.join(MODELS, MODELS.c.id == E.model).join(DATASETS, DATASETS.c.id == E.dataset)
-    row = connection.execute(query).one()
-    if row.owner is None or row.phase in PUBLIC_ANSWERS:
-        return True
-    first = INSERT[connection.dialect.name](SHOWN).values(
-        person=person_of(row.owner), dataset=claimed.dataset, number=1
-    )
-    counted = first.on_conflict_do_update(
-        index_elements=["person", "dataset"], set_={"number": SHOWN.c.number + 1}, where=SHOWN.c.number < row.looks
-    )
-    return connection.execute(counted.returning(SHOWN.c.number)).first() is not None
-
-
-def used_up(engine: Engine, code: str, owner: Caller) -> list[str]:
-    """Return the data sets of a task on which an account cannot see further scores."""
-    query = select(DATASETS.c.name).join(SHOWN, SHOWN.c.dataset == DATASETS.c.id)
-    mine = (DATASETS.c.task == code, SHOWN.c.person == person_of(owner.account), SHOWN.c.number >= DATASETS.c.looks)
-    with engine.connect() as connection:
-        return list(connection.execute(query.where(*mine)).scalars())
 
 
 def fail(engine: Engine, claimed: Claim, error: str, event: str = "") -> bool:

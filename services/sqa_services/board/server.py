@@ -3,11 +3,9 @@
     GET /api/tasks                                    GET /api/tasks/TASK/leaderboard?weights=ew=4,dal=1&dataset=NAME
     GET /api/tasks/TASK/datasets
     GET /api/tasks/TASK/datasets/NAME/examples        (the inputs of models; NAME may be PREFIX-NAME)
-    GET /api/tasks/TASK/datasets/NAME/answers         (of an open data set)
     GET, POST /api/tasks/TASK/datasets/NAME/perturbations (preview and addition of copies, for the organiser)
     GET /api/tasks/TASK/models                        PUT /api/tasks/TASK/models/NAME      a submission, JSON lines
     GET /api/tasks/TASK/models/NAME/log               POST .../NAME/withdraw /restore /requeue, DELETE .../NAME
-    GET /api/tasks/TASK/models/NAME/examples?dataset=D, GET /tasks/TASK/models/NAME/view?dataset=D&example=ID
     GET /api/tasks/TASK/evaluations?state=done
     GET /api/status, /api/me                          POST /api/accounts
 
@@ -27,22 +25,17 @@ from typing import Annotated, Any, Literal
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, FastAPI, HTTPException, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from sqa.core.errors import NotComputable, SqaError
+from sqa.core.errors import SqaError
 from sqa.core.schema import Count, checked
-from sqa.report.viewer import policy_of, render
-from sqa.report.viewer_data import ViewConfig, traces_data
 from sqa_services.board import accounts, lifecycle, queue
 from sqa_services.board.accounts import Taken, TooMany
 from sqa_services.board.board import Board
-from sqa_services.board.files import data_path, predictions_path
-from sqa_services.board.metrics import meta_of, metric
-from sqa_services.board.permissions import ORGANISER, Caller, Denied, require_answers, require_inputs
+from sqa_services.board.permissions import ORGANISER, Caller, Denied
 from sqa_services.board.standing.rank import about_metrics
-from sqa_services.board.task import Example, NotFound, Unscorable, answer_all
-from sqa_services.board.task import Response as Answer
+from sqa_services.board.task import NotFound, Unscorable
 from sqa_services.board.worker import beside
 from sqa_services.net import serving
 from sqa_services.net.address import Address
@@ -53,7 +46,7 @@ NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
 ERRORS = {
     400: "The request is invalid",
     401: "A token is needed",
-    403: "The entry belongs to another account, or is hidden",
+    403: "The entry belongs to another account",
     404: "The entry does not exist",
     409: "The name is already in use",
     413: "The body is too large",
@@ -79,8 +72,6 @@ MOST_HELD = 1 << 27  # bytes of submissions that wait for their check
 TaskCode = Annotated[str, Path(pattern=NAME, examples=["sqa-es"])]
 Name = Annotated[str, Path(pattern=NAME, examples=["mini"])]
 CopyName = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,125}$", examples=["robustness-mini"])]
-DataName = Annotated[str, Query(pattern=NAME, description="A data set")]
-ExampleId = Annotated[str, Query(min_length=1, max_length=200, description="Its id")]
 State = Literal["queued", "running", "done", "failed"]
 Kind = Annotated[str, Field(pattern="^[a-z-]{1,40}$", examples=["typos"])]  # without ":", which would run a file
 Rows = list[dict[str, Any]]
@@ -111,48 +102,6 @@ class Ascii(JSONResponse):
 
 
 # --------------------------------------------------------------------------------------------------------- reading
-
-
-def each_example(board: Board, code: str, model: str, dataset: str) -> Rows:
-    """Return {"id", "tags", "value", ...} of each example of an open data set, worst first."""
-    task = board.task(code)
-    examples, responses = _answered(board, code, model, dataset)
-    predictions = answer_all(task, responses, examples)
-    get, meta = metric(task.perf_metric), meta_of(task.perf_metric)
-    rows = []
-    for example, response, prediction in zip(examples, responses, predictions, strict=True):
-        label = task.label(example)
-        try:
-            value: float | None = get([prediction["pred"]], [label["answer"]])
-        except NotComputable:
-            value = None
-        rows.append({"id": label["id"], "tags": label["tags"], "value": value, **task.shown(example, response)})
-    return sorted(rows, key=lambda row: (row["value"] is not None, meta.utility_direction * (row["value"] or 0.0)))
-
-
-def viewer_page(board: Board, code: str, model: str, dataset: str, example: str) -> str:
-    """Render one example of an open data set as `sqa view` does."""
-    task = board.task(code)
-    for row, response in zip(*_answered(board, code, model, dataset), strict=True):
-        if row["id"] == example:
-            traces = task.traces([row], [response])
-            if traces is None:
-                raise NotFound(f"{code}: this task's examples are not translated word by word")
-            return render(traces_data(traces, model, ViewConfig()))
-    raise NotFound(f"{dataset}: has no example {example!r}")
-
-
-def _answered(board: Board, code: str, model: str, dataset: str) -> tuple[list[Example], list[Answer]]:
-    """Return the examples of an open data set and a model's responses.
-
-    Raises NotFound if the model has no score there, and Denied if the data set is not open.
-    """
-    require_answers(dataset, board.dataset(code, dataset)[0]["phase"])
-    scored = ((row["model"], row["dataset"], row["prefix"]) for row in board.evaluations(code, "done"))
-    if (model, dataset, "") not in scored:
-        raise NotFound(f"{model!r}: is not scored on {dataset}")
-    responses = board.files.read_lines(predictions_path(code, model, dataset))
-    return board.files.read_lines(data_path(code, dataset)), responses
 
 
 def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
@@ -187,14 +136,7 @@ def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
     @app.get("/api/tasks/{task}/datasets/{name}/examples")
     def examples(task: TaskCode, name: CopyName) -> Rows:
         """The examples of a data set or of PREFIX-NAME without their answers, as models get them."""
-        require_inputs(name, board.dataset(task, name)[0]["phase"])
         return [board.task(task).inputs(example) for example in board.examples(task, name)]
-
-    @app.get("/api/tasks/{task}/datasets/{name}/answers")
-    def answers(task: TaskCode, name: CopyName) -> Rows:
-        """The examples of an open data set with their answers."""
-        require_answers(name, board.dataset(task, name)[0]["phase"])
-        return [dict(example) for example in board.examples(task, name)]
 
 
 def add_standing(app: FastAPI, board: Board) -> None:
@@ -203,7 +145,7 @@ def add_standing(app: FastAPI, board: Board) -> None:
     @app.get("/api/tasks/{task}/evaluations")
     def evaluations(task: TaskCode, state: State | None = None) -> Rows:
         """The evaluations of a task and their results."""
-        return board.published(task, board.evaluations(task, state))
+        return board.evaluations(task, state)
 
     @app.get("/api/tasks/{task}/leaderboard")
     def leaderboard(
@@ -212,7 +154,7 @@ def add_standing(app: FastAPI, board: Board) -> None:
         dataset: Annotated[list[str], Query(max_length=100)] = [],  # noqa: B006
     ) -> dict[str, Any]:
         """The models of a task, best Dynascore first."""
-        return board.leaderboard(task, board.metric_weights(task, weights), dataset, outside=True)
+        return board.leaderboard(task, board.metric_weights(task, weights), dataset)
 
     @app.get("/api/tasks/{task}/models")
     def models(task: TaskCode) -> Rows:
@@ -223,17 +165,6 @@ def add_standing(app: FastAPI, board: Board) -> None:
     def log(task: TaskCode, name: Name) -> Rows:
         """The log of a model."""
         return lifecycle.log_of(board.engine, task, name)
-
-    @app.get("/api/tasks/{task}/models/{name}/examples")
-    def each(task: TaskCode, name: Name, dataset: DataName) -> Rows:
-        """Results of a model on each example of an open data set, worst first."""
-        return each_example(board, task, name, dataset)
-
-    @app.get("/tasks/{task}/models/{name}/view", response_class=HTMLResponse)
-    def view(task: TaskCode, name: Name, dataset: DataName, example: ExampleId) -> HTMLResponse:
-        """One example of an open data set word by word, as `sqa view` shows it."""
-        page = viewer_page(board, task, name, dataset, example)
-        return HTMLResponse(page, headers={"Content-Security-Policy": policy_of()})  # allows the script of the page
 
 
 # --------------------------------------------------------------------------------------------------------- writing

@@ -145,17 +145,6 @@ class QuestionTask(Task):
         pairs = zip(examples, responses, strict=True)
         return [QuestionTrace(question_of(example), *self.prediction(response)) for example, response in pairs]
 
-    def shown(self, example: Example, response: Response) -> dict[str, Any]:
-        """Return the page, the guess at the buzz (or at the end), and the share of the source read at that step."""
-        [trace] = self.traces([example], [response])
-        summary: dict[str, Any] = {"page": example["page"], "guess": "", "buzzed": False, "read": None}
-        if trace.guesses is None or trace.buzzes is None or not trace.emissions:
-            return summary
-        steps = [step for step, buzz in enumerate(trace.buzzes) if buzz.buzz]
-        at = steps[0] if steps else len(trace.emissions) - 1
-        guess = trace.guesses[at][0].page if trace.guesses[at] else ""
-        return summary | {"guess": guess, "buzzed": bool(steps), "read": round(float(trace.fraction[at]), 3)}
-
     def comparable(self, response: Response) -> dict[str, Any]:
         """Return id and text, and guess, g(j) and decision at the first buzz, or at the last step without a buzz."""
         steps = response["steps"]

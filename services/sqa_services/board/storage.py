@@ -1,8 +1,6 @@
 """The board's tables and their engine: SQLite in a file by default, PostgreSQL by URL.
 
-    datasets      id, task, name, seed, prefixes (with examples), examples, created, phase, looks (scores that a person
-                  sees)
-    looks         person (first account of an invitation), dataset, number (scores shown, including deleted models)
+    datasets      id, task, name, seed, prefixes (with examples), examples, created
     models        id, task, name, kind, owner (null: the organiser), created, withdrawn
     evaluations   id, model, dataset, prefix ("" or the prefix of a delta metric), state, attempts, lease, lease_until,
                   error, queued, started, finished
@@ -12,13 +10,12 @@
                   by all accounts of the invitation, stored with the first account)
     invitations   id, code (its SHA-256), created, until, uses (remaining)
     events        id, model, time, text: the log of a submission
-    about         key, value: version of the tables, and the secret that keys the rounding of scores
+    about         key, value: version of the tables
 
 Names are unique within a task.  A registered data set never changes.  Times are seconds since 1970.
 """
 
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +29,6 @@ from sqa.core.errors import ConfigError
 from sqa.core.packages import lacking
 
 VERSION = 5
-LOOKS = 3  # default number of scores that a person sees on a closed data set
 META = MetaData()
 NAME, SECRET = String(63), String(64)  # SECRET: a SHA-256 digest
 
@@ -73,10 +69,9 @@ INVITATIONS = _table(
 DATASETS = _table(
     "datasets",
     *_needed(NAME, "task", "name"),
-    *_needed(Integer, "seed", "examples", "looks"),
+    *_needed(Integer, "seed", "examples"),
     *_needed(JSON, "prefixes"),
     Column("created", Float),
-    Column("phase", String(8), nullable=False),  # one of permissions.PHASES
     sa.UniqueConstraint("task", "name"),
 )
 MODELS = _table(
@@ -99,13 +94,6 @@ EVALUATIONS = _table(
     *(Column(name, Float) for name in ("lease_until", "queued", "started", "finished")),
     sa.UniqueConstraint("model", "dataset", "prefix"),
     sa.Index("evaluations_by_state", "state", "lease_until"),
-)
-SHOWN = Table(
-    "looks",
-    META,
-    Column("person", ForeignKey("accounts.id"), primary_key=True),
-    Column("dataset", ForeignKey("datasets.id"), primary_key=True),
-    *_needed(Integer, "number"),
 )
 SCORES = _of_evaluation("scores", "result")
 DETAILS = _of_evaluation("details", "stats")  # [[statistic, ...] per example] for the sorting metric
@@ -163,14 +151,7 @@ def _create_tables(engine: Engine) -> None:
             )
         if version == 0:
             META.create_all(connection)
-            about = {"version": str(VERSION), "secret": secrets.token_hex(8)}
-            connection.execute(sa.insert(ABOUT), [{"key": key, "value": value} for key, value in about.items()])
-
-
-def secret(engine: Engine) -> str:
-    """Return the secret that keys the rounding of scores."""
-    with engine.connect() as connection:
-        return str(connection.execute(sa.select(ABOUT.c.value).where(ABOUT.c.key == "secret")).scalar_one())
+            connection.execute(sa.insert(ABOUT).values(key="version", value=str(VERSION)))
 
 
 def _version(connection: Connection) -> int:

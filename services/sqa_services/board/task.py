@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.trace import QuestionTrace
 from sqa_services.board.metrics import JOB, Job, meta_of, metric
 
 Example = Mapping[str, Any]  # one line of a data set's file
@@ -100,14 +99,6 @@ class Task(ABC):
     def unscorable(self, kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> Mapping[str, list[str]]:
         """Return a dict that maps each data set on which a model will fail to the reasons."""
         return {}
-
-    def shown(self, example: Example, response: Response) -> dict[str, Any]:
-        """Return additional fields of an example for the list of examples."""
-        return {}
-
-    def traces(self, examples: Sequence[Example], responses: Sequence[Response]) -> list[QuestionTrace] | None:
-        """Return traces for the viewer, or None if examples are not translated word by word."""
-        return None
 
     def __post_init__(self) -> None:
         check_name(self.code, "task")

@@ -61,16 +61,12 @@ def register_dataset(
         list[str] | None, option("KIND", "Kind of perturbation, file.py:build, or all; may be repeated.")
     ] = None,
     seed: Annotated[int, option("N", "Seed of perturbations and intervals.")] = 0,
-    phase: Annotated[
-        str, option("PHASE", "open: answers are visible; closed; hidden: runs only on this machine.")
-    ] = "closed",
-    looks: Annotated[int, option("N", "Number of scores shown to each person unless PHASE is open.")] = 3,
 ) -> None:
     """Add a data set and its perturbed copies, and queue every model on it."""
     from sqa.data.perturb import PERTURBATIONS
 
     kinds = list(PERTURBATIONS) if perturb == ["all"] else perturb or ()
-    print(json.dumps(_board(context).register_dataset(task, name, source, kinds, seed, phase, looks)))
+    print(json.dumps(_board(context).register_dataset(task, name, source, kinds, seed)))
 
 
 @board_app.command()
@@ -159,10 +155,7 @@ def leaderboard(
     datasets: Annotated[list[str] | None, option("--dataset NAME", "Data set; default: all.")] = None,
     as_json: Json = False,
 ) -> None:
-    """List the models of a task, best first, with exact scores.
-
-    Exact scores are for the organiser only.
-    """
+    """List the models of a task, best first."""
     board = _board(context)
     ranked = board.leaderboard(task, board.metric_weights(task, weights), datasets or ())
     if as_json:

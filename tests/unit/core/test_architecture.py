@@ -70,7 +70,7 @@ ARROWS: dict[str, set[str]] = {
     "sqa_services.net": {"sqa.core", "sqa.files"},
     "sqa_services.protocols": SQA - {"sqa.diagnose", "sqa.training"} | SERVER,
     "sqa_services.simuleval": {"sqa", *SQA, "sqa_services.protocols", *SERVER},
-    "sqa_services.board": {"sqa", *SQA, "sqa.report", "sqa_services.protocols", *SERVER},
+    "sqa_services.board": {"sqa", *SQA, "sqa_services.protocols", *SERVER},
 }
 CORE = {room for room in ARROWS if not room.startswith(SERVICES)}
 ARROWS["experiments"] = CORE - {"sqa.cli"}

@@ -1,5 +1,5 @@
 "use strict";
-// One model: the reasons for its rank, its examples, its log, its tags, and the actions of its owner.
+// One model: the reasons for its rank, its log, its tags, and the actions of its owner.
 
 const mine = (model) => model && (state.me === "organiser" || (state.me && model.owner === state.me));
 const byName = (tags) => tags.sort((a, b) => a.tag.localeCompare(b.tag, "en", { numeric: true }));
@@ -10,7 +10,6 @@ function showDetail() {
   if (!model) return;
   if ($("detail").querySelector("h2").textContent !== model.name) {  // the tables still show another model
     $("log").replaceChildren();
-    $("examples").tBodies[0].replaceChildren();
   }
   $("detail").querySelector("h2").textContent = model.name;
   const row = state.board.rows.find((r) => r.model === model.name);
@@ -25,9 +24,6 @@ function showDetail() {
   const done = state.evaluations.filter((e) => e.model === model.name && e.state === "done" && (!state.dataset || e.dataset === state.dataset));
   showTags(done.filter((e) => !e.prefix));
   showDeltas(done.filter((e) => e.prefix));
-  const open = state.datasets.filter((d) => d.phase === "open" && done.some((e) => e.dataset === d.name && !e.prefix));
-  $("examples-part").hidden = open.length === 0;
-  choose($("examples-of"), open.map((d) => option(d.name, d.name)));
 }
 
 function numbersOf(row) {
@@ -48,7 +44,7 @@ function showTags(done) {
 
 function showDeltas(done) {
   const rows = done.flatMap((e) => JSON.parse(e.result.metadata_json).transforms.flatMap((transform) =>
-    Object.entries(transform.differences || { "–": {} }).map(([metric, d]) =>  // absent if the answers are secret
+    Object.entries(transform.differences).map(([metric, d]) =>
       line([transform.transform, e.dataset, transform.n, `${number(transform.unperturbed_percent, 1)} %`, metric,
         d.refusal || number(d.diff), d.refusal || d.low === undefined ? "" : interval([d.low, d.high]), number(d.p)]))));
   $("deltas").closest("div:not(.wide)").hidden = rows.length === 0;
@@ -86,16 +82,4 @@ async function showModel() {
   const log = await get(`${path}/log`);
   if (asked !== state.model) return;
   $("log").replaceChildren(...log.map((e) => make("li", `${new Date(e.time * 1000).toISOString().slice(0, 19).replace("T", " ")}  ${e.text}`)));
-  if ($("examples-part").hidden) return;
-  const dataset = $("examples-of").value;
-  const rows = await get(`${path}/examples?${new URLSearchParams({ dataset })}`);
-  if (asked !== state.model) return;
-  fill($("examples"), ["Example", title(state.task.metrics[state.task.perf_metric]), "Answer", "Correct answer", "Source read"], rows.map((row) => {
-    const query = new URLSearchParams({ dataset, example: row.id });
-    const link = make("a", row.id, { href: `tasks/${state.task.code}/models/${state.model}/view?${query}`, target: "_blank", rel: "noopener" });
-    return line([row.page === undefined ? row.id : link, number(row.value), row.guess ?? "–", row.page ?? "–",
-      row.read === null || row.read === undefined ? "–" : `${(100 * row.read).toFixed(0)} %`]);
-  }));
 }
-
-$("examples-of").addEventListener("change", () => guarded(showModel));

@@ -48,11 +48,6 @@ const title = (meta) => `${meta.pretty_name}${meta.unit ? `, ${meta.unit}` : ""}
 const interval = (ends) => (ends ? `[${number(ends[0])}, ${number(ends[1])}]` : "–");
 const day = (seconds) => (seconds ? new Date(seconds * 1000).toISOString().slice(0, 10) : "–");
 const option = (value, text) => make("option", text, { value });
-const choose = (select, options) => {
-  const before = select.value;
-  select.replaceChildren(...options);
-  if (options.some((o) => o.value === before)) select.value = before;
-};
 
 function showWeights() {
   $("weights").replaceChildren(
@@ -130,7 +125,7 @@ async function chooseTask(code) {
   state.task = state.tasks.find((task) => task.code === code);
   Object.assign(state, { weights: null, dataset: "", model: null });
   state.datasets = await get(`api/tasks/${code}/datasets`);
-  $("dataset").replaceChildren(option("", "all"), ...state.datasets.map((d) => option(d.name, `${d.name} (${d.examples}, ${d.phase})`)));
+  $("dataset").replaceChildren(option("", "all"), ...state.datasets.map((d) => option(d.name, `${d.name} (${d.examples})`)));
   await showBoard();
   showHow();
 }

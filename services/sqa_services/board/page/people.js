@@ -30,10 +30,9 @@ function showHow() {
   if (!state.task) return;
   const token = state.guarded || localStorage.getItem("sqa-token") ? ` -H 'Authorization: Bearer ${PLACEHOLDER}'` : "";
   $("command").textContent = `curl -T submission.jsonl${token} ${new URL(`api/tasks/${state.task.code}/models/`, location.href)}NAME`;
-  const seen = state.datasets.filter((d) => d.phase !== "hidden");
-  $("inputs").replaceChildren(...seen.flatMap((d, i) => [i ? ", " : "",
+  $("inputs").replaceChildren(...state.datasets.flatMap((d, i) => [i ? ", " : "",
     make("a", d.name, { href: `api/tasks/${state.task.code}/datasets/${d.name}/examples` })]));
-  if (!seen.length) $("inputs").textContent = "no data set yet";
+  if (!state.datasets.length) $("inputs").textContent = "no data set yet";
 }
 
 async function copy(button, text) {

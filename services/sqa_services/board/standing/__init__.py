@@ -1,1 +1,1 @@
-"""Plausibility, rounding and rank of models."""
+"""Plausibility and rank of models."""

@@ -18,7 +18,7 @@ from sqa_services.board.board import Board
 def test_no_request_returns_500(board: Board, tmp_path: Path) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
     board.register_model("sqa-es", "mini", "submission", b'{"question": "q", "step": 0, "token": "a", "g": 0}')
-    board.register_dataset("sqa-es", "mini", "mini-es", ["casing"], phase="open")  # the model has no score on it
+    board.register_dataset("sqa-es", "mini", "mini-es", ["casing"])  # the model has no score on it
     accounts.invite(board.engine, uses=100)
     board.register_model("toy", "m", "submission", b'{"name": "m"}')
     worker.work(board, until_empty=True)

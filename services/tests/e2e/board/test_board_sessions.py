@@ -47,7 +47,7 @@ def test_session_scores_equal_a_local_run(board: Board, tmp_path: Path) -> None:
             half.new_session()
         with pytest.raises(ConfigError, match="cannot be used"):
             session_model(journal, "ann", questions, GUESSER, BUZZER)  # the server holds the journal open
-    board.register_dataset("sqa-es", "secret", str(path), phase="hidden")
+    board.register_dataset("sqa-es", "secret", str(path))
     where = ["--board", str(tmp_path / "board"), "register-session", "sqa-es"]
     options = ["--questions", str(path), "--guesser", GUESSER, "--buzzer", BUZZER]
     result = CliRunner().invoke(board_app, [*where, "ann-1", str(journal), "ann", *options], catch_exceptions=False)
@@ -67,7 +67,7 @@ def test_session_scores_equal_a_local_run(board: Board, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no file"):
         session_model(tmp_path / "none", "ann", questions)
     session = session_model(journal, "ann", questions, GUESSER, BUZZER)
-    board.register_dataset("sqa-es", "mini", "mini-es", phase="hidden")
+    board.register_dataset("sqa-es", "mini", "mini-es")
     cannot = board.register_model("sqa-es", "ann-2", "session", session)["cannot"]
     assert list(cannot) == ["mini"] and "the session has other questions" in cannot["mini"][0]
 

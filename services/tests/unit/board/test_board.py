@@ -179,7 +179,7 @@ def test_worker_without_its_lease_writes_nothing(board: Board) -> None:
 
 
 def test_leaderboard_ranks_by_dynascore(board: Board) -> None:
-    add_data(board, "data", "casing", phase="open")
+    add_data(board, "data", "casing")
     best = {"eins": "a", "zwei": "b", "DREI": "c", "EINS": "a"}
     add_models(board, best={"answers": best}, half={"answers": {"": "a"}})
     worker.work(board, until_empty=True)

@@ -1,4 +1,4 @@
-"""The board over HTTP: permissions, the data visible in each phase, and invalid requests."""
+"""The board over HTTP: permissions, visible data, and invalid requests."""
 
 import json
 import os
@@ -25,7 +25,7 @@ TOY, ES = "/api/tasks/toy", "/api/tasks/sqa-es"
 
 
 def test_submitted_model_reaches_the_leaderboard(board: Board, organiser: Person) -> None:
-    board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"], phase="open")
+    board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
     reply = organiser.submit("m", model())
     assert reply.status_code == 201 and reply.json()["queued"] == 2
     worker.work(board, until_empty=True)
@@ -183,37 +183,21 @@ def test_upload_lists_all_problems_of_a_submission(board: Board, organiser: Pers
     assert reply.status_code == 201 and list(reply.json()["cannot"]) == ["other"]
 
 
-# -------------------------------------------------------------------------------------------------------- phases
+# ------------------------------------------------------------------------------------------------------- answers
 
 
-def test_phase_decides_which_data_are_public(board: Board, organiser: Person, tmp_path: Path) -> None:
+def test_answers_and_references_are_never_shown(board: Board, organiser: Person, tmp_path: Path) -> None:
     path, questions = tmp_path / "some.jsonl", load_questions("mini-es")[:6]
     path.write_bytes(as_lines(map(record_of, questions)))
-    for phase in ("open", "closed", "hidden"):
-        board.register_dataset("sqa-es", phase, str(path), ["casing"], phase=phase)
-    registered = organiser.submit("m", as_lines(rows("Nowhere")), "sqa-es").json()
-    assert registered["queued"] == 4  # the board does not evaluate a file on hidden questions
+    board.register_dataset("sqa-es", "some", str(path), ["casing"])
+    assert organiser.submit("m", as_lines(rows("Nowhere")), "sqa-es").json()["queued"] == 2
     worker.work(board, until_empty=True)
-    ask, data = Person(organiser.url).get, f"{ES}/datasets"
-    by_example, view = f"{ES}/models/m/examples", "/tasks/sqa-es/models/m/view"
-    for phase, shown, answered in (("open", 200, 200), ("closed", 200, 403), ("hidden", 403, 403)):
-        for name in (phase, f"robustness-{phase}"):
-            assert ask(f"{data}/{name}/examples").status_code == shown
-            assert ask(f"{data}/{name}/answers").status_code == answered
-        assert ask(by_example, dataset=phase).status_code == answered
-        assert ask(view, dataset=phase, example=questions[0].id).status_code == answered
-    assert set(ask(f"{data}/robustness-open/examples").json()[0]) == {"id", "language", "source"}
-    answers = {q.page for q in questions}
-    assert {row["page"] for row in ask(f"{data}/open/answers").json()} == answers
-    each = ask(by_example, dataset="open").json()
-    assert len(each) == 6 and each[0]["guess"] == "Nowhere" and each[0]["page"] in answers and each[0]["value"] == 0.0
-    page = ask(view, dataset="open", example=each[0]["id"])
-    assert page.headers["Content-Security-Policy"].count("sha256-") == 2 and each[0]["page"] in page.text
-    assert ask(view, dataset="open", example="x").status_code == ask(by_example, dataset="nothing").status_code == 404
-    leaving = ("evaluations", "leaderboard", "models/m/log", "datasets/closed/examples", "datasets", "models")
-    said = "".join(ask(f"{ES}/{path}").text for path in leaving)
+    ask = Person(organiser.url).get
+    inputs = [f"datasets/{prefix}some/examples" for prefix in ("", "robustness-")]
+    said = "".join(ask(f"{ES}/{p}").text for p in (*inputs, "evaluations", "leaderboard", "models/m/log", "datasets"))
+    assert all(f'"{question.id}"' in said for question in questions)
     assert not [q for q in questions if q.reference_text[:30] in said]
-    assert not [answer for answer in answers if len(answer) > 12 and f'"{answer}"' in said]
+    assert not [q.page for q in questions if len(q.page) > 12 and f'"{q.page}"' in said]
 
 
 # ------------------------------------------------------------------------------------------------------- workers

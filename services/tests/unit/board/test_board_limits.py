@@ -1,95 +1,20 @@
-"""Limits on what the scores reveal about hidden answers: rounding, and a daily quota of submissions."""
+"""Limits: a daily quota of submissions, and the cost of checking them."""
 
-import json
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from board_task import Row, model, submission
+from board_task import model
 from sqlalchemy import update
 from stand_ins.board_server import Person, invitation, signed_up
 
 from sqa.core.errors import DataError
-from sqa.core.types import Question
 from sqa.data.datasets import load_questions
-from sqa_services.board import server, sqa_task, worker
+from sqa_services.board import server, sqa_task
 from sqa_services.board.board import Board
-from sqa_services.board.files import as_lines
-from sqa_services.board.standing.rounded import rounded
 from sqa_services.board.storage import ACCOUNTS
 from sqa_services.protocols import submission as protocol
-
-# --------------------------------------------------------------------------------------------- information in a view
-
-
-def guessing(right: set[int]) -> list[dict[str, Any]]:
-    """Return a submission that buzzes on each question at a different share of its source.
-
-    Without rounding, the total score therefore identifies the correct answers.
-    """
-
-    def rows(q: Question, i: int) -> Iterator[Row]:
-        n = len(q.words)
-        for step, word in enumerate(q.words):
-            yield word, step + 1, q.page if i in right else f"page {i}", step == n // 2 + i * (n // 2) // 46
-
-    return submission(rows)
-
-
-def test_closed_set_shows_only_its_rounded_score(board: Board, organiser: Person) -> None:
-    """Regression test: scores at full precision revealed with one submission which of 45 guesses were correct."""
-    for phase in ("closed", "open"):
-        board.register_dataset("sqa-es", phase, "mini-es", ["casing"], phase=phase)
-    for name, right in (("one", {3, 8, 20}), ("two", {3, 9, 20}), ("all", set(range(45)))):
-        rows = guessing(right)
-        copies = board.examples("sqa-es", "robustness-closed")
-        of = {copy["input_id"]: copy["id"] for copy in copies}
-        rows += [{**row, "question": of[row["question"]]} for row in rows if row["question"] in of]
-        board.register_model("sqa-es", name, "submission", as_lines(rows))
-    worker.work(board, until_empty=True)
-    exact = {(e["model"], e["dataset"], e["prefix"]): e["result"] for e in board.evaluations("sqa-es")}
-    evaluations = organiser.get("/api/tasks/sqa-es/evaluations").json()
-    shown = {(e["model"], e["dataset"], e["prefix"]): e["result"] for e in evaluations}
-    for system in ("one", "two", "all"):
-        for prefix in ("", "robustness"):
-            assert shown[system, "open", prefix] == exact[system, "open", prefix]
-        result = shown[system, "closed", ""]
-        metadata = json.loads(result["metadata_json"])
-        assert set(metadata) == {"ew", "al", "ap", "dal", "perf_by_tag"} and metadata["perf_by_tag"] == []
-        assert metadata["ew"] == result["perf"] in (0.0, 0.2, 0.4, 0.6, 0.8)
-        assert abs(result["perf"] - exact[system, "closed", ""]["perf"]) < 0.2
-        [transform] = json.loads(shown[system, "closed", "robustness"]["metadata_json"])["transforms"]
-        assert set(transform) == {"transform", "n", "unperturbed_percent"}
-    for dataset in ("closed", "open"):
-        rows = organiser.get("/api/tasks/sqa-es/leaderboard", dataset=dataset, weights="ew=1").json()["rows"]
-        ranked = [row for row in rows if row["rank"]]  # "all" knows too much too early
-        kept = dataset == "closed"
-        assert len(ranked) == 2 and all(
-            (row["interval"] is None, row["places"] is None) == (kept, kept) for row in ranked
-        )
-        assert {"ew", "dal", "robustness"} <= set(ranked[0]["metrics"])
-    precise = {row["model"]: row["metrics"]["ew"] for row in board.leaderboard("sqa-es", datasets=["closed"])["rows"]}
-    assert precise["one"] == exact["one", "closed", ""]["perf"]  # the owner of the board sees exact numbers
-
-
-@pytest.mark.parametrize(
-    ("metric", "examples", "value", "steps"),
-    [
-        ("ew", 45, 0.258713, (0.2, 0.4)),
-        ("ew", 147, 0.258713, (0.25, 0.3)),
-        ("ew", 511, 0.131402, (0.12, 0.14)),
-        ("qa_accuracy", 600, 0.5, (0.5,)),
-        ("corpus_bleu", 147, 28.83, (25.0, 30.0)),
-        ("accuracy", 2000, 93.89, (93.5, 94.0)),
-    ],
-)
-def test_score_step_equals_six_examples(metric: str, examples: int, value: float, steps: tuple[float, ...]) -> None:
-    assert {rounded(metric, value, examples, f"key {i}") for i in range(200)} == set(steps)
-
-
-# ------------------------------------------------------------------------------------------------------ number of views
 
 
 def test_daily_quota_is_atomic(board: Board, organiser: Person) -> None:
@@ -116,7 +41,7 @@ def test_daily_quota_counts_every_submission(board: Board, organiser: Person) ->
     assert people[0].submit("late", model()).status_code == 201
 
 
-# ------------------------------------------------------------------------------------------------------ cost of a view
+# ------------------------------------------------------------------------------------------------------- costs
 
 
 @pytest.fixture
