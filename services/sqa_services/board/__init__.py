@@ -7,9 +7,9 @@
     storage.py    tables; queue.py the queue of evaluations; board.py registration, leaderboard, export
     permissions.py   callers, and who may change a model
     accounts.py   invitations, accounts, tokens; lifecycle.py log, withdrawal and deletion of a model
-    standing/     implausible submissions, Dynascore and rank
+    rank.py       Dynascore, rank and its intervals
     worker.py     the process that evaluates the queue
     server.py     HTTP interface; page/ the web page
 
-Only storage, queue, board, accounts, lifecycle, standing and worker need SQLAlchemy.  Only server needs FastAPI.
+Only storage, queue, board, accounts, lifecycle, rank and worker need SQLAlchemy.  Only server needs FastAPI.
 """

@@ -18,12 +18,11 @@ from sqlalchemy.exc import IntegrityError
 
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
-from sqa_services.board import lifecycle, queue
+from sqa_services.board import lifecycle, queue, rank
 from sqa_services.board.accounts import Taken
 from sqa_services.board.files import Files, as_lines, data_path, make_private, model_path, split_prefix
 from sqa_services.board.permissions import ORGANISER, Caller
-from sqa_services.board.standing import rank
-from sqa_services.board.standing.rank import parse_weights
+from sqa_services.board.rank import parse_weights
 from sqa_services.board.storage import (
     ACCOUNTS,
     DATASETS,
@@ -269,8 +268,8 @@ class Board:
     ) -> Row:
         """Rank the models by Dynascore, best first.
 
-        Metrics are means over data sets.  A model that lacks a weighted metric has no Dynascore.  An
-        implausible model has no rank.  Withdrawn models are left out.
+        Metrics are means over data sets.  A model that lacks a weighted metric has no Dynascore.  Withdrawn models are
+        left out.
 
         Args:
             weights: Weights of the metrics; None uses the task's weights of all metrics that the data sets have.

@@ -34,7 +34,7 @@ from sqa_services.board import accounts, lifecycle, queue
 from sqa_services.board.accounts import Taken, TooMany
 from sqa_services.board.board import Board
 from sqa_services.board.permissions import ORGANISER, Caller, Denied
-from sqa_services.board.standing.rank import about_metrics
+from sqa_services.board.rank import about_metrics
 from sqa_services.board.task import NotFound, Unscorable
 from sqa_services.board.worker import beside
 from sqa_services.net import serving

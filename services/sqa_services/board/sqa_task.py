@@ -31,7 +31,6 @@ from sqa.files.records import json_document, lines_of
 from sqa.pipeline.config import RunConfig, run_in
 from sqa_services.board import running
 from sqa_services.board.metrics import Answer, Job
-from sqa_services.board.standing import plausible
 from sqa_services.board.task import Example, Response, Task, Unscorable, joined
 from sqa_services.protocols.submission import MOST_PROBLEMS, fitted, rows_of
 
@@ -134,23 +133,6 @@ class QuestionTask(Task):
             if problems:
                 by_dataset[name] = problems
         return by_dataset
-
-    def implausible(self, examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
-        """Return why responses are implausible; perturbed copies are exempt from the rule for early answers."""
-        early = not any("transform" in example for example in examples)
-        return plausible.implausible(self.traces(examples, responses), early)
-
-    def traces(self, examples: Sequence[Example], responses: Sequence[Response]) -> list[QuestionTrace]:
-        """Return verified responses as traces."""
-        pairs = zip(examples, responses, strict=True)
-        return [QuestionTrace(question_of(example), *self.prediction(response)) for example, response in pairs]
-
-    def comparable(self, response: Response) -> dict[str, Any]:
-        """Return id and text, and guess, g(j) and decision at the first buzz, or at the last step without a buzz."""
-        steps = response["steps"]
-        buzz = next((step for step in steps if step.get("buzz")), steps[-1] if steps else {})
-        answer = {"guess": buzz.get("guess", ""), "g": buzz.get("g", 0), "buzz": buzz.get("buzz", False)}
-        return {"id": response["id"], "text": "".join(step["token"] for step in steps), **answer}
 
 
 def _own_categories(source: str) -> dict[str, str]:

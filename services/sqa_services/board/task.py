@@ -88,14 +88,6 @@ class Task(ABC):
     def verify_response(self, response: Response, example: Example) -> None:  # noqa: B027
         """Raise DataError if a response does not fit its example."""
 
-    def implausible(self, examples: Sequence[Example], responses: Sequence[Response]) -> list[str]:
-        """Return the reasons why responses are implausible."""
-        return []
-
-    def comparable(self, response: Response) -> Any:
-        """Return a JSON value that is equal for copied responses; see `worker.digest_of`."""
-        return response
-
     def unscorable(self, kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> Mapping[str, list[str]]:
         """Return a dict that maps each data set on which a model will fail to the reasons."""
         return {}

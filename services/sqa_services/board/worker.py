@@ -5,14 +5,11 @@ the next worker tries again, up to `queue.MAX_ATTEMPTS` times.  A server restart
 ends the worker when the server ends.
 """
 
-import hashlib
-import json
 import os
 import subprocess
 import sys
 import time
-import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import Any
@@ -27,12 +24,11 @@ from sqa_services.board.evaluate import Labels, Predicted, delta, evaluate
 from sqa_services.board.files import as_lines, data_path, model_path, predictions_path, prefixed
 from sqa_services.board.metrics import JOB, Job, additive
 from sqa_services.board.storage import DATASETS, MODELS
-from sqa_services.board.task import Response, Task, answer_all
+from sqa_services.board.task import Task, answer_all
 
 LEASE_SECONDS = 60.0
 POLL_SECONDS = 2.0  # maximum seconds between polls of an empty queue
 AGAIN_SECONDS = 5.0  # seconds between a server's checks of its worker
-FILLERS = "\u115f\u1160"  # invisible letters of Hangul
 END_SECONDS = 10.0  # seconds after which a terminated worker is killed
 
 
@@ -85,8 +81,6 @@ def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
             problem = str(error).replace(f"{folder.absolute()}/", "").replace(f"{folder}/", "")
             return queue.fail(board.engine, claimed, problem, f"{where}: failed")
     event = f"{where}: scored in {time.time() - start:.1f} s"
-    if result["implausible"]:
-        event += f"; not ranked: {'; '.join(result['implausible'])}"
     taken = queue.finish(board.engine, claimed, result, details, event)
     print(f"sqa: {name}: {'done' if taken else 'dropped, since its lease expired'}", file=sys.stderr)
     return taken
@@ -120,31 +114,13 @@ def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], pre
     predictions = answer_all(task, responses, examples)
     board.files.write(predictions_path(code, name, data["name"], prefix), as_lines(responses))
     labels = list(map(task.label, examples))
-    inspected = {"implausible": task.implausible(examples, responses), "digest": digest_of(task, responses)}
     if not prefix:
         result = {**evaluate(task, labels, predictions, data["seed"]), "job": _job_metrics(job)}
-        return result | inspected, _details(task, labels, predictions)
+        return result, _details(task, labels, predictions)
     originals = read(data_path(code, data["name"]))
     before = answer_all(task, read(predictions_path(code, name, data["name"])), originals)
     targets = list(map(task.label, originals))
-    return delta(task, prefix, targets, before, labels, predictions, data["seed"]) | inspected, None
-
-
-def digest_of(task: Task, responses: Sequence[Response]) -> str:
-    """Return a digest that is equal for copied responses: it ignores case, accents, punctuation and spaces."""
-    return hashlib.sha256(json.dumps(_bare([task.comparable(response) for response in responses])).encode()).hexdigest()
-
-
-def _bare(value: Any) -> Any:
-    """Remove case, accents, punctuation, spaces and invisible characters from the texts in a JSON value."""
-    if isinstance(value, Mapping):
-        return {key: _bare(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_bare(inner) for inner in value]
-    if not isinstance(value, str):
-        return value
-    letters = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", value).casefold())
-    return "".join(c for c in letters if c.isalnum() and c not in FILLERS)
+    return delta(task, prefix, targets, before, labels, predictions, data["seed"]), None
 
 
 def _details(task: Task, labels: Labels, predictions: Predicted) -> list[list[float]] | None:

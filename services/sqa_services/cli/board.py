@@ -167,8 +167,8 @@ def leaderboard(
         numbers = [row["dynascore"], *(row["metrics"].get(name) for name in metrics)]
         places = "-".join(map(str, sorted(set(row["places"] or ()))))
         standing = [row["rank"] or "-", places, "run here" if row["run_here"] else "unverified"]
-        rows.append([row["model"], *numbers, ",".join(row["missing"]), *standing, "; ".join(row["implausible"])])
-    header = ["model", "dynascore", *metrics, "missing", "rank", "places", "made", "implausible"]
+        rows.append([row["model"], *numbers, ",".join(row["missing"]), *standing])
+    header = ["model", "dynascore", *metrics, "missing", "rank", "places", "made"]
     show(Table(header, rows, dict.fromkeys(header, 4)))
     if ranked["refusal"]:
         print(f"sqa: {ranked['refusal']}", file=sys.stderr)

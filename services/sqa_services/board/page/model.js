@@ -1,5 +1,5 @@
 "use strict";
-// One model: the reasons for its rank, its log, its tags, and the actions of its owner.
+// One model: its log, its tags, and the actions of its owner.
 
 const mine = (model) => model && (state.me === "organiser" || (state.me && model.owner === state.me));
 const byName = (tags) => tags.sort((a, b) => a.tag.localeCompare(b.tag, "en", { numeric: true }));
@@ -19,7 +19,6 @@ function showDetail() {
   const standing = model.withdrawn ? "withdrawn" : row && row.rank ? `rank ${row.rank}` : waits ? "not scored yet" : "no rank";
   $("standing").textContent = `${standing}; ${made}, ${whose}, ${day(model.created)}`;
   $("numbers").textContent = row ? numbersOf(row) : "";
-  $("reasons").replaceChildren(...(row ? row.implausible : []).map((reason) => make("li", reason, { className: "bad" })));
   showActions(model);
   const done = state.evaluations.filter((e) => e.model === model.name && e.state === "done" && (!state.dataset || e.dataset === state.dataset));
   showTags(done.filter((e) => !e.prefix));

@@ -94,14 +94,12 @@ async function showBoard() {
 function rankRow(row, metrics) {
   const open = make("button", row.model, { type: "button" });
   open.addEventListener("click", () => { state.model = row.model; guarded(async () => { await showBoard(); await showModel(); }); });
-  const lost = row.implausible.length > 0;
-  const mark = lost ? "implausible" : row.run_here ? "run here" : "unverified";
+  const mark = row.run_here ? "run here" : "unverified";
   const places = row.places ? (row.places[0] === row.places[1] ? `${row.places[0]}` : `${row.places[0]}–${row.places[1]}`) : "–";
   const made = line([row.rank ?? "–", open, number(row.dynascore), number(row.metrics[metrics[0]]), interval(row.interval), places,
-    make("span", mark, { className: lost ? "mark bad" : "mark", title: row.implausible.join("\n") }), day(row.created),
+    make("span", mark, { className: "mark" }), day(row.created),
     ...metrics.slice(1).map((name) => number(row.metrics[name])), row.missing.join(", ")]);
   made.classList.toggle("chosen", row.model === state.model);
-  made.classList.toggle("lost", lost);
   return made;
 }
 

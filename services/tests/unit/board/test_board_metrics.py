@@ -14,8 +14,8 @@ from sqa_services.board import metrics, worker
 from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.evaluate import delta, evaluate
 from sqa_services.board.metrics import Answer, Meta
+from sqa_services.board.rank import dynascore, parse_weights
 from sqa_services.board.sqa_task import spanish
-from sqa_services.board.standing.rank import dynascore, parse_weights
 from sqa_services.board.task import load_tasks
 
 UP, DOWN = Meta("", "up"), Meta("", "down", -1, 10.0)

@@ -1,19 +1,23 @@
-"""The leaderboard: its data sets, ranks of models, and marks for copies."""
+"""The leaderboard: its data sets, ranks and intervals of models."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import board_task
 import numpy as np
 import pytest
-from board_task import RIGHT, model
+from board_task import RIGHT, Row, model, submission
 from sqlalchemy import update
 
 from sqa.core.errors import ConfigError
-from sqa_services.board import worker
+from sqa.core.types import Question
+from sqa_services.board import lifecycle, worker
 from sqa_services.board.board import Board
+from sqa_services.board.files import as_lines
+from sqa_services.board.rank import MOST_KEPT, rank
 from sqa_services.board.sqa_task import spanish
-from sqa_services.board.standing.rank import MOST_KEPT, rank
 from sqa_services.board.storage import ABOUT, VERSION
 
 BEST = RIGHT | {"EINS": "a"}
@@ -67,21 +71,25 @@ def test_board_of_another_version_is_refused(board: Board, version: int) -> None
         Board.open(board.config)
 
 
-@pytest.mark.parametrize(
-    ("kind", "owner", "marked"),
-    [("submission", "bob", True), ("submission", "ann", False), ("config", "bob", False)],
-)
-def test_copy_of_another_owners_answers_is_marked(kind: str, owner: str, marked: bool) -> None:
-    models = [
-        {"id": number, "name": name, "kind": its_kind, "owner": its_owner, "created": 0.0}
-        for number, (name, its_kind, its_owner) in enumerate([("first", "submission", "ann"), ("second", kind, owner)])
-    ]
-    result = {"metadata_json": '{"accuracy": 50.0}', "job": {}, "implausible": [], "digest": "same"}
-    about = {"dataset": "data", "prefix": "", "finished": 0.0, "result": result}
-    done = [{"id": row["id"], "model": row["name"], **about} for row in reversed(models)]
-    ranked = rank(board_task.make(), models, done, ["data"], {"accuracy": 1.0}, lambda _: {}, {})
-    reasons = {row["model"]: row["implausible"] for row in ranked["rows"]}
-    assert reasons["first"] == [] and bool(reasons["second"]) == marked
+def honest(late: float, q: Question, i: int) -> Iterator[Row]:
+    """Yield rows of a wait-3 copier that answers every second question correctly after the share `late` of it."""
+    for step, word in enumerate(q.words):
+        g = min(step + 3, len(q.words))
+        sure = g >= late * len(q.words)
+        yield word.lower(), g, q.page if sure and i % 2 else f"page {i}", sure
+
+
+def test_models_of_questions_have_places(board: Board) -> None:
+    board.register_dataset("sqa-es", "mini", "mini-es")
+    for name, late in (("first", 0.75), ("later", 0.9)):
+        board.register_model("sqa-es", name, "submission", as_lines(submission(partial(honest, late))))
+    worker.work(board, until_empty=True)
+    first, later = board.leaderboard("sqa-es", {"ew": 4.0, "dal": 1.0})["rows"]
+    assert (first["rank"], first["places"], later["rank"], later["places"]) == (1, [1, 1], 2, [2, 2])
+    low, high = first["interval"]
+    assert low < first["metrics"]["ew"] < high and not first["run_here"]
+    lifecycle.remove(board.engine, board.files, "sqa-es", "first")  # including the statistics of its examples
+    assert len(board.models("sqa-es")) == 1
 
 
 def test_ranks_follow_paired_differences() -> None:
@@ -95,7 +103,7 @@ def test_ranks_follow_paired_differences() -> None:
         for i, rows in enumerate(stats)
     ]
     for row in done:
-        row["result"] |= {"job": {}, "implausible": [], "digest": str(row["id"])}
+        row["result"] |= {"job": {}}
     task = replace(spanish(), perf_metric="qa_accuracy")
     details = {row["id"]: stats[row["id"]].tolist() for row in done}
     standings = dict.fromkeys(range(MOST_KEPT))

@@ -1,11 +1,11 @@
-"""Rank of models: weighted metrics with intervals; implausible models are listed below the ranked ones.
+"""Rank of models: weighted metrics with intervals.
 
     rank      place by Dynascore, or by performance if there is no Dynascore; equal scores share a place
     interval  95% interval of the performance, by resampling examples within each data set
     places    [first, last] place by performance: 1 + number of surely better models, number of models - number of
               surely worse models; "surely": the 95% interval of the paired difference excludes 0
 
-All intervals use the same resampled examples.  Implausible and withdrawn models have no rank.
+All intervals use the same resampled examples.  Withdrawn models have no rank.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,12 +17,11 @@ import numpy as np
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.types import Floats
 from sqa.files.records import parse_json
-from sqa_services.board.files import prefixed
 from sqa_services.board.metrics import Additive, Meta, additive, meta_of
 from sqa_services.board.permissions import RUN_HERE
 from sqa_services.board.task import Task
 
-VERSION = 3
+VERSION = 4
 RESAMPLES = 1000
 CUTOFF = 0.0001  # minimum difference in performance, as a share of the largest performance
 MOST_KEPT = 64  # number of standings that a board caches
@@ -45,16 +44,15 @@ def rank(
     standings: Standings,
 ) -> dict[str, Any]:
     """Return the rows of a leaderboard, best first, and the reason for a missing Dynascore."""
-    values, marks = _values(done), _marks(models, done, of_data)
+    values = _values(done)
     needed = dict.fromkeys((task.perf_metric, *(metric for metric, weight in weights.items() if weight)))
     rows: list[Row] = []
     for model in models:
         means = _means(task, [values.get((model["name"], data), {}) for data in of_data])
         about = {key: model[key] for key in ("kind", "owner", "created")} | {"run_here": model["kind"] in RUN_HERE}
         missing, standing = [metric for metric in needed if metric not in means], dict.fromkeys(STANDING)
-        measured = {"metrics": means, "missing": missing, "implausible": marks[model["name"]]}
-        rows.append({"model": model["name"], **about, **measured, **standing})
-    ranked, refusal = [row for row in rows if not row["missing"] and not row["implausible"]], None
+        rows.append({"model": model["name"], **about, "metrics": means, "missing": missing, **standing})
+    ranked, refusal = [row for row in rows if not row["missing"]], None
     try:
         metas = {name: meta_of(name) for name in task.metrics}
         scores = dynascore([row["metrics"] for row in ranked], task.perf_metric, weights, metas)
@@ -64,7 +62,7 @@ def rank(
         refusal = str(error)
     _add_places(task, ranked, done, of_data, details, standings)
     rows.sort(key=lambda row: _order(row, task))
-    best = [row for row in rows if not row["missing"] and not row["implausible"]]
+    best = [row for row in rows if not row["missing"]]
     for index, row in enumerate(best):
         same = index and _order(best[index - 1], task) == _order(row, task)
         row["rank"] = best[index - 1]["rank"] if same else index + 1
@@ -92,22 +90,6 @@ def _values(done: Rows) -> dict[tuple[str, str], dict[str, float]]:
             values |= {name: value for name, value in metadata.items() if isinstance(value, int | float)}
             values |= row["result"]["job"]
     return by_pair
-
-
-def _marks(models: Rows, done: Rows, of_data: Sequence[str]) -> dict[str, list[str]]:
-    """Return, for each model, the reasons why it is implausible, including answers copied from another model."""
-    marks: dict[str, list[str]] = {model["name"]: [] for model in models}
-    about = {model["name"]: model for model in models}
-    first: dict[tuple[str, str], str] = {}  # (data set, digest) -> first model with these answers
-    shown = [row for row in done if row["dataset"] in of_data and row["model"] in about]
-    for row in sorted(shown, key=lambda row: about[row["model"]]["id"]):
-        result, name, where = row["result"], row["model"], prefixed(row["prefix"], row["dataset"])
-        marks[name] += [f"{where}: {reason}" for reason in result["implausible"]]
-        if not row["prefix"]:
-            earlier = first.setdefault((row["dataset"], result["digest"]), name)
-            if about[earlier]["owner"] != about[name]["owner"] and about[name]["kind"] not in RUN_HERE:
-                marks[name].append(f"{where}: has exactly the answers of {earlier}")
-    return marks
 
 
 def _add_places(
@@ -150,11 +132,11 @@ def _resampled(stats: Floats, get: Additive) -> Floats:
     return np.stack([get.metric.score_many(drawn @ rows) for rows in stats])
 
 
-def _order(row: Mapping[str, Any], task: Task) -> tuple[bool, bool, float, bool, float]:
-    """Return a row's sort key: by Dynascore, then by performance, with implausible models last."""
+def _order(row: Mapping[str, Any], task: Task) -> tuple[bool, float, bool, float]:
+    """Return a row's sort key: by Dynascore, then by performance."""
     score, perf = row["dynascore"], row["metrics"].get(task.perf_metric)
     direction = meta_of(task.perf_metric).utility_direction
-    return (bool(row["implausible"]), score is None, -(score or 0.0), perf is None, -direction * (perf or 0.0))
+    return (score is None, -(score or 0.0), perf is None, -direction * (perf or 0.0))
 
 
 def about_metrics(task: Task) -> dict[str, dict[str, Any]]:

@@ -1,1 +1,0 @@
-"""Plausibility and rank of models."""
