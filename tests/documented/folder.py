@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
@@ -58,8 +57,6 @@ def prepare(folder: Path) -> None:
     (folder / "runs" / "train" / "bm25-mine").symlink_to(ROOT / "data" / "models" / "bm25")
     questions = load_questions("mini-es")
     _lines(folder / "few.jsonl", map(record_of, questions[:2]))
-    short = replace(questions[0], sentences=(("Su", "capital", "es", "Lima."),), reference=("Its capital is Lima.",))
-    _lines(folder / "secret.jsonl", [record_of(short)])  # for a client that requests every word
     _lines(folder / "submission.jsonl", (row for question in questions for row in _copied(question)))
     _texts(folder, questions)
     _configs(folder)
@@ -115,5 +112,5 @@ def _configs(folder: Path) -> None:
     shown = re.search(r"    # answered\.py\n(?:    .*\n|\n)+", (ROOT / "docs/board.md").read_text("utf-8"))
     (folder / "answered.py").write_text(dedent(shown[0]), encoding="utf-8")
     (folder / "people.txt").write_text(f"ann {'a' * 16}\n", encoding="utf-8")
-    for name in ("organiser", "secret", "theirs"):
+    for name in ("organiser", "theirs"):
         (folder / f"{name}.txt").write_text(f"{name[0].replace('t', 'a') * 16}\n", encoding="utf-8")

@@ -112,8 +112,7 @@ SCORED = "SCORE ||| a b c d ||| a b c d\nEVAL ||| 4 4 4 3 2 1 4 3 2 1\n"
 WAITK = "--translator '{name: waitk, model: es-en, k: 3}'"
 IWSLT = "sqa serve iwslt --src-file src.es --tgt-file tgt.en --output"
 REGISTERED = ("sqa board register-dataset sqa-es mini mini-es --perturb all",)
-SECRET = "sqa serve iwslt --questions secret.jsonl --output out --token-file organiser.txt --participants people.txt"
-HIDDEN = "sqa board register-dataset sqa-es secret secret.jsonl"
+
 STARTED = "sqa init start"
 GUESSER = Run(("cd start && sqa train guesser guesser.yaml",), after=(STARTED,))
 METEOR = Run(("sqa scorer meteor -l en -norm",), stdin=SCORED[:30])
@@ -191,7 +190,6 @@ RECIPES: dict[str, Run | Serve] = {
         host="eval.example.org",
     ),
     "sqa serve iwslt --questions mini-es": Serve(),
-    SECRET: Serve(asks=(f"sqa client iwslt --url {{url}} --token-file theirs.txt {WAITK}",)),
     "sqa client iwslt": Serve(f"{IWSLT} mine", (f"sqa client iwslt --url {{url}} {WAITK}",)),
     "sqa client iwslt --translator {name: waitk, model: es-en, k: 3} --reset-server --scores": Serve(
         f"{IWSLT} mine", (f"sqa client iwslt --url {{url}} {WAITK} --reset-server --scores",)
@@ -226,9 +224,6 @@ RECIPES: dict[str, Run | Serve] = {
         "sqa board serve --no-worker --host 0.0.0.0 --name board.example.org --token-file organiser.txt",
         ("GET /", "GET /api/tasks"),
         "board.example.org",
-    ),
-    "sqa board register-session sqa-es ann out/journal.sqlite ann --questions secret.jsonl": Run(
-        after=(SECRET, HIDDEN)
     ),
     "sqa board --board DIR": Run(("sqa board --board DIR leaderboard sqa-es",)),
     "sqa board --task module:function": Run(("sqa board --board toys --task board_task:make leaderboard toy",)),

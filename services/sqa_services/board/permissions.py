@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from sqa.core.errors import SqaError
 
-RUN_HERE = ("config", "session")  # kinds of models that run on the board; for others, owners upload answers
-
 
 class Denied(SqaError):
     """Raised for an action that the caller must not perform, and for an invalid invitation."""

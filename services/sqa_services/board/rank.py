@@ -18,7 +18,6 @@ from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.types import Floats
 from sqa.files.records import parse_json
 from sqa_services.board.metrics import Additive, Meta, additive, meta_of
-from sqa_services.board.permissions import RUN_HERE
 from sqa_services.board.task import Task
 
 VERSION = 4
@@ -49,7 +48,7 @@ def rank(
     rows: list[Row] = []
     for model in models:
         means = _means(task, [values.get((model["name"], data), {}) for data in of_data])
-        about = {key: model[key] for key in ("kind", "owner", "created")} | {"run_here": model["kind"] in RUN_HERE}
+        about = {key: model[key] for key in ("kind", "owner", "created")} | {"run_here": model["kind"] == "config"}
         missing, standing = [metric for metric in needed if metric not in means], dict.fromkeys(STANDING)
         rows.append({"model": model["name"], **about, "metrics": means, "missing": missing, **standing})
     ranked, refusal = [row for row in rows if not row["missing"]], None

@@ -98,7 +98,6 @@ class QuestionTask(Task):
             config = config_of(model)
             if config.guesser is None or config.buzzer is None:
                 raise ConfigError("model: a model of this task needs a guesser and a buzzer")
-        if kind != "submission":  # the board itself wrote the file of a session
             return
         problems: list[str] = []
         rows, _ = rows_of(lines_of([model], "submission"), problems)
@@ -109,26 +108,24 @@ class QuestionTask(Task):
             raise DataError("submission: has no rows")
 
     def respond(self, kind: str, model: bytes, examples: Sequence[Example], work: Path) -> tuple[list[Response], Job]:
-        """Return the responses of a run's config, of a submission, or of a client's session."""
+        """Return the responses of a run's config or of a submission."""
         questions, job = list(map(question_of, examples)), Job(len(examples), None, None)
         if kind == "config":
             traces, job = running.answer(config_of(model), questions, work)
         else:
-            traces = (submitted if kind == "submission" else running.answer_session)(model, questions)
+            traces = submitted(model, questions)
         return list(map(_response, traces)), job
 
     def unscorable(self, kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> dict[str, list[str]]:
-        """Return a dict that maps each data set on which a submission or session fails to reasons; {} for a config."""
+        """Return a dict that maps each data set on which a submission fails to reasons; {} for a config."""
         if kind == "config":
             return {}
         # Read the rows once for all data sets, since there may be many rows.
-        rows = rows_of(lines_of([model], "submission"), []) if kind == "submission" else None
+        rows = rows_of(lines_of([model], "submission"), [])
         by_dataset = {}
         for name, examples in sets.items():
             questions, problems = list(map(question_of, examples)), list[str]()
-            if rows is None:
-                problems = running.problems_of_session(model, questions)
-            elif (traces := fitted(*rows, questions, problems)) and traces[0].buzzes is None:
+            if (traces := fitted(*rows, questions, problems)) and traces[0].buzzes is None:
                 problems.append("guess, buzz: no row has them, but expected wins need answers")
             if problems:
                 by_dataset[name] = problems

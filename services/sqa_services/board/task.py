@@ -15,7 +15,7 @@ Example = Mapping[str, Any]  # one line of a data set's file
 Response = Mapping[str, Any]  # a model's response to one example
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")  # names of data sets, models and tasks
-KINDS = ("config", "submission", "session")  # kinds of models
+KINDS = ("config", "submission")  # kinds of models
 SHOWN = 5  # maximum number of problems listed in a message
 
 

@@ -103,26 +103,6 @@ def register_model(
 
 
 @board_app.command()
-def register_session(
-    context: Context,
-    task: TaskCode,
-    name: Name,
-    journal: Annotated[Path, argument("JOURNAL", "journal.sqlite of `sqa serve iwslt`.")],
-    session: Annotated[str, argument("SESSION", "Session identifier, or the name in --participants.")],
-    questions: Annotated[str, option("QUESTIONS", "Question set that the server served.")],
-    guesser: Annotated[str, option("YAML", "Guesser; default: the server's.")] = "",
-    buzzer: Annotated[str, option("YAML", "Buzzer; default: the server's.")] = "",
-) -> None:
-    """Add a client's session on the evaluation server as a model, even if its questions are hidden."""
-    board = _board(context)
-    from sqa.data.datasets import load_questions
-    from sqa_services.board.running import session_model
-
-    model = session_model(journal, session, load_questions(questions), guesser, buzzer)
-    print(json.dumps(board.register_model(task, name, "session", model)))
-
-
-@board_app.command()
 def work(
     context: Context,
     until_empty: Annotated[bool, Option("--until-empty", help="Stop when nothing is left to do.")] = False,

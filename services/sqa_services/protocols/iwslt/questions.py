@@ -11,20 +11,19 @@ translated.  Earlier questions without words count as unanswered.
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 
-from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.errors import DataError, NotComputable
 from sqa.core.trace import Emissions, QuestionTrace, buzzes_rows, guesses_rows
 from sqa.core.types import Buzzer, Emission, Guesser, Metric, Question
 from sqa.metrics import build
 from sqa.metrics.quality.bleu import Bleu
 from sqa.pipeline.engine import buzz, guess
 from sqa_services.protocols.iwslt.corpus import EOS, TextCorpus
-from sqa_services.protocols.iwslt.journal import Journal, Sentence, corpus_digest
+from sqa_services.protocols.iwslt.journal import Sentence
 
 MAX_WORDS = 2_000  # maximum number of words of one question's translation, ends included
 KEYS = {"ew": "EW", "oracle-ew": "OracleEW", "accuracy": "Accuracy", "bleu": "BLEU"}  # metric -> key of the result
@@ -122,29 +121,6 @@ def emissions_of(question: Question, first: int, sentences: Mapping[int, Sentenc
                 if token != EOS
             ]
     return tuple(emissions)
-
-
-def session_emissions(journal: Path, session: str, questions: Sequence[Question]) -> dict[str, Emissions]:
-    """Return a dict that maps each question id to a session's emissions, read from the server's journal.
-
-    Raises ConfigError if the file does not exist, is in use, or is a journal of other questions.  Raises DataError if
-    the session does not exist or has not finished every sentence.
-    """
-    if not journal.is_file():
-        raise ConfigError(f"--journal: there is no file {journal}")
-    opened = Journal(journal, corpus_digest(corpus_of(questions)))
-    try:
-        names, sentences = opened.sessions(), opened.load(session)
-    finally:
-        opened.close()
-    if session not in names:
-        raise DataError(f"{journal}: has no session {session!r}; its sessions are {', '.join(names) or 'none'}")
-    total = sum(len(question.sentences) for question in questions)
-    finished = sum(state.finished for state in sentences.values())
-    if finished < total:
-        raise DataError(f"{journal}: session {session!r} has finished only {finished} of {total} sentences")
-    starts = [0, *accumulate(len(question.sentences) for question in questions)]
-    return {q.id: emissions_of(q, first, sentences) for q, first in zip(questions, starts, strict=False)}
 
 
 def _stats(metric: Metric, trace: QuestionTrace) -> np.ndarray | None:
