@@ -5,6 +5,7 @@ stderr has messages and progress bars.  Exit codes: 0 ok, 1 a check failed, 2 us
 imported when it is called (`COMMANDS` in sqa/core/registry.py), and imports its dependencies when it runs.
 """
 
+import os
 import sys
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,7 @@ from typer.main import get_command
 
 from sqa import __version__
 from sqa.cli.options import SETTINGS, common_options, equip, option, say
-from sqa.core.compute import use_utf8
+from sqa.core.compute import CHILD
 from sqa.core.errors import SqaError, on_a_screen
 from sqa.core.own import PACKAGES
 from sqa.core.paths import PACKAGE, ROOT
@@ -95,7 +96,7 @@ def program() -> Any:
 
 def main() -> None:
     """Run the console script; deliberate errors give one line per problem on stderr and no traceback."""
-    use_utf8()
+    _use_utf8()
     sys.excepthook = _in_a_line
     try:
         program()(prog_name="sqa")
@@ -117,6 +118,13 @@ def main() -> None:
         where = f"{error.filename}: " if error.filename else ""
         say(on_a_screen(f"{where}{error.strerror or error}"))
         sys.exit(3)
+
+
+def _use_utf8() -> None:
+    """Read and write UTF-8 on the standard streams of this process, and in the child programs that it starts."""
+    os.environ.update(CHILD)
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        getattr(stream, "reconfigure", dict)(encoding="utf-8")  # a caller's stream may be no file
 
 
 def _in_a_line(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:

@@ -8,7 +8,6 @@ use all processors.  A user's OMP_NUM_THREADS is kept.
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,6 @@ UNKNOWN = frozenset(("command", "simuleval"))
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # "200000 100000": two processors; "max 100000": no limit
 
 CHILD = {"PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8"}  # a child program in Python then reads and writes UTF-8
-
-
-def use_utf8() -> None:
-    """Read and write UTF-8 on the standard streams of this process, and in the child programs that it starts."""
-    os.environ.update(CHILD)
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")
 
 
 def child_environment() -> dict[str, str]:

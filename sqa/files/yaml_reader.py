@@ -27,7 +27,6 @@ MAX_TEXT = 4 << 20  # characters of a document
 MAX_NODES = 100_000  # values of a document, with aliases expanded
 MAX_DEPTH = 60  # nested lists and mappings
 ENTRIES, LIKE = "entries", "like"
-LONGEST = 100  # entries in a chain of `like`
 _PLAIN = frozenset({"null", "bool", "int", "float", "str", "seq", "map", "merge"})
 _SUFFIXES = (".yaml", ".yml")
 
@@ -213,8 +212,8 @@ def _resolved(entries: Mapping[Any, Any], name: object, file: Path, chain: tuple
         raise ConfigError(f"{asking}: no entry {name!r}{near}; entries are {', '.join(map(str, entries))}")
     if name in chain:
         raise ConfigError(f"{file}:{chain[0]} {LIKE}: a circle, {' -> '.join(map(str, (*chain, name)))}")
-    if len(chain) > LONGEST:
-        raise ConfigError(f"{file}:{chain[0]} {LIKE}: a chain of more than {LONGEST} entries")
+    if len(chain) > 100:
+        raise ConfigError(f"{file}:{chain[0]} {LIKE}: a chain of more than 100 entries")
     entry = entries[name]
     if not isinstance(entry, Mapping):
         raise ConfigError(f"{file}:{name}: expected a mapping of keys to values")

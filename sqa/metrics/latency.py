@@ -65,9 +65,9 @@ class Convention:
     late: int = 0  # added to every delay below |x| (1 reproduces the first release's off-by-one error)
     al_reference: str = "length"  # |y| of AL, given a reference; "capped": the diagonal stops at |y|-1 words; "ignored"
     ap_reference: bool = True  # AP divides by the reference length when one is given
-    strips: bool = False  # blanks around a reference are not words; otherwise each single space ends one (SimulEval)
     cut: str = "first"  # AL omits words after the "first" with d >= |x|, or words whose "previous" word has d >= |x|
     formulas: tuple[str, ...] = ("al", "ap", "dal")  # keys of FORMULAS that the scorer supports
+    strips: bool = False  # blanks around a reference are not words; otherwise each single space ends one (SimulEval)
 
 
 SIMULEVAL_1_1 = Convention(
@@ -78,8 +78,8 @@ SIMULEVAL_1_1 = Convention(
 OMNISTEVAL_0_1_10 = Convention(
     "omnisteval-0.1.10",
     "OmniSTEval 0.1.10, omnisteval/scoring.py",
-    strips=True,
     formulas=("al", "laal", "ap", "dal", "yaal", "long-yaal"),
+    strips=True,
 )
 SIMULEVAL_1_0_2 = Convention(
     "simuleval-1.0.2",

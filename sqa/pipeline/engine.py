@@ -62,6 +62,7 @@ from sqa.pipeline.parts import Parts, check_questions, code_parts, fingerprint_o
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
 
+MOST_WORDS = 1000  # target words per source word; a translator that writes more never ends
 BLOCK_SIZE = 64  # questions per block
 FEW = 100  # questions of all runs together; workers are used only for more
 N_GUESSES = metric_names.KEPT  # guesses stored per step
@@ -352,18 +353,21 @@ def stream(translator: Translator, question: Question) -> list[Emission]:
     """Translate a question sentence by sentence; a word's delay is the number of source words pulled before it."""
     emissions: list[Emission] = []
     for i, sentence in enumerate(question.sentences):
-        source = CountedSource(sentence)
+        source = CountedSource(sentence, question.id)
         for written in translator.translate(source):
             token, erase = written if isinstance(written, Write) else (written, 0)
             emissions.append(Emission(i, token, source.read, source.ended, erase))
+            if len(emissions) > MOST_WORDS * len(question.words):
+                raise TraceError(f"over {MOST_WORDS} words per source word; does translate() ever end?", question.id)
     return emissions
 
 
 class CountedSource:
     """Iterator over a sentence's words that counts the words pulled, g(j)."""
 
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(self, words: Sequence[str], question: str = "") -> None:
         self._words = iter(words)
+        self.question = question  # id, for messages
         self.read = 0  # words pulled so far
         self.ended = False  # StopIteration was raised
 

@@ -9,8 +9,11 @@ The pipeline checks the content of emissions, guesses and buzzes for all parts (
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import methodcaller
+from pathlib import Path
+from traceback import extract_tb
 from typing import Annotated, Any
 
 import numpy as np
@@ -53,15 +56,45 @@ def _copy(copy: Question, given: Question, *_: Any) -> Question:
     return copy
 
 
+@contextmanager
+def guarded(where: str) -> Iterator[None]:
+    """Run user code; raise DataError with its file and line if it ends the program or reads beyond the source."""
+    try:
+        yield
+    except SystemExit as error:
+        raise DataError(f"{_line(error)}: {where} a value, but it calls sys.exit(); raise an error instead") from error
+    except RuntimeError as error:
+        if not isinstance(error.__cause__, StopIteration):
+            raise
+        remedy = "the source has ended; use `for word in source` or next(source, None)"
+        raise DataError(f"{_line(error.__cause__)}: {where} {WORD.expected}, but next() fails: {remedy}") from error
+
+
+def _line(error: BaseException) -> str:
+    """Return "FILE:LINE" of the user code that raised an error."""
+    frame = next(frame for frame in reversed(extract_tb(error.__traceback__)) if frame.name != "__next__")
+    return f"{Path(frame.filename).name}:{frame.lineno}"
+
+
 def words(where: str, value: Any) -> Iterator[str | Write]:
     """Yield the words that translate() returned, checking each word."""
     if isinstance(value, (str, bytes)) or not isinstance(value, (Iterator, Sequence)):
         raise DataError(f"{where} {WORD.expected}, got {type(value).__name__}")
-    for word in value:
+    iterator, end = iter(value), object()
+    while True:
+        with guarded(where):
+            word = next(iterator, end)
+        if word is end:
+            return
         yield WORD.checked(where, word)
 
 
-WORD = Answer("words one after the other, str or Write(token, erase)", str | Write)
+def _unicode(word: str | Write) -> str | Write:
+    (word.token if isinstance(word, Write) else word).encode()  # UnicodeEncodeError for half a surrogate pair
+    return word
+
+
+WORD = Answer("words one after the other, str or Write(token, erase)", str | Write, _unicode)
 COPY = Answer("a Question with the page and the language of the given one", Question, _copy)
 LINE = Answer("one line of text without surrounding spaces", Line)
 SCORES = Answer(

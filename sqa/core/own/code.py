@@ -13,7 +13,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -63,7 +63,8 @@ def load(target: str) -> Code:
         try:
             files = {path: _sha256(path) for path in _make_way(_reached(name, file))}
             before = set(sys.modules)
-            root = _from_file(name, Path(home)) if in_file(target) else importlib.import_module(home)
+            with redirect_stdout(sys.stderr):
+                root = _from_file(name, Path(home)) if in_file(target) else importlib.import_module(home)
             named = _reached(name, file)  # again, since the part may have extended `sys.path`
         except SyntaxError as error:
             raise ConfigError(f"{error.filename}:{error.lineno}: {error.msg}") from error
@@ -76,12 +77,13 @@ def load(target: str) -> Code:
 
 @contextmanager
 def at_work() -> Iterator[None]:
-    """After the `with` block, check the modules that parts have imported inside the block.
+    """Send prints to stderr, and after the `with` block, check the modules that parts have imported inside the block.
 
     Raises DataError for an edited file; warns about a module imported by a computed name.
     """
     before = set(sys.modules)
-    yield
+    with redirect_stdout(sys.stderr):
+        yield
     known = {name: code for code in LOADED.values() for name in code.named}
     for name in sys.modules.keys() - before:
         if name in known and not known[name].current():

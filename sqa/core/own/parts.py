@@ -6,13 +6,14 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from traceback import extract_tb
 from typing import Any
 
 import numpy as np
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.core.own import GIVEN
-from sqa.core.own.answers import ATTRIBUTES, LINE, MEMBERS, METHODS, words
+from sqa.core.own.answers import ATTRIBUTES, LINE, MEMBERS, METHODS, guarded, words
 from sqa.core.types import Floats
 
 
@@ -46,8 +47,16 @@ class OwnComponent:
 
     def _call(self, method: str, *arguments: Any) -> Any:
         """Call a method of the part and check the returned value; a DataError names the method."""
-        value = getattr(self.own_part, method)(*arguments)
         where = f"{self._name}: {method}() must return"
+        if question := getattr(arguments[0], "question", None) if arguments else None:
+            where = f"{self._name}: question {getattr(question, 'id', question)}: {method}() must return"
+        try:
+            with guarded(where):
+                value = getattr(self.own_part, method)(*arguments)
+        except TypeError as error:
+            if extract_tb(error.__traceback__)[-1].name != "_call":
+                raise
+            raise DataError(f"{self._name}: {method}() is called with {len(arguments)} arguments; {error}") from error
         if method == "translate":
             return words(where, value)
         return METHODS[method].checked(where, value, *arguments) if method in METHODS else value
@@ -63,11 +72,23 @@ class OwnMetric(OwnComponent):
         if lacking := [each for each in needed if not hasattr(part, each)]:
             raise ConfigError(f"{name} returned a {type(part).__name__}, which has no {', '.join(lacking)}")
         super().__init__(kind, name, digest, part, config)
+        self._size = 0  # numbers that stats() returned first
+        if kind == "metric":
+            self.stats = self._stats
         self.score_many = self._score_many if hasattr(part, "score_many") else self._score_each
 
     def signature(self) -> str:
         """Return the part's own signature and a digest of its code."""
         return f"{self._call('signature')}|source:{self._digest[:16]}"
+
+    def _stats(self, trace: Any) -> Floats:
+        """Return the part's statistics of a question; DataError if their number differs from the first question's."""
+        row: Floats = self._call("stats", trace)
+        self._size = self._size or len(row)
+        if len(row) != self._size:
+            problem = f"question {trace.question.id}: stats() must return {self._size} numbers as before"
+            raise DataError(f"{self._name}: {problem}, got {len(row)}")
+        return row
 
     def _score_many(self, stats: Floats) -> Floats:
         """Return the part's own scores of many sums; DataError if the first one differs from score()."""

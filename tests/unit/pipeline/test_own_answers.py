@@ -43,6 +43,7 @@ PARTS: dict[str, tuple[dict[str, Any], str]] = {  # checked value -> keys of the
     "pages": (GUESSER, f"{GUESS}, pages=property(lambda self: X)"),
     "fingerprint": (GUESSER, f"{GUESS}, fingerprint=lambda self: X"),
     "decide": (BUZZER, "decide=lambda self, h: X"),
+    "arguments": (BUZZER, "decide=lambda self: X"),
     "decide_with_answer": (BUZZER, "oracle=True, decide_with_answer=lambda self, h, page: X"),
     "oracle": (BUZZER, "oracle=X, decide_with_answer=lambda self, h, page: [Buzz(0.5, False) for _ in h]"),
     "translate": (TRANSLATOR, "translate=lambda self, source: X if list(source) else None"),
@@ -113,6 +114,14 @@ def said(error: SqaError) -> str:
         ("digits", "10 ** 5000", "digits must be a number of digits, 0 to 17"),
         ("stats", "[math.nan, 1.0]", "stats() must return a list of finite numbers"),
         ("score", "None", "score() must return a finite number"),
+        ("word", "'\\ud800'", "surrogates not allowed"),
+        ("word", "next(source)", "mine.py:21: mine.py:mine: question q0: "),
+        ("word", "next(source)", "the source has ended; use `for word in source` or next(source, None)"),
+        ("word", "exit(3)", "calls sys.exit(); raise an error instead"),
+        ("translate", "iter(lambda: 'w', 1)", "over 1000 words per source word; does translate() ever end?"),
+        ("guess_prefixes", "exit(3)", "calls sys.exit(); raise an error instead"),
+        ("arguments", "[]", "decide() is called with 1 arguments; "),
+        ("stats", "[1.0] * (1 + (t.question.id != 'q0'))", "stats() must return 1 numbers as before, got 2"),
         ("score_many", "s[:, 0] + 1", "score_many() must return the values of score(); got"),
         ("cut", "True", "cut must be of type str, got bool"),
     ],
@@ -140,6 +149,12 @@ def test_perturbation_must_return_a_question(tmp_path: Path, value: str) -> None
     with pytest.raises(SqaError) as raised:
         change_with(tmp_path, value)
     assert "change() must return a Question" in said(raised.value)
+
+
+def test_prints_of_a_part_go_to_stderr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_with(tmp_path, "guess", "print('seen') or [[('A', 1.0)] for _ in texts]")
+    captured = capsys.readouterr()
+    assert captured.out == "" and "seen" in captured.err
 
 
 def test_numpy_numbers_are_accepted(tmp_path: Path) -> None:
