@@ -111,6 +111,7 @@ NEEDS = (  # requirements as in tests/needs.py; the command is skipped if one is
 SCORED = "SCORE ||| a b c d ||| a b c d\nEVAL ||| 4 4 4 3 2 1 4 3 2 1\n"
 WAITK = "--translator '{name: waitk, model: es-en, k: 3}'"
 IWSLT = "sqa serve iwslt --src-file src.es --tgt-file tgt.en --output"
+SERVE_BOARD = "sqa board serve --host 0.0.0.0 --name board.example.org"
 REGISTERED = ("sqa board register-dataset sqa-es mini mini-es --perturb all",)
 
 STARTED = "sqa init start"
@@ -220,8 +221,9 @@ RECIPES: dict[str, Run | Serve] = {
         )
     ),
     "sqa board leaderboard sqa-es --dataset mini --weights ew=4,dal=1": Run(after=REGISTERED),
-    "sqa board serve --host 0.0.0.0 --name board.example.org --token-file organiser.txt": Serve(
-        "sqa board serve --no-worker --host 0.0.0.0 --name board.example.org --token-file organiser.txt",
+    f"{SERVE_BOARD} --token-file organiser.txt --submit-token-file theirs.txt": Serve(
+        "sqa board serve --no-worker --host 0.0.0.0 --name board.example.org --token-file organiser.txt"
+        " --submit-token-file theirs.txt",
         ("GET /", "GET /api/tasks"),
         "board.example.org",
     ),

@@ -5,11 +5,10 @@
     evaluate.py   scores of predictions, also by tag; paired differences between perturbed and original data
     files.py      data, submissions and predictions, in a folder or on S3
     storage.py    tables; queue.py the queue of evaluations; board.py registration, leaderboard, export
-    permissions.py   callers, and who may change a model
-    accounts.py   invitations, accounts, tokens; lifecycle.py log, withdrawal and deletion of a model
+    permissions.py   owners, submitters and their daily limit; lifecycle.py log and deletion of a model
     rank.py       Dynascore, rank and its intervals
     worker.py     the process that evaluates the queue
     server.py     HTTP interface; page/ the web page
 
-Only storage, queue, board, accounts, lifecycle, rank and worker need SQLAlchemy.  Only server needs FastAPI.
+Only storage, queue, board, permissions, lifecycle, rank and worker need SQLAlchemy.  Only server needs FastAPI.
 """

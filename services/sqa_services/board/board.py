@@ -19,12 +19,10 @@ from sqlalchemy.exc import IntegrityError
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
 from sqa_services.board import lifecycle, queue, rank
-from sqa_services.board.accounts import Taken
 from sqa_services.board.files import Files, as_lines, data_path, make_private, model_path, split_prefix
-from sqa_services.board.permissions import ORGANISER, Caller
+from sqa_services.board.permissions import Taken
 from sqa_services.board.rank import parse_weights
 from sqa_services.board.storage import (
-    ACCOUNTS,
     DATASETS,
     DETAILS,
     EVALUATIONS,
@@ -152,7 +150,7 @@ class Board:
             raise ConfigError(f"perturb: {', '.join(kinds)} changes no example of {name}")
         return task, originals, copies
 
-    def register_model(self, code: str, name: str, kind: str, data: bytes, owner: Caller = ORGANISER) -> Row:
+    def register_model(self, code: str, name: str, kind: str, data: bytes) -> Row:
         """Store a model's file, and queue its evaluation on every data set of the task.
 
         The key "cannot" of the returned row maps data sets to the reasons why the model will fail there.
@@ -166,8 +164,7 @@ class Board:
             raise ConfigError(f"model: its kind must be one of {', '.join(KINDS)}, got {kind!r}")
         task.check_model(kind, data)
         cannot = self._cannot(task, name, kind, data)
-        row, files = {"kind": kind, "owner": owner.account}, {model_path(code, name, kind): data}
-        return self._add(MODELS, task, name, row, files, owner) | {"owner": owner.name, "cannot": cannot}
+        return self._add(MODELS, task, name, {"kind": kind}, {model_path(code, name, kind): data}) | {"cannot": cannot}
 
     def _cannot(self, task: Task, name: str, kind: str, data: bytes) -> Mapping[str, list[str]]:
         """Return a dict that maps each data set on which the model will fail to the reasons.
@@ -187,9 +184,7 @@ class Board:
         if self._rows(select(MODELS.c.id).where(MODELS.c.task == code, MODELS.c.name == name)):
             raise _taken(MODELS, code, name)
 
-    def _add(
-        self, table: Table, task: Task, name: str, more: Row, files: Mapping[str, bytes], by: Caller = ORGANISER
-    ) -> Row:
+    def _add(self, table: Table, task: Task, name: str, more: Row, files: Mapping[str, bytes]) -> Row:
         """Add a row, write its files and queue its evaluations in one transaction; the row reserves the name."""
         row = {"task": task.code, "name": name, **more, "created": time.time()}
         with self.engine.begin() as connection:
@@ -201,7 +196,7 @@ class Board:
                 self.files.write(path, data)
             queued = queue.fill(connection)
             if table is MODELS:
-                lifecycle.note(connection, id, f"registered by {by}; evaluations queued: {queued}")
+                lifecycle.note(connection, id, f"registered; evaluations queued: {queued}")
         return {**row, "id": id, "queued": queued}
 
     # ------------------------------------------------------------------------------------------------- reading
@@ -216,11 +211,9 @@ class Board:
         return self._rows(select(DATASETS).where(DATASETS.c.task == code).order_by(DATASETS.c.id))
 
     def models(self, code: str) -> list[Row]:
-        """Return the models of a task with their owners' names in the order of registration."""
+        """Return the models of a task in the order of registration."""
         self.task(code)
-        columns = [column for column in MODELS.c if column.name != "owner"]
-        query = select(*columns, ACCOUNTS.c.name.label("owner")).outerjoin(ACCOUNTS, ACCOUNTS.c.id == MODELS.c.owner)
-        return self._rows(query.where(MODELS.c.task == code).order_by(MODELS.c.id))
+        return self._rows(select(MODELS).where(MODELS.c.task == code).order_by(MODELS.c.id))
 
     def dataset(self, code: str, name: str) -> tuple[Row, str]:
         """Return the row of a data set and the prefix in `name`, which is NAME (prefix "") or PREFIX-NAME.
@@ -268,8 +261,7 @@ class Board:
     ) -> Row:
         """Rank the models by Dynascore, best first.
 
-        Metrics are means over data sets.  A model that lacks a weighted metric has no Dynascore.  Withdrawn models are
-        left out.
+        Metrics are means over data sets.  A model that lacks a weighted metric has no Dynascore.
 
         Args:
             weights: Weights of the metrics; None uses the task's weights of all metrics that the data sets have.
@@ -290,9 +282,8 @@ class Board:
             }
             weights = {name: weight for name, weight in task.default_weights.items() if name not in lacking}
             weights = weights or {task.perf_metric: 1.0}
-        shown = [model for model in self.models(code) if model["withdrawn"] is None]
         done = self.evaluations(code, "done")
-        ranked = rank.rank(task, shown, done, used, weights, self._details, self.standings)
+        ranked = rank.rank(task, self.models(code), done, used, weights, self._details, self.standings)
         return {
             "task": code,
             "rank_version": rank.VERSION,

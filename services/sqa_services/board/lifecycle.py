@@ -1,4 +1,4 @@
-"""Actions on a registered model: log, withdrawal, restoration, requeueing, deletion."""
+"""Actions on a registered model: log, requeueing and deletion."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -7,14 +7,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
-from sqa.core.errors import DataError
 from sqa_services.board.files import Files, model_path, predictions_path
-from sqa_services.board.permissions import ORGANISER, Caller, require_owner
 from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, EVENTS, MODELS, SCORES
 from sqa_services.board.task import NotFound
 
 E = EVALUATIONS.c
-WITHDRAWN = "withdrawn"
 
 
 def find_model(connection: Connection, code: str, name: str) -> dict[str, Any]:
@@ -38,39 +35,17 @@ def log_of(engine: Engine, code: str, name: str) -> list[dict[str, Any]]:
         return [dict(row) for row in connection.execute(query).mappings()]
 
 
-def withdraw(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) -> None:
-    """Remove a model from the ranking and fail its queued evaluations."""
-    with _own(engine, code, name, caller) as (connection, model):
-        if model["withdrawn"] is None:
-            _set_withdrawn(connection, model, time.time(), f"withdrawn by {caller}")
-            waiting = update(EVALUATIONS).where(E.model == model["id"], E.state == "queued")
-            connection.execute(waiting.values(state="failed", error=WITHDRAWN))
-
-
-def restore(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) -> None:
-    """Undo `withdraw`."""
-    with _own(engine, code, name, caller) as (connection, model):
-        if model["withdrawn"] is not None:
-            _set_withdrawn(connection, model, None, f"restored by {caller}")
-            _again(connection, model, E.error == WITHDRAWN)
-
-
-def requeue(engine: Engine, code: str, name: str, caller: Caller = ORGANISER) -> int:
-    """Queue a model's failed evaluations again, and return their number.
-
-    Raises DataError if the model is withdrawn.
-    """
-    with _own(engine, code, name, caller) as (connection, model):
-        if model["withdrawn"] is not None:
-            raise DataError(f"{name}: is withdrawn; restore it first")
+def requeue(engine: Engine, code: str, name: str) -> int:
+    """Queue a model's failed evaluations again, and return their number."""
+    with _own(engine, code, name) as (connection, model):
         number = _again(connection, model)
-        note(connection, model["id"], f"{number} failed evaluations queued again by {caller}")
+        note(connection, model["id"], f"{number} failed evaluations queued again")
     return number
 
 
-def remove(engine: Engine, files: Files, code: str, name: str, caller: Caller = ORGANISER) -> None:
+def remove(engine: Engine, files: Files, code: str, name: str) -> None:
     """Delete a model, its scores, its log and its files, and free its name."""
-    with _own(engine, code, name, caller) as (connection, model):
+    with _own(engine, code, name) as (connection, model):
         rows = connection.execute(
             select(E.id, E.prefix, DATASETS.c.name)
             .join(DATASETS, DATASETS.c.id == E.dataset)
@@ -87,20 +62,14 @@ def remove(engine: Engine, files: Files, code: str, name: str, caller: Caller = 
 
 
 @contextmanager
-def _own(engine: Engine, code: str, name: str, caller: Caller) -> Iterator[tuple[Connection, dict[str, Any]]]:
-    """Open a transaction on a model that the caller may change.  Raises Denied if it belongs to somebody else."""
+def _own(engine: Engine, code: str, name: str) -> Iterator[tuple[Connection, dict[str, Any]]]:
+    """Open a transaction on a model.  Raises NotFound if the model is unknown."""
     with engine.begin() as connection:
         model = find_model(connection, code, name)
-        require_owner(caller, name, model["owner"])
         yield connection, model
 
 
-def _set_withdrawn(connection: Connection, model: Mapping[str, Any], when: float | None, text: str) -> None:
-    connection.execute(update(MODELS).where(MODELS.c.id == model["id"]).values(withdrawn=when))
-    note(connection, model["id"], text)
-
-
-def _again(connection: Connection, model: Mapping[str, Any], *which: Any) -> int:
+def _again(connection: Connection, model: Mapping[str, Any]) -> int:
     again = {"state": "queued", "attempts": 0, "error": None, "queued": time.time(), "started": None, "finished": None}
-    failed = (E.model == model["id"], E.state == "failed", *which)
+    failed = (E.model == model["id"], E.state == "failed")
     return connection.execute(update(EVALUATIONS).where(*failed).values(**again)).rowcount

@@ -1,34 +1,42 @@
-"""Permissions: who may change a model."""
+"""Permissions: owners change everything, submitters upload submissions, up to a daily limit."""
 
-from dataclasses import dataclass
+import time
 
-from sqa.core.errors import SqaError
+from sqlalchemy import Engine
+from sqlalchemy.dialects import postgresql, sqlite
+
+from sqa.core.errors import ConfigError, SqaError
+from sqa_services.board.storage import DAYS
+
+DAY = 86_400
+OWNER, SUBMITTER = "owner", "submitter"  # holders of the two tokens
+INSERT = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
 class Denied(SqaError):
-    """Raised for an action that the caller must not perform, and for an invalid invitation."""
+    """Raised for an action that needs the owners' token."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The author of a request: the organiser (no account) or the holder of an account."""
-
-    account: int | None = None
-    name: str | None = None
-
-    @property
-    def organiser(self) -> bool:
-        """Whether the caller is the organiser, who has all permissions."""
-        return self.account is None
-
-    def __str__(self) -> str:
-        return self.name or "the organiser"
+class Taken(ConfigError):
+    """Raised for a name that is already in use."""
 
 
-ORGANISER = Caller()
+class TooMany(SqaError):
+    """Raised for a submission beyond the daily limit."""
 
 
-def require_owner(caller: Caller, model: str, owner: int | None) -> None:
-    """Raise Denied unless the caller may change a model of this owner."""
-    if not caller.organiser and caller.account != owner:
-        raise Denied(f"{model}: belongs to another account")
+def spend(engine: Engine, caller: str, per_day: int) -> None:
+    """Count a submission against the submitters' limit for today (UTC), even if the submission is refused later.
+
+    Raises TooMany if `per_day` submissions are counted already.  Owners have no limit.  A single statement checks and
+    increments, so that simultaneous requests cannot exceed the limit.
+    """
+    if caller == OWNER:
+        return
+    first = INSERT[engine.dialect.name](DAYS).values(day=int(time.time() // DAY), sent=1)
+    counted = first.on_conflict_do_update(
+        index_elements=["day"], set_={"sent": DAYS.c.sent + 1}, where=DAYS.c.sent < per_day
+    )
+    with engine.begin() as connection:
+        if connection.execute(counted.returning(DAYS.c.sent)).first() is None:
+            raise TooMany(f"today's {per_day} submissions are used up, also by refused ones; try again tomorrow")

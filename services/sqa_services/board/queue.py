@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, and_, case, func, insert, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from sqa_services.board.lifecycle import note
+from sqa_services.board.permissions import INSERT
 from sqa_services.board.storage import DATASETS, DETAILS, EVALUATIONS, MODELS, SCORES
 
 MAX_ATTEMPTS = 20  # number of workers that an evaluation may crash before it fails
-INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 E = EVALUATIONS.c
 ORIGINAL = EVALUATIONS.alias()  # evaluation of the same model on the unperturbed data
 RELEASED = {"lease": None, "lease_until": None}
@@ -48,7 +47,7 @@ def fill(connection: Connection) -> int:
     pairs = connection.execute(
         select(MODELS.c.id, DATASETS.c.id, DATASETS.c.prefixes, present)
         .join(DATASETS, DATASETS.c.task == MODELS.c.task)
-        .where(present <= func.json_array_length(DATASETS.c.prefixes), MODELS.c.withdrawn.is_(None))
+        .where(present <= func.json_array_length(DATASETS.c.prefixes))
         .order_by(DATASETS.c.id, MODELS.c.id)
     )
     new = {"state": "queued", "attempts": 0, "queued": time.time()}

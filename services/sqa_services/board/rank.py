@@ -5,7 +5,7 @@
     places    [first, last] place by performance: 1 + number of surely better models, number of models - number of
               surely worse models; "surely": the 95% interval of the paired difference excludes 0
 
-All intervals use the same resampled examples.  Withdrawn models have no rank.
+All intervals use the same resampled examples.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +48,7 @@ def rank(
     rows: list[Row] = []
     for model in models:
         means = _means(task, [values.get((model["name"], data), {}) for data in of_data])
-        about = {key: model[key] for key in ("kind", "owner", "created")} | {"run_here": model["kind"] == "config"}
+        about = {key: model[key] for key in ("kind", "created")} | {"run_here": model["kind"] == "config"}
         missing, standing = [metric for metric in needed if metric not in means], dict.fromkeys(STANDING)
         rows.append({"model": model["name"], **about, "metrics": means, "missing": missing, **standing})
     ranked, refusal = [row for row in rows if not row["missing"]], None

@@ -3,16 +3,15 @@
     GET /api/tasks                                    GET /api/tasks/TASK/leaderboard?weights=ew=4,dal=1&dataset=NAME
     GET /api/tasks/TASK/datasets
     GET /api/tasks/TASK/datasets/NAME/examples        (the inputs of models; NAME may be PREFIX-NAME)
-    GET, POST /api/tasks/TASK/datasets/NAME/perturbations (preview and addition of copies, for the organiser)
+    GET, POST /api/tasks/TASK/datasets/NAME/perturbations (preview and addition of copies, for owners)
     GET /api/tasks/TASK/models                        PUT /api/tasks/TASK/models/NAME      a submission, JSON lines
-    GET /api/tasks/TASK/models/NAME/log               POST .../NAME/withdraw /restore /requeue, DELETE .../NAME
+    GET /api/tasks/TASK/models/NAME/log               POST .../NAME/requeue, DELETE .../NAME
     GET /api/tasks/TASK/evaluations?state=done
-    GET /api/status, /api/me                          POST /api/accounts
+    GET /api/status, /api/me
 
 Models uploaded over HTTP are submissions.  Configs can start programs, so only `sqa board` registers them.  It also
-registers data sets and invitations.  Beyond loopback, every write needs the organiser's token or the token of an
-account, which may change only its own submissions.  On loopback, requests for other host names are refused (DNS
-rebinding).
+registers data sets.  Beyond loopback, submissions need the owners' or the submitters' token, and all other writes need
+the owners' token.  On loopback, requests for other host names are refused (DNS rebinding).
 """
 
 import json
@@ -30,23 +29,22 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sqa.core.errors import SqaError
 from sqa.core.schema import Count, checked
-from sqa_services.board import accounts, lifecycle, queue
-from sqa_services.board.accounts import Taken, TooMany
+from sqa_services.board import lifecycle, queue
 from sqa_services.board.board import Board
-from sqa_services.board.permissions import ORGANISER, Caller, Denied
+from sqa_services.board.permissions import OWNER, SUBMITTER, Denied, Taken, TooMany, spend
 from sqa_services.board.rank import about_metrics
 from sqa_services.board.task import NotFound, Unscorable
 from sqa_services.board.worker import beside
 from sqa_services.net import serving
-from sqa_services.net.address import Address
-from sqa_services.net.guard import PAGE_HEADERS, changes_something, given_token, guards, same
+from sqa_services.net.address import SHORTEST, Address
+from sqa_services.net.guard import PAGE_HEADERS, given_token, guards, same
 from sqa_services.net.server import page_files
 
 NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
 ERRORS = {
     400: "The request is invalid",
     401: "A token is needed",
-    403: "The entry belongs to another account",
+    403: "The owners' token is needed",
     404: "The entry does not exist",
     409: "The name is already in use",
     413: "The body is too large",
@@ -64,7 +62,6 @@ SUBMISSION: dict[str, Any] = {
         "content": {"text/plain": {"schema": {"type": "string"}}},
     }
 }
-SIGN_UP = "/api/accounts"  # an invitation replaces the token
 REASONS = 1000  # reasons listed for a refused submission
 STATUS = ((Unscorable, 400), (Taken, 409), (NotFound, 404), (Denied, 403), (TooMany, 429))
 MOST_HELD = 1 << 27  # bytes of submissions that wait for their check
@@ -75,15 +72,6 @@ CopyName = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,125}$", examples=[
 State = Literal["queued", "running", "done", "failed"]
 Kind = Annotated[str, Field(pattern="^[a-z-]{1,40}$", examples=["typos"])]  # without ":", which would run a file
 Rows = list[dict[str, Any]]
-
-
-class NewAccount(BaseModel):
-    """A name and an invitation."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    name: Annotated[str, Field(pattern=NAME)]
-    invitation: Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Perturbed(BaseModel):
@@ -170,96 +158,72 @@ def add_standing(app: FastAPI, board: Board) -> None:
 # --------------------------------------------------------------------------------------------------------- writing
 
 
-def add_writing(app: FastAPI, board: Board, token: str | None, per_day: int) -> None:
-    """Add the routes of accounts and submissions.
-
-    `token` is the organiser's token, `per_day` the number of submissions per person and day.
-    """
+def add_writing(app: FastAPI, board: Board, config: "ServeConfig") -> None:
+    """Add the routes that need a token."""
     held, one_at_a_time = 0, CapacityLimiter(1)  # bytes of submissions being processed; limiter for the checks
 
-    def authenticate(request: Request) -> Caller:
-        """Return the caller identified by the request's token, or the organiser if the server has no token."""
+    def authenticate(request: Request) -> str:
+        """Return the caller's role by the request's token; everybody is an owner if the server has no token."""
         given = given_token(request.headers)
-        if same(given, token or ""):
-            return ORGANISER
-        account = accounts.account_of(board.engine, given)
-        if account is None:
-            raise HTTPException(401, "no account has this token", {"WWW-Authenticate": "Bearer"})
-        return account
+        if same(given, config.address.token or ""):
+            return OWNER
+        if config.submit_token and same(given, config.submit_token):
+            return SUBMITTER
+        raise HTTPException(401, "the token is unknown", {"WWW-Authenticate": "Bearer"})
 
     authenticated = Depends(authenticate)
 
-    @app.post("/api/accounts", status_code=201)
-    def post_account(new: NewAccount) -> dict[str, Any]:
-        """Sign up with an invitation; the token is shown once."""
-        return accounts.sign_up(board.engine, new.name, new.invitation)
+    def owner(caller: str = authenticated) -> None:
+        if caller != OWNER:
+            raise Denied("this request needs the owners' token")
 
     @app.get("/api/me")
-    def me(caller: Caller = authenticated) -> dict[str, Any]:
-        """The caller: a name, or null for the organiser."""
-        return {"name": caller.name}
+    def me(caller: str = authenticated) -> dict[str, str]:
+        """The role of the caller: owner or submitter."""
+        return {"role": caller}
 
     @app.put("/api/tasks/{task}/models/{name}", status_code=201, openapi_extra=SUBMISSION)
-    async def put_model(task: TaskCode, name: Name, request: Request, caller: Caller = authenticated) -> dict[str, Any]:
-        """Register a submission and queue it on every data set; a refused submission also counts in the daily quota."""
+    async def put_model(task: TaskCode, name: Name, request: Request, caller: str = authenticated) -> dict[str, Any]:
+        """Register a submission and queue it on every data set; a refused submission also counts in the daily limit."""
         nonlocal held
         body = await request.body()
         if held and held + len(body) > MOST_HELD:
             problem = "too many submissions are being checked; try again later"
             raise HTTPException(503, problem, {"Retry-After": "60"})
         held += len(body)
-        try:  # check name and quota before parsing the body
+        try:  # check name and limit before parsing the body
             await to_thread.run_sync(board.require_free, task, name)
-            await to_thread.run_sync(accounts.spend, board.engine, caller, per_day)
-            register = partial(board.register_model, task, name, "submission", body, caller)
+            await to_thread.run_sync(spend, board.engine, caller, config.per_day)
+            register = partial(board.register_model, task, name, "submission", body)
             return await to_thread.run_sync(register, limiter=one_at_a_time)
         finally:
             held -= len(body)
 
-    _add_perturbations(app, board, authenticated)
-    _add_lifecycle(app, board, authenticated)
+    _add_owners(app, board, [Depends(owner)])
 
 
-def _add_perturbations(app: FastAPI, board: Board, authenticated: Any) -> None:
-    """Add the routes that perturb a registered data set."""
+def _add_owners(app: FastAPI, board: Board, owner: list[Any]) -> None:
+    """Add the routes of owners: perturbation of data sets, requeueing and deletion of models."""
 
-    def organiser(caller: Caller = authenticated) -> None:
-        if not caller.organiser:
-            raise Denied("perturb: only the organiser may perturb a data set")
-
-    @app.get("/api/tasks/{task}/datasets/{name}/perturbations", dependencies=[Depends(organiser)])
+    @app.get("/api/tasks/{task}/datasets/{name}/perturbations", dependencies=owner)
     def preview(task: TaskCode, name: Name, kind: Annotated[list[Kind], Query(max_length=20)]) -> dict[str, Any]:
         """The copies that a perturbation would add: their number, and the first ones beside their originals."""
         return board.preview(task, name, kind)
 
-    @app.post("/api/tasks/{task}/datasets/{name}/perturbations", status_code=201, dependencies=[Depends(organiser)])
+    @app.post("/api/tasks/{task}/datasets/{name}/perturbations", status_code=201, dependencies=owner)
     def perturb(task: TaskCode, name: Name, asked: Perturbed) -> dict[str, Any]:
         """Add perturbed copies to a data set, and queue every model on them."""
         return board.perturb(task, name, asked.kinds)
 
-
-def _add_lifecycle(app: FastAPI, board: Board, authenticated: Any) -> None:
-    """Add the routes that change a registered submission."""
-
-    @app.post("/api/tasks/{task}/models/{name}/withdraw", status_code=204)
-    def withdraw(task: TaskCode, name: Name, caller: Caller = authenticated) -> None:
-        """Remove a submission from the ranking."""
-        lifecycle.withdraw(board.engine, task, name, caller)
-
-    @app.post("/api/tasks/{task}/models/{name}/restore", status_code=204)
-    def restore(task: TaskCode, name: Name, caller: Caller = authenticated) -> None:
-        """Undo a withdrawal."""
-        lifecycle.restore(board.engine, task, name, caller)
-
-    @app.post("/api/tasks/{task}/models/{name}/requeue")
-    def requeue(task: TaskCode, name: Name, caller: Caller = authenticated) -> dict[str, int]:
+    @app.post("/api/tasks/{task}/models/{name}/requeue", dependencies=owner)
+    def requeue(task: TaskCode, name: Name) -> dict[str, int]:
         """Queue the failed evaluations of a submission again."""
-        return {"queued": lifecycle.requeue(board.engine, task, name, caller)}
+        return {"queued": lifecycle.requeue(board.engine, task, name)}
 
-    @app.delete("/api/tasks/{task}/models/{name}", status_code=204)
-    def delete(task: TaskCode, name: Name, caller: Caller = authenticated) -> None:
+    @app.delete("/api/tasks/{task}/models/{name}", status_code=204, dependencies=owner)
+    def delete(task: TaskCode, name: Name) -> None:
         """Delete a submission, its scores, its log and its files."""
-        lifecycle.remove(board.engine, board.files, task, name, caller)
+        lifecycle.remove(board.engine, board.files, task, name)
 
 
 # ------------------------------------------------------------------------------------------------- the server
@@ -268,10 +232,20 @@ def _add_lifecycle(app: FastAPI, board: Board, authenticated: Any) -> None:
 @dataclass(frozen=True, slots=True)
 @checked
 class ServeConfig:
-    """Address of the server, and the daily quota."""
+    """Address of the server with the owners' token, the submitters' token, and the daily limit."""
 
     address: Address = field(default_factory=Address)
-    per_day: Annotated[Count, "submissions per person and day, over all accounts of an invitation"] = 20
+    per_day: Annotated[Count, "submissions per day with the submitters' token"] = 20
+    submit_token: Annotated[str | None, "token that only uploads submissions"] = None
+
+    def problems(self) -> list[str]:
+        """Return the problems of `submit_token`."""
+        given, wrong = self.submit_token, []
+        if given is not None and len(given) < SHORTEST:
+            wrong.append(f"--submit-token-file: a token must have at least {SHORTEST} characters, got {len(given)}")
+        if given is not None and self.address.token in (None, given):
+            wrong.append("--submit-token-file: also give a --token-file with another token, for owners")
+        return wrong
 
 
 def serve(board: Board, config: ServeConfig, worker: bool = True) -> None:
@@ -293,15 +267,14 @@ def make_app(board: Board, config: ServeConfig) -> FastAPI:
         middleware=guards(
             config.address,
             headers=PAGE_HEADERS,
-            needs_token=lambda scope: changes_something(scope) and scope["path"] != SIGN_UP,
-            tokens=lambda given: accounts.account_of(board.engine, given) is not None,
+            tokens=lambda given: bool(config.submit_token) and same(given, config.submit_token or ""),
         ),
     )
     app.add_exception_handler(SqaError, _deliberate)
     app.add_exception_handler(RequestValidationError, _invalid)
     add_data(app, board, config.address.token is not None)
     add_standing(app, board)
-    add_writing(app, board, config.address.token, config.per_day)
+    add_writing(app, board, config)
     app.router.routes.append(page_files("sqa_services.board"))
     return app
 

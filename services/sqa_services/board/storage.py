@@ -1,14 +1,12 @@
 """The board's tables and their engine: SQLite in a file by default, PostgreSQL by URL.
 
     datasets      id, task, name, seed, prefixes (with examples), examples, created
-    models        id, task, name, kind, owner (null: the organiser), created, withdrawn
+    models        id, task, name, kind, created
     evaluations   id, model, dataset, prefix ("" or the prefix of a delta metric), state, attempts, lease, lease_until,
                   error, queued, started, finished
     scores        evaluation (one row at most), result
     details       evaluation (one row at most), statistics of each example for the sorting metric
-    accounts      id, name, token (its SHA-256), created, invitation, day (since 1970) and sent (submissions on that day
-                  by all accounts of the invitation, stored with the first account)
-    invitations   id, code (its SHA-256), created, until, uses (remaining)
+    days          day (since 1970), sent (submissions with the submitters' token)
     events        id, model, time, text: the log of a submission
     about         key, value: version of the tables
 
@@ -30,7 +28,7 @@ from sqa.core.packages import lacking
 
 VERSION = 5
 META = MetaData()
-NAME, SECRET = String(63), String(64)  # SECRET: a SHA-256 digest
+NAME = String(63)
 
 
 def _table(name: str, *parts: SchemaItem) -> Table:
@@ -51,21 +49,7 @@ def _of_evaluation(name: str, value: str) -> Table:
 
 
 ABOUT = Table("about", META, Column("key", String(16), primary_key=True), *_needed(String(16), "value"))
-ACCOUNTS = _table(
-    "accounts",
-    Column("name", NAME, nullable=False, unique=True),
-    Column("token", SECRET, nullable=False, unique=True),
-    *_needed(Float, "created"),
-    Column("day", Integer, nullable=False, default=0),  # day of the last submission, since 1970
-    Column("sent", Integer, nullable=False, default=0),  # submissions on that day, in the first account
-    Column("invitation", ForeignKey("invitations.id"), nullable=False),  # the invitation identifies the person
-)
-INVITATIONS = _table(
-    "invitations",
-    Column("code", SECRET, nullable=False, unique=True),
-    *_needed(Float, "created", "until"),
-    *_needed(Integer, "uses"),
-)
+DAYS = Table("days", META, Column("day", Integer, primary_key=True), *_needed(Integer, "sent"))
 DATASETS = _table(
     "datasets",
     *_needed(NAME, "task", "name"),
@@ -78,8 +62,7 @@ MODELS = _table(
     "models",
     *_needed(NAME, "task", "name"),
     *_needed(String(16), "kind"),
-    Column("owner", ForeignKey("accounts.id")),
-    *(Column(name, Float) for name in ("created", "withdrawn")),
+    Column("created", Float),
     sa.UniqueConstraint("task", "name"),
 )
 EVALUATIONS = _table(

@@ -15,7 +15,7 @@ from typer import Context, Option, Typer
 from sqa.cli.options import SETTINGS, Json, SchedulerOption, StoreOption, argument, call, option
 from sqa.core.paths import config_file
 from sqa.results import Table, show
-from sqa_services.cli.options import Host, HostNames, MaxBody, Port, Token
+from sqa_services.cli.options import Host, HostNames, MaxBody, Port, Token, token_in
 from sqa_services.net.address import Address
 
 if TYPE_CHECKING:
@@ -155,20 +155,6 @@ def leaderboard(
 
 
 @board_app.command()
-def invite(
-    context: Context,
-    uses: Annotated[int, option("N", "Number of accounts that the invitation allows.")] = 1,
-    days: Annotated[float, option("N", "Days until the invitation expires.")] = 30.0,
-) -> None:
-    """Create an invitation to sign up, and print it once."""
-    board = _board(context)
-    from sqa_services.board.accounts import invite as make
-
-    invitation = make(board.engine, uses, days)
-    show(Table(("invitation", "uses", "until"), [(invitation["invitation"], uses, _date(invitation["until"]))]))
-
-
-@board_app.command()
 def log(context: Context, task: TaskCode, name: Name) -> None:
     """Print the log of a model."""
     board = _board(context)
@@ -180,18 +166,6 @@ def log(context: Context, task: TaskCode, name: Name) -> None:
 
 def _date(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
-
-
-@board_app.command()
-def withdraw(context: Context, task: TaskCode, name: Name) -> None:
-    """Remove a model from the ranking."""
-    call("sqa_services.board.lifecycle:withdraw", _board(context).engine, task, name)
-
-
-@board_app.command()
-def restore(context: Context, task: TaskCode, name: Name) -> None:
-    """Undo `withdraw`."""
-    call("sqa_services.board.lifecycle:restore", _board(context).engine, task, name)
 
 
 @board_app.command()
@@ -235,7 +209,10 @@ def serve(
     port: Port = 12380,
     token: Token = None,
     max_body: MaxBody = 1 << 24,
-    per_day: Annotated[int, option("N", "Submissions of a person per day.")] = 20,
+    submit_token: Annotated[
+        str | None, option("--submit-token-file FILE", "File with the submitters' token.", parser=token_in)
+    ] = None,
+    per_day: Annotated[int, option("N", "Submissions per day with the submitters' token.")] = 20,
     worker: Annotated[bool, Option("--worker/--no-worker", help="Also start a worker.")] = True,
     names: HostNames = None,
 ) -> None:
@@ -246,4 +223,4 @@ def serve(
     from sqa_services.board import server
 
     address = Address(host, port, token, tuple(names or ()), max_body)
-    server.serve(_board(context), server.ServeConfig(address, per_day), worker)
+    server.serve(_board(context), server.ServeConfig(address, per_day, submit_token), worker)

@@ -9,10 +9,11 @@ import pytest
 import requests
 from stand_ins.http_server import serving_app
 
-from sqa_services.board import accounts
 from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.server import ServeConfig, make_app
 from sqa_services.net.address import Address
+
+SUBMIT = "submit-submit-submit"  # the submitters' token
 
 
 @contextmanager
@@ -51,18 +52,15 @@ def board(tmp_path: Path) -> Iterator[Board]:
 
 
 @pytest.fixture
-def organiser(board: Board) -> Iterator[Person]:
-    """Yield the organiser of the board's server, which accepts 5 submissions a day."""
-    config = ServeConfig(address=Address(token="sécret-sécret-sécret", max_body=3_000_000), per_day=5)
+def owner(board: Board) -> Iterator[Person]:
+    """Yield an owner of the board's server, which accepts 5 submissions a day."""
+    address = Address(token="sécret-sécret-sécret", max_body=3_000_000)
+    config = ServeConfig(address, per_day=5, submit_token=SUBMIT)
     with serving(board, config) as url:
         yield Person(url, "sécret-sécret-sécret")
 
 
-def invitation(board: Board, uses: int = 1) -> str:
-    return accounts.invite(board.engine, uses)["invitation"]
-
-
-def signed_up(board: Board, url: str, name: str, code: str = "") -> Person:
-    """Create an account and return its user."""
-    asked = {"name": name, "invitation": code or invitation(board)}
-    return Person(url, Person(url).ask("POST", "/api/accounts", json=asked).json()["token"])
+@pytest.fixture
+def submitter(owner: Person) -> Person:
+    """Return a person with the submitters' token."""
+    return Person(owner.url, SUBMIT)

@@ -1,7 +1,6 @@
 "use strict";
-// One model: its log, its tags, and the actions of its owner.
+// One model: its log, its tags, and the actions of owners.
 
-const mine = (model) => model && (state.me === "organiser" || (state.me && model.owner === state.me));
 const byName = (tags) => tags.sort((a, b) => a.tag.localeCompare(b.tag, "en", { numeric: true }));
 
 function showDetail() {
@@ -13,11 +12,10 @@ function showDetail() {
   }
   $("detail").querySelector("h2").textContent = model.name;
   const row = state.board.rows.find((r) => r.model === model.name);
-  const whose = model.owner ? `by ${model.owner}` : "by the organiser";
   const made = model.kind === "submission" ? "unverified: a file" : "run here";
   const waits = state.evaluations.some((e) => e.model === model.name && (e.state === "queued" || e.state === "running"));
-  const standing = model.withdrawn ? "withdrawn" : row && row.rank ? `rank ${row.rank}` : waits ? "not scored yet" : "no rank";
-  $("standing").textContent = `${standing}; ${made}, ${whose}, ${day(model.created)}`;
+  const standing = row && row.rank ? `rank ${row.rank}` : waits ? "not scored yet" : "no rank";
+  $("standing").textContent = `${standing}; ${made}, ${day(model.created)}`;
   $("numbers").textContent = row ? numbersOf(row) : "";
   showActions(model);
   const done = state.evaluations.filter((e) => e.model === model.name && e.state === "done" && (!state.dataset || e.dataset === state.dataset));
@@ -51,11 +49,10 @@ function showDeltas(done) {
 }
 
 function showActions(model) {
-  if (!mine(model)) { $("actions").replaceChildren(); return; }
+  if (state.me !== "owner") { $("actions").replaceChildren(); return; }
   const failed = state.evaluations.some((e) => e.model === model.name && e.state === "failed");
-  const does = [[model.withdrawn ? "restore" : "withdraw", model.withdrawn ? "Restore" : "Withdraw"]];
-  if (failed && !model.withdrawn) does.push(["requeue", "Queue failed evaluations again"]);
-  does.push(["", "Delete"]);
+  const does = [["", "Delete"]];
+  if (failed) does.push(["requeue", "Queue failed evaluations again"]);
   $("actions").replaceChildren(...does.map(([what, text]) => {
     const button = make("button", text, { type: "button" });
     button.addEventListener("click", () => act(model, what, text));

@@ -1,5 +1,5 @@
 "use strict";
-// Accounts, submissions, and initialization of the page.
+// Tokens, submissions, and initialization of the page.
 
 const PLACEHOLDER = "YOUR-TOKEN";
 
@@ -7,7 +7,7 @@ async function learnWho() {
   state.me = null;
   if (localStorage.getItem("sqa-token") || !state.guarded) {
     try {
-      state.me = (await get("api/me")).name || "organiser";
+      state.me = (await get("api/me")).role;
     } catch {
       localStorage.removeItem("sqa-token");
     }
@@ -18,9 +18,8 @@ async function learnWho() {
 function showWho() {
   const signed = Boolean(localStorage.getItem("sqa-token"));
   $("who").textContent = signed ? `Signed in as ${state.me}.`
-    : state.guarded ? "An account is needed: sign up with the invitation that the organiser gave you."
-      : "Everybody who can reach this board may submit. With an account, your submissions belong to you.";
-  $("sign-up").hidden = $("sign-in").hidden = signed;
+    : state.guarded ? "A token is needed: ask the owners of the board." : "Everybody who can reach this board may submit.";
+  $("sign-in").hidden = signed || !state.guarded;
   $("sign-out").hidden = !signed;
   $("upload").hidden = state.guarded && !signed;
   showHow();
@@ -46,19 +45,11 @@ function on(id, work) {
   $(id).addEventListener("submit", (event) => { event.preventDefault(); guarded(() => work(fields($(id)))); });
 }
 
-on("sign-up", async (given) => {
-  const made = await ask("POST", "api/accounts", given);
-  localStorage.setItem("sqa-token", made.token);
-  $("token").querySelector("code").textContent = made.token;
-  $("token").hidden = false;
-  $("sign-up").reset();
-  await learnWho();
-});
 on("sign-in", async (given) => {
   localStorage.setItem("sqa-token", given.token);
   $("sign-in").reset();
   await learnWho();
-  if (!state.me) throw new Error("No account has this token");
+  if (!state.me) throw new Error("The token is unknown");
   await showBoard();
 });
 on("upload", async (given) => {
@@ -78,12 +69,9 @@ on("upload", async (given) => {
 });
 $("sign-out").addEventListener("click", () => {
   localStorage.removeItem("sqa-token");
-  $("token").hidden = true;
   guarded(async () => { await learnWho(); await showBoard(); });
 });
 $("copy").addEventListener("click", () => guarded(() => copy($("copy"), $("command").textContent)));
-$("token").querySelector("button").addEventListener("click", (event) =>
-  guarded(() => copy(event.target, $("token").querySelector("code").textContent)));
 
 guarded(async () => {
   state.tasks = await get("api/tasks");

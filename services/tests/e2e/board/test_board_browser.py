@@ -11,11 +11,11 @@ from typing import Any
 import board_task
 import pytest
 from board_task import Row, submission
-from stand_ins.board_server import serving
+from stand_ins.board_server import SUBMIT, serving
 
 from sqa.core.types import Question
 from sqa.data.datasets import load_questions
-from sqa_services.board import accounts, worker
+from sqa_services.board import worker
 from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.files import as_lines
 from sqa_services.board.server import ServeConfig
@@ -104,7 +104,7 @@ def fits(page: Any) -> bool:
 
 
 @pytest.mark.slow
-def test_visitor_signs_up_submits_and_withdraws(browser: Any, board: Board, tmp_path: Path) -> None:
+def test_visitor_signs_in_and_submits(browser: Any, board: Board, tmp_path: Path) -> None:
     board.register_dataset("sqa-es", "mini", "mini-es")
     for name, rows in (("first", known(40)), ("other", known(0))):
         board.register_model("sqa-es", name, "submission", as_lines(rows))
@@ -113,16 +113,13 @@ def test_visitor_signs_up_submits_and_withdraws(browser: Any, board: Board, tmp_
     good.write_bytes(as_lines(known(20)))
     first = load_questions("mini-es")[0].id
     bad.write_bytes(as_lines(row for row in known(20) if row["question"] != first))
-    invitation = accounts.invite(board.engine)["invitation"]
-    with serving(board, ServeConfig(address=Address(token="of-the-organiser"))) as url:
+    with serving(board, ServeConfig(Address(token="of-the-owners-token"), submit_token=SUBMIT)) as url:
         page = visitor(browser, url, 400)
         page.click("#submitting summary")
         assert page.is_hidden("#upload")
-        page.fill("#sign-up [name=name]", "ann")
-        page.fill("#sign-up [name=invitation]", invitation)
-        page.click("#sign-up button")
-        page.wait_for_selector("#who >> text=Signed in as ann")
-        assert len(page.inner_text("#token code")) == 32
+        page.fill("#sign-in [name=token]", SUBMIT)
+        page.click("#sign-in button")
+        page.wait_for_selector("#who >> text=Signed in as submitter")
         page.click("#copy")
         page.wait_for_selector("#copy >> text=Copied")
         copied = page.evaluate("navigator.clipboard.readText()")
@@ -148,12 +145,15 @@ def test_visitor_signs_up_submits_and_withdraws(browser: Any, board: Board, tmp_
         page.wait_for_selector("#log >> text=scored in")
         assert fits(page)
 
-        page.click("#actions >> text=Withdraw")
-        page.wait_for_selector("#standing >> text=withdrawn")
+        assert page.inner_text("#actions") == ""
+        page.click("#sign-out")
+        page.fill("#sign-in [name=token]", "of-the-owners-token")
+        page.click("#sign-in button")
+        page.wait_for_selector("#who >> text=Signed in as owner")
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.click("#actions >> text=Delete")
+        page.wait_for_selector("#board tbody tr >> nth=1")
+        page.wait_for_selector("#board tbody button >> text=mine", state="detached")
         assert models(page) == ["first", "other"]
-        page.click("#board tbody button >> text=other")
-        page.wait_for_selector("#detail h2 >> text=other")
-        assert page.inner_text("#actions") == ""  # another user owns the submission
         assert fits(page)
         page.context.close()
-    assert board.models("sqa-es")[-1]["owner"] == "ann" and board.models("sqa-es")[-1]["withdrawn"]

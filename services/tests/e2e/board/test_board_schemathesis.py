@@ -9,7 +9,7 @@ import board_task
 import pytest
 from stand_ins.board_server import serving
 
-from sqa_services.board import accounts, worker
+from sqa_services.board import worker
 from sqa_services.board.board import Board
 
 
@@ -19,7 +19,6 @@ def test_no_request_returns_500(board: Board, tmp_path: Path) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
     board.register_model("sqa-es", "mini", "submission", b'{"question": "q", "step": 0, "token": "a", "g": 0}')
     board.register_dataset("sqa-es", "mini", "mini-es", ["casing"])  # the model has no score on it
-    accounts.invite(board.engine, uses=100)
     board.register_model("toy", "m", "submission", b'{"name": "m"}')
     worker.work(board, until_empty=True)
     with serving(board) as url:

@@ -1,7 +1,7 @@
 """Fixtures: a board with the toy task, and its server."""
 
 import pytest
-from stand_ins.board_server import board, organiser  # noqa: F401
+from stand_ins.board_server import board, owner, submitter  # noqa: F401
 
 from sqa_services.board import sqa_task
 

@@ -18,9 +18,9 @@ from sqa.files.store import Store
 from sqa.pipeline import engine
 from sqa.pipeline.config import DatasetConfig
 from sqa_services.board import queue, sqa_task, worker
-from sqa_services.board.accounts import Taken
 from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.files import as_lines
+from sqa_services.board.permissions import Taken
 from sqa_services.board.storage import EVALUATIONS, SCORES
 from sqa_services.board.task import NotFound, load_tasks
 

@@ -10,30 +10,32 @@ import board_task
 import pytest
 from board_task import model, submission
 from sqlalchemy import update
-from stand_ins.board_server import Person, invitation, signed_up
+from stand_ins.board_server import Person
 from stand_ins.processes import PATHS
 
-from sqa.core.errors import DataError
+from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from sqa.data.own_questions import record_of
 from sqa_services.board import queue, worker
 from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.files import as_lines
-from sqa_services.board.storage import ACCOUNTS, EVALUATIONS, INVITATIONS
+from sqa_services.board.server import ServeConfig
+from sqa_services.board.storage import EVALUATIONS
+from sqa_services.net.address import Address
 
 TOY, ES = "/api/tasks/toy", "/api/tasks/sqa-es"
 
 
-def test_submitted_model_reaches_the_leaderboard(board: Board, organiser: Person) -> None:
+def test_submitted_model_reaches_the_leaderboard(board: Board, owner: Person) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
-    reply = organiser.submit("m", model())
+    reply = owner.submit("m", model())
     assert reply.status_code == 201 and reply.json()["queued"] == 2
     worker.work(board, until_empty=True)
-    ranked = organiser.get(f"{TOY}/leaderboard", weights="accuracy=1", dataset="data").json()
+    ranked = owner.get(f"{TOY}/leaderboard", weights="accuracy=1", dataset="data").json()
     assert ranked["rows"][0]["metrics"]["accuracy"] == 100.0 and "needs at least two" in ranked["refusal"]
-    assert len(organiser.get(f"{TOY}/evaluations", state="done").json()) == 2
-    assert [row["name"] for row in organiser.get(f"{TOY}/models").json()] == ["m"]
-    assert "toy" in [task["code"] for task in organiser.get("/api/tasks").json()]
+    assert len(owner.get(f"{TOY}/evaluations", state="done").json()) == 2
+    assert [row["name"] for row in owner.get(f"{TOY}/models").json()] == ["m"]
+    assert "toy" in [task["code"] for task in owner.get("/api/tasks").json()]
 
 
 @pytest.mark.parametrize(
@@ -46,109 +48,82 @@ def test_submitted_model_reaches_the_leaderboard(board: Board, organiser: Person
         ("PUT", f"{ES}/models/m", b"\xff", 400),
         ("PUT", f"{ES}/models/m", b"dataset: {name: mini-es}\ntranslator: {name: waitk}\n", 400),  # not a valid run
         ("PUT", f"{ES}/models/" + "m" * 64, b"{}", 422),
-        ("POST", "/api/accounts", b"[" * 50_000, 422),
-        ("POST", "/api/accounts", b'{"name": "\\ud800", "invitation": "x"}', 422),
+        ("POST", f"{TOY}/datasets/data/perturbations", b"[" * 50_000, 422),
+        ("POST", f"{TOY}/datasets/data/perturbations", b'{"kinds": ["\\ud800"]}', 422),
         ("POST", f"{TOY}/models/m", b"", 405),
         ("GET", "/docs", None, 404),
     ],
 )
-def test_invalid_requests_get_a_4xx(organiser: Person, method: str, path: str, body: bytes | None, status: int) -> None:
-    reply = organiser.ask(method, path, data=body)
+def test_invalid_requests_get_a_4xx(owner: Person, method: str, path: str, body: bytes | None, status: int) -> None:
+    reply = owner.ask(method, path, data=body)
     assert reply.status_code in (status, 400 if status == 422 else status) and "detail" in reply.json()
 
 
-def test_writing_needs_a_token_and_reading_does_not(board: Board, organiser: Person) -> None:
-    stranger = Person(organiser.url)
+def test_writing_needs_a_token_and_reading_does_not(board: Board, owner: Person) -> None:
+    stranger = Person(owner.url)
     page = stranger.get("/")
     assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
     for name, kind in (("page.css", "text/css"), ("page.js", "text/javascript")):
         assert name in page.text and stranger.get(f"/{name}").headers["Content-Type"].startswith(kind)
     for given in ("", "wrong"):
-        refused = Person(organiser.url, given).submit("m", model())
+        refused = Person(owner.url, given).submit("m", model())
         assert refused.status_code == 401 and refused.headers["WWW-Authenticate"] == "Bearer"
     assert stranger.get("/api/tasks").status_code == 200 and board.models("toy") == []
 
 
-def test_invitation_creates_one_account(board: Board, organiser: Person) -> None:
-    def sign_up(name: str, code: str) -> Any:
-        return Person(organiser.url).ask("POST", "/api/accounts", json={"name": name, "invitation": code})
-
-    code, again = invitation(board), invitation(board)
-    ann = sign_up("ann", code)
-    assert ann.status_code == 201
-    for token, status, me in ((ann.json()["token"], 200, {"name": "ann"}), (organiser.token, 200, {"name": None})):
-        reply = Person(organiser.url, token).get("/api/me")
-        assert (reply.status_code, reply.json()) == (status, me)
-    assert Person(organiser.url).get("/api/me").status_code == 401
-    used = sign_up("bob", code)
-    assert used.status_code == 403 and "used up" in used.json()["detail"]
-    assert sign_up("bob", "guessed").status_code == 403
-    assert sign_up("ann", again).status_code == 409
-    assert sign_up("bob", again).status_code == 201  # the failed sign-up did not use up the invitation
-    with board.engine.begin() as connection:
-        connection.execute(update(INVITATIONS).values(until=0.0, uses=9))
-    assert sign_up("eve", again).status_code == 403
-    with board.engine.connect() as connection:
-        kept = str(connection.execute(ACCOUNTS.select()).all()) + str(connection.execute(INVITATIONS.select()).all())
-    assert ann.json()["token"] not in kept and code not in kept
+@pytest.mark.parametrize(("owners", "submitters"), [(None, "b" * 16), ("b" * 16, "b" * 16), ("a" * 16, "b")])
+def test_wrong_tokens_are_refused(owners: str | None, submitters: str) -> None:
+    with pytest.raises(ConfigError, match="--submit-token-file"):
+        ServeConfig(Address(token=owners), submit_token=submitters)
 
 
-def test_only_owner_and_organiser_change_a_submission(board: Board, organiser: Person) -> None:
+def test_only_owners_change_a_model(board: Board, owner: Person, submitter: Person) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES)
-    ann, bob = (signed_up(board, organiser.url, name) for name in ("ann", "bob"))
     path = f"{TOY}/models/m"
-    registered = ann.submit("m?kind=config", model(refusal="no such thing")).json()
-    assert (registered["owner"], registered["kind"]) == ("ann", "submission") and registered["created"] > 0
+    for person, role in ((owner, "owner"), (submitter, "submitter")):
+        assert person.get("/api/me").json() == {"role": role}
+    assert Person(owner.url).get("/api/me").status_code == 401
+    assert submitter.submit("m?kind=config", model(refusal="no such thing")).json()["kind"] == "submission"
     worker.work(board, until_empty=True)
-    for method, action in (("POST", "/withdraw"), ("POST", "/restore"), ("POST", "/requeue"), ("DELETE", "")):
-        assert Person(organiser.url).ask(method, path + action).status_code == 401
-        denied = bob.ask(method, path + action)
-        assert denied.status_code == 403 and "another account" in denied.json()["detail"]
-    assert ann.ask("POST", f"{path}/requeue").json() == {"queued": 1}
+    for method, action in (("POST", "/requeue"), ("DELETE", "")):
+        assert Person(owner.url).ask(method, path + action).status_code == 401
+        denied = submitter.ask(method, path + action)
+        assert denied.status_code == 403 and "the owners' token" in denied.json()["detail"]
+    assert owner.ask("POST", f"{path}/requeue").json() == {"queued": 1}
     assert board.evaluations("toy")[0]["state"] == "queued"
-    assert ann.ask("POST", f"{path}/withdraw").status_code == 204
-    assert worker.work(board, until_empty=True) == 0 and board.leaderboard("toy")["rows"] == []
-    assert ann.ask("POST", f"{path}/requeue").status_code == 400
-    assert organiser.ask("POST", f"{path}/restore").status_code == 204
     worker.work(board, until_empty=True)
-    said = [event["text"] for event in organiser.get(f"{path}/log").json()]
-    assert said[:2] == ["registered by ann; evaluations queued: 1", "data: failed: no such thing"]
-    assert said[2:5] == ["1 failed evaluations queued again by ann", "withdrawn by ann", "restored by the organiser"]
-    assert said[5] == said[1] and len(said) == 6
-    assert ann.ask("DELETE", path).status_code == 204
-    assert ann.get(f"{path}/log").status_code == 404 and board.evaluations("toy") == []
+    said = [event["text"] for event in owner.get(f"{path}/log").json()]
+    failed = "data: failed: no such thing"
+    assert said == ["registered; evaluations queued: 1", failed, "1 failed evaluations queued again", failed]
+    assert owner.ask("DELETE", path).status_code == 204
+    assert owner.get(f"{path}/log").status_code == 404 and board.evaluations("toy") == []
     with pytest.raises(DataError, match="missing from"):
         board.files.read("models/toy/m.submission")
-    assert bob.submit("m", model()).status_code == 201  # the name is available again
+    assert submitter.submit("m", model()).status_code == 201  # the name is available again
 
 
-def test_restoring_keeps_failures_deleting_removes_files(board: Board, organiser: Person) -> None:
+def test_deleting_a_model_removes_its_files(board: Board, owner: Person) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])
-    for name, more in (("good", {}), ("bad", {"refusal": "no such thing"})):
-        organiser.submit(name, model(name, **more))
+    owner.submit("good", model())
     worker.work(board, until_empty=True)
-    for action in ("withdraw", "restore"):
-        assert organiser.ask("POST", f"{TOY}/models/bad/{action}").status_code == 204
-    assert {row["state"] for row in board.evaluations("toy") if row["model"] == "bad"} == {"failed"}
-    assert organiser.ask("DELETE", f"{TOY}/models/good").status_code == 204
+    assert owner.ask("DELETE", f"{TOY}/models/good").status_code == 204
     for name in ("data", "robustness-data"):
         with pytest.raises(DataError, match="missing from"):
             board.files.read(f"predictions/toy/good/{name}.jsonl")
 
 
-def test_only_the_organiser_perturbs_a_data_set(board: Board, organiser: Person) -> None:
+def test_only_owners_perturb_a_data_set(board: Board, owner: Person, submitter: Person) -> None:
     board.register_dataset("toy", "data", board_task.EXAMPLES)
     path, asked = f"{TOY}/datasets/data/perturbations", {"json": {"kinds": ["casing"]}}
-    ann = signed_up(board, organiser.url, "ann")
-    for person, status in ((Person(organiser.url), 401), (ann, 403)):
+    for person, status in ((Person(owner.url), 401), (submitter, 403)):
         assert person.get(path, kind="casing").status_code == status
         assert person.ask("POST", path, **asked).status_code == status
-    shown = organiser.get(path, kind="casing").json()["casing"]
+    shown = owner.get(path, kind="casing").json()["casing"]
     assert shown["n"] == 2 and board.datasets("toy")[0]["prefixes"] == []
-    made = organiser.ask("POST", path, **asked)
+    made = owner.ask("POST", path, **asked)
     assert made.status_code == 201 and made.json() == {"prefixes": ["robustness"], "queued": 0}
-    assert organiser.ask("POST", path, **asked).status_code == 409
-    own = organiser.ask("POST", path, json={"kinds": ["file.py:build"]})
+    assert owner.ask("POST", path, **asked).status_code == 409
+    own = owner.ask("POST", path, json={"kinds": ["file.py:build"]})
     assert own.status_code == 422  # a file would run on the server
 
 
@@ -159,7 +134,7 @@ def rows(page: str | None = None) -> list[dict[str, Any]]:
     return submission(lambda q, _: ((word, at + 1, page or q.page, at > 60) for at, word in enumerate(q.words)))
 
 
-def test_upload_lists_all_problems_of_a_submission(board: Board, organiser: Person, tmp_path: Path) -> None:
+def test_upload_lists_all_problems_of_a_submission(board: Board, owner: Person, tmp_path: Path) -> None:
     board.register_dataset("sqa-es", "mini", "mini-es", ["casing"])
     first = load_questions("mini-es")[0]
     wrong = [row for row in rows() if row["question"] != first.id]
@@ -169,30 +144,30 @@ def test_upload_lists_all_problems_of_a_submission(board: Board, organiser: Pers
         (as_lines(wrong), 3, f"mini: 0: question {first.id}: has no rows"),
         (as_lines(unanswered), 1, "expected wins need answers"),
     ):
-        reply = organiser.submit("m", data, "sqa-es")
+        reply = owner.submit("m", data, "sqa-es")
         reasons = reply.json()["reasons"]
         assert reply.status_code == 400 and reply.json()["more"] == 0 and len(reasons) == count
         assert any(reason in text for text in reasons) and all(text.startswith("mini: ") for text in reasons)
-    broken = organiser.submit("m", b"\n".join([b"{"] * 1500), "sqa-es").json()
+    broken = owner.submit("m", b"\n".join([b"{"] * 1500), "sqa-es").json()
     assert len(broken["reasons"]) == 1000 and broken["more"] == 500 and "1495 more" in broken["detail"]
     assert board.models("sqa-es") == []
     question = {"id": "q1", "language": "es", "source": ["El rey vive."], "reference": ["X."], "page": "Spain"}
     (tmp_path / "q.jsonl").write_text(json.dumps(question))
     board.register_dataset("sqa-es", "other", str(tmp_path / "q.jsonl"))
-    reply = organiser.submit("m", as_lines(rows()), "sqa-es")
+    reply = owner.submit("m", as_lines(rows()), "sqa-es")
     assert reply.status_code == 201 and list(reply.json()["cannot"]) == ["other"]
 
 
 # ------------------------------------------------------------------------------------------------------- answers
 
 
-def test_answers_and_references_are_never_shown(board: Board, organiser: Person, tmp_path: Path) -> None:
+def test_answers_and_references_are_never_shown(board: Board, owner: Person, tmp_path: Path) -> None:
     path, questions = tmp_path / "some.jsonl", load_questions("mini-es")[:6]
     path.write_bytes(as_lines(map(record_of, questions)))
     board.register_dataset("sqa-es", "some", str(path), ["casing"])
-    assert organiser.submit("m", as_lines(rows("Nowhere")), "sqa-es").json()["queued"] == 2
+    assert owner.submit("m", as_lines(rows("Nowhere")), "sqa-es").json()["queued"] == 2
     worker.work(board, until_empty=True)
-    ask = Person(organiser.url).get
+    ask = Person(owner.url).get
     inputs = [f"datasets/{prefix}some/examples" for prefix in ("", "robustness-")]
     said = "".join(ask(f"{ES}/{p}").text for p in (*inputs, "evaluations", "leaderboard", "models/m/log", "datasets"))
     assert all(f'"{question.id}"' in said for question in questions)
@@ -203,9 +178,9 @@ def test_answers_and_references_are_never_shown(board: Board, organiser: Person,
 # ------------------------------------------------------------------------------------------------------- workers
 
 
-def test_status_counts_running_and_queued(board: Board, organiser: Person) -> None:
+def test_status_counts_running_and_queued(board: Board, owner: Person) -> None:
     def status() -> dict[str, Any]:
-        return organiser.get("/api/status").json()
+        return owner.get("/api/status").json()
 
     assert status() == {"running": 0, "queued": 0, "guarded": True}
     board.register_dataset("toy", "data", board_task.EXAMPLES, ["casing"])

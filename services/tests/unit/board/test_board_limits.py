@@ -1,4 +1,4 @@
-"""Limits: a daily quota of submissions, and the cost of checking them."""
+"""Limits: a daily limit of submissions, and the cost of checking them."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -7,38 +7,35 @@ from typing import Any
 import pytest
 from board_task import model
 from sqlalchemy import update
-from stand_ins.board_server import Person, invitation, signed_up
+from stand_ins.board_server import Person
 
 from sqa.core.errors import DataError
 from sqa.data.datasets import load_questions
 from sqa_services.board import server, sqa_task
 from sqa_services.board.board import Board
-from sqa_services.board.storage import ACCOUNTS
+from sqa_services.board.storage import DAYS
 from sqa_services.protocols import submission as protocol
 
 
-def test_daily_quota_is_atomic(board: Board, organiser: Person) -> None:
-    """Regression test: with a quota of five a day, the board accepted 24 of 24 simultaneous submissions."""
-    ann = signed_up(board, organiser.url, "ann")
+def test_daily_limit_is_atomic(board: Board, owner: Person, submitter: Person) -> None:
+    """Regression test: with a limit of five a day, the board accepted 24 of 24 simultaneous submissions."""
     with ThreadPoolExecutor(24) as pool:
-        replies = list(pool.map(lambda i: ann.submit(f"m{i}", model()).status_code, range(24)))
+        replies = list(pool.map(lambda i: submitter.submit(f"m{i}", model()).status_code, range(24)))
     assert replies.count(201) == 5 == len(board.models("toy")) and set(replies) == {201, 429}
 
 
-def test_daily_quota_counts_every_submission(board: Board, organiser: Person) -> None:
-    """The quota covers all accounts of an invitation, and refused and deleted submissions, but not taken names."""
-    code = invitation(board, uses=3)
-    people = [signed_up(board, organiser.url, name, code) for name in ("ann", "ann-2", "ann-3")]
-    assert [person.submit(f"m{i}", model()).status_code for i, person in enumerate(people)] == [201] * 3
-    assert people[0].submit("m0", model()).status_code == 409
-    assert people[0].ask("DELETE", "/api/tasks/toy/models/m0").status_code == 204
-    assert [person.submit("bad", b"{").status_code for person in people] == [400, 400, 429]
-    late = people[0].submit("late", model())
+def test_daily_limit_counts_every_submission(board: Board, owner: Person, submitter: Person) -> None:
+    """The limit covers refused and deleted submissions, but not taken names and not owners."""
+    assert [submitter.submit(f"m{i}", model()).status_code for i in range(3)] == [201] * 3
+    assert submitter.submit("m0", model()).status_code == 409
+    assert owner.ask("DELETE", "/api/tasks/toy/models/m0").status_code == 204
+    assert [submitter.submit("bad", b"{").status_code for _ in range(3)] == [400, 400, 429]
+    late = submitter.submit("late", model())
     assert late.status_code == 429 and "5 submissions are used up" in late.json()["detail"]
-    assert signed_up(board, organiser.url, "bob").submit("bobs", model()).status_code == 201
+    assert owner.submit("ours", model()).status_code == 201
     with board.engine.begin() as connection:
-        connection.execute(update(ACCOUNTS).values(day=ACCOUNTS.c.day - 1))
-    assert people[0].submit("late", model()).status_code == 201
+        connection.execute(update(DAYS).values(day=DAYS.c.day - 1))
+    assert submitter.submit("late", model()).status_code == 201
 
 
 # ------------------------------------------------------------------------------------------------------- costs
@@ -77,9 +74,7 @@ def test_refused_submission_is_not_read_to_its_end(heavy: str, checks: list[obje
     assert len(checks) <= most and len(problems) <= 30_000
 
 
-def test_submissions_are_checked_one_at_a_time(
-    board: Board, organiser: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_submissions_are_checked_one_at_a_time(board: Board, owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     original, now, most, refused = Board.register_model, [0], [0], threading.Event()
 
     def slow(self: Board, *arguments: Any) -> Any:
@@ -95,7 +90,7 @@ def test_submissions_are_checked_one_at_a_time(
     monkeypatch.setattr(server, "MOST_HELD", 200)  # three submissions
 
     def submit(number: int) -> int:
-        status = organiser.submit(f"m{number}", model()).status_code
+        status = owner.submit(f"m{number}", model()).status_code
         if status == 503:
             refused.set()
         return status
@@ -103,4 +98,4 @@ def test_submissions_are_checked_one_at_a_time(
     with ThreadPoolExecutor(12) as pool:
         replies = list(pool.map(submit, range(12)))
     assert most == [1] and set(replies) == {201, 503} and len(board.models("toy")) == replies.count(201) >= 3
-    assert organiser.submit("later", model()).status_code == 201
+    assert owner.submit("later", model()).status_code == 201

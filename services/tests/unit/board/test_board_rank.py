@@ -96,7 +96,7 @@ def test_ranks_follow_paired_differences() -> None:
     """The models have 10, 9 and 0 of 20 questions correct; the first two do not differ significantly."""
     right = np.arange(20) < np.array([[10], [9], [0]])
     stats = np.stack([right, np.ones((3, 20))], axis=-1).astype(float)
-    models = [{"id": i, "name": f"m{i}", "kind": "config", "owner": None, "created": 0.0} for i in range(3)]
+    models = [{"id": i, "name": f"m{i}", "kind": "config", "created": 0.0} for i in range(3)]
     done = [
         {"id": i, "model": f"m{i}", "dataset": "data", "prefix": "", "finished": 0.0}
         | {"result": {"metadata_json": json.dumps({"qa_accuracy": rows[:, 0].mean()})}}
