@@ -78,7 +78,7 @@ def _question_set(name: str) -> _QuestionSet:
         return _QuestionSet(lambda: _own_questions(path), (path,))
     if name.startswith(HUB):
         return _QuestionSet(lambda: _hub_questions(name), (name,))
-    if records.suffix(path) in (".json", ".jsonl"):
+    if records.suffix(path) in (".json", ".jsonl", ".csv", ".tsv"):
         raise DataError(f"{shown}: this file of questions does not exist; {SOUGHT}")
     near = difflib.get_close_matches(name, _SETS, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_SETS)}, or a .json or .jsonl file"

@@ -1,6 +1,7 @@
 """Read the user's question files: their keys and checks.
 
-A file is JSON (a list, or a mapping with a list "questions") or JSON lines, optionally compressed (.zst, .gz).
+A file is JSON (a list, or a mapping with a list "questions"), JSON lines, or a table with named columns (.csv, .tsv),
+optionally compressed (.zst, .gz).  A key with null and an empty cell count as absent.
 Each record has `source`, `reference` (texts, or lists of sentences), `page` (or `target_page`), `language` (ISO
 639-1) and optionally `id`.  The default id is <file name>-<record number>.  Other data goes under `meta` or keys
 that begin with an underscore; any other key is an error.  Optional keys for listening comprehension and speech:
@@ -16,6 +17,7 @@ data/listening/schema.json is the JSON Schema of a record.
 With `word_times` or `recording` a text is not split into sentences.  `answers` replace the page.
 """
 
+import csv
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -29,18 +31,23 @@ from sqa.files import records
 
 HEARD = ("word_times", "recording", "question", "answers", "earliest_answerable")
 OWN_KEYS = ("id", "language", "source", "reference", "page", "target_page", *HEARD, "meta")  # allowed keys
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
 LONGEST = 1e7  # seconds, about four months
 
 
 def read(path: Path) -> Iterator[tuple[str, dict[str, Any], tuple[Any, ...]]]:
     """Yield the location of each record, the record, and the arguments of `datasets._question` after `where`."""
     stem = path.name.split(".")[0]
-    listed: Iterable[tuple[str, dict[str, Any]]] = (
-        ((str(path), record) for record in records.listed(path))
-        if records.suffix(path) == ".json"
-        else ((f"{path}:{number}", record) for number, record in records.numbered_lines(path))
-    )
-    for i, (file, record) in enumerate(listed):
+    listed: Iterable[tuple[str, dict[str, Any]]]
+    if (ending := records.suffix(path)) == ".json":
+        listed = ((str(path), record) for record in records.listed(path))
+    elif ending in SEPARATORS:
+        rows = csv.DictReader(records.lines(path), delimiter=SEPARATORS[ending], restkey="a cell without a column")
+        listed = ((f"{path}:{rows.line_num}", {key: value or None for key, value in row.items()}) for row in rows)
+    else:
+        listed = ((f"{path}:{number}", record) for number, record in records.numbered_lines(path))
+    for i, (file, given_record) in enumerate(listed):
+        record = {key: value for key, value in given_record.items() if value is not None}
         where = f"{file}: record {i}"
         _check_keys(where, record)
         given = record.get("id")

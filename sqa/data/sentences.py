@@ -81,6 +81,8 @@ def all_spaced(where: str, texts: Sequence[str], language: str, slack: int = 0) 
     """
     texts = [spaced(text, language) for text in texts]
     if language not in BY_CHARACTER and _lacks_blanks(texts, slack):
+        if language == "en":
+            raise DataError(f"{where}: must be English, got {texts[0][:40]!r}")
         longest = max(" ".join(texts).split(), key=len)
         problem = f"expected spaces between words, got {longest[:40]!r} in language {language!r}"
         raise DataError(f"{where}: {problem}; separate the words (only ja, yue and zh are split into characters)")

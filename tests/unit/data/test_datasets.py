@@ -205,7 +205,7 @@ def test_scripts_without_spaces_are_refused(tmp_path: Path, language: str) -> No
     refused(DataError, message, questions, tmp_path, language=language, source=source)
     refused(
         DataError,
-        "record 0.reference: expected spaces",
+        "record 0.reference: must be English",
         questions,
         tmp_path,
         language="es",
@@ -233,3 +233,30 @@ def test_words_separated_by_spaces_are_kept(tmp_path: Path, language: str) -> No
     source = WITH_SPACES[language]
     [question] = questions(tmp_path, language=language, source=[source])
     assert question.words == tuple(source.replace("\u200b", " ").split())
+
+
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_tables_with_named_columns_are_read(tmp_path: Path, separator: str) -> None:
+    file = tmp_path / ("q.csv" if separator == "," else "q.tsv")
+    rows = [("language", "source", "page", "reference", "id"), ("es", "Dos palabras.", "Spain", "Two words.", "")]
+    file.write_text("".join(separator.join(row) + "\n" for row in rows), encoding="utf-8")
+    [question] = datasets.load_questions(str(file))
+    assert (question.id, question.page, question.reference) == ("q-0", "Spain", ("Two words.",))
+    file.write_text(file.read_text().replace("page", "pages"), encoding="utf-8")
+    refused(DataError, ":2: record 0: unknown key 'pages', did you mean 'page'", datasets.load_questions, str(file))
+
+
+def test_null_keys_count_as_absent(tmp_path: Path) -> None:
+    record = {"language": "es", "source": "Dos palabras.", "page": "Spain", "reference": "Two words."}
+    absent = dict.fromkeys(("word_times", "recording", "question", "answers", "earliest_answerable", "target_page"))
+    for i, given in enumerate((record, record | absent)):
+        (tmp_path / str(i)).mkdir()
+        (tmp_path / str(i) / "q.jsonl").write_text(json.dumps(given))
+    plain, nulls = (datasets.load_questions(str(tmp_path / str(i) / "q.jsonl")) for i in range(2))
+    assert plain == nulls
+
+
+def test_reference_in_another_language_is_named(tmp_path: Path) -> None:
+    record = {"language": "es", "source": "Dos palabras.", "page": "Spain", "reference": "这个国家的首都是马德里。"}
+    (tmp_path / "q.jsonl").write_text(json.dumps(record))
+    refused(DataError, "reference: must be English, got '这个", datasets.load_questions, str(tmp_path / "q.jsonl"))
