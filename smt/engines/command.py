@@ -97,11 +97,15 @@ class Engine:
                 check=True,
                 env=child_environment(),
             )
-            lines = done.stdout.decode("utf-8").rstrip("\n").split("\n")[::lines_each]
+            printed_lines = done.stdout.decode("utf-8").rstrip("\n").split("\n")
         except (OSError, subprocess.SubprocessError, UnicodeDecodeError) as error:
             words = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace").split()
             printed = f"; it printed: {' '.join(words)[-300:]}" if words else ""
             raise DataError(f"command {' '.join(self.command)}: {error}{printed}") from error
+        lines, sent = printed_lines[::lines_each], lines_each * (len(texts) - 1) + 1
+        if len(printed_lines) > sent:
+            problem = f"printed {len(printed_lines)} lines for {sent}, among them {printed_lines[0][:40]!r}"
+            raise DataError(f"command {' '.join(self.command)}: {problem}; print one line for each line read")
         missing = len(texts) - len(lines)
         if missing > 0 and all(not text.strip() for text in texts[len(lines) :]):
             lines.extend([""] * missing)

@@ -167,9 +167,21 @@ def degeneracy(delays: Delays) -> dict[str, float]:
     return {"SWF": float(swf), "EFSW": float(efsw), "DSPTV": float(efsw - swf)}
 
 
+def _of_characters(log: Log) -> bool:
+    """Return whether each prediction of several characters has a delay for each character and not for each word."""
+    texts = [(row.prediction.strip(), len(row.delays)) for row in log.rows if row.prediction and row.delays]
+    return bool(texts) and all(n == len(text) and n > len(text.split()) + 1 for text, n in texts)
+
+
 def _references(log: Log, options: LogOptions, convention: Convention) -> list[float | None]:
-    """Return |y*| of every line; None if the log has none."""
+    """Return |y*| of every line; None if the log has none.
+
+    Raises DataError if it would be counted in words although the delays are of characters.
+    """
     rows = log.rows
+    if options.unit == "word" and not all(row.reference_length for row in rows) and _of_characters(log):
+        problem = f"{len(rows[0].delays)} delays for a prediction of as many characters"
+        raise DataError(f"{log.where(0)}: {problem}; count the reference in characters: --unit char")
     if options.references is not None:
         texts = lines_beside(log.path, options.references, len(rows))
         return [float(reference_size(text, options.unit, convention)) for text in texts]

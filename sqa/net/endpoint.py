@@ -186,7 +186,11 @@ class Endpoint:
             raise EndpointError(f"{self.url}: {problem}") from error
         usage = answer.get("usage")
         usage = usage if isinstance(usage, dict) else {}
-        # The content is null or a list of parts if the model withholds its reply or calls a tool.
+        if isinstance(content, list):  # Mistral and vLLM may send the text in parts
+            content = "".join(
+                part["text"] for part in content if isinstance(part, dict) and type(part.get("text")) is str
+            )
+        # The content is null if the model withholds its reply or calls a tool.
         content = content.encode("utf-8", "replace").decode() if isinstance(content, str) else ""
         return Reply(content, _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
 

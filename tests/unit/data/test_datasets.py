@@ -72,8 +72,9 @@ def test_bad_record_error_names_the_record(tmp_path: Path, change: dict[str, Any
     refused(DataError, message, datasets.load_questions, own_file(tmp_path, GOOD, {**GOOD, **change}))
 
 
-def test_meta_and_underscore_keys_are_ignored(tmp_path: Path) -> None:
-    more = {**GOOD, "meta": {"category": "Rivers", "year": 1990}, "_note": "x"}
+def test_meta_underscore_and_null_keys_are_ignored(tmp_path: Path) -> None:
+    null = dict.fromkeys(("word_times", "recording", "question", "answers", "earliest_answerable", "target_page"))
+    more = {**GOOD, "meta": {"category": "Rivers", "year": 1990}, "_note": "x", **null}
     assert datasets.load_questions(own_file(tmp_path, more)) == datasets.load_questions(own_file(tmp_path, GOOD))
 
 

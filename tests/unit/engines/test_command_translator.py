@@ -40,6 +40,7 @@ def test_separator_resets_the_program(blank_lines):
     ("program", "message"),
     [
         ("print('one')", "expected 2 lines, got 1"),
+        ("print('Loading', 'one', 'two', sep='\\n')", "printed 3 lines for 2, among them 'Loading'"),
         ("raise SystemExit(3)", "exit status 3.*$"),
         ("import sys; sys.exit('no such mode\\n(try spa-eng)')", r"printed: no such mode \(try spa-eng\)$"),
     ],

@@ -34,6 +34,12 @@ def test_counted_sentence_end_is_added_to_a_log(tmp_path):
     assert list(score(raw, LogOptions("iwslt-2020-final", end="log")).rows()) == [values]
 
 
+def test_delays_of_characters_need_their_unit(tmp_path):
+    path = log(tmp_path, row([1] * 5, 4, reference="多瑙河长。", prediction="多瑙河长。"))
+    refused(DataError, "5 delays for a prediction of as many characters.*--unit char", score, path, LogOptions())
+    assert len(list(score(path, LogOptions(unit="char")).rows())) == 1
+
+
 def test_reference_and_unit_options_apply(tmp_path):
     path = log(tmp_path, row([1, 2], 4, reference="a b c d"), row([1], 2, reference="e f"))
     by_words, by_characters, without = (

@@ -11,8 +11,8 @@ from stand_ins.chat_server import WORDS, Answer, Behaviour, ChatServer, completi
 from guessers.llm.guesser import LlmConfig, build
 from sqa.core.errors import ConfigError
 from sqa.core.types import Guess, guesses_per_word
-from sqa.net.chat import EndpointError
-from sqa.net.endpoint import EndpointConfig
+from sqa.net.chat import Budget, EndpointError
+from sqa.net.endpoint import Endpoint, EndpointConfig
 
 KEY = "sk-secret-0123456789"
 
@@ -47,7 +47,18 @@ def test_invalid_reply_is_empty_and_reported_once(guesser_of, capsys):
     ]
 
 
-SILENT = [*map(completion, (None, "", [{"type": "text", "text": "x"}])), error(400, "blocked", "content_filter")]
+def test_content_in_parts_is_joined():
+    listed = [
+        {"type": "thinking", "thinking": []},
+        {"type": "text", "text": "The "},
+        {"type": "text", "text": "Danube"},
+    ]
+    with ChatServer(lambda prompt, number: completion(listed)) as server:
+        endpoint = Endpoint(EndpointConfig(server.base_url, "tiny"), Budget(1))
+        assert endpoint.complete("?").text == "The Danube"
+
+
+SILENT = [*map(completion, (None, "", [{"type": "refusal"}])), error(400, "blocked", "content_filter")]
 
 
 @pytest.mark.parametrize("answer", SILENT)
