@@ -50,7 +50,6 @@ def read(path: Path) -> Iterator[tuple[str, dict[str, Any], tuple[Any, ...]]]:
         record = {key: value for key, value in given_record.items() if value is not None}
         where = f"{file}: record {i}"
         _check_keys(where, record)
-        record = {key: value for key, value in record.items() if value is not None}  # null: a column without a value
         given = record.get("id")
         id = f"{stem}-{i}" if given is None else records.name_of(where, "id", given)
         spoken, source = {"word_times", "recording"} & record.keys(), record.get("source")
@@ -77,7 +76,7 @@ def _check_keys(where: str, record: Mapping[str, Any]) -> None:
                 f"{where}: unknown key {key[:60]!r}{near}; known are {allowed}; other data "
                 "belong under `meta` or keys that begin with an underscore"
             )
-    if None not in (record.get("page"), record.get("target_page")):
+    if "page" in record and "target_page" in record:
         raise DataError(f"{where}: has page and target_page, which are synonyms; give one of them")
 
 
