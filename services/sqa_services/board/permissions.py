@@ -1,6 +1,7 @@
 """Permissions: owners change everything, submitters upload submissions, up to a daily limit."""
 
 import time
+from typing import Any
 
 from sqlalchemy import Engine
 from sqlalchemy.dialects import postgresql, sqlite
@@ -10,7 +11,7 @@ from sqa_services.board.storage import DAYS
 
 DAY = 86_400
 OWNER, SUBMITTER = "owner", "submitter"  # holders of the two tokens
-INSERT = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
 class Denied(SqaError):

@@ -146,6 +146,7 @@ def test_visitor_signs_in_and_submits(browser: Any, board: Board, tmp_path: Path
         assert fits(page)
 
         assert page.inner_text("#actions") == ""
+        page.click("#submitting summary")  # the reload closed it
         page.click("#sign-out")
         page.fill("#sign-in [name=token]", "of-the-owners-token")
         page.click("#sign-in button")
