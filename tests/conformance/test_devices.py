@@ -79,7 +79,7 @@ def test_part_computes_on_its_device(kind, name, options, places, monkeypatch):
         config_of(kind, name, on(options, "auto"), places)
         return
     if kind == "quality metric":
-        require(name)
+        require({"bertscore": "bert-score"}.get(name, name))
         options["model"] = str(quality_model(name, Path(places.path("encoder"))))
     expected = results(kind, part_of(kind, name, config_of(kind, name, on(options, "cpu"), places)))
     assert results(kind, part_of(kind, name, config_of(kind, name, on(options, "cuda"), places))) == expected
