@@ -18,7 +18,8 @@ fingerprint.  Therefore a killed report resumes, and a retrained guesser is meas
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -41,7 +42,7 @@ from sqa.core.schema import Count, checked
 from sqa.core.significance import bootstrap_band, mean_curve, means
 from sqa.core.types import ChecksTexts, Guess, IncrementalGuesser, Question
 from sqa.data.datasets import MINI, load_questions
-from sqa.data.texts import load_guessdev
+from sqa.data.texts import load_guessdev, load_tossups
 from sqa.files import records
 from sqa.files.store import Stage, Store, dataset_fingerprint, digest
 from sqa.metrics.qa import AnyCurve, curve_named
@@ -58,6 +59,7 @@ DEPTHS = (1, 10, DEPTH)
 MEASURES = (*(f"acc@{depth}" for depth in DEPTHS), "mrr", "ew")  # in the order of the statistics
 ALL, GUESSABLE = "all", "guessable"  # groups in addition to the categories
 COLUMNS = ("dataset", "group", "guesser", "read")
+COMMONEST = 5  # answers listed in Table 3
 VERSION = 1  # version of the ranks; increase it when their computation changes
 
 
@@ -129,11 +131,41 @@ def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int 
 
 
 def table3(config_path: Path, runs: Path) -> None:
-    """Write Table 3: sizes of the translated question sets."""
+    """Write Table 3: sizes of the translated question sets, and the answers that they share with English questions."""
     config = load(config_path, ReportConfig)
-    outputs = Outputs(runs / config.name)
-    outputs.csv("table3.csv", described(given(config)), show=True)
+    outputs, inputs = Outputs(runs / config.name), given(config)
+    outputs.csv("table3.csv", described(inputs), show=True)
+    overlaps, answers = shared_answers(inputs.sets, [tossup.page for tossup in load_tossups()])
+    outputs.csv("overlap.csv", overlaps, show=True)
+    outputs.csv("answers.csv", answers)
     outputs.end()
+
+
+def shared_answers(
+    sets: Mapping[str, Sequence[Question]], english: Iterable[str | None]
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Return two tables of the answers that each set shares with English questions, each with a header.
+
+    The first has a row for each set: shares of its distinct answers and of its questions, and the commonest answers of
+    each kind.  The second has a row for each answer, with its numbers of questions in the set and in English.
+
+    Args:
+        sets: Questions by name of their set.
+        english: Answer page of each English question; None if unknown.
+    """
+    in_english = Counter(answer_key(page) for page in english if page)
+    heads = ["dataset", "answers", "shared.answers", "shared.questions", "commonest.shared", "commonest.source.only"]
+    overlaps, answers = [heads], [["dataset", "answer", "questions", "english_questions"]]
+    for name, questions in sets.items():
+        pages = {answer_key(question.page): question.page for question in questions}
+        asked = Counter(answer_key(question.page) for question in questions)
+        ordered = sorted(pages, key=lambda key: (-in_english[key], -asked[key], pages[key]))
+        shared = [key for key in ordered if in_english[key]]
+        listed = [", ".join(pages[key] for key in keys[:COMMONEST]) for keys in (shared, ordered[len(shared) :])]
+        share = sum(asked[key] for key in shared) / len(questions)
+        overlaps.append([name, str(len(pages)), f"{len(shared) / len(pages):.2f}", f"{share:.2f}", *listed])
+        answers += [[name, pages[key], str(asked[key]), str(in_english[key])] for key in ordered]
+    return overlaps, answers
 
 
 def measured(inputs: Given, config: ReportConfig, store: Store) -> Iterator[Row]:

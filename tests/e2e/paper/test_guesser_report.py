@@ -2,6 +2,7 @@
 
 import csv
 import io
+from types import SimpleNamespace
 
 import doubles
 import pytest
@@ -60,11 +61,27 @@ def test_guesser_report_reuses_stored_ranks(config, tmp_path, capsys, monkeypatc
     )
 
 
-def test_table3_counts_question_sets(config, tmp_path, capsys):
+def test_table3_counts_question_sets(config, tmp_path, capsys, monkeypatch):
+    pages = ["Peru", "Peru", "peru", "Iceland", None, "Sun"]
+    monkeypatch.setattr(guesser_report, "load_tossups", lambda: [SimpleNamespace(page=page) for page in pages])
     guesser_report.table3(changed(config, name="table3", guessers=read_yaml(config)["guessers"][:1]), tmp_path)
     assert capsys.readouterr().out.startswith("dataset\tquestions\t")
     with pytest.raises(NotComputable, match="table3: none of"):
         guesser_report.table3(changed(config, datasets=[], fallback=[]), tmp_path)
+
+
+def test_table3_counts_answers_and_questions():
+    """An answer that is asked twice is one answer and two questions; the English number orders the shared ones."""
+    asked = [SimpleNamespace(page=page) for page in ("Sun", "Peru", "Peru", "Oder", "Oder", "Amber")]
+    overlaps, answers = guesser_report.shared_answers({"xqb-pl": asked}, ["sun", "Sun", "Peru", None, "Rome"])
+    assert overlaps[1] == ["xqb-pl", "4", "0.50", "0.50", "Sun, Peru", "Oder, Amber"]
+    assert answers[1:] == [
+        ["xqb-pl", "Sun", "1", "2"],
+        ["xqb-pl", "Peru", "2", "1"],
+        ["xqb-pl", "Oder", "2", "0"],
+        ["xqb-pl", "Amber", "1", "0"],
+    ]
+    assert guesser_report.shared_answers({"xqb-pl": asked[:3]}, ["Peru"])[0][1][2:4] == ["0.50", "0.67"]
 
 
 def test_character_share_selects_the_words_read():
