@@ -34,7 +34,7 @@ from experiments.lab.tables import Column, number, pivot
 from experiments.outputs import Outputs
 from experiments.paper.table4_config import COLUMNS, MEAN, MINUS, Table4Config, plain
 from experiments.paper.table4_measured import measure
-from experiments.paper.table4_rows import claim, rows_of
+from experiments.paper.table4_rows import claim, in_columns, rows_of, text_rows
 from sqa.files.atomic import write_text
 from sqa.files.store import Store
 from sqa.pipeline.config import load
@@ -51,8 +51,11 @@ def main(config_path: Path, runs: Path) -> None:
         predictions = {q.id: answer for q, answer in zip(result.questions, result.answers, strict=True)}
         text = json.dumps(predictions, ensure_ascii=False, indent=0) + "\n"
         write_text(outputs.folder / "predictions" / f"{stem}.json", text)
-    rows = Frame(COLUMNS, tuple(rows_of(results, config))).rows
+    of_texts, no_metric = text_rows(results, config, Store(runs))
+    rows = Frame(COLUMNS, tuple(rows_of(results, config, of_texts))).rows
     outputs.rows("table4.csv", COLUMNS, rows)
+    left_out = [*left_out, *no_metric]
+    outputs.csv("columns.csv", in_columns(rows, config, left_out), show=True)
     outputs.differences((claim(row) for row in rows if MINUS in row["system"] and row.metric == "f1"), left_out)
     outputs.end()
 
@@ -60,7 +63,8 @@ def main(config_path: Path, runs: Path) -> None:
 def rows_measured(config_path: Path, runs: Path) -> Iterator[Row]:
     """Yield the scores of all systems and readers, and the differences between each pair of systems."""
     config = load(config_path, Table4Config)
-    return rows_of(measure(config, Store(runs))[0], config)
+    results, _ = measure(config, Store(runs))
+    return rows_of(results, config, text_rows(results, config, Store(runs))[0])
 
 
 TYPED = [

@@ -11,14 +11,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
+import numpy as np
 from tqdm import tqdm
 
 from experiments.stored import stored
+from guessers.kept_vectors import kept_vectors
 from guessers.open_qa import passages as shelf
 from guessers.open_qa import short_answers
 from guessers.open_qa.passages import Passage, PassageIndex
 from guessers.open_qa.reader import Reader, ReaderConfig
 from guessers.retrieval.bm25 import VERSION as INDEX_VERSION
+from sqa.core.paths import cache_dir
 from sqa.core.schema import Count, checked
 from sqa.data.xor_tydi import OpenQuestion
 from sqa.files.store import Stage, Store, digest
@@ -29,6 +32,8 @@ from sqa.pipeline.engine import BLOCK_SIZE
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.spread import make_ahead
 
+DENSE_VERSION = 1  # version of the passages' vectors; increase it when they change
+DENSE_BLOCK = 256  # passages per stored file of vectors
 VERSION = 1  # version of the steps; increase it when the code would compute different rows from the same inputs
 
 Make = Callable[[slice], Iterable[tuple[Any, ...]]]  # block of questions -> values of each question
@@ -41,12 +46,54 @@ class Retrieval(NamedTuple):
     rank: int  # rank of the first passage that contains a right answer; 0 if none does
 
 
+class DenseIndex:
+    """Index of passage vectors: the mean of a text encoder's last states, compared by cosine.
+
+    The vectors are computed at the first search and stored in the cache folder.
+    """
+
+    def __init__(self, passages: Callable[[], Sequence[Passage]], model: str, identity: str) -> None:
+        """Load the encoder: a folder or a hub name in the local cache.
+
+        `identity` is a fingerprint of the passages, which are read at the first search.
+        """
+        from guessers.bert.encoder import Encoder, find_encoder, load_encoder, weights_digest
+
+        folder = find_encoder(model)
+        network: Any
+        network, tokenizer = load_encoder(folder)
+        ones = np.ones(network.config.vocab_size, np.float32)
+        self._encoder, self._passages = Encoder(network, tokenizer, ones), passages
+        self.fingerprint = digest([DENSE_VERSION, weights_digest(folder), identity])
+
+    @cached_property
+    def _vectors(self) -> np.ndarray:
+        """Unit vectors of all passages, of shape (passages, width)."""
+        texts = [f"{passage.title}. {passage.text}" for passage in self._passages()]
+        folder = cache_dir() / "passages" / self.fingerprint
+        return kept_vectors(folder, texts, DENSE_BLOCK, self._encoder.width, self._encoded)
+
+    def _encoded(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the unit vector of each text, of shape (texts, width)."""
+        states = self._encoder.sums(texts)[:, -self._encoder.width :]
+        return states / np.linalg.norm(states, axis=1, keepdims=True)
+
+    def search(self, query: str, n: int) -> list[Passage]:
+        """Return the nearest `n` passages, best first, ties in the passages' order; [] for a blank query."""
+        if not query.strip():
+            return []
+        [vector] = self._encoded([query])
+        best = np.argsort(-(self._vectors @ vector), kind="stable")[:n]
+        return [self._passages()[i] for i in best.tolist()]
+
+
 @dataclass(frozen=True)
 class Library:
     """A collection of passages, which is read and indexed when first needed."""
 
     path: Path | None  # None: the Quizbowl text in the data mirror
     depth: int  # passages per question
+    retriever: str | None = None  # text encoder of the dense index
 
     @cached_property
     def passages(self) -> list[Passage]:
@@ -60,6 +107,11 @@ class Library:
         return PassageIndex(self.passages)
 
     @cached_property
+    def dense(self) -> DenseIndex:
+        """Index of the passages' vectors; raises SqaError if the retriever is missing."""
+        return DenseIndex(lambda: self.passages, str(self.retriever), self.fingerprint)
+
+    @cached_property
     def numbers(self) -> dict[str, int]:
         """Dict that maps the id of each passage to its index."""
         return {passage.id: number for number, passage in enumerate(self.passages)}
@@ -69,9 +121,9 @@ class Library:
         """Fingerprint of the passages and of the retrieval method."""
         return digest([shelf.fingerprint(self.path), self.depth, shelf.K1, shelf.B, INDEX_VERSION])
 
-    def search(self, text: str) -> list[Passage]:
-        """Return the best passages for a text."""
-        return self.index.search(text, self.depth)
+    def search(self, text: str, dense: bool = False) -> list[Passage]:
+        """Return the best passages for a text, by BM25 or by the dense index."""
+        return (self.dense if dense else self.index).search(text, self.depth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +134,10 @@ class ReaderEntry:
     label: str
     answer: Literal["title", "typed", "model", "always-yes"]
     model: Annotated[ReaderConfig | None, "for answer: model"] = None
-    passages: Annotated[Literal["retrieved", "gold"], "gold: a passage with the answer, if one exists"] = "retrieved"
+    passages: Annotated[
+        Literal["retrieved", "gold", "dense"],
+        "retrieved: by BM25; dense: by the config's retriever; gold: a passage with the answer, if one exists",
+    ] = "retrieved"
     sample: Annotated[Count | None, "questions of each set and language, drawn by the config's seed; null = all"] = None
 
     def problems(self) -> list[str]:
@@ -140,16 +195,17 @@ class Steps:
         )
         return [" ".join(filter(None, trace.hypotheses)) for trace in run.traces]
 
-    def retrieved(self, texts: Sequence[str]) -> list[Retrieval]:
+    def retrieved(self, texts: Sequence[str], dense: bool = False) -> list[Retrieval]:
         """Return the passages for each English question, and the rank of the first that contains a right answer."""
 
         def make(block: slice) -> Iterator[tuple[list[int], int]]:
             for question, text in zip(self.questions[block], texts[block], strict=True):
-                best = self.library.search(text)
+                best = self.library.search(text, dense)
                 ranks = (rank for rank, p in enumerate(best, 1) if says(f"{p.title} {p.text}", question.answers))
                 yield [self.library.numbers[passage.id] for passage in best], next(ranks, 0)
 
-        return self._looked_up("passages", (digest(list(texts)),), make)
+        encoder = (self.library.dense.fingerprint,) if dense else ()
+        return self._looked_up("passages", (digest(list(texts)), *encoder), make)
 
     def gold(self) -> list[Retrieval] | None:
         """Return, for each question, the best passage that contains a right answer.

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from experiments.contestants import twice
 from experiments.paper.table4_answers import ReaderEntry
 from sqa.core.schema import Count, checked
-from sqa.pipeline.config import of_parts
+from sqa.pipeline.config import QualityConfig, of_parts
 
 MEAN = "mean"  # mean over the languages
 COLUMNS = ("set", "language", "system", "reader")
@@ -16,7 +16,7 @@ METRICS = ("em", "f1", "em.spans", "f1.spans", "em.yes_no", "found")
 DIFFERENCES = ("em", "f1", "f1.spans")
 MINUS = " minus "  # separates the names of the two systems of a difference
 YES = "always-yes"
-GOLD = "gold"  # value of `ReaderEntry.passages`
+GOLD, DENSE = "gold", "dense"  # values of `ReaderEntry.passages`
 ALL = "all"  # stands for every language, system or reader of an entry without numbers
 NOTHING = "-"  # the "system" of a reader that does not read the question
 RANK = {"human": 0, "trained": 1, "translated": 1, "source": 2, NOTHING: 3}  # a difference is lower minus higher rank
@@ -62,6 +62,8 @@ class Table4Config:
     languages: tuple[Language, ...] = ("fi", "ru")
     passages: Path | None = None
     depth: Count = 10
+    retriever: str | None = None
+    quality: tuple[QualityConfig, ...] = ()
     resamples: Count = 1000
     seed: int = 0
     limit: Count | None = None
@@ -73,7 +75,9 @@ class Table4Config:
             cells = product(entry.languages, entry.sets)
             files += [("systems", plain(entry.label), f" for {language} of {name}") for language, name in cells]
         problem = "two labels give the same name of a predictions file:"
-        return [f"{key}: {problem} {name!r}{where}" for key, name, where in twice(files)]
+        dense = [entry for entry in self.readers if entry.passages == DENSE]
+        problems = ["retriever: needed for passages: dense"] if dense and self.retriever is None else []
+        return problems + [f"{key}: {problem} {name!r}{where}" for key, name, where in twice(files)]
 
 
 def plain(label: str) -> str:

