@@ -44,10 +44,9 @@ lm: setup
 reproduce: setup
 	$(VENV)/bin/sqa ablation configs/ablation.yaml
 
-# Hundreds of tests start Python, which is slow without compiled modules, so PYTHONDONTWRITEBYTECODE is unset.  The
-# threshold (bytes) makes the allocator return the memory of freed tensors to the system.
+# Hundreds of tests start Python, which is slow without compiled modules, so PYTHONDONTWRITEBYTECODE is unset.
 test: setup
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 MALLOC_MMAP_THRESHOLD_=4194304 $(VENV)/bin/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 bench: setup
 	$(VENV)/bin/python -m benchmarks
