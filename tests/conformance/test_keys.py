@@ -192,6 +192,9 @@ def test_other_device_changes_the_key(places, monkeypatch):
         assert built[0].fingerprint() != built[1].fingerprint(), name
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
-    local = [{"endpoint": None, "local": {"base": "@lm", "device": device}} for device in ("cpu", "cuda", "auto")]
+    local = [
+        {"endpoint": None, "local": {"base": "@lm", "device": device, "dtype": "float32"}}
+        for device in ("cpu", "cuda", "auto")
+    ]
     on_cpu, on_gpu, of_choice = (key_of("guesser", "llm", options, places) for options in local)
     assert on_cpu != on_gpu == of_choice

@@ -1,5 +1,6 @@
 """The contract of every registered translator."""
 
+import json
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -54,12 +55,18 @@ def plain(name, streams=True, **options):
 
 
 def recorded(folder):
-    rows = ["index\ttoken\tdelay"]
     sentences = [sentence for question in QUESTIONS for sentence in question.sentences]
-    for i, sentence in enumerate(sentences):
-        rows += [f"{i}\t{word.upper()}\t{min(j + 2, len(sentence))}" for j, word in enumerate(sentence)]
-    (folder / "log.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return {"file": str(folder / "log.tsv")}
+    lines = [
+        {
+            "index": i,
+            "prediction": " ".join(sentence).upper(),
+            "delays": [min(j + 2, len(sentence)) for j in range(len(sentence))],
+            "source_length": len(sentence),
+        }
+        for i, sentence in enumerate(sentences)
+    ]
+    (folder / "instances.log").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return {"file": str(folder / "instances.log")}
 
 
 def agent(folder):
