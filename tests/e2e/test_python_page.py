@@ -49,7 +49,7 @@ def test_unknown_questions_and_baselines_are_refused(tmp_path: Path) -> None:
     results = sqa.Results(Result(cell, run.read) for cell in cells)
     refused(ConfigError, "no result has that k or translator", results.compare, to="full")
     assert results.compare(to="b")["diff"].tolist() == [0.0]
-    refused(ConfigError, "expected guesser, training", results.over, "questions")
+    refused(ConfigError, "expected guesser, seed", results.over, "questions")
     refused(ConfigError, "'EW' is not a metric .* did you mean 'ew'", results.over, "guesser", "EW")
 
 

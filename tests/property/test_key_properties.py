@@ -17,7 +17,7 @@ TRICKY = st.sampled_from(["", " ", "a", "b", "a b", "b a", "None", "1", "referen
 CODE = st.none() | TRICKY
 
 
-LINES = st.lists(TRICKY.filter(lambda text: "\n" not in text), min_size=1, max_size=2)
+LINES = st.lists(TRICKY.filter(lambda text: text == " ".join(text.split())), min_size=1, max_size=2)
 TEXTS = st.tuples(st.just("given"), st.sampled_from(["reference", "source"])) | st.tuples(st.just("file"), LINES)
 FIXED = st.tuples(TEXTS, st.sampled_from(["full", "diagonal"]), st.sampled_from(["sentence", "question"]))
 

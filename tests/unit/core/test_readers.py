@@ -41,7 +41,7 @@ def fixed(path: Path) -> list[list[Emission]]:
 
 
 def recorded(path: Path) -> list[list[Emission]]:
-    """Return the emissions recorded in a log or a table."""
+    """Return the emissions recorded in a log."""
     translator = build(RecordedConfig(str(path)))
     translator.check(QUESTIONS)
     return translator.translate_batch(QUESTIONS)
@@ -89,7 +89,6 @@ READERS: dict[str, tuple[str, str, Callable[[Path], Any]]] = {  # file, content,
     ),
     "buzzes": ("b.jsonl", as_lines(*BUZZES), buzzes),
     "log": ("l.log", as_lines(*LOG), recorded),
-    "table": ("l.tsv", "index\ttoken\tdelay\n0\tone\t1\n0\ttwó\t2\n1\tthree\t1\n", recorded),
     "submission": ("sub.jsonl", as_lines(*ROWS), submitted),
     "passages": (
         "w.jsonl",
