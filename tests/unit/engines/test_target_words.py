@@ -96,7 +96,7 @@ def test_other_format_is_not_read_as_plain_text(line, tmp_path):
     refused(DataError, "expected one translation in plain text", fixed.build, fixed.FixedConfig(str(path)))
 
 
-def test_words_before_a_retraction_are_counted_without_marks(tmp_path):
+def test_retraction_counts_words_without_marks(tmp_path):
     first = {"id": 0, "total_audio_processed": 1.0, "generated_tokens": ["The", "<pad>", "maser"], "deleted_tokens": []}
     second = first | {"total_audio_processed": 2.0, "generated_tokens": ["laser"], "deleted_tokens": ["<pad>", "maser"]}
     from smt.engines import speech_logs

@@ -102,10 +102,13 @@ def test_alignment_drops_pairs_without_a_translation():
     shares = coverage([pair[:2] for pair in pairs + wrong])
     assert all(0 <= share <= 1 for share in shares)
     assert np.mean(shares[:400]) > 0.8 > 0.5 > np.mean(shares[400:])
-    report = Report()
-    kept = list(aligned_enough(pairs + wrong, 0.6, report))
-    assert len(kept) + report.dropped["-", "alignment"] == 410
-    assert report.dropped["-", "alignment"] >= 5  # of 10 wrong pairs: eflomal samples without a seed
+    dropped = []
+    for _ in range(3):  # eflomal samples without a seed, so the middle one of three runs counts
+        report = Report()
+        kept = list(aligned_enough(pairs + wrong, 0.6, report))
+        assert len(kept) + report.dropped["-", "alignment"] == 410
+        dropped.append(report.dropped["-", "alignment"])
+    assert sorted(dropped)[1] >= 8
     assert list(aligned_enough(pairs, 0.0, report)) == pairs
 
 
