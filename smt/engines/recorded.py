@@ -27,15 +27,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from msgspec import Meta, Struct
-
 from sqa.core.errors import DataError
-from sqa.core.registry import misspelt
 from sqa.core.schema import SOUGHT, File
 from sqa.core.trace import by_sentence
 from sqa.core.types import BatchTranslator, Emission, Question
-from sqa.files.logs import Pieces, kind_of
-from sqa.files.records import converted, numbered_lines
+from sqa.files.logs import Pieces, kind_of, log_line
+from sqa.files.records import numbered_lines
 from sqa.files.store import digest
 
 VERSION = 1  # increase when the emissions change
@@ -43,24 +40,6 @@ EOS = "</s>"  # SimulEval 1.0's end of sentence
 MARKS = "▁Ġ@"  # prefixes of word pieces
 ODD = "<[&\u00ad\u200b\u2060\ufeff\ufffd"  # a prediction with one of these signs is cleaned (sqa.files.target_words)
 Unit = Literal["sentence", "question"]
-Words = Annotated[int, Meta(ge=0)]  # a number of source words
-Milliseconds = Annotated[float, Meta(ge=0)]
-
-
-class Row(Struct):
-    """The keys that are read from SimulEval's lines."""
-
-    index: Words
-    prediction: str
-    delays: list[Words]
-    elapsed: list[Milliseconds] | Milliseconds | None = None
-    prediction_length: Words | None = None
-    source: str | None = None
-    source_length: Words | None = None
-    prediction_spm: list[str] | None = None
-
-
-KEYS = Row.__struct_fields__
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +63,7 @@ class Record:
     line: int  # 1-based
     counts_end: bool  # whether the end of the unit counts as a read, so that |x| + 1 is a valid delay
     source: tuple[str, ...] | None = None  # the words of the unit, if the file has them
-    source_length: int | None = None  # |x|, if the file has it
+    source_length: float | None = None  # |x|, if the file has it
 
 
 class DataUnit(NamedTuple):
@@ -206,32 +185,32 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
     cleaner: Any = None  # made if it is needed
     for number, line in numbered_lines(path):
         where = f"{path}:{number}"
-        if wrong := misspelt(line, KEYS):
-            raise DataError(f"{where}: unknown key {wrong}")
+        row = log_line(where, line, "index", "prediction", "delays")
         if kind_of(where, line).speech:
             raise DataError(f"{where}: `source` is an audio file, but the first line's is text")
-        row = converted(where, line, Row)
-        size = len(row.delays)
+        text, size = row.prediction or "", len(row.delays or ())
         if row.prediction_length not in (None, size):
             raise DataError(f"{where}: prediction_length is {row.prediction_length}, but there are {size} delays")
-        for i, (previous, delay) in enumerate(pairwise(row.delays), 1):
+        for i, (previous, delay) in enumerate(pairwise((0, *(row.delays or ())))):
+            if not isinstance(delay, int):
+                raise DataError(f"{where}: delays[{i}] is {delay:g}, not a whole number of words")
             if delay < previous:
                 raise DataError(f"{where}: delays[{i}] is {delay} after {previous}; delays must not decrease")
-        tokens, delays = row.prediction.split(), row.delays
-        if pieces or row.prediction_spm or len(tokens) != size or any(mark in row.prediction for mark in MARKS):
+        tokens, delays = text.split(), list(map(int, row.delays or ()))
+        if pieces or row.prediction_spm or len(tokens) != size or any(mark in text for mark in MARKS):
             from sqa.files.pieces import words_at  # imported here, since logs of plain words do not need it
 
-            tokens, delays = words_at(where, row.prediction, delays, "delays", pieces, row.prediction_spm)
+            tokens, delays = words_at(where, text, delays, "delays", pieces, row.prediction_spm)
         if EOS in tokens[:-1]:
             raise DataError(f"{where}: word {tokens.index(EOS)} is {EOS}, but more words follow")
         if tokens and tokens[-1] == EOS:
             del tokens[-1], delays[-1]
-        if any(sign in row.prediction for sign in ODD):
+        if any(sign in text for sign in ODD):
             from sqa.files.target_words import Cleaner
 
             cleaner = cleaner or Cleaner(path)
             tokens, delays = cleaner.words(where, tokens, delays)
-        source = None if row.source is None else tuple(row.source.split())
-        yield Record(row.index, tuple(tokens), tuple(delays), number, "metric" in line, source, row.source_length)
+        source = tuple(row.source.split()) if isinstance(row.source, str) else None
+        yield Record(row.index or 0, tuple(tokens), tuple(delays), number, "metric" in line, source, row.source_length)
     if cleaner:
         cleaner.report()

@@ -29,7 +29,7 @@ from msgspec import Meta, Struct
 from smt.policies.shown import Words, writes
 from sqa.core.errors import DataError
 from sqa.core.registry import misspelt
-from sqa.files.logs import Pieces, kind_of, recording_name
+from sqa.files.logs import LogLine, Pieces, SegmentLine, kind_of, log_line, recording_name
 from sqa.files.pieces import check_words, joiner, words_at
 from sqa.files.records import converted, numbered_lines
 from sqa.files.target_words import Cleaner
@@ -39,10 +39,7 @@ MILLISECOND = 1.0  # ms: rounding of times
 OVERLAP = 500.0  # ms: permitted overlap of neighbouring segments
 CHUNK = 1000.0  # ms: silence pads the last chunk of a recording
 Rows = Iterable[tuple[str, int, dict[str, Any]]]  # "FILE:LINE", line number, object
-Whole = Annotated[int, Meta(ge=0)]
 Seconds = Annotated[float, Meta(ge=0, le=GREATEST)]
-Milliseconds = Annotated[float, Meta(ge=0, le=1000 * GREATEST)]
-SinceSegment = Annotated[float, Meta(ge=-1000 * GREATEST, le=1000 * GREATEST)]  # ms
 
 
 class TimedWord(NamedTuple):
@@ -196,22 +193,10 @@ def _simulstreaming(rows: Rows, _: Pieces | None) -> Iterator[Recording]:
 # -------------------------------------------------------------------------------------------- OmniSTEval, SimulEval
 
 
-class Segment(Struct):
-    """A line of OmniSTEval output; a segment without words has no times."""
-
-    index: Whole
-    docid: Whole
-    segid: Whole
-    prediction: str
-    emission_cu: list[SinceSegment] = []
-    source_length: Milliseconds | None = None
-    time_to_recording_end: Milliseconds | None = None
-
-
 def _omnisteval(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
-    segments = []
+    segments: list[tuple[str, int, Any]] = []
     for position, (where, number, row) in enumerate(rows):
-        segment = converted(where, row, Segment)
+        segment = log_line(where, row, "index", "docid", "segid", "prediction")
         if segment.index != position:
             raise DataError(
                 f"{where}: index {segment.index}, expected {position}; each segment must occur once, in order"
@@ -226,13 +211,13 @@ def _omnisteval(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
         yield Recording(due, number, tuple(_of_document(members, pieces)), None if end is None else end / 1000)
 
 
-def _of_document(members: Sequence[tuple[str, int, Segment]], pieces: Pieces | None) -> Iterator[TimedWord]:
+def _of_document(members: Sequence[tuple[str, int, SegmentLine]], pieces: Pieces | None) -> Iterator[TimedWord]:
     """Yield the words of a recording's segments, whose times count from the first segment's start."""
     first = members[0][2].time_to_recording_end
     heard = seconds = 0.0  # end of the latest segment, in ms; time of the latest word
     for where, number, segment in members:
         end = segment.time_to_recording_end
-        timed = _timed((where, number), segment.prediction, segment.emission_cu, "emission_cu", pieces)
+        timed = _timed((where, number), segment, "emission_cu", pieces)
         if timed and end is None:
             raise DataError(f'{where}: expected a number of milliseconds as "time_to_recording_end"')
         if timed and (first is None or end is None):
@@ -256,26 +241,16 @@ def _of_document(members: Sequence[tuple[str, int, Segment]], pieces: Pieces | N
             yield word._replace(seconds=time)
 
 
-class Spoken(Struct):
-    """A line of SimulEval's speech log."""
-
-    source: Annotated[list[str], Meta(min_length=1)] | str  # the recording's file first
-    prediction: str
-    delays: list[Milliseconds]
-    source_length: Milliseconds | None = None
-    prediction_spm: list[str] | None = None
-
-
 def _simuleval(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
     lines: dict[str, int] = {}
     for where, number, row in rows:
-        spoken = converted(where, row, Spoken)
+        spoken = log_line(where, row, "source", "prediction", "delays")
         if not kind_of(where, row).speech:
             raise DataError(f"{where}: `source` names no audio file, but the first line's does")
-        name, length = recording_name(spoken.source), spoken.source_length
+        name, length = recording_name(spoken.source or ""), spoken.source_length
         if lines.setdefault(name, number) != number:
             raise DataError(f"{where}: the recording {name!r} appears twice (line {lines[name]})")
-        words = _timed((where, number), spoken.prediction, spoken.delays, "delays", pieces, spoken.prediction_spm)
+        words = _timed((where, number), spoken, "delays", pieces)
         if length is not None and spoken.delays and spoken.delays[-1] > length + CHUNK:
             problem = f"delays[{len(spoken.delays) - 1}] is {spoken.delays[-1]:g}, past the recording's end"
             raise DataError(f"{where}: {problem}: source_length is {length:g}")
@@ -283,20 +258,13 @@ def _simuleval(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
         yield Recording(name, number, tuple(words), None if length is None else length / 1000)
 
 
-def _timed(
-    at: tuple[str, int],
-    prediction: str,
-    times: Sequence[float],
-    key: str,
-    pieces: Pieces | None,
-    spm: Sequence[str] | None = None,
-) -> list[TimedWord]:
+def _timed(at: tuple[str, int], line: LogLine, key: str, pieces: Pieces | None) -> list[TimedWord]:
     """Return the words of a prediction with their times, given in milliseconds, which must not decrease."""
-    where, number = at
+    (where, number), times = at, line.delays or ()
     for i, (previous, following) in enumerate(pairwise(times), 1):
         if following < previous:
             raise DataError(f"{where}: {key}[{i}] is {following:g} after {previous:g}; times must not decrease")
-    words = zip(*words_at(where, prediction, times, key, pieces, spm), strict=True)
+    words = zip(*words_at(where, line.prediction or "", times, key, pieces, line.prediction_spm), strict=True)
     return [TimedWord(time / 1000, token, 0, number) for token, time in words]
 
 

@@ -1,7 +1,7 @@
-"""Detection of a log's kind: the program that wrote it, and whether it translates text or speech.
+"""Lines of logs: the program that wrote a log, whether it translates text or speech, and the keys of a line.
 
-`sqa run`, `sqa latency` with and without `--facts`, and the scorers inside other programs all use `kind_of`.  Explicit
-fields determine the kind, never the spelling of a number or a word:
+`sqa run`, `sqa latency` with and without `--facts`, and the scorers inside other programs all use `kind_of` and
+`log_line`.  Explicit fields determine the kind, never the spelling of a number or a word:
 
     simulstream      "model_loading_time", or "id" with "metadata" or "total_audio_processed"    speech, seconds
     SimulStreaming   "emission_time"                                                             speech, seconds
@@ -13,14 +13,22 @@ fields determine the kind, never the spelling of a number or a word:
 import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+
+from msgspec import Meta, Struct, field
 
 from sqa.core.errors import DataError
 from sqa.core.registry import misspelt
+from sqa.files.records import converted
 
 Program = Literal["SimulEval", "simulstream", "SimulStreaming", "OmniSTEval"]
 Pieces = Literal["words", "sentencepiece", "bytes", "bpe", "characters"]  # token kinds of a log: see `sqa.files.pieces`
 KEYS = ("prediction", "delays", "source")  # a line of SimulEval has at least one of these keys
+# Within these bounds all sums and quotients are finite.
+Whole = Annotated[int, Meta(ge=0)]
+Delay = Annotated[int, Meta(ge=0, le=1 << 53)] | Annotated[float, Meta(ge=0, le=1e100)]
+SinceSegment = Annotated[float, Meta(ge=-1e100, le=1e100)]
+Length = Annotated[int, Meta(ge=1, le=1 << 53)] | Annotated[float, Meta(ge=1e-100, le=1e100)]
 _AUDIO = re.compile(r"\S.*\.(wav|flac|mp3|ogg|oga|opus|m4a|aac|aiff?|wma|webm|mp4|mkv|avi|sph|pcm)", re.IGNORECASE)
 
 
@@ -29,6 +37,45 @@ class Kind(NamedTuple):
 
     program: Program
     speech: bool | None  # None: no field states it
+
+
+class LogLine(Struct, kw_only=True):
+    """A line of SimulEval's log; delays count source words, or milliseconds of speech."""
+
+    index: Whole | None = None
+    prediction: str | None = None
+    prediction_length: Whole | None = None
+    prediction_spm: list[str] | None = None
+    delays: list[Delay] | None = None
+    elapsed: list[Delay] | None = None
+    source: str | list[str] | None = None
+    source_length: Length | None = None
+    reference: str | None = None
+    reference_length: Length | None = None
+    time_to_recording_end: Length | None = None
+
+
+class SegmentLine(LogLine, kw_only=True):
+    """A line of OmniSTEval's log; its delays may be negative, since they count from the segment's start."""
+
+    delays: list[SinceSegment] = field(name="emission_cu", default_factory=list)
+    elapsed: list[SinceSegment] | None = field(name="emission_ca", default=None)
+    docid: Whole | None = None
+    segid: Whole | None = None
+
+
+def log_line(where: str, record: Mapping[str, Any], *needed: str) -> LogLine:
+    """Return a line of SimulEval or OmniSTEval.
+
+    Raises DataError if one of the keys `needed` is missing, or another key has a wrong type or is misspelt.
+    """
+    kind = SegmentLine if _program(record) == "OmniSTEval" else LogLine
+    if wrong := misspelt(record, kind.__struct_encode_fields__):
+        raise DataError(f"{where}: unknown key {wrong}")
+    line = converted(where, record, kind)
+    if absent := [key for key in needed if getattr(line, key) is None]:
+        raise DataError(f"{where}: no `{absent[0]}`")
+    return line
 
 
 def kind_of(where: str, row: Mapping[str, Any], declared: bool | None = None) -> Kind:
@@ -49,6 +96,8 @@ def kind_of(where: str, row: Mapping[str, Any], declared: bool | None = None) ->
 
 
 def _program(row: Mapping[str, Any]) -> Program | None:
+    if row.keys() >= {"delays", "source_length"}:
+        return "SimulEval"
     if "model_loading_time" in row or ("id" in row and ("metadata" in row or "total_audio_processed" in row)):
         return "simulstream"
     if "emission_time" in row:

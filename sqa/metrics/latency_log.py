@@ -41,6 +41,7 @@ import numpy as np
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Floats
+from sqa.files.logs import SegmentLine
 from sqa.metrics.delays import Delays
 from sqa.metrics.latency import (
     CONVENTIONS,
@@ -51,7 +52,7 @@ from sqa.metrics.latency import (
     takes_reference,
     yet_another_average_lagging,
 )
-from sqa.metrics.log_lines import Log, Segment, lines_beside, read_log
+from sqa.metrics.log_lines import Log, lines_beside, read_log
 from sqa.results import Table, show
 
 REGIMES = {"0-2 s": 2000.0, "2-4 s": 4000.0}  # IWSLT 2026, LongYAAL in ms without computing time
@@ -146,7 +147,7 @@ def _signature(convention: Convention, options: LogOptions, log: Log) -> str:
 
     OmniSTEval's resegmented logs do not state the definition, so theirs is "logged".
     """
-    converted = bool(options.segmenter) or not isinstance(log.rows[0], Segment)
+    converted = bool(options.segmenter) or not isinstance(log.rows[0], SegmentLine)
     computing = options.computing if converted else "logged"
     parts = [convention.name, f"segments:{options.segmenter}" if options.segmenter else ""]
     return "|".join(filter(None, [*parts, f"ca:{computing}" if options.computation_aware else ""]))

@@ -1,54 +1,27 @@
 """Read and check a log for `sqa latency`, with or without `--facts`."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import numpy as np
-from msgspec import DecodeError, Meta, Struct, ValidationError, field, structs
-from msgspec.json import Decoder
+from msgspec import structs
 
 from sqa.core.errors import DataError
-from sqa.core.registry import misspelt
 from sqa.core.types import Bools, Floats
 from sqa.files import records
-from sqa.files.logs import Kind, kind_of
-from sqa.files.records import parse_json
+from sqa.files.logs import Kind, SegmentLine, kind_of, log_line
 from sqa.metrics.delays import Delays, pack
 
 EOS = "</s>"
 MAX_SIZE = 1 << 30  # characters of a log
+SCORED_BY: dict[str, str] = {  # programs whose logs other commands score
+    "simulstream": "`sqa simulstream-score` computes its latencies",
+    "SimulStreaming": "`sqa run` scores it, as `translator: {name: recorded, file: LOG}`",
+}
 ROUNDING = 1e-3  # tolerance in ms: delays are sums of chunk lengths
-# Within these bounds all sums and quotients are finite.
-Delay = Annotated[int, Meta(ge=0, le=1 << 53)] | Annotated[float, Meta(ge=0, le=1e100)]
-SinceSegment = Annotated[float, Meta(ge=-1e100, le=1e100)]
-Length = Annotated[int, Meta(ge=1, le=1 << 53)] | Annotated[float, Meta(ge=1e-100, le=1e100)]
-
-
-class Line(Struct, gc=False, kw_only=True):
-    """The keys of a line that are used; the decoder skips all other keys, which halves the reading time."""
-
-    delays: list[Delay]
-    source_length: Length
-    elapsed: list[Delay] | None = None
-    reference_length: Length | None = None
-    reference: str | None = None
-    prediction: str | None = None
-    prediction_length: int | float | None = None
-    index: int | float | None = None
-    source: str | list[str] | None = None
-    time_to_recording_end: Length | None = None
-    durations: list[float] | None = None
-    intervals: list[list[float]] | None = None
-
-
-class Segment(Line, gc=False, kw_only=True):
-    """A line of OmniSTEval's log; its delays may be negative, since they count from the segment's start."""
-
-    delays: list[SinceSegment] = field(name="emission_cu", default_factory=list)
-    elapsed: list[SinceSegment] | None = field(name="emission_ca", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +29,7 @@ class Log:
     """The validated lines of a log."""
 
     path: str
-    rows: Sequence[Line]
+    rows: Sequence[Any]  # LogLine with delays and source_length
     numbers: Sequence[int]  # 1-based line of each row
     speech: bool
 
@@ -81,7 +54,7 @@ class Log:
         elif convention_counts_end:
             given = [reference + 1 for reference in given]
         recording_ends = [row.time_to_recording_end for row in self.rows]
-        signed = isinstance(self.rows[0], Segment)
+        signed = isinstance(self.rows[0], SegmentLine)
         return pack(delays, lengths, given or None, self.speech, recording_ends, signed)
 
     def elapsed(self) -> Floats:
@@ -155,25 +128,17 @@ def read_log(path: str, declared: bool | None = None) -> Log:
     Raises:
         DataError: If a line is invalid, or inconsistent with itself or the other lines; "FILE:LINE: ...".
     """
-    rows: list[Line] = []
+    rows: list[Any] = []
     numbers: list[int] = []
     kinds: list[Kind] = []
-    decoder: Decoder[Line] = Decoder(Line)
-    for number, line in _lines(path):
+    for number, record in records.numbered(_lines(path), path):
         where = f"{path}:{number}"
-        try:
-            if not kinds:
-                decoder = _decoder(where, parse_json(line))
-            if "\\u" in line or any(line.count(name) > 1 for name in _NAMES):
-                parse_json(line)  # the decoder would accept a repeated key and use its last value
-            row = decoder.decode(line)
-        except ValidationError as error:
-            raise DataError(f"{where}: {error}") from error
-        except DecodeError as error:
-            raise DataError(f"{where}: not JSON ({error})") from error
-        except ValueError as error:
-            raise DataError(f"{where}: {error}") from error
-        kind = kind_of(where, _fields(row), declared)
+        if "page" in record and not kinds:
+            raise DataError(f"{where}: a file of questions, not a log; docs/latency.md describes logs")
+        kind = kind_of(where, record, declared)
+        if kind.program in SCORED_BY:
+            raise DataError(f"{where}: a log of {kind.program}; {SCORED_BY[kind.program]}")
+        row = log_line(where, record, "delays", "source_length")
         if kinds and kind.speech != kinds[0].speech:
             names = [{True: "speech", False: "text", None: "not known"}[each.speech] for each in (kind, kinds[0])]
             raise DataError(f"{where}: `source` is {names[0]}, but that of line {numbers[0]} is {names[1]}")
@@ -197,57 +162,25 @@ def lines_beside(path: str, file: Path, lines: int) -> list[str]:
     return texts
 
 
-_KEYS = Line.__struct_encode_fields__
-_NAMES = [f'"{name}"' for name in dict.fromkeys((*_KEYS, *Segment.__struct_encode_fields__))]
-
-
-def _lines(path: str) -> Iterator[tuple[int, str]]:
-    """Yield the numbers and texts of the lines that are not blank."""
+def _lines(path: str) -> Iterator[str]:
+    """Yield the lines of a log.  Raises DataError if it is longer than MAX_SIZE."""
     pieces = iter(lambda: sys.stdin.buffer.read(1 << 20), b"") if path == "-" else records.chunks(Path(path))
     size = 0
-    for number, line in enumerate(records.lines_of(pieces, path), 1):
+    for line in records.lines_of(pieces, path):
         size += len(line) + 1
         if size > MAX_SIZE:
             raise DataError(f"{path}: longer than {MAX_SIZE >> 20} MiB")
-        if line.strip():
-            yield number, line
+        yield line
 
 
-def _decoder(where: str, first: object) -> "Decoder[Line]":
-    """Return the decoder for a log with this first line."""
-    if not isinstance(first, Mapping):
-        raise DataError(f"{where}: Expected `object`, got `{'array' if isinstance(first, list) else 'other'}`")
-    if "page" in first:
-        raise DataError(f"{where}: a file of questions, not a log; docs/latency.md describes logs")
-    program = kind_of(where, first).program if not first.keys() >= {"delays", "source_length"} else "SimulEval"
-    if program == "simulstream":
-        raise DataError(f"{where}: a log of simulstream; `sqa simulstream-score` computes its latencies")
-    if program == "SimulStreaming":
-        use = "`sqa run` scores it, as `translator: {name: recorded, file: LOG}`"
-        raise DataError(f"{where}: a log of SimulStreaming; {use}")
-    kind = Segment if program == "OmniSTEval" else Line
-    if wrong := misspelt(first, kind.__struct_encode_fields__):
-        raise DataError(f"{where}: unknown key {wrong}")
-    return Decoder(kind)
-
-
-def _fields(row: Line) -> Mapping[str, object]:
-    """Return the fields of a line that determine the kind of the log."""
-    if isinstance(row, Segment):
-        return {"emission_cu": row.delays}
-    fields = {"source": row.source, "source_length": row.source_length, "delays": row.delays}
-    return {**fields, "durations": row.durations, "intervals": row.intervals}
-
-
-def _check_line(where: str, row: Line, kind: Kind) -> None:
+def _check_line(where: str, row: Any, kind: Kind) -> None:
     """Raise DataError if the fields of a line contradict each other."""
     length, end = row.source_length, row.time_to_recording_end
     if end is not None and length > end + 1:
         raise DataError(f"{where}: source_length is {length:g}, but time_to_recording_end only {end:g}")
-    for key, value in (("index", row.index), ("source_length", None if kind.speech else length)):
-        if value is not None and value != int(value):
-            hint = "" if key == "index" or kind.speech is False else "; for milliseconds, give --source speech"
-            raise DataError(f"{where}: {key} {value:g} is not a whole number{hint}")
+    if not kind.speech and length != int(length):
+        hint = "" if kind.speech is False else "; for milliseconds, give --source speech"
+        raise DataError(f"{where}: source_length {length:g} is not a whole number{hint}")
     broken = next((delay for delay in row.delays if delay != int(delay)), None)
     if broken is not None and kind.speech is None:
         hint = "no `source` gives the unit of the delays: give --source text or --source speech"
@@ -265,7 +198,7 @@ def _check_indices(log: Log) -> None:
 
 def _check_keys(log: Log) -> None:
     """Check that all lines have the same keys: a misspelt key would change the meaning of its line."""
-    segments = isinstance(log.rows[0], Segment)
+    segments = isinstance(log.rows[0], SegmentLine)
     for key in structs.fields(log.rows[0]):
         rows = [n for n, row in enumerate(log.rows) if row.delays or not segments]  # lines without words have no times
         has_key = [getattr(log.rows[n], key.name) is not None for n in rows]
