@@ -24,8 +24,8 @@ from smt.engines import llm_replies
 from smt.engines.llm_replies import VOID, Asked, translation
 from smt.lm.local import LocalConfig, LocalModel
 from smt.policies.chosen import PolicyK, PolicyN, policy_of
+from smt.policies.policy import Words
 from smt.policies.prefixes import PolicyTranslator
-from smt.policies.shown import Words
 from sqa.core.errors import DataError
 from sqa.core.k import parse_k
 from sqa.core.languages import language_of

@@ -15,12 +15,12 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from smt.policies.shown import Words
+from smt.policies.policy import Words
 from sqa.core.languages import language_of
 from sqa.files.target_words import MARK
 
 VERSION = 2  # increase when the same reply gives different words
-PHRASE = 8  # longest phrase, in words, that may not be written twice in a row; for pieces: smt/models/next_piece.py
+PHRASE = 8  # longest phrase, in words, that may not be written twice in a row; for pieces: smt/models/stepper.py
 ECHO = 6  # consecutive words of the instruction that make an echo
 VOID = ("refusal", "explanation", "echo", "language")
 CLOSING = ".!?…"

@@ -16,8 +16,7 @@ from typing import Annotated, Any, ClassVar
 
 from smt.engines.hub import WANTED, TextCodec, check_model, files_fingerprint, load_tokenizer
 from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of, simultaneous
-from smt.policies.full_input import in_batches
-from smt.policies.prefixes import PolicyTranslator
+from smt.policies.prefixes import PolicyTranslator, in_batches
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.core.schema import Count, File, checked

@@ -26,7 +26,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
-from smt.policies.shown import Words, writes
+from smt.policies.policy import Words, writes
 from sqa.core.errors import DataError
 from sqa.core.registry import misspelt
 from sqa.files.logs import LogLine, Pieces, SegmentLine, kind_of, log_line, recording_name

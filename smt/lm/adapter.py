@@ -24,8 +24,8 @@ from torch import Tensor
 
 from smt.lm.base import Base
 from smt.lm.fine_tuning_config import LmConfig
-from smt.lm.layout import OFFSET
 from smt.lm.network import CausalLM
+from smt.lm.tokenizer import OFFSET
 from sqa.core.errors import DataError
 from sqa.core.packages import need
 from sqa.files.atomic import joined_digest, write_bytes, write_text

@@ -18,18 +18,16 @@ import torch
 
 from smt.lm.adapter import PEFT, adapter_digest, load_adapter
 from smt.lm.base import base_folder, load_base, load_fingerprint
-from smt.lm.layout import Layout
 from smt.lm.lm_stepper import LmWriter
+from smt.lm.tokenizer import Layout
 from smt.models.beam import VERSION as SEARCH
 from smt.models.beam import Beam, beam_of
-from smt.models.writing import WaitKTranslator, WholeTexts
+from smt.models.decode import WaitKTranslator, WholeTexts
 from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import FULL, Schedule
 from smt.statistical import lexicon as lexicons
-from smt.statistical.glosses import VERSION as GLOSSES
-from smt.statistical.glosses import load_glosses
-from smt.statistical.lexicon import Lexicon
+from smt.statistical.lexicon import GLOSSES_VERSION, Lexicon, load_glosses
 from sqa.core.errors import ConfigError
 from sqa.core.k import parse_k
 from sqa.core.paths import DATA
@@ -156,7 +154,16 @@ def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
     """Return the translator of a config."""
     model, search = resolve(config), beam_of(config.beam)
     lexicon = lexicons.model_folder(config.lexicon, model.languages) if config.lexicon else None
-    key = [VERSION, SEARCH, GLOSSES, model.files, model.languages, model.where.dtype, model.bidirectional, config.beam]
+    key = [
+        VERSION,
+        SEARCH,
+        GLOSSES_VERSION,
+        model.files,
+        model.languages,
+        model.where.dtype,
+        model.bidirectional,
+        config.beam,
+    ]
     key += model.where.key
     key += [lexicons.fingerprint(lexicon, config.lexicon_bonus)] if lexicon else []
     if model.adapter is not None and config.policy == "wait-k":

@@ -1,4 +1,4 @@
-"""Batches of sentence pairs for a causal language model, in the layout of smt/lm/layout.py.
+"""Batches of sentence pairs for a causal language model, in the layout of smt/lm/tokenizer.py.
 
 Letters in the shape comments: B sentence pairs, S source and T target pieces (both padded), N = S + T, V pieces among
 which the output layer chooses.
@@ -6,17 +6,15 @@ which the output layer chooses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from smt.lm.layout import OFFSET, Layout
 from smt.lm.network import mask_of
-from smt.lm.tokenizer import Tokens
+from smt.lm.tokenizer import OFFSET, Layout, Tokens
 from smt.policies.waitk import FULL, HIDDEN_WORD, pad
 from smt.training.corpus import Buckets, parts
 
@@ -69,12 +67,10 @@ class Batch:
     source_needs: Tensor  # (B, S) words to read before a source piece is visible; HIDDEN_WORD = padding
     target_words: Tensor  # (B, T) 0-based word to which each target position adds a piece
     labels: Tensor  # (B, T) next piece; IGNORED without a training target
-    copied: Tensor | None = None  # (B, T) 1 for pieces of names or numbers in the source; None = unknown
 
     def to(self, device: torch.device) -> Batch:
         """Copy the tensors to a device."""
-        values = (getattr(self, name) for name in self.__slots__)
-        return Batch(*(None if value is None else value.to(device) for value in values))
+        return Batch(*(getattr(self, name).to(device) for name in self.__slots__))
 
     def mask(self, k: Tensor, dtype: torch.dtype, ahead: Tensor | None = None) -> Tensor:
         """Return the additive attention mask (B, 1, N, N); `k` (B,) counts source words.
@@ -92,12 +88,10 @@ class Batch:
 
 
 class Batches:
-    """The batches of segmented pairs.  With `tokens`, they mark names and numbers that also occur in the source."""
+    """The batches of segmented pairs."""
 
-    def __init__(
-        self, pairs: Pairs, layout: Layout, batch_pieces: int, seed: int, tokens: Tokens | None = None
-    ) -> None:
-        self.pairs, self.layout, self.seed, self.tokens = pairs, layout, seed, tokens
+    def __init__(self, pairs: Pairs, layout: Layout, batch_pieces: int, seed: int) -> None:
+        self.pairs, self.layout, self.seed = pairs, layout, seed
         lengths = np.diff(pairs.source_start) + np.diff(pairs.target_start) + len(layout.asking)
         self.buckets = Buckets(lengths[:, None], batch_pieces, seed)
 
@@ -114,18 +108,14 @@ class Batches:
         p, layout = self.pairs, self.layout
         source, needs = (parts(flat, p.source_start, chosen) for flat in (p.source, p.needs))
         target, words, labels = [], [], []
-        copies: list[np.ndarray] = []
         before = len(layout.asking) - 1
         written = zip(*(parts(flat, p.target_start, chosen) for flat in (p.target, p.words)), strict=True)
-        for i, (pieces, narrow) in enumerate(written):
+        for pieces, narrow in written:
             word = narrow.astype(np.int64)
             last = FULL if rng.random() < 0.5 else int(word[-1]) + 1
             target.append(np.concatenate([layout.asking, pieces]))
             words.append(np.concatenate([np.zeros(before, np.int64), word, [last]]))
             labels.append(np.concatenate([np.full(before, IGNORED), pieces, [layout.end]]))
-            if self.tokens is not None:
-                same = copied(source[i], needs[i], pieces, word, self.tokens)
-                copies.append(np.concatenate([np.zeros(before), same, [0]]))
         source_pieces, target_pieces = pad(source, 0), pad(target, 0)
         b, s = source_pieces.shape
         positions = torch.cat([torch.arange(s), OFFSET + torch.arange(target_pieces.shape[1])]).expand(b, -1)
@@ -135,33 +125,7 @@ class Batches:
             pad(needs, HIDDEN_WORD),
             pad(words, 0),
             pad(labels, IGNORED),
-            pad(copies, 0) if copies else None,
         )
-
-
-def copied(source: np.ndarray, needs: np.ndarray, target: np.ndarray, words: np.ndarray, tokens: Tokens) -> np.ndarray:
-    """Return whether each target piece belongs to a name or number that also occurs in the source: (T,) bool.
-
-    A name contains a capital letter and a number contains a digit.  Punctuation at the end of a word is ignored.
-    """
-    spellings = {spelling for _, _, spelling in _spellings(source, needs, tokens)}
-    mask = np.zeros(len(target), dtype=bool)
-    for start, end, spelling in _spellings(target, words, tokens):
-        pieces = list(spelling)
-        if spelling in spellings and (tokens.has_capital[pieces].any() or tokens.has_digit[pieces].any()):
-            mask[start:end] = True
-    return mask
-
-
-def _spellings(pieces: np.ndarray, words: np.ndarray, tokens: Tokens) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """Yield (first, end, pieces) of each word without the punctuation at its end."""
-    bounds = [0, *(np.flatnonzero(np.diff(words)) + 1), len(pieces)] if len(pieces) else []
-    spelt = tokens.has_letter[pieces] | tokens.has_digit[pieces]
-    for start, stop in pairwise(bounds):
-        inside = np.flatnonzero(spelt[start:stop])
-        if len(inside):
-            end = start + int(inside[-1]) + 1
-            yield start, end, tuple(int(piece) for piece in pieces[start:end])
 
 
 def frequent(pairs: Pairs, tokens: Tokens, layout: Layout, size: int) -> Tensor:

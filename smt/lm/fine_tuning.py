@@ -23,11 +23,11 @@ from smt.lm.adapter import PEFT, adapt, load_adapter, save_adapter
 from smt.lm.base import Base, base_folder, load_base
 from smt.lm.data import IGNORED, Batch, Batches, Pairs, frequent, writable
 from smt.lm.fine_tuning_config import LmConfig, LmTrainConfig
-from smt.lm.layout import Layout
 from smt.lm.lm_stepper import LmWriter
 from smt.lm.network import CausalLM
+from smt.lm.tokenizer import Layout
 from smt.policies.waitk import FULL, Schedule
-from smt.statistical.glosses import Glosses, load_glosses
+from smt.statistical.lexicon import Glosses, load_glosses
 from smt.statistical.lexicon import model_folder as packed_folder
 from smt.statistical.packed import PHRASES
 from smt.training.clean import Pair, Report
@@ -90,8 +90,7 @@ class LmTraining:
         if config.compile:
             for layer in model.model.get_decoder().layers:
                 layer.compile(dynamic=True)
-        looked_at = base.tokens if config.copy_weight != 1 else None
-        self.batches = Batches(pairs, layout, config.batch_pieces, config.seed, looked_at)
+        self.batches = Batches(pairs, layout, config.batch_pieces, config.seed)
         choice = choice.to(model.device)
         self.rows = model.output_rows(choice)  # (V, D)
         self.label_of = torch.full((model.vocabulary,), IGNORED, device=model.device)
@@ -108,19 +107,15 @@ class LmTraining:
         return k, ahead.to(self.model.device)
 
     def loss(self, batch: Batch, k: Tensor, ahead: Tensor | None = None) -> tuple[Tensor, int]:
-        """Return the mean cross-entropy (nats per piece, weighted by `copy_weight`) and the number of target pieces."""
+        """Return the mean cross-entropy (nats per piece) and the number of target pieces."""
         s = batch.source_needs.shape[1]
         states = self.model(batch.pieces, batch.positions, batch.mask(k, self.model.dtype, ahead))
         pieces = batch.labels.clamp_min(0)
         labels = torch.where(batch.labels >= 0, self.label_of[pieces], IGNORED)
         learnt = labels >= 0
         scores = F.linear(states[:, s:][learnt], self.rows).float()
-        smoothing = self.settings.label_smoothing
-        if batch.copied is None:
-            return F.cross_entropy(scores, labels[learnt], label_smoothing=smoothing), int(learnt.sum())
-        each = F.cross_entropy(scores, labels[learnt], label_smoothing=smoothing, reduction="none")
-        weights = torch.where(batch.copied[learnt] > 0, self.settings.copy_weight, 1.0)
-        return (each * weights).sum() / weights.sum(), int(learnt.sum())
+        loss = F.cross_entropy(scores, labels[learnt], label_smoothing=self.settings.label_smoothing)
+        return loss, int(learnt.sum())
 
     def rate(self, step: int) -> float:
         """Return the learning rate of a step, numbered from 0."""

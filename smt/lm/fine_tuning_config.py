@@ -24,7 +24,6 @@ class LmTrainConfig:
     learning_rate: Annotated[Positive, "peak learning rate, reached after `warmup` steps"] = 8e-4
     warmup: Annotated[Whole, "steps of the linear increase"] = 20
     cooldown: Annotated[Whole, "number of final steps, in which the rate falls linearly to zero"] = 300
-    copy_weight: Annotated[Positive, "weight of names and numbers that also occur in the source; other words: 1"] = 1.0
     label_smoothing: BelowOne = 0.0
     clip: Annotated[Positive, "maximum norm of the gradient"] = 1.0
     checkpoint_every: Annotated[Count, "steps between checkpoints"] = 25

@@ -21,14 +21,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from smt.lm.base import Base
-from smt.lm.layout import OFFSET, Layout
 from smt.lm.network import CausalLM, Memory, mask_of
-from smt.lm.tokenizer import Tokens
+from smt.lm.tokenizer import OFFSET, Layout, Tokens
 from smt.models.int8 import Matrix8, multiplied, quantised
-from smt.models.next_piece import Rules
-from smt.models.stepper import GROWTH, SIZE, Bonus, State, at_most, lengthen
+from smt.models.stepper import GROWTH, SIZE, Bonus, Rules, State, at_most, lengthen
 from smt.policies.waitk import HIDDEN_WORD, Schedule, pad
-from smt.statistical.glosses import Glosses
+from smt.statistical.lexicon import Glosses
 
 
 @dataclass(frozen=True, slots=True)

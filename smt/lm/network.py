@@ -1,7 +1,7 @@
 """Causal language models of the transformers package, with the attention masks and positions of the caller.
 
-A translator numbers source and target separately (smt/lm/layout.py) and stores keys and values at slots of its choice,
-so they stay valid as the source grows.
+A translator numbers source and target separately (smt/lm/tokenizer.py) and stores keys and values at slots of its
+choice, so they stay valid as the source grows.
 
 Letters in the shape comments: B sentences, N positions, M slots, D width, H heads, G key/value heads, C head size, V
 vocabulary.

@@ -21,9 +21,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from smt.lm.causal_lm import CausalLmConfig, resolve, writer
-from smt.lm.layout import OFFSET
 from smt.lm.lm_stepper import LmWriter
 from smt.lm.network import mask_of
+from smt.lm.tokenizer import OFFSET
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
 from sqa.diagnose.scores import Words, WordScores

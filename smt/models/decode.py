@@ -9,7 +9,7 @@ Both forms give equal words and equal g(j).  The greedy search follows these rul
     and the end of the sentence, because the published word can no longer grow.
 3.  Choosing the end of the sentence before the source has ended means READ.  So
     g(j) = min(k + j - 1, |S|) unless the model chose to wait; g(j) is never smaller.
-4.  smt/models/next_piece.py defines which pieces may be chosen.
+4.  smt/models/stepper.py defines which pieces may be chosen.
 
 With `unit: piece` k counts pieces, as fairseq's does, and rules 1 and 2 become:
 
@@ -24,7 +24,7 @@ On a GPU a batch makes CHOICES choices per sentence before it publishes their wo
 between.  Sentences that end before the last choice stay unchanged.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -32,7 +32,9 @@ from torch import Tensor
 
 from smt.models.beam import Beam, BeamSearch
 from smt.models.stepper import Begun, Stepper, Writer, Written, by_length
-from smt.policies.waitk import Schedule
+from smt.policies.waitk import FULL, Schedule
+from sqa.core.types import Emission, Question
+from sqa.data.languages import Pair
 
 ALIVE = 0.75  # finished sentences are dropped when fewer than this share are live; dropping each at once costs more
 CHOICES = 16
@@ -203,3 +205,59 @@ class GreedySearch:
             if commit:
                 open_pieces[row].append(piece)
         return published
+
+
+class WaitKTranslator:
+    """Wait-k translator; streaming and batched decoding give the same words and the same g.
+
+    `load` is not called before the first use, so a run whose results are stored needs no model.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[], Writer],
+        schedule: Schedule,
+        beam: Beam | None,
+        fingerprint: str,
+        languages: Pair | None,
+    ) -> None:
+        self._load, self.schedule, self.beam, self._fingerprint = load, schedule, beam, fingerprint
+        self.languages = languages
+
+    @property
+    def writer(self) -> Writer:
+        """Return the loaded model."""
+        return self._load()
+
+    def translate(self, source: Iterator[str]) -> Iterator[str]:
+        """Yield the words of one sentence while reading `source`."""
+        return decode_stream(self.writer, source, self.schedule, self.beam)
+
+    def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
+        """Return the emissions of whole questions."""
+        sentences = [sentence for question in questions for sentence in question.sentences]
+        written = iter(decode_batch(self.writer, sentences, self.schedule, self.beam))
+        return [
+            [Emission(i, word.token, word.g, word.ended) for i in range(len(q.sentences)) for word in next(written)]
+            for q in questions
+        ]
+
+    def fingerprint(self) -> str:
+        """Return a hash of everything that the output depends on."""
+        return self._fingerprint
+
+
+class WholeTexts:
+    """A model that translates whole texts."""
+
+    def __init__(self, load: Callable[[], Writer], beam: Beam | None, fingerprint: str, languages: Pair | None) -> None:
+        self._load, self.beam, self._fingerprint, self.languages = load, beam, fingerprint, languages
+
+    def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return the target words of each text, which are () for a blank text."""
+        written = decode_batch(self._load(), [text.split() for text in texts], Schedule(FULL), self.beam)
+        return [tuple(word.token for word in words) for words in written]
+
+    def fingerprint(self) -> str:
+        """Return a hash of everything that the words depend on."""
+        return self._fingerprint

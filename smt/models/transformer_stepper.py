@@ -19,8 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from smt.models.next_piece import Rules
-from smt.models.stepper import GROWTH, SIZE, Bonus, State, at_most, lengthen
+from smt.models.stepper import GROWTH, SIZE, Bonus, Rules, State, at_most, lengthen
 from smt.models.transformer import LEXICON_FLOOR, KeyValue, Memory, Transformer
 from smt.models.vocab import BOS, EOS, PAD, UNK, Vocabulary
 from smt.policies.waitk import HIDDEN_WORD, Schedule, pad

@@ -19,9 +19,9 @@ from typing import Annotated, Any, ClassVar
 from smt.models.beam import VERSION as SEARCH
 from smt.models.beam import beam_of
 from smt.models.bundle import AnyVocabulary, folder_fingerprint, load_model, model_folder
+from smt.models.decode import WaitKTranslator, WholeTexts
 from smt.models.transformer import Transformer
 from smt.models.transformer_stepper import TransformerWriter
-from smt.models.writing import WaitKTranslator, WholeTexts
 from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import Schedule, Unit

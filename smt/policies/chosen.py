@@ -5,9 +5,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, cast
 
-from smt.policies.full_input import FullInput
 from smt.policies.policy import Policy, own_policy
-from smt.policies.prefixes import PolicyTranslator, Remembered
+from smt.policies.prefixes import FullInput, PolicyTranslator, Remembered
 from smt.policies.waitk import FULL, WaitK
 from sqa.core.errors import ConfigError
 from sqa.core.k import parse_k

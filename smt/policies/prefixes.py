@@ -8,8 +8,9 @@
                                      (Niehues et al. 2018; n is the mask-k of Arivazhagan et al. 2020)
     policy: {name: "mine.py:build", ...}    a `Policy` of the user
 
-`policy: {name: wait-k, k: 6}` is equivalent to the first.  Each policy is a module of this folder, named in `POLICIES`
-(sqa/core/registry.py).  smt/policies/chosen.py reads the keys.
+`policy: {name: wait-k, k: 6}` is equivalent to the first.  `POLICIES` (sqa/core/registry.py) names the class of each
+policy.  smt/policies/chosen.py reads the keys.  A system is any object with `words` and `fingerprint`, such as a
+pretrained model or a command.
 
 After every source word, the prefix read so far is translated again, as an independent text.  A policy is one pure
 function, `show`, which maps the text shown so far and the translations so far to the text shown next.  The difference
@@ -22,13 +23,45 @@ its final text is the system's full-input translation.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
-from smt.policies.full_input import FullInput
-from smt.policies.policy import Policy
-from smt.policies.shown import Words, writes
+from smt.policies.policy import Policy, Words, writes
+from sqa.core.compute import buckets
 from sqa.core.errors import DataError
 from sqa.core.types import Emission, Question, Write
 from sqa.files.store import digest
+
+Row = TypeVar("Row", bound=Sequence[object])
+
+
+class FullInput(Protocol):
+    """A system that translates many whole texts at once, each independently of the others."""
+
+    def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return the target words (without spaces) of each text, in the given order, () for an empty text."""
+
+    def fingerprint(self) -> str:
+        """Return a SHA-256 of everything that can change the words."""
+
+
+def in_batches(
+    texts: Sequence[str],
+    encode: Callable[[list[str]], Sequence[Row]],
+    translate: Callable[[list[Row]], Sequence[tuple[str, ...]]],
+    tokens: int,
+) -> list[tuple[str, ...]]:
+    """Return the target words of each text, which are () for a blank text.
+
+    Texts of similar length are translated in batches of at most `tokens` pieces.
+    """
+    words: list[tuple[str, ...]] = [()] * len(texts)
+    filled = [i for i, text in enumerate(texts) if text.strip()]
+    rows = encode([texts[i] for i in filled])
+    for group in buckets([len(row) for row in rows], tokens):
+        for i, translation in zip(group, translate([rows[i] for i in group]), strict=True):
+            words[filled[i]] = translation
+    return words
+
 
 VERSION = 1  # increase when a policy changes its output
 MEMORY = 1 << 18  # maximum number of texts that a `Remembered` system keeps

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import numpy as np
 
-from smt.policies.shown import Words, append
+from smt.policies.policy import Words, append
 from sqa.core.errors import ConfigError
 from sqa.core.k import LONGEST
 

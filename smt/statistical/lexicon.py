@@ -1,4 +1,6 @@
-"""Lexicon of a phrase-based model that biases the search of another model: `lexicon: pbmt-pl-en` of the language model.
+"""Translations of a phrase-based model for a language model: a bonus in its search, and glosses in its input.
+
+Lexicon (`lexicon: pbmt-pl-en` of the language model)
 
 A small language model writes fluent English but forgets content of the source.  The one-to-one rows of a phrase table
 give translations of each source word.  These translations get a bonus if their source word is read and not yet covered.
@@ -12,22 +14,28 @@ piece over DOUBT nats, at most 1.  It applies to the first piece of a translatio
 next pieces inside the word.  Within an open word, the probability that another word begins stays unchanged, so that the
 bonus does not cut words short.  At the first piece, the bonus is also weighted by the probability that the next word is
 not a function word.  Otherwise the bonus would replace articles and prepositions.
+
+Glosses: translations after rare source words, as in "zarazą[plague]", for a language model trained with them
+
+The phrase table contains rare words that a small language model has hardly seen.  A gloss is attached to its word and
+read together with it, so wait-k sees no word too early.  In training, some glosses are omitted or wrong, so that the
+model does not trust them blindly.  Dinu et al. (ACL 2019) annotate terms in the same way.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from smt.models.next_piece import Rules
-from smt.models.stepper import Begun
+from smt.models.stepper import Begun, Rules
 from smt.statistical.packed import CONFIG, PHRASES, Phrase, is_packed, read_phrases
 from sqa.core.answers import STROKES, unmarked
 from sqa.core.errors import ConfigError
@@ -239,3 +247,52 @@ def _next_pieces(uncovered: Uncovered, pieces: tuple[int, ...], read: int) -> tu
             if 0 < n < len(places) and places[:n] == pieces:
                 rests[places[n]] = max(weight, rests.get(places[n], 0.0))
     return beginnings, rests
+
+
+GLOSSES_VERSION = 1  # increase when the glosses change
+COMMON = 300  # a word with more occurrences in the table needs no gloss
+LEAST_GLOSS = 0.2  # minimum p(e|f) of a gloss
+# shares in training: texts without glosses, words without gloss, less likely glosses
+PLAIN_TEXTS, PLAIN_WORDS, OTHER = 0.15, 0.3, 0.12
+
+
+@dataclass(frozen=True, slots=True)
+class Glosses:
+    """The translations of one language's rare words."""
+
+    table: Table  # translations by source form, most likely first
+    counts: Mapping[str, int]  # occurrences of each source form
+    language: str  # ISO 639-1
+
+    def word(self, word: str, other: int = 0) -> str:
+        """Return a source word with its gloss, or unchanged.
+
+        `other` is the rank of the gloss among the translations, 0 for the most likely.
+        """
+        core = strip_edges(word)
+        stem = form(core, self.language)
+        rows = self.table.get(stem, ())
+        if not rows or rows[0][1] < LEAST_GLOSS or self.counts[stem] > COMMON or rows[0][0].lower() == core.lower():
+            return word
+        return word.replace(core, f"{core}[{rows[min(other, len(rows) - 1)][0]}]", 1)
+
+    def training_text(self, text: str, rng: np.random.Generator) -> str:
+        """Return a source text for training, with most of its glosses or, sometimes, with none."""
+        if rng.random() < PLAIN_TEXTS:
+            return text
+        words = text.split()
+        ranks = rng.integers(1, 4, len(words)) * (rng.random(len(words)) < OTHER)
+        plain = rng.random(len(words)) < PLAIN_WORDS
+        return " ".join(
+            word if bare else self.word(word, rank) for word, bare, rank in zip(words, plain, ranks, strict=True)
+        )
+
+
+@lru_cache(maxsize=2)
+def load_glosses(folder: Path, language: str) -> Glosses:
+    """Load the glosses of a packed phrase-based model; `language` is the ISO 639-1 code of the source."""
+    counts: Counter[str] = Counter()
+    for row in read_phrases(folder / PHRASES):
+        if " " not in row.source and " " not in row.target:
+            counts[form(row.source, language)] += row.both
+    return Glosses(load_table(folder, language), counts, language)

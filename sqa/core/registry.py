@@ -242,9 +242,9 @@ POLICIES = Registry(  # policies of full-input systems; an entry is a class, who
     "policy",
     {
         "wait-k": "smt.policies.waitk:WaitK",
-        "local-agreement": "smt.policies.local_agreement:LocalAgreement",
-        "hold": "smt.policies.hold:Hold",
-        "retranslate": "smt.policies.retranslate:Retranslate",
+        "local-agreement": "smt.policies.counted:LocalAgreement",
+        "hold": "smt.policies.counted:Hold",
+        "retranslate": "smt.policies.counted:Retranslate",
     },
 )
 QUALITY = Registry(  # metrics of texts: sqa/metrics/quality/text_metric.py

@@ -90,7 +90,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from smt.policies.shown import Words, append, without_last
+from smt.policies.policy import Words, append, without_last
 
 
 @dataclass(frozen=True, slots=True)

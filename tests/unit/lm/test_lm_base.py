@@ -14,8 +14,7 @@ from needs import missing
 from refusals import refused
 from stand_ins.lm_models import make, tokenizer
 
-from smt.lm.base import PACKAGED, Packaged, base_folder, load_base
-from smt.lm.gguf_file import unpacked
+from smt.lm.base import PACKAGED, Packaged, base_folder, load_base, unpacked
 from smt.lm.network import load_network
 from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.files.atomic import file_digest

@@ -11,13 +11,13 @@ from stand_ins.lm_models import adapter, make
 from smt.lm import word_scores
 from smt.lm.base import load_base
 from smt.lm.causal_lm import CausalLmConfig, build
-from smt.lm.layout import OFFSET, Layout
 from smt.lm.lm_stepper import LmWriter
 from smt.lm.network import mask_of
+from smt.lm.tokenizer import OFFSET, Layout
 from smt.lm.word_scores import LmScorer
 from smt.models.beam import Beam
 from smt.models.decode import decode_batch, decode_stream, start_reading
-from smt.models.next_piece import piece_limit
+from smt.models.stepper import piece_limit
 from smt.policies.waitk import FULL, Schedule
 from sqa.core.errors import ConfigError
 

@@ -16,7 +16,7 @@ from smt_models import random_model, streamed, vocabulary
 from smt.models.beam import Beam
 from smt.models.bundle import load_model
 from smt.models.decode import decode_batch, decode_stream
-from smt.models.next_piece import Past
+from smt.models.stepper import Past
 from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import PAD
 from smt.models.waitk_translator import PrefixConfig, WaitKConfig, build, build_prefix, system

@@ -12,11 +12,9 @@ from stand_ins.lm_models import adapter, change, make
 
 from smt.lm.causal_lm import CausalLmConfig, build
 from smt.models.decode import decode_batch, decode_stream
-from smt.models.next_piece import Rules
-from smt.models.stepper import Begun
+from smt.models.stepper import Begun, Rules
 from smt.policies.waitk import FULL, Schedule
-from smt.statistical.glosses import COMMON, Glosses
-from smt.statistical.lexicon import DOUBT, Lexicon, table_of
+from smt.statistical.lexicon import COMMON, DOUBT, Glosses, Lexicon, table_of
 from smt.statistical.packed import Phrase
 from sqa.core.errors import ConfigError
 

@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 from refusals import refused
 
 from smt.policies.chosen import policy_of
-from smt.policies.hold import Hold
-from smt.policies.local_agreement import LocalAgreement
+from smt.policies.counted import Hold, LocalAgreement, Retranslate
+from smt.policies.policy import agreed, writes
 from smt.policies.prefixes import PolicyTranslator, Remembered, written
-from smt.policies.retranslate import Retranslate
-from smt.policies.shown import agreed, writes
 from smt.policies.waitk import FULL, WaitK
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
