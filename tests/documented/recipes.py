@@ -206,7 +206,6 @@ RECIPES: dict[str, Run | Serve] = {
     "sqa board register-model sqa-es theirs submission.jsonl": Run(after=REGISTERED),
     "sqa board serve": Serve("sqa board serve --no-worker", ("GET /", "GET /api/status")),
     "sqa board work": work("few"),
-    "sqa board work --scheduler tcp://10.0.0.1:8786": work("spread", "--scheduler {scheduler}"),
     "sqa board leaderboard sqa-es": Run(after=REGISTERED),
     "sqa board --metric answered.py:build leaderboard sqa-es --weights ew=4,answered.py:build=1": Run(after=REGISTERED),
     "sqa board perturb sqa-es mini typos --preview": Run(after=REGISTERED),

@@ -7,33 +7,43 @@ board.register_model("sqa-es", "wait-6", "config", Path("configs/xqb_es_wait6_bm
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from sqlalchemy import Engine, Select, Table, insert, select, update
-from sqlalchemy.exc import IntegrityError
-
 from sqa.core.errors import ConfigError
 from sqa.core.registry import did_you_mean
-from sqa_services.board import lifecycle, queue, rank
-from sqa_services.board.files import Files, as_lines, data_path, make_private, model_path, split_prefix
-from sqa_services.board.permissions import Taken
+from sqa_services.board import queue, rank
 from sqa_services.board.rank import parse_weights
 from sqa_services.board.storage import (
-    DATASETS,
-    DETAILS,
-    EVALUATIONS,
-    MODELS,
-    SCORES,
-    open_engine,
+    Files,
+    as_lines,
+    data_path,
+    make_private,
+    model_path,
+    open_database,
+    predictions_path,
+    split_prefix,
 )
-from sqa_services.board.task import KINDS, Example, NotFound, Task, Unscorable, check_name, load_tasks
+from sqa_services.board.task import (
+    KINDS,
+    Example,
+    NotFound,
+    Taken,
+    Task,
+    TooMany,
+    check_name,
+    load_tasks,
+)
+from sqa_services.net.database import Database
 
+DAY = 86_400
 Row = dict[str, Any]
-SHOWN_COLUMNS = ("prefix", "state", "attempts", "error", "queued", "started", "finished")  # columns of an evaluation
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +51,6 @@ class BoardConfig:
     """Storage of a board, and its additional tasks."""
 
     folder: Path = Path("board")
-    db: Annotated[str | None, "database URL; None = SQLite in <folder>/board.sqlite"] = None
-    files: Annotated[str | None, "fsspec URL; None = <folder>/files"] = None
     tasks: Annotated[tuple[str, ...], 'custom tasks: "module:function" that returns a Task'] = ()
     metrics: Annotated[tuple[str, ...], "additional metrics of every task: a name, or file.py:build"] = ()
 
@@ -59,7 +67,7 @@ class Board:
     config: BoardConfig
     tasks: dict[str, Task]
     files: Files
-    engine: Engine
+    database: Database
     standings: rank.Standings = field(default_factory=dict, compare=False)
 
     @classmethod
@@ -67,8 +75,7 @@ class Board:
         """Open a board, and create its folder and tables if they are missing."""
         make_private(config.work)
         folder, tasks = config.folder.absolute(), load_tasks(config.tasks, config.metrics)
-        files = Files(config.files or str(folder / "files"))
-        return cls(config, tasks, files, open_engine(config.db or f"sqlite:///{folder / 'board.sqlite'}"))
+        return cls(config, tasks, Files(folder / "files"), open_database(folder / "board.sqlite"))
 
     def task(self, code: str) -> Task:
         """Return the task with this code.  Raises NotFound if there is none."""
@@ -98,7 +105,7 @@ class Board:
         copies = task.perturb(originals, perturbations, seed)
         files = {data_path(code, name, prefix): as_lines(rows) for prefix, rows in {"": originals, **copies}.items()}
         row = {"seed": seed, "prefixes": [*copies], "examples": len(originals)}
-        return self._add(DATASETS, task, name, row, files)
+        return self._add("datasets", task, name, row, files)
 
     def preview(self, code: str, name: str, kinds: Sequence[str], most: int = 3) -> Row:
         """Return what `perturb` would add to a data set, without storing anything.
@@ -128,16 +135,15 @@ class Board:
             Taken: The data set already has copies of a family.
         """
         _, _, copies = self._perturbed(code, name, kinds)
-        with self.engine.begin() as connection:
-            this = (DATASETS.c.task == code, DATASETS.c.name == name)
-            connection.execute(update(DATASETS).where(*this).values(name=name))  # lock the row before reading it
-            present = connection.execute(select(DATASETS.c.prefixes).where(*this)).scalar_one()
+        with self.database.writing() as db:
+            this = "WHERE task = ? AND name = ?"
+            present = json.loads(db.execute(f"SELECT prefixes FROM datasets {this}", (code, name)).fetchone()[0])
             if both := [prefix for prefix in copies if prefix in present]:
                 raise Taken(f"{name}: already has {both[0]} copies, which are immutable; register it under a new name")
             for prefix, rows in copies.items():
                 self.files.write(data_path(code, name, prefix), as_lines(rows))
-            connection.execute(update(DATASETS).where(*this).values(prefixes=[*present, *copies]))
-            return {"prefixes": [*copies], "queued": queue.fill(connection)}
+            db.execute(f"UPDATE datasets SET prefixes = ? {this}", (json.dumps([*present, *copies]), code, name))
+            return {"prefixes": [*copies], "queued": queue.fill(db)}
 
     def _perturbed(self, code: str, name: str, kinds: Sequence[str]) -> tuple[Task, list[Example], dict[str, Any]]:
         """Return the task, the examples of a data set, and their perturbed copies by prefix."""
@@ -151,69 +157,94 @@ class Board:
         return task, originals, copies
 
     def register_model(self, code: str, name: str, kind: str, data: bytes) -> Row:
-        """Store a model's file, and queue its evaluation on every data set of the task.
-
-        The key "cannot" of the returned row maps data sets to the reasons why the model will fail there.
-
-        Raises:
-            Unscorable: The model would fail on every data set.
-        """
+        """Store a model's file, and queue its evaluation on every data set of the task."""
         task = self.task(code)
         check_name(name, "model")
         if kind not in KINDS:
             raise ConfigError(f"model: its kind must be one of {', '.join(KINDS)}, got {kind!r}")
         task.check_model(kind, data)
-        cannot = self._cannot(task, name, kind, data)
-        return self._add(MODELS, task, name, {"kind": kind}, {model_path(code, name, kind): data}) | {"cannot": cannot}
-
-    def _cannot(self, task: Task, name: str, kind: str, data: bytes) -> Mapping[str, list[str]]:
-        """Return a dict that maps each data set on which the model will fail to the reasons.
-
-        Raises Unscorable if it fails on every data set.
-        """
-        sets = [row["name"] for row in self.datasets(task.code)]
-        examples = {dataset: self.files.read_lines(data_path(task.code, dataset)) for dataset in sets}
-        cannot = task.unscorable(kind, data, examples)
-        if sets and len(cannot) == len(sets):
-            reasons = [f"{dataset}: {problem}" for dataset, problems in cannot.items() for problem in problems]
-            raise Unscorable(f"{name}: cannot be scored on any data set of {task.code}", reasons)
-        return cannot
+        return self._add("models", task, name, {"kind": kind}, {model_path(code, name, kind): data})
 
     def require_free(self, code: str, name: str) -> None:
         """Raise Taken if the task has a model of that name."""
-        if self._rows(select(MODELS.c.id).where(MODELS.c.task == code, MODELS.c.name == name)):
-            raise _taken(MODELS, code, name)
+        if self.database.rows("SELECT id FROM models WHERE task = ? AND name = ?", code, name):
+            raise _taken("models", code, name)
 
-    def _add(self, table: Table, task: Task, name: str, more: Row, files: Mapping[str, bytes]) -> Row:
+    def spend(self, per_day: int) -> None:
+        """Count a submission against today's limit (UTC), even if the submission is refused later.
+
+        Raises TooMany if `per_day` submissions are counted already.
+        """
+        query = """INSERT INTO days VALUES (?, 1) ON CONFLICT DO UPDATE SET sent = sent + 1 WHERE sent < ?"""
+        with self.database.writing() as db:
+            if not db.execute(query, (int(time.time() // DAY), per_day)).rowcount:
+                raise TooMany(f"today's {per_day} submissions are used up, also by refused ones; try again tomorrow")
+
+    def _add(self, table: str, task: Task, name: str, more: Row, files: Mapping[str, bytes]) -> Row:
         """Add a row, write its files and queue its evaluations in one transaction; the row reserves the name."""
         row = {"task": task.code, "name": name, **more, "created": time.time()}
-        with self.engine.begin() as connection:
+        cells = [json.dumps(cell) if isinstance(cell, list) else cell for cell in row.values()]
+        with self.database.writing() as db:
+            query = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))}) RETURNING id"
             try:
-                [id] = connection.execute(insert(table).values(**row).returning(table.c.id)).one()
-            except IntegrityError as error:
+                [id] = db.execute(query, cells).fetchone()
+            except sqlite3.IntegrityError as error:
                 raise _taken(table, task.code, name) from error
             for path, data in files.items():
                 self.files.write(path, data)
-            queued = queue.fill(connection)
-            if table is MODELS:
-                lifecycle.note(connection, id, f"registered; evaluations queued: {queued}")
+            queued = queue.fill(db)
+            if table == "models":
+                queue.note(db, id, f"registered; evaluations queued: {queued}")
         return {**row, "id": id, "queued": queued}
 
-    # ------------------------------------------------------------------------------------------------- reading
+    # ---------------------------------------------------------------------------------------- registered models
 
-    def _rows(self, query: Select[Any]) -> list[Row]:
-        with self.engine.connect() as connection:
-            return [dict(row) for row in connection.execute(query).mappings()]
+    @contextmanager
+    def _model(self, code: str, name: str) -> Iterator[tuple[sqlite3.Connection, int, str]]:
+        """Open a transaction on a model; yield it, the model's id and its kind.  Raises NotFound if it is unknown."""
+        with self.database.writing() as db:
+            row = db.execute("SELECT id, kind FROM models WHERE task = ? AND name = ?", (code, name)).fetchone()
+            if row is None:
+                raise NotFound(f"no model {name!r}")
+            yield db, *row
+
+    def log(self, code: str, name: str) -> list[Row]:
+        """Return a model's log as a list of {"time", "text"}, oldest first.  Raises NotFound if it is unknown."""
+        with self._model(code, name) as (_, id, _):
+            pass
+        return self.database.dicts("SELECT time, text FROM events WHERE model = ? ORDER BY id", id)
+
+    def requeue(self, code: str, name: str) -> int:
+        """Queue a model's failed evaluations again, and return their number.  Raises NotFound if it is unknown."""
+        query = """
+            UPDATE evaluations SET state = 'queued', attempts = 0, error = NULL, queued = ?, started = NULL,
+            finished = NULL WHERE model = ? AND state = 'failed'"""
+        with self._model(code, name) as (db, id, _):
+            number = db.execute(query, (time.time(), id)).rowcount
+            queue.note(db, id, f"{number} failed evaluations queued again")
+        return number
+
+    def remove(self, code: str, name: str) -> None:
+        """Delete a model, its results, its log and its files, and free its name.  Raises NotFound if it is unknown."""
+        query = "SELECT d.name, e.prefix FROM evaluations e JOIN datasets d ON d.id = e.dataset WHERE e.model = ?"
+        with self._model(code, name) as (db, id, kind):
+            files = [predictions_path(code, name, *row) for row in db.execute(query, (id,)).fetchall()]
+            db.execute("DELETE FROM models WHERE id = ?", (id,))
+            for path in (*files, model_path(code, name, kind)):
+                self.files.remove(path)
+
+    # ------------------------------------------------------------------------------------------------- reading
 
     def datasets(self, code: str) -> list[Row]:
         """Return the data sets of a task in the order of registration."""
         self.task(code)
-        return self._rows(select(DATASETS).where(DATASETS.c.task == code).order_by(DATASETS.c.id))
+        rows = self.database.dicts("SELECT * FROM datasets WHERE task = ? ORDER BY id", code)
+        return [{**row, "prefixes": json.loads(row["prefixes"])} for row in rows]
 
     def models(self, code: str) -> list[Row]:
         """Return the models of a task in the order of registration."""
         self.task(code)
-        return self._rows(select(MODELS).where(MODELS.c.task == code).order_by(MODELS.c.id))
+        return self.database.dicts("SELECT * FROM models WHERE task = ? ORDER BY id", code)
 
     def dataset(self, code: str, name: str) -> tuple[Row, str]:
         """Return the row of a data set and the prefix in `name`, which is NAME (prefix "") or PREFIX-NAME.
@@ -234,24 +265,12 @@ class Board:
     def evaluations(self, code: str, state: str | None = None) -> list[Row]:
         """Return the evaluations of a task, optionally in one state, in the order of queueing."""
         self.task(code)
-        query = (
-            select(
-                EVALUATIONS.c.id,
-                MODELS.c.task,
-                MODELS.c.name.label("model"),
-                DATASETS.c.name.label("dataset"),
-                *(EVALUATIONS.c[name] for name in SHOWN_COLUMNS),
-                SCORES.c.result,
-            )
-            .join(MODELS, MODELS.c.id == EVALUATIONS.c.model)
-            .join(DATASETS, DATASETS.c.id == EVALUATIONS.c.dataset)
-            .outerjoin(SCORES, SCORES.c.evaluation == EVALUATIONS.c.id)
-            .where(MODELS.c.task == code)
-            .order_by(EVALUATIONS.c.id)
-        )
-        if state is not None:
-            query = query.where(EVALUATIONS.c.state == state)
-        return self._rows(query)
+        query = """
+            SELECT e.id, m.task, m.name AS model, d.name AS dataset, e.prefix, e.state, e.attempts, e.error, e.queued,
+            e.started, e.finished, e.result FROM evaluations e JOIN models m ON m.id = e.model
+            JOIN datasets d ON d.id = e.dataset WHERE m.task = ? AND e.state = COALESCE(?, e.state) ORDER BY e.id"""
+        rows = self.database.dicts(query, code, state)
+        return [{**row, "result": row["result"] and json.loads(row["result"])} for row in rows]
 
     def leaderboard(
         self,
@@ -300,8 +319,8 @@ class Board:
 
     def _details(self, ids: Sequence[int]) -> dict[int, Any]:
         """Return a dict that maps each evaluation id to the statistics of its examples."""
-        rows = self._rows(select(DETAILS).where(DETAILS.c.evaluation.in_(ids)))
-        return {row["evaluation"]: row["stats"] for row in rows}
+        query = f"SELECT id, stats FROM evaluations WHERE id IN ({', '.join(map(str, ids))})"
+        return {id: stats for id, text in self.database.rows(query) if (stats := json.loads(text))}
 
     def export(self, code: str) -> Row:
         """Return a task's data sets, models, evaluations and leaderboard."""
@@ -314,5 +333,5 @@ class Board:
         }
 
 
-def _taken(table: Table, code: str, name: str) -> Taken:
-    return Taken(f"{table.name}: {code} already has {name!r}; registered entries are immutable")
+def _taken(table: str, code: str, name: str) -> Taken:
+    return Taken(f"{table}: {code} already has {name!r}; registered entries are immutable")

@@ -29,11 +29,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sqa.core.errors import SqaError
 from sqa.core.schema import Count, checked
-from sqa_services.board import lifecycle, queue
+from sqa_services.board import queue
 from sqa_services.board.board import Board
-from sqa_services.board.permissions import OWNER, SUBMITTER, Denied, Taken, TooMany, spend
 from sqa_services.board.rank import about_metrics
-from sqa_services.board.task import NotFound, Unscorable
+from sqa_services.board.task import Denied, NotFound, Taken, TooMany, Unscorable
 from sqa_services.board.worker import beside
 from sqa_services.net import serving
 from sqa_services.net.address import SHORTEST, Address
@@ -41,20 +40,6 @@ from sqa_services.net.guard import PAGE_HEADERS, given_token, guards, same
 from sqa_services.net.server import page_files
 
 NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
-ERRORS = {
-    400: "The request is invalid",
-    401: "A token is needed",
-    403: "The owners' token is needed",
-    404: "The entry does not exist",
-    409: "The name is already in use",
-    413: "The body is too large",
-    429: "Too many submissions today",
-    503: "Too many submissions are being checked",
-}
-RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {"description": text, "content": {"text/plain" if status == 413 else "application/json": {}}}
-    for status, text in ERRORS.items()
-}
 SUBMISSION: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -62,6 +47,7 @@ SUBMISSION: dict[str, Any] = {
         "content": {"text/plain": {"schema": {"type": "string"}}},
     }
 }
+OWNER, SUBMITTER = "owner", "submitter"  # holders of the two tokens
 REASONS = 1000  # reasons listed for a refused submission
 STATUS = ((Unscorable, 400), (Taken, 409), (NotFound, 404), (Denied, 403), (TooMany, 429))
 MOST_HELD = 1 << 27  # bytes of submissions that wait for their check
@@ -114,7 +100,7 @@ def add_data(app: FastAPI, board: Board, guarded: bool) -> None:
     @app.get("/api/status")
     def status() -> dict[str, Any]:
         """The numbers of running and queued evaluations, and whether writing requires a token."""
-        return {**queue.to_do(board.engine), "guarded": guarded}
+        return {**queue.to_do(board.database), "guarded": guarded}
 
     @app.get("/api/tasks/{task}/datasets")
     def datasets(task: TaskCode) -> Rows:
@@ -152,7 +138,7 @@ def add_standing(app: FastAPI, board: Board) -> None:
     @app.get("/api/tasks/{task}/models/{name}/log")
     def log(task: TaskCode, name: Name) -> Rows:
         """The log of a model."""
-        return lifecycle.log_of(board.engine, task, name)
+        return board.log(task, name)
 
 
 # --------------------------------------------------------------------------------------------------------- writing
@@ -193,7 +179,8 @@ def add_writing(app: FastAPI, board: Board, config: "ServeConfig") -> None:
         held += len(body)
         try:  # check name and limit before parsing the body
             await to_thread.run_sync(board.require_free, task, name)
-            await to_thread.run_sync(spend, board.engine, caller, config.per_day)
+            if caller != OWNER:  # owners have no limit
+                await to_thread.run_sync(board.spend, config.per_day)
             register = partial(board.register_model, task, name, "submission", body)
             return await to_thread.run_sync(register, limiter=one_at_a_time)
         finally:
@@ -218,12 +205,12 @@ def _add_owners(app: FastAPI, board: Board, owner: list[Any]) -> None:
     @app.post("/api/tasks/{task}/models/{name}/requeue", dependencies=owner)
     def requeue(task: TaskCode, name: Name) -> dict[str, int]:
         """Queue the failed evaluations of a submission again."""
-        return {"queued": lifecycle.requeue(board.engine, task, name)}
+        return {"queued": board.requeue(task, name)}
 
     @app.delete("/api/tasks/{task}/models/{name}", status_code=204, dependencies=owner)
     def delete(task: TaskCode, name: Name) -> None:
         """Delete a submission, its scores, its log and its files."""
-        lifecycle.remove(board.engine, board.files, task, name)
+        board.remove(task, name)
 
 
 # ------------------------------------------------------------------------------------------------- the server
@@ -262,7 +249,6 @@ def make_app(board: Board, config: ServeConfig) -> FastAPI:
         version="1",
         docs_url=None,
         redoc_url=None,
-        responses=RESPONSES,
         default_response_class=Ascii,
         middleware=guards(
             config.address,

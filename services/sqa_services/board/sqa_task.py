@@ -116,21 +116,6 @@ class QuestionTask(Task):
             traces = submitted(model, questions)
         return list(map(_response, traces)), job
 
-    def unscorable(self, kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> dict[str, list[str]]:
-        """Return a dict that maps each data set on which a submission fails to reasons; {} for a config."""
-        if kind == "config":
-            return {}
-        # Read the rows once for all data sets, since there may be many rows.
-        rows = rows_of(lines_of([model], "submission"), [])
-        by_dataset = {}
-        for name, examples in sets.items():
-            questions, problems = list(map(question_of, examples)), list[str]()
-            if (traces := fitted(*rows, questions, problems)) and traces[0].buzzes is None:
-                problems.append("guess, buzz: no row has them, but expected wins need answers")
-            if problems:
-                by_dataset[name] = problems
-        return by_dataset
-
 
 def _own_categories(source: str) -> dict[str, str]:
     """Return a dict that maps question ids to categories for a bundled data set, {} for others."""
@@ -208,6 +193,8 @@ def submitted(submission: bytes, questions: Sequence[Question]) -> list[Question
     """Return the traces of a submission's rows for these questions; rows for other questions are ignored."""
     problems: list[str] = []
     traces = fitted(*rows_of(lines_of([submission], "submission"), problems), questions, problems)
+    if traces and traces[0].buzzes is None:
+        problems.append("guess, buzz: no row has them, but expected wins need answers")
     if problems:
         raise DataError(f"submission: {joined(problems)}")
     return traces

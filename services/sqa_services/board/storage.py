@@ -1,150 +1,138 @@
-"""The board's tables and their engine: SQLite in a file by default, PostgreSQL by URL.
+"""Storage of a board: an SQLite database and a folder of files, which only their owner may read.
 
-    datasets      id, task, name, seed, prefixes (with examples), examples, created
-    models        id, task, name, kind, created
-    evaluations   id, model, dataset, prefix ("" or the prefix of a delta metric), state, attempts, lease, lease_until,
-                  error, queued, started, finished
-    scores        evaluation (one row at most), result
-    details       evaluation (one row at most), statistics of each example for the sorting metric
-    days          day (since 1970), sent (submissions with the submitters' token)
-    events        id, model, time, text: the log of a submission
-    about         key, value: version of the tables
+    datasets      names, seeds and prefixes of perturbed copies; a registered data set never changes
+    models        names and kinds
+    evaluations   one row for each model, data set and prefix ("" or that of a delta metric): the state, the lease of a
+                  worker, the result, and the statistics of each example for the sorting metric
+    events        the log of a model
+    days          submissions with the submitters' token per day (since 1970)
 
-Names are unique within a task.  A registered data set never changes.  Times are seconds since 1970.
+Names are unique within a task.  Times are seconds since 1970.
+
+    datasets/<task>/[<prefix>-]<name>.jsonl               examples, as in Dynabench
+    models/<task>/<name>.<kind>                           a submission, or a run's config
+    predictions/<task>/<model>/[<prefix>-]<name>.jsonl    responses of a model
 """
 
-import os
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
-from sqlalchemy import JSON, Column, Connection, Engine, Float, ForeignKey, Integer, MetaData, String, Table, Text
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
-from sqlalchemy.schema import SchemaItem
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.atomic import atomic
+from sqa_services.board.task import NotFound
+from sqa_services.net.database import Database
 
-from sqa.core.errors import ConfigError
-from sqa.core.packages import lacking
-
-VERSION = 5
-META = MetaData()
-NAME = String(63)
-
-
-def _table(name: str, *parts: SchemaItem) -> Table:
-    """Define a table with an id column."""
-    return Table(name, META, Column("id", Integer, primary_key=True), *parts)
-
-
-def _needed(kind: Any, *names: str) -> list[Column[Any]]:
-    """Define non-null columns of one type."""
-    return [Column(name, kind, nullable=False) for name in names]
-
-
-def _of_evaluation(name: str, value: str) -> Table:
-    """Define a table with at most one row per evaluation."""
-    return Table(
-        name, META, Column("evaluation", ForeignKey("evaluations.id"), primary_key=True), *_needed(JSON, value)
-    )
+VERSION = 6
+SCHEMA = """
+CREATE TABLE datasets (
+    id INTEGER PRIMARY KEY, task TEXT NOT NULL, name TEXT NOT NULL, seed INTEGER NOT NULL, examples INTEGER NOT NULL,
+    prefixes TEXT NOT NULL, created REAL NOT NULL, UNIQUE (task, name));
+CREATE TABLE models (
+    id INTEGER PRIMARY KEY, task TEXT NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, created REAL NOT NULL,
+    UNIQUE (task, name));
+CREATE TABLE evaluations (
+    id INTEGER PRIMARY KEY, model INTEGER NOT NULL REFERENCES models ON DELETE CASCADE,
+    dataset INTEGER NOT NULL REFERENCES datasets, prefix TEXT NOT NULL, state TEXT NOT NULL DEFAULT 'queued',
+    attempts INTEGER NOT NULL DEFAULT 0, lease TEXT, lease_until REAL, error TEXT, queued REAL, started REAL,
+    finished REAL, result TEXT, stats TEXT, UNIQUE (model, dataset, prefix));
+CREATE INDEX evaluations_by_state ON evaluations (state, lease_until);
+CREATE TABLE events (
+    id INTEGER PRIMARY KEY, model INTEGER NOT NULL REFERENCES models ON DELETE CASCADE, time REAL NOT NULL,
+    text TEXT NOT NULL);
+CREATE INDEX events_by_model ON events (model);
+CREATE TABLE days (day INTEGER PRIMARY KEY, sent INTEGER NOT NULL)
+"""
+PRAGMAS = ("busy_timeout=30000", "foreign_keys=ON", "synchronous=FULL")
 
 
-ABOUT = Table("about", META, Column("key", String(16), primary_key=True), *_needed(String(16), "value"))
-DAYS = Table("days", META, Column("day", Integer, primary_key=True), *_needed(Integer, "sent"))
-DATASETS = _table(
-    "datasets",
-    *_needed(NAME, "task", "name"),
-    *_needed(Integer, "seed", "examples"),
-    *_needed(JSON, "prefixes"),
-    Column("created", Float),
-    sa.UniqueConstraint("task", "name"),
-)
-MODELS = _table(
-    "models",
-    *_needed(NAME, "task", "name"),
-    *_needed(String(16), "kind"),
-    Column("created", Float),
-    sa.UniqueConstraint("task", "name"),
-)
-EVALUATIONS = _table(
-    "evaluations",
-    Column("model", ForeignKey("models.id"), nullable=False),
-    Column("dataset", ForeignKey("datasets.id"), nullable=False),
-    *_needed(NAME, "prefix"),
-    Column("state", String(8), nullable=False, default="queued"),  # queued, running, done, failed
-    Column("attempts", Integer, nullable=False, default=0),
-    Column("lease", String(32)),  # secret of the worker that holds the lease
-    Column("error", Text),
-    *(Column(name, Float) for name in ("lease_until", "queued", "started", "finished")),
-    sa.UniqueConstraint("model", "dataset", "prefix"),
-    sa.Index("evaluations_by_state", "state", "lease_until"),
-)
-SCORES = _of_evaluation("scores", "result")
-DETAILS = _of_evaluation("details", "stats")  # [[statistic, ...] per example] for the sorting metric
-EVENTS = _table(
-    "events",
-    Column("model", ForeignKey("models.id"), nullable=False, index=True),
-    *_needed(Float, "time"),
-    *_needed(Text, "text"),
-)
+def open_database(path: Path) -> Database:
+    """Open a board's database, and create its tables in a new file.  Raises ConfigError for another version."""
+    database = Database(path, *PRAGMAS)
+    with database.writing() as db:  # no other process sees a part of the tables
+        [version], [tables] = (
+            db.execute(query).fetchone() for query in ("PRAGMA user_version", "SELECT COUNT(*) FROM sqlite_master")
+        )
+        if not tables:
+            for statement in SCHEMA.split(";"):
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {VERSION}")
+    if tables and version != VERSION:
+        database.close()
+        problem = f"has version {version} of the board's tables, but this SQA reads version {VERSION}"
+        raise ConfigError(f"--board: {path} {problem}; use the SQA version that created it, or start a new board")
+    return database
 
 
-def open_engine(url: str) -> Engine:
-    """Return the engine of a database URL; create the tables in an empty database.
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files below one folder, written atomically."""
 
-    Only its owner may read an SQLite file.
+    root: Path
 
-    Raises:
-        ConfigError: The URL is invalid, or the tables have another version.
-    """
-    try:
-        parsed = make_url(url)
-        engine = sa.create_engine(parsed, pool_pre_ping=True)
-    except ModuleNotFoundError as error:
-        raise lacking(error, f"--db {url.partition(':')[0]}") from error
-    except (ArgumentError, NoSuchModuleError) as error:
-        raise ConfigError(f"--db: {error}") from error
-    backend = parsed.get_backend_name()
-    if backend not in ("sqlite", "postgresql"):
-        raise ConfigError(f"--db: expected a URL of sqlite or postgresql, got {backend}")
-    if backend == "sqlite":
-        if parsed.database and not Path(parsed.database).exists():
-            os.close(os.open(parsed.database, os.O_CREAT | os.O_RDWR, 0o600))  # SQLite gives its journals the same mode
-        sa.event.listen(engine, "connect", _sqlite_settings)
-    try:
-        _create_tables(engine)
-    except ConfigError:
-        engine.dispose()
-        raise
-    return engine
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file atomically."""
+        make_private((self.root / path).parent)
+        with atomic(self.root / path) as partial:
+            partial.touch(0o600)
+            partial.write_bytes(data)
 
+    def read(self, path: str) -> bytes:
+        """Return the bytes of a file.  Raises DataError if it is missing."""
+        try:
+            return (self.root / path).read_bytes()
+        except FileNotFoundError as error:
+            raise DataError(f"{path}: missing from the board's files") from error
 
-def _create_tables(engine: Engine) -> None:
-    """Create the tables in an empty database.  Raises ConfigError if the database has another version."""
-    with engine.connect() as connection:
-        if _version(connection) == VERSION:
-            return
-    with engine.begin() as connection:  # no other process sees a part of the tables
-        sqlite = engine.dialect.name == "sqlite"
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if sqlite else "SELECT pg_advisory_xact_lock(1397834050)")
-        version = _version(connection)
-        if version not in (0, VERSION):
-            problem = f"has version {version} of the board's tables, but this SQA reads version {VERSION}"
-            raise ConfigError(
-                f"--db: {problem}; use the SQA version that created it, or register everything in a new board"
-            )
-        if version == 0:
-            META.create_all(connection)
-            connection.execute(sa.insert(ABOUT).values(key="version", value=str(VERSION)))
+    def remove(self, path: str) -> None:
+        """Remove a file if it exists."""
+        (self.root / path).unlink(missing_ok=True)
+
+    def read_lines(self, path: str) -> list[Mapping[str, Any]]:
+        """Return the objects of a file of JSON lines."""
+        return [json.loads(line) for line in self.read(path).decode().split("\n") if line]
 
 
-def _version(connection: Connection) -> int:
-    """Return the version of the tables, or 0 if there are none."""
-    if not sa.inspect(connection).has_table(ABOUT.name):
-        return 0
-    return int(connection.execute(sa.select(ABOUT.c.value).where(ABOUT.c.key == "version")).scalar_one())
+def make_private(folder: Path) -> None:
+    """Create a folder and its missing parents, readable only by their owner."""
+    if not folder.is_dir():
+        make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def _sqlite_settings(connection: Any, _: Any) -> None:
-    """Configure SQLite: readers do not wait for writers, writers wait in a queue, and each commit reaches the disk."""
-    for pragma in ("journal_mode=WAL", "busy_timeout=30000", "foreign_keys=ON", "synchronous=FULL"):
-        connection.execute(f"PRAGMA {pragma}")
+def as_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """Format objects as JSON lines."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def data_path(task: str, name: str, prefix: str = "") -> str:
+    """Return the path of a data set's examples."""
+    return f"datasets/{task}/{prefixed(prefix, name)}.jsonl"
+
+
+def model_path(task: str, name: str, kind: str) -> str:
+    """Return the path of a model's file."""
+    return f"models/{task}/{name}.{kind}"
+
+
+def predictions_path(task: str, model: str, name: str, prefix: str = "") -> str:
+    """Return the path of a model's responses to a data set."""
+    return f"predictions/{task}/{model}/{prefixed(prefix, name)}.jsonl"
+
+
+def prefixed(prefix: str, name: str) -> str:
+    """Return PREFIX-NAME, such as "fairness-mnli-dev", or NAME if the prefix is empty."""
+    return f"{prefix}-{name}" if prefix else name
+
+
+def split_prefix(name: str, names: Iterable[str]) -> tuple[str, str | None]:
+    """Split NAME or PREFIX-NAME into data set and prefix (or None).  Raises NotFound if the data set is unknown."""
+    names = set(names)
+    if name in names:
+        return name, None
+    prefix, _, base = name.partition("-")
+    if base in names:
+        return base, prefix
+    raise NotFound(f"Dataset {name} not found.")

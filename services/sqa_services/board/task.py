@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa_services.board.metrics import JOB, Job, meta_of, metric
 
 Example = Mapping[str, Any]  # one line of a data set's file
@@ -28,14 +28,21 @@ def joined(problems: Sequence[str]) -> str:
 class Unscorable(DataError):
     """Raised for a model that can never be scored; holds all reasons."""
 
-    def __init__(self, what: str, reasons: Sequence[str], remedy: str = "") -> None:
-        self.reasons = tuple(reasons)
-        self.given = (what, self.reasons, remedy)
-        super().__init__(f"{what}: {joined(self.reasons)}{'; ' if remedy else ''}{remedy}")
+    def __init__(self, what: str, reasons: Sequence[str], remedy: str) -> None:
+        self.reasons = reasons
+        super().__init__(f"{what}: {joined(reasons)}; {remedy}")
 
-    def __reduce__(self) -> tuple[type, tuple[str, tuple[str, ...], str]]:
-        """Make the error picklable, since it passes between processes."""
-        return type(self), self.given
+
+class Denied(SqaError):
+    """Raised for an action that needs the owners' token."""
+
+
+class Taken(ConfigError):
+    """Raised for a name that is already in use."""
+
+
+class TooMany(SqaError):
+    """Raised for a submission beyond the daily limit."""
 
 
 class NotFound(DataError):
@@ -87,10 +94,6 @@ class Task(ABC):
 
     def verify_response(self, response: Response, example: Example) -> None:  # noqa: B027
         """Raise DataError if a response does not fit its example."""
-
-    def unscorable(self, kind: str, model: bytes, sets: Mapping[str, Sequence[Example]]) -> Mapping[str, list[str]]:
-        """Return a dict that maps each data set on which a model will fail to the reasons."""
-        return {}
 
     def __post_init__(self) -> None:
         check_name(self.code, "task")

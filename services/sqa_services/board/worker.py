@@ -14,16 +14,12 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import Any
 
-from sqlalchemy import select
-
 from sqa.core.errors import ConfigError, NotComputable, SqaError
-from sqa.pipeline.scheduler import SchedulerGone
 from sqa_services.board import queue
 from sqa_services.board.board import Board, BoardConfig
 from sqa_services.board.evaluate import Labels, Predicted, delta, evaluate
-from sqa_services.board.files import as_lines, data_path, model_path, predictions_path, prefixed
 from sqa_services.board.metrics import JOB, Job, additive
-from sqa_services.board.storage import DATASETS, MODELS
+from sqa_services.board.storage import as_lines, data_path, model_path, predictions_path, prefixed
 from sqa_services.board.task import Task, answer_all
 
 LEASE_SECONDS = 60.0
@@ -48,12 +44,10 @@ def work(
         raise ConfigError(f"--lease: must be > 0 seconds, got {lease_seconds}")
     finished = 0
     while beside is None or os.getppid() == beside:
-        with board.engine.begin() as connection:
-            queue.fill(connection)  # add pairs that two simultaneous registrations missed
-        claimed = queue.claim(board.engine, lease_seconds)
+        claimed = queue.claim(board.database, lease_seconds)
         if claimed is not None:
             finished += _work_at(board, claimed, lease_seconds)
-        elif until_empty and not any(queue.to_do(board.engine).values()):
+        elif until_empty and not any(queue.to_do(board.database).values()):
             break
         else:
             time.sleep(min(POLL_SECONDS, lease_seconds))
@@ -62,26 +56,24 @@ def work(
 
 def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
     """Run a leased evaluation; return whether its result was stored."""
-    with board.engine.connect() as connection:
-        model = connection.execute(select(MODELS).where(MODELS.c.id == claimed.model)).mappings().first()
-        data = connection.execute(select(DATASETS).where(DATASETS.c.id == claimed.dataset)).mappings().one()
-    if model is None:  # the model was deleted in the meantime
+    models = board.database.dicts("SELECT * FROM models WHERE id = ?", claimed.model)
+    [data] = board.database.dicts("SELECT * FROM datasets WHERE id = ?", claimed.dataset)
+    if not models:  # the model was deleted in the meantime
         return False
+    [model] = models
     where, start = prefixed(claimed.prefix, data["name"]), time.time()
     name = f"{model['name']}, {where}"
     print(f"sqa: {name}: started", file=sys.stderr)
-    with _repeated(lease_seconds / 3, lambda: queue.renew(board.engine, claimed, lease_seconds)):
+    with _repeated(lease_seconds / 3, lambda: queue.renew(board.database, claimed, lease_seconds)):
         try:
-            result, details = run_one(board, dict(model), dict(data), claimed.prefix)
-        except SchedulerGone:  # not the model's fault, so the next worker retries the evaluation
-            raise
+            result, details = run_one(board, model, data, claimed.prefix)
         except SqaError as error:
             print(f"sqa: {name}: failed: {error}", file=sys.stderr)
             folder = board.config.folder
             problem = str(error).replace(f"{folder.absolute()}/", "").replace(f"{folder}/", "")
-            return queue.fail(board.engine, claimed, problem, f"{where}: failed")
+            return queue.fail(board.database, claimed, problem, f"{where}: failed")
     event = f"{where}: scored in {time.time() - start:.1f} s"
-    taken = queue.finish(board.engine, claimed, result, details, event)
+    taken = queue.finish(board.database, claimed, result, details, event)
     print(f"sqa: {name}: {'done' if taken else 'dropped, since its lease expired'}", file=sys.stderr)
     return taken
 
@@ -167,9 +159,7 @@ def beside(board: Board) -> Iterator[None]:
 
 def _started(config: BoardConfig) -> subprocess.Popen[bytes]:
     """Start a worker in its own process session, so that ^C reaches only the server, which then ends the worker."""
-    options = {"--board": config.folder.absolute(), "--db": config.db, "--files": config.files}
-    given = [*options.items(), *(("--task", task) for task in config.tasks)]
-    given += [("--metric", name) for name in config.metrics]
-    words = [str(word) for option in given if option[1] is not None for word in option]
+    words = ["--board", str(config.folder.absolute()), *(f"--task={task}" for task in config.tasks)]
+    words += [f"--metric={name}" for name in config.metrics]
     command = [sys.executable, "-m", "sqa", "board", *words, "work", "--beside", str(os.getpid())]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Context, Option, Typer
 
-from sqa.cli.options import SETTINGS, Json, SchedulerOption, StoreOption, argument, call, option
+from sqa.cli.options import SETTINGS, Json, argument, option
 from sqa.core.paths import config_file
 from sqa.results import Table, show
 from sqa_services.cli.options import Host, HostNames, MaxBody, Port, Token, token_in
@@ -33,15 +33,13 @@ Name = Annotated[str, argument("NAME", "Lower-case letters, digits and dashes.")
 def where(
     context: Context,
     folder: Annotated[Path, option("--board DIR", "Folder of the board.")] = FOLDER,
-    db: Annotated[str | None, option("URL", "Default: SQLite in DIR.")] = None,
-    files: Annotated[str | None, option("URL", "Default: a folder in DIR; or s3://bucket/folder.")] = None,
     tasks: Annotated[list[str] | None, option("--task MODULE:FUNCTION", "A custom task; may be repeated.")] = None,
     metrics: Annotated[
         list[str] | None, option("--metric NAME", "A metric of every task, also file.py:build; may be repeated.")
     ] = None,
 ) -> None:
     """Run an evaluation board with a queue and a leaderboard."""
-    context.obj = (folder, db, files, tuple(tasks or ()), tuple(metrics or ()))
+    context.obj = (folder, tuple(tasks or ()), tuple(metrics or ()))
 
 
 def _board(context: Context) -> Board:
@@ -108,22 +106,15 @@ def work(
     until_empty: Annotated[bool, Option("--until-empty", help="Stop when nothing is left to do.")] = False,
     lease: Annotated[float, option("S", "Seconds without a renewed lease after which a worker counts as dead.")] = 60.0,
     beside: Annotated[int | None, option("PID", "Process id; the worker stops when this process ends.")] = None,
-    scheduler: SchedulerOption = None,
-    store: StoreOption = None,
 ) -> None:
-    """Evaluate the queue.
-
-    Any number of workers may run.  --scheduler distributes the runs of configs.
-    """
+    """Evaluate the queue; any number of workers may run."""
     board = _board(context)
-    from sqa.pipeline.scheduler import scheduled
     from sqa_services.board.worker import work as work_on
 
     if beside is not None:
         os.nice(10)  # the server's clients come first
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with scheduled(scheduler, board.config.work, store):
-        finished = work_on(board, until_empty, lease, beside)
+    finished = work_on(board, until_empty, lease, beside)
     print(f"sqa: {finished} evaluations finished", file=sys.stderr)
 
 
@@ -157,10 +148,7 @@ def leaderboard(
 @board_app.command()
 def log(context: Context, task: TaskCode, name: Name) -> None:
     """Print the log of a model."""
-    board = _board(context)
-    from sqa_services.board.lifecycle import log_of
-
-    events = log_of(board.engine, task, name)
+    events = _board(context).log(task, name)
     show(Table(("time", "text"), [(_date(event["time"]), event["text"]) for event in events]))
 
 
@@ -171,17 +159,13 @@ def _date(seconds: float) -> str:
 @board_app.command()
 def requeue(context: Context, task: TaskCode, name: Name) -> None:
     """Queue a model's failed evaluations again."""
-    board = _board(context)
-    from sqa_services.board import lifecycle
-
-    print(f"sqa: {lifecycle.requeue(board.engine, task, name)} evaluations queued", file=sys.stderr)
+    print(f"sqa: {_board(context).requeue(task, name)} evaluations queued", file=sys.stderr)
 
 
 @board_app.command()
 def delete(context: Context, task: TaskCode, name: Name) -> None:
     """Delete a model, its scores, its log and its files."""
-    board = _board(context)
-    call("sqa_services.board.lifecycle:remove", board.engine, board.files, task, name)
+    _board(context).remove(task, name)
 
 
 @board_app.command()

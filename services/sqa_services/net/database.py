@@ -55,6 +55,13 @@ class Database:
         with self._failing():
             return self._db.execute(query, values).fetchall()
 
+    def dicts(self, query: str, *values: Any) -> list[dict[str, Any]]:
+        """Return the rows of a query by the names of their columns."""
+        with self._failing():
+            cursor = self._db.execute(query, values)
+            names = [column for column, *_ in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor]
+
     def close(self) -> None:
         with self._lock:
             self._db.close()

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import board_database
 import pytest
 import requests
 from stand_ins.http_server import serving_app
@@ -23,7 +22,7 @@ def serving(board: Board, config: ServeConfig | None = None) -> Iterator[str]:
         with serving_app(make_app(board, config or ServeConfig())) as url:
             yield url
     finally:
-        board.engine.dispose()
+        board.database.close()
 
 
 class Person:
@@ -46,9 +45,9 @@ class Person:
 @pytest.fixture
 def board(tmp_path: Path) -> Iterator[Board]:
     """Yield a board with the toy task, in the subfolder `board` of the test's folder."""
-    opened = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",), db=board_database.fresh()))
+    opened = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",)))
     yield opened
-    opened.engine.dispose()
+    opened.database.close()
 
 
 @pytest.fixture

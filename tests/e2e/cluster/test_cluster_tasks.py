@@ -1,9 +1,9 @@
-"""Other work on Dask workers: the table of translators, training, and a board's evaluations."""
+"""Other work on Dask workers: the table of translators, and training."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -156,88 +156,3 @@ def test_sweep_on_two_workers_gives_equal_models(prepared_runs, scheduler, monke
         assert losses(spread / "smt" / "tiny" / folder.name) == losses(folder), folder.name
     made = len(steps)
     assert swept(spread, scheduler) == expected and len(steps) == made
-
-
-# ----------------------------------------------------------------------------------------------------------- a board
-
-MODEL = {"dataset": {"name": "mini-es"}, **PARTS}  # a board provides its own questions
-
-
-@pytest.fixture
-def boards(tmp_path: Path) -> Iterator[Callable[[str], Any]]:
-    """Yield a function that opens a board with one model and 70 questions (two blocks) with perturbed copies."""
-    from sqa_services.board.board import Board, BoardConfig
-
-    made = []
-
-    def board(name: str) -> Board:
-        made.append(Board.open(BoardConfig(tmp_path / name)))
-        source = write_questions(tmp_path / "questions.jsonl", 70)
-        made[-1].register_dataset("sqa-es", "data", str(source), ["typos"])
-        made[-1].register_model("sqa-es", "m", "config", yaml.safe_dump(MODEL).encode())
-        return made[-1]
-
-    yield board
-    for one in made:
-        one.engine.dispose()
-
-
-def results_of(board: Any) -> list[tuple[str, str, Any]]:
-    """Return prefix, state and result of every evaluation, without the measurements of time and memory."""
-    kept = [(row["prefix"], row["state"], dict(row["result"] or {})) for row in board.evaluations("sqa-es")]
-    return [(prefix, state, {k: v for k, v in result.items() if k != "job"}) for prefix, state, result in kept]
-
-
-def test_workers_compute_the_runs_of_a_board(boards, scheduler, tmp_path, monkeypatch):
-    from sqa_services.board import running, worker
-
-    here, there = boards("here"), boards("there")
-    assert worker.work(here, until_empty=True) == 2
-    monkeypatch.setattr(running.engine, "run", lambda *a, **k: pytest.fail("it was run in this process"))
-    with scheduled(scheduler, there.config.work):
-        assert worker.work(there, until_empty=True) == 2
-    assert results_of(there) == results_of(here)
-    assert [(prefix, state) for prefix, state, _ in results_of(there)] == [("", "done"), ("robustness", "done")]
-    [timed, *_], [untimed, *_] = (board.evaluations("sqa-es") for board in (here, there))
-    assert "examples_per_second" in timed["result"]["job"] and untimed["result"]["job"] == {}
-    answers = [sorted((tmp_path / name / "files" / "predictions").rglob("*.jsonl*")) for name in ("here", "there")]
-    assert answers[0] and [path.read_bytes() for path in answers[0]] == [path.read_bytes() for path in answers[1]]
-    made, spread = blocks(tmp_path / "here" / "runs"), blocks(tmp_path / "there" / "runs")
-    assert {name: spread[name] for name in made} == made and any("block-0001" in name for name in made)
-
-
-def test_lost_scheduler_does_not_fail_the_evaluation(boards, scheduler, monkeypatch):
-    """The board's worker ends with an error, and another worker finishes the evaluation."""
-    from sqa.pipeline import spread
-    from sqa.pipeline.scheduler import SchedulerGone
-    from sqa_services.board import worker
-
-    def gone(*_: Any) -> None:
-        raise SchedulerGone("--scheduler: is gone")
-
-    board = boards("lost")
-    with monkeypatch.context() as patch, scheduled(scheduler, board.config.work):
-        patch.setattr(spread, "spread", gone)
-        with pytest.raises(SchedulerGone):
-            worker.work(board, until_empty=True, lease_seconds=0.2)
-    assert [row["state"] for row in board.evaluations("sqa-es")] == ["running", "queued"]
-    assert worker.work(board, until_empty=True) == 2
-
-
-def test_model_error_is_reported_by_the_board(boards: Callable[[str], Any], scheduler: str) -> None:
-    """The error is the same on a worker of the scheduler as in a local run."""
-    from sqlalchemy import update
-
-    from sqa_services.board import worker
-    from sqa_services.board.storage import EVALUATIONS
-
-    board, errors = boards("wrong"), []
-    wrong = MODEL | {"translator": {"name": "waitk", "model": "nowhere", "k": 3}}
-    board.register_model("sqa-es", "wrong", "config", yaml.safe_dump(wrong).encode())
-    for where in (scheduler, None):
-        with scheduled(where, board.config.work):
-            worker.work(board, until_empty=True)
-        errors.append([row["error"] for row in board.evaluations("sqa-es", "failed")])
-        with board.engine.begin() as connection:
-            connection.execute(update(EVALUATIONS).where(EVALUATIONS.c.state == "failed").values(state="queued"))
-    assert errors[0] == errors[1] and "nowhere" in errors[0][0]

@@ -90,8 +90,7 @@ BOARD = "board --board FOLDER/board"
 # missing package | call | package to install
 TABLE = f"""
 babel | train smt configs/smt_es_en.yaml:first --runs FOLDER/PACKAGE | sqa[train]
-fastapi sqlalchemy uvicorn | {BOARD} serve | sqa[services]
-s3fs | {BOARD} --files s3://x/y leaderboard sqa-es | s3fs
+fastapi uvicorn | {BOARD} serve | sqa[services]
 starlette | serve iwslt --tgt-file x | sqa[services]
 dask distributed | {SWEEP} --scheduler local | sqa[cluster]
 dask_jobqueue | {SWEEP} --scheduler slurm:FOLDER/waitk.yaml | sqa[cluster]

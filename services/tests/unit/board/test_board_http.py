@@ -1,6 +1,5 @@
 """The board over HTTP: permissions, visible data, and invalid requests."""
 
-import json
 import os
 from pathlib import Path
 from threading import Event
@@ -9,7 +8,6 @@ from typing import Any
 import board_task
 import pytest
 from board_task import model, submission
-from sqlalchemy import update
 from stand_ins.board_server import Person
 from stand_ins.processes import PATHS
 
@@ -18,9 +16,8 @@ from sqa.data.datasets import load_questions
 from sqa.data.own_questions import record_of
 from sqa_services.board import queue, worker
 from sqa_services.board.board import Board, BoardConfig
-from sqa_services.board.files import as_lines
 from sqa_services.board.server import ServeConfig
-from sqa_services.board.storage import EVALUATIONS
+from sqa_services.board.storage import as_lines
 from sqa_services.net.address import Address
 
 TOY, ES = "/api/tasks/toy", "/api/tasks/sqa-es"
@@ -134,28 +131,11 @@ def rows(page: str | None = None) -> list[dict[str, Any]]:
     return submission(lambda q, _: ((word, at + 1, page or q.page, at > 60) for at, word in enumerate(q.words)))
 
 
-def test_upload_lists_all_problems_of_a_submission(board: Board, owner: Person, tmp_path: Path) -> None:
-    board.register_dataset("sqa-es", "mini", "mini-es", ["casing"])
-    first = load_questions("mini-es")[0]
-    wrong = [row for row in rows() if row["question"] != first.id]
-    wrong[3]["g"], wrong[200]["g"] = 10_000, 0
-    unanswered = [{key: row[key] for key in ("question", "step", "token", "g")} for row in rows()]
-    for data, count, reason in (
-        (as_lines(wrong), 3, f"mini: 0: question {first.id}: has no rows"),
-        (as_lines(unanswered), 1, "expected wins need answers"),
-    ):
-        reply = owner.submit("m", data, "sqa-es")
-        reasons = reply.json()["reasons"]
-        assert reply.status_code == 400 and reply.json()["more"] == 0 and len(reasons) == count
-        assert any(reason in text for text in reasons) and all(text.startswith("mini: ") for text in reasons)
-    broken = owner.submit("m", b"\n".join([b"{"] * 1500), "sqa-es").json()
-    assert len(broken["reasons"]) == 1000 and broken["more"] == 500 and "1495 more" in broken["detail"]
-    assert board.models("sqa-es") == []
-    question = {"id": "q1", "language": "es", "source": ["El rey vive."], "reference": ["X."], "page": "Spain"}
-    (tmp_path / "q.jsonl").write_text(json.dumps(question))
-    board.register_dataset("sqa-es", "other", str(tmp_path / "q.jsonl"))
-    reply = owner.submit("m", as_lines(rows()), "sqa-es")
-    assert reply.status_code == 201 and list(reply.json()["cannot"]) == ["other"]
+def test_upload_lists_the_problems_of_a_submission(board: Board, owner: Person) -> None:
+    refused = owner.submit("m", b"\n".join([b"{"] * 1500), "sqa-es")
+    broken = refused.json()
+    assert refused.status_code == 400 and len(broken["reasons"]) == 1000 and broken["more"] == 500
+    assert "1495 more" in broken["detail"] and board.models("sqa-es") == []
 
 
 # ------------------------------------------------------------------------------------------------------- answers
@@ -187,10 +167,10 @@ def test_status_counts_running_and_queued(board: Board, owner: Person) -> None:
     board.register_model("toy", "m", "submission", model())
     assert (status()["running"], status()["queued"]) == (0, 2)
     for lease, running in ((60.0, 1), (-1.0, 0)):  # the worker of an expired lease is dead
-        queue.claim(board.engine, lease)
+        queue.claim(board.database, lease)
         assert status()["running"] == running
-        with board.engine.begin() as connection:
-            connection.execute(update(EVALUATIONS).values(lease_until=0.0))
+        with board.database.writing() as db:
+            db.execute("UPDATE evaluations SET lease_until = 0")
 
 
 def test_worker_ends_with_its_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +180,7 @@ def test_worker_ends_with_its_server(tmp_path: Path, monkeypatch: pytest.MonkeyP
     board.register_model("toy", "m", "submission", model())
     with worker.beside(board):
         for _ in range(1200):  # one minute, for a busy machine
-            if not any(queue.to_do(board.engine).values()):
+            if not any(queue.to_do(board.database).values()):
                 break
             Event().wait(0.05)
         assert board.evaluations("toy")[0]["state"] == "done"
@@ -208,4 +188,4 @@ def test_worker_ends_with_its_server(tmp_path: Path, monkeypatch: pytest.MonkeyP
     Event().wait(3)  # longer than a worker sleeps
     assert board.evaluations("toy")[1]["state"] == "queued"
     assert worker.work(board, beside=os.getpid()) == 0  # the server is another process, so the worker ends at once
-    board.engine.dispose()
+    board.database.close()

@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 from board_task import model
-from sqlalchemy import update
 from stand_ins.board_server import Person
 
 from sqa.core.errors import DataError
 from sqa.data.datasets import load_questions
 from sqa_services.board import server, sqa_task
 from sqa_services.board.board import Board
-from sqa_services.board.storage import DAYS
 from sqa_services.protocols import submission as protocol
 
 
@@ -33,8 +31,8 @@ def test_daily_limit_counts_every_submission(board: Board, owner: Person, submit
     late = submitter.submit("late", model())
     assert late.status_code == 429 and "5 submissions are used up" in late.json()["detail"]
     assert owner.submit("ours", model()).status_code == 201
-    with board.engine.begin() as connection:
-        connection.execute(update(DAYS).values(day=DAYS.c.day - 1))
+    with board.database.writing() as db:
+        db.execute("UPDATE days SET day = day - 1")
     assert submitter.submit("late", model()).status_code == 201
 
 

@@ -86,7 +86,7 @@ def test_metric_of_a_user_is_evaluated_and_ranked(mine: Path) -> None:
     shown = {row["model"]: row["metrics"]["mine.py:build"] for row in ranked["rows"]}
     assert shown == {"short": 0.0, "half": pytest.approx(200 / 3)}
     assert ranked["rows"][0]["model"] == "short"  # the lower value is better
-    board.engine.dispose()
+    board.database.close()
 
 
 def test_additive_metric_of_a_user_has_an_interval(mine: Path) -> None:

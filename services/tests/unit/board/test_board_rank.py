@@ -9,16 +9,14 @@ import board_task
 import numpy as np
 import pytest
 from board_task import RIGHT, Row, model, submission
-from sqlalchemy import update
 
 from sqa.core.errors import ConfigError
 from sqa.core.types import Question
-from sqa_services.board import lifecycle, worker
+from sqa_services.board import worker
 from sqa_services.board.board import Board
-from sqa_services.board.files import as_lines
 from sqa_services.board.rank import MOST_KEPT, rank
 from sqa_services.board.sqa_task import spanish
-from sqa_services.board.storage import ABOUT, VERSION
+from sqa_services.board.storage import VERSION, as_lines
 
 BEST = RIGHT | {"EINS": "a"}
 
@@ -65,8 +63,7 @@ def test_equal_models_share_a_rank(board: Board) -> None:
 
 @pytest.mark.parametrize("version", [1, VERSION + 1])
 def test_board_of_another_version_is_refused(board: Board, version: int) -> None:
-    with board.engine.begin() as connection:
-        connection.execute(update(ABOUT).values(value=str(version)))
+    board.database.rows(f"PRAGMA user_version = {version}")
     with pytest.raises(ConfigError, match=f"has version {version} of the board's tables"):
         Board.open(board.config)
 
@@ -88,7 +85,7 @@ def test_models_of_questions_have_places(board: Board) -> None:
     assert (first["rank"], first["places"], later["rank"], later["places"]) == (1, [1, 1], 2, [2, 2])
     low, high = first["interval"]
     assert low < first["metrics"]["ew"] < high and not first["run_here"]
-    lifecycle.remove(board.engine, board.files, "sqa-es", "first")  # including the statistics of its examples
+    board.remove("sqa-es", "first")  # including the statistics of its examples
     assert len(board.models("sqa-es")) == 1
 
 
