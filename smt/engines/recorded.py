@@ -138,9 +138,6 @@ def build(config: RecordedConfig) -> BatchTranslator:
     return RecordedSpeech(path, config.pieces)
 
 
-# ------------------------------------------------------------------------------------------- units of the data set
-
-
 def units_of(question: Question, unit: Unit) -> list[DataUnit]:
     """Return the sentences of a question, or the whole question as one unit."""
     if unit == "question":
@@ -177,9 +174,6 @@ def _of_unit(unit: DataUnit, record: Record) -> Iterator[Emission]:
     return (Emission(unit.sentence, token, min(delay, size), ended) for token, delay, ended, _ in words)
 
 
-# ---------------------------------------------------------------------------------------------------- reading files
-
-
 def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
     """Yield the records of an instances.log."""
     cleaner: Any = None  # made if it is needed
@@ -188,15 +182,13 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
         row = log_line(where, line, "index", "prediction", "delays")
         if kind_of(where, line).speech:
             raise DataError(f"{where}: `source` is an audio file, but the first line's is text")
-        text, size = row.prediction or "", len(row.delays or ())
+        text, size = row.prediction, len(row.delays)
         if row.prediction_length not in (None, size):
             raise DataError(f"{where}: prediction_length is {row.prediction_length}, but there are {size} delays")
-        for i, (previous, delay) in enumerate(pairwise((0, *(row.delays or ())))):
-            if not isinstance(delay, int):
-                raise DataError(f"{where}: delays[{i}] is {delay:g}, not a whole number of words")
-            if delay < previous:
-                raise DataError(f"{where}: delays[{i}] is {delay} after {previous}; delays must not decrease")
-        tokens, delays = text.split(), list(map(int, row.delays or ()))
+        for i, (previous, delay) in enumerate(pairwise((0, *row.delays))):
+            if not isinstance(delay, int) or delay < previous:
+                raise DataError(f"{where}: delays[{i}] is {delay:g} after {previous:g}; give whole, ascending numbers")
+        tokens, delays = text.split(), row.delays
         if pieces or row.prediction_spm or len(tokens) != size or any(mark in text for mark in MARKS):
             from sqa.files.pieces import words_at  # imported here, since logs of plain words do not need it
 
@@ -211,6 +203,6 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
             cleaner = cleaner or Cleaner(path)
             tokens, delays = cleaner.words(where, tokens, delays)
         source = tuple(row.source.split()) if isinstance(row.source, str) else None
-        yield Record(row.index or 0, tuple(tokens), tuple(delays), number, "metric" in line, source, row.source_length)
+        yield Record(row.index, tuple(tokens), tuple(delays), number, "metric" in line, source, row.source_length)
     if cleaner:
         cleaner.report()

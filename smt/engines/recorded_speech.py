@@ -9,11 +9,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from smt.engines.speech_logs import Recording, read
+from smt.engines.speech_logs import Recording, read, recording_name
 from sqa.core.errors import DataError
 from sqa.core.trace import by_sentence
 from sqa.core.types import Emission, Question
-from sqa.files.logs import Pieces, recording_name
+from sqa.files.logs import Pieces
 from sqa.files.store import digest
 
 VERSION = 1  # increase when the emissions change

@@ -21,7 +21,7 @@ Every error is a DataError "FILE:LINE: PROBLEM".
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby, pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta, Struct
@@ -29,10 +29,11 @@ from msgspec import Meta, Struct
 from smt.policies.policy import Words, writes
 from sqa.core.errors import DataError
 from sqa.core.registry import misspelt
-from sqa.files.logs import LogLine, Pieces, SegmentLine, kind_of, log_line, recording_name
+from sqa.files.logs import LogLine, Pieces, kind_of, log_line
 from sqa.files.pieces import check_words, joiner, words_at
 from sqa.files.records import converted, numbered_lines
 from sqa.files.target_words import Cleaner
+from sqa.metrics.log_lines import SegmentLine
 
 GREATEST = 1e7  # s: four months
 MILLISECOND = 1.0  # ms: rounding of times
@@ -68,6 +69,12 @@ class Shown(NamedTuple):
     line: int
     words: Sequence[str]
     revised: bool = False  # a word was retracted
+
+
+def recording_name(source: str | list[str]) -> str:
+    """Return the name of a recording: its file name without folder and extension."""
+    file = source if isinstance(source, str) else source[0]
+    return PurePosixPath(file.replace("\\", "/")).stem
 
 
 def words_of(states: Sequence[Shown]) -> tuple[TimedWord, ...]:
@@ -196,7 +203,7 @@ def _simulstreaming(rows: Rows, _: Pieces | None) -> Iterator[Recording]:
 def _omnisteval(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
     segments: list[tuple[str, int, Any]] = []
     for position, (where, number, row) in enumerate(rows):
-        segment = log_line(where, row, "index", "docid", "segid", "prediction")
+        segment = log_line(where, row, "index", "docid", "segid", "prediction", kind=SegmentLine)
         if segment.index != position:
             raise DataError(
                 f"{where}: index {segment.index}, expected {position}; each segment must occur once, in order"
@@ -247,7 +254,7 @@ def _simuleval(rows: Rows, pieces: Pieces | None) -> Iterator[Recording]:
         spoken = log_line(where, row, "source", "prediction", "delays")
         if not kind_of(where, row).speech:
             raise DataError(f"{where}: `source` names no audio file, but the first line's does")
-        name, length = recording_name(spoken.source or ""), spoken.source_length
+        name, length = recording_name(spoken.source), spoken.source_length
         if lines.setdefault(name, number) != number:
             raise DataError(f"{where}: the recording {name!r} appears twice (line {lines[name]})")
         words = _timed((where, number), spoken, "delays", pieces)

@@ -12,22 +12,20 @@
 
 import re
 from collections.abc import Mapping
-from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, NamedTuple
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
 
 from sqa.core.errors import DataError
 from sqa.core.registry import misspelt
+from sqa.core.schema import Whole
 from sqa.files.records import converted
 
 Program = Literal["SimulEval", "simulstream", "SimulStreaming", "OmniSTEval"]
 Pieces = Literal["words", "sentencepiece", "bytes", "bpe", "characters"]  # token kinds of a log: see `sqa.files.pieces`
 KEYS = ("prediction", "delays", "source")  # a line of SimulEval has at least one of these keys
 # Within these bounds all sums and quotients are finite.
-Whole = Annotated[int, Meta(ge=0)]
 Delay = Annotated[int, Meta(ge=0, le=1 << 53)] | Annotated[float, Meta(ge=0, le=1e100)]
-SinceSegment = Annotated[float, Meta(ge=-1e100, le=1e100)]
 Length = Annotated[int, Meta(ge=1, le=1 << 53)] | Annotated[float, Meta(ge=1e-100, le=1e100)]
 _AUDIO = re.compile(r"\S.*\.(wav|flac|mp3|ogg|oga|opus|m4a|aac|aiff?|wma|webm|mp4|mkv|avi|sph|pcm)", re.IGNORECASE)
 
@@ -55,21 +53,11 @@ class LogLine(Struct, kw_only=True):
     time_to_recording_end: Length | None = None
 
 
-class SegmentLine(LogLine, kw_only=True):
-    """A line of OmniSTEval's log; its delays may be negative, since they count from the segment's start."""
-
-    delays: list[SinceSegment] = field(name="emission_cu", default_factory=list)
-    elapsed: list[SinceSegment] | None = field(name="emission_ca", default=None)
-    docid: Whole | None = None
-    segid: Whole | None = None
-
-
-def log_line(where: str, record: Mapping[str, Any], *needed: str) -> LogLine:
-    """Return a line of SimulEval or OmniSTEval.
+def log_line(where: str, record: Mapping[str, Any], *needed: str, kind: type[Any] = LogLine) -> Any:
+    """Return a record of a log as a line of this kind.
 
     Raises DataError if one of the keys `needed` is missing, or another key has a wrong type or is misspelt.
     """
-    kind = SegmentLine if _program(record) == "OmniSTEval" else LogLine
     if wrong := misspelt(record, kind.__struct_encode_fields__):
         raise DataError(f"{where}: unknown key {wrong}")
     line = converted(where, record, kind)
@@ -96,8 +84,6 @@ def kind_of(where: str, row: Mapping[str, Any], declared: bool | None = None) ->
 
 
 def _program(row: Mapping[str, Any]) -> Program | None:
-    if row.keys() >= {"delays", "source_length"}:
-        return "SimulEval"
     if "model_loading_time" in row or ("id" in row and ("metadata" in row or "total_audio_processed" in row)):
         return "simulstream"
     if "emission_time" in row:
@@ -133,9 +119,3 @@ def names_audio(source: object) -> bool:
     """Return whether a `source` is an audio file, alone or first in a list."""
     file = source[0] if isinstance(source, list) and source else source
     return isinstance(file, str) and bool(_AUDIO.fullmatch(file.strip()))
-
-
-def recording_name(source: str | list[str]) -> str:
-    """Return the name of a recording: its file name without folder and extension."""
-    file = source if isinstance(source, str) else source[0]
-    return PurePosixPath(file.replace("\\", "/")).stem

@@ -41,7 +41,6 @@ import numpy as np
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Floats
-from sqa.files.logs import SegmentLine
 from sqa.metrics.delays import Delays
 from sqa.metrics.latency import (
     CONVENTIONS,
@@ -52,7 +51,7 @@ from sqa.metrics.latency import (
     takes_reference,
     yet_another_average_lagging,
 )
-from sqa.metrics.log_lines import Log, lines_beside, read_log
+from sqa.metrics.log_lines import Log, SegmentLine, lines_beside, read_log
 from sqa.results import Table, show
 
 REGIMES = {"0-2 s": 2000.0, "2-4 s": 4000.0}  # IWSLT 2026, LongYAAL in ms without computing time

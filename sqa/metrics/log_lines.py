@@ -4,15 +4,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from msgspec import structs
+from msgspec import Meta, field, structs
 
 from sqa.core.errors import DataError
+from sqa.core.schema import Whole
 from sqa.core.types import Bools, Floats
 from sqa.files import records
-from sqa.files.logs import Kind, SegmentLine, kind_of, log_line
+from sqa.files.logs import Kind, LogLine, kind_of, log_line
 from sqa.metrics.delays import Delays, pack
 
 EOS = "</s>"
@@ -22,6 +23,16 @@ SCORED_BY: dict[str, str] = {  # programs whose logs other commands score
     "SimulStreaming": "`sqa run` scores it, as `translator: {name: recorded, file: LOG}`",
 }
 ROUNDING = 1e-3  # tolerance in ms: delays are sums of chunk lengths
+SinceSegment = Annotated[float, Meta(ge=-1e100, le=1e100)]
+
+
+class SegmentLine(LogLine, kw_only=True):
+    """A line of OmniSTEval's log; its delays may be negative, since they count from the segment's start."""
+
+    delays: list[SinceSegment] = field(name="emission_cu", default_factory=list)
+    elapsed: list[SinceSegment] | None = field(name="emission_ca", default=None)
+    docid: Whole | None = None
+    segid: Whole | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +149,8 @@ def read_log(path: str, declared: bool | None = None) -> Log:
         kind = kind_of(where, record, declared)
         if kind.program in SCORED_BY:
             raise DataError(f"{where}: a log of {kind.program}; {SCORED_BY[kind.program]}")
-        row = log_line(where, record, "delays", "source_length")
+        of_program = SegmentLine if kind.program == "OmniSTEval" else LogLine
+        row = log_line(where, record, "delays", "source_length", kind=of_program)
         if kinds and kind.speech != kinds[0].speech:
             names = [{True: "speech", False: "text", None: "not known"}[each.speech] for each in (kind, kinds[0])]
             raise DataError(f"{where}: `source` is {names[0]}, but that of line {numbers[0]} is {names[1]}")

@@ -1,6 +1,6 @@
 """Logs written by simulstream, SimulStreaming and OmniSTEval, read by this project.
 
-tests/golden/record_speech_logs.py of commit 12c84463 recorded them.
+A script of commit 12c84463 recorded them.
 """
 
 import json
