@@ -1,9 +1,8 @@
 """Scores of a session as the servers of 2020 and SimulEval 1.0.2 compute them, and the three output files.
 
-BLEU is sacreBLEU's.  Latencies are plain means of AL, AP and DAL over sentences, in float32.  Each operation follows
-those servers, which used torch (`sqa.metrics.latency` has the same formulas in float64, for any number of sentences at
-once).  Their JSON shows every digit of a float32, so transcripts are byte-identical only if the operations have the
-same order.  The order of a sum is that of torch on processors with eight float32 lanes.
+BLEU is sacreBLEU's.  Latencies are plain means of AL, AP and DAL over sentences, in float32 as on those servers, up to
+the order of a sum, which can change a value by a factor of 1e-6 (`sqa.metrics.latency` has the same formulas in
+float64, for any number of sentences at once).
 
 TER and METEOR came from VizSeq, which this project does not include.  They are null in JSON and "n/a" in the file.
 With --strict-2020 they are -1.0, as on the recorded server, which had no VizSeq either.
@@ -25,9 +24,6 @@ from sqa.files.atomic import write_text
 from sqa.metrics.latency import IWSLT_2020_FINAL, Convention
 from sqa_services.net.guard import Refused
 
-LANES = 8  # float32 numbers that torch adds in parallel
-ROWS = 4  # partial sums that torch computes in parallel
-LEVELS = 4  # levels of torch's cascade of sums
 SO_FAR = "SoFar"  # key of the scores of an unfinished corpus
 
 
@@ -138,9 +134,9 @@ def sentence_latency(
     lag = np.where(counted, steps - ideal, np.float32(0))
     behind = _pushed(steps, np.float32(1) / (number / source)) - per_word
     return Latency(
-        AL=float(total(lag) / np.float32(counted.sum())),
-        AP=float(total(steps) / (source * number)),
-        DAL=float(total(behind) / number),
+        AL=float(lag.sum(dtype=np.float32) / np.float32(counted.sum())),
+        AP=float(steps.sum(dtype=np.float32) / (source * number)),
+        DAL=float(behind.sum(dtype=np.float32) / number),
     )
 
 
@@ -150,41 +146,3 @@ def _pushed(steps: np.ndarray, spacing: np.float32) -> np.ndarray:
     for i in range(1, len(out)):
         out[i] = max(out[i - 1] + spacing, out[i])
     return out
-
-
-def total(values: np.ndarray) -> np.float32:
-    """Sum float32 values (T,) in torch's order."""
-    if len(values) < LANES:
-        return _lane_sums(values[:, None])[0]
-    whole = len(values) // LANES
-    result = np.float32(0)
-    for value in values[whole * LANES :]:
-        result += value
-    for value in _lane_sums(values[: whole * LANES].reshape(whole, LANES)):
-        result += value
-    return result
-
-
-def _lane_sums(rows: np.ndarray) -> np.ndarray:
-    """Return column sums: four partial sums take every fourth row each, and the first also takes the remainder."""
-    count, width = rows.shape
-    fours = count // ROWS
-    sums = _cascade(rows[: fours * ROWS].reshape(fours, ROWS * width)).reshape(ROWS, width)
-    sums[0] = _in_order([sums[0], *rows[fours * ROWS :]])
-    return _in_order(sums)
-
-
-def _cascade(rows: np.ndarray) -> np.ndarray:
-    """Return column sums: sums of at least 16 rows are added on a second level, and so on."""
-    size = 1 << max(4, (len(rows) - 1).bit_length() // LEVELS if len(rows) > 1 else 0)
-    sums = []  # sums of the remaining rows of each level
-    for _ in range(LEVELS - 1):
-        whole = len(rows) // size * size
-        sums.append(_in_order(rows[whole:], rows.shape[1]))
-        rows = _in_order(rows[:whole].reshape(-1, size, rows.shape[1]).swapaxes(0, 1))
-    return _in_order([*sums, _in_order(rows, rows.shape[1])])
-
-
-def _in_order(rows: Sequence[np.ndarray] | np.ndarray, width: int = 0) -> np.ndarray:
-    """Sum rows one after another; zeros (width,) if there are no rows."""
-    return np.cumsum(rows, axis=0, dtype=np.float32)[-1] if len(rows) else np.zeros(width, dtype=np.float32)

@@ -6,9 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from stand_ins.iwslt_loopback import recording
 
 from sqa.core.errors import ConfigError, DataError
@@ -18,16 +15,9 @@ from sqa_services.net.guard import Refused
 from sqa_services.protocols.iwslt.client import GET, SEND, Agent
 from sqa_services.protocols.iwslt.corpus import EOS, TextCorpus, load
 from sqa_services.protocols.iwslt.questions import corpus_of
-from sqa_services.protocols.iwslt.scores import total
 from sqa_services.protocols.iwslt.session import MAX_TOKENS, Session
 
 CORPUS = TextCorpus((("Alice", "and", "Bob"), ("one",)), ("Alice und Bob", "eins"))
-
-
-@given(st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=400))
-def test_sum_equals_torch_bit_for_bit(values: list[float]) -> None:
-    array = np.array(values, dtype=np.float32)
-    assert float(total(array)) == float(torch.from_numpy(array).sum())
 
 
 # -------------------------------------------------------------------------------------------------------- corpora
