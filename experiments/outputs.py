@@ -1,10 +1,16 @@
-"""Output files of an item of `sqa reproduce`: tables (CSV), pictures, pages, differences with intervals."""
+"""Output of an item of `sqa reproduce`: tables (CSV), pictures, pages, differences with intervals.
+
+`beside` adds the paper's finding, our finding, and the reason for the difference.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import yaml
 
 from sqa import results
 from sqa.core.differences import Comparison
@@ -74,3 +80,17 @@ class Outputs:
         """Write a text file to the item's folder."""
         write_text(self.folder / name, text)
         self.paths.append(self.folder / name)
+
+
+FILE = Path(__file__).with_name("paper") / "beside.yaml"
+KEYS = ("paper", "ours", "why different")
+
+
+def beside(item: str) -> list[str]:
+    """Return the lines for an item ("fig5", "table2"), or no lines if the item is not in the paper."""
+    match = re.fullmatch(r"(fig|table)(\d+)", item)
+    if match is None:
+        return []
+    name = re.compile(rf"{'Figure' if match[1] == 'fig' else 'Table'} {match[2]}(?!\d)")
+    rows = [row for row in yaml.safe_load(FILE.read_text(encoding="utf-8")) if name.match(row["item"])]
+    return [f"{row['item']}, {key}: {row[key]}" for row in rows for key in KEYS]

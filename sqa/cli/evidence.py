@@ -176,7 +176,7 @@ def _make(item: str, config: Path | None, runs: Path) -> None:
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{item}: must be a function main(config, runs) that takes two paths ({error})") from error
     code = main(config, runs)
-    for line in import_module("experiments.beside").beside(item) if item in PAPER else ():
+    for line in import_module("experiments.outputs").beside(item) if item in PAPER else ():
         show_lines(line)
     if isinstance(code, int) and code:
         raise typer.Exit(code)

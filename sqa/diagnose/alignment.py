@@ -24,7 +24,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.types import Floats
 from sqa.data.priors import Priors, has_priors, load_priors
 from sqa.diagnose.hmm import Links, draw
-from sqa.diagnose.kept import kept
+from sqa.diagnose.scores import kept
 from sqa.files.store import digest
 
 VERSION = 2  # increase when the numbers change

@@ -101,7 +101,7 @@ FAMILIES: dict[str, Family] = {
             arguments={"side": "lag"},
             shown={"seconds": {"label": "Lag of facts, s", "unit": "seconds"}},
         ),
-        Family("negations", f"{_TEXTS}.negations:Negations", "Negations", "quality", needs=_HUMAN),
+        Family("negations", f"{_TEXTS}.names:Negations", "Negations", "quality", needs=_HUMAN),
         Family(
             "lbleu",
             f"{_TEXTS}.latency_bleu:LatencyBleu",

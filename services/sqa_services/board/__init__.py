@@ -1,6 +1,6 @@
 """An evaluation board modelled on Dynabench: tasks, data sets, models, a queue of evaluations and a leaderboard.
 
-    task.py       base class of tasks; sqa_task.py the built-in tasks; running.py runs as models
+    task.py       base class of tasks; sqa_task.py the built-in tasks and runs as models
     metrics.py    get_<name>(predictions, targets), with unit, name and direction of each metric
     evaluate.py   scores of predictions, also by tag; paired differences between perturbed and original data
     storage.py    tables and files; queue.py the queue of evaluations

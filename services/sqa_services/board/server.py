@@ -34,10 +34,9 @@ from sqa_services.board.board import Board
 from sqa_services.board.rank import about_metrics
 from sqa_services.board.task import Denied, NotFound, Taken, TooMany, Unscorable
 from sqa_services.board.worker import beside
-from sqa_services.net import serving
 from sqa_services.net.address import SHORTEST, Address
 from sqa_services.net.guard import PAGE_HEADERS, given_token, guards, same
-from sqa_services.net.server import page_files
+from sqa_services.net.server import page_files, run_app
 
 NAME = r"^[a-z0-9][a-z0-9-]{0,62}$"
 SUBMISSION: dict[str, Any] = {
@@ -239,7 +238,7 @@ def serve(board: Board, config: ServeConfig, worker: bool = True) -> None:
     """Serve until interrupted, optionally with a worker process."""
     print(f"sqa: the board is at {config.address.url}", file=sys.stderr)
     with beside(board) if worker else nullcontext():
-        serving.run_app(make_app(board, config), config.address)
+        run_app(make_app(board, config), config.address)
 
 
 def make_app(board: Board, config: ServeConfig) -> FastAPI:

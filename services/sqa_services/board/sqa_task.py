@@ -12,6 +12,8 @@ registered model is the config of a run, which the board runs on the data set, o
 """
 
 import dataclasses
+import re
+import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache, partial
@@ -28,11 +30,40 @@ from sqa.data import perturb as perturbing
 from sqa.data.datasets import MINI, load_questions
 from sqa.data.own_questions import record_of
 from sqa.files.records import json_document, lines_of
+from sqa.files.store import Store, blocks_of
+from sqa.pipeline import engine
 from sqa.pipeline.config import RunConfig, run_in
-from sqa_services.board import running
 from sqa_services.board.metrics import Answer, Job
 from sqa_services.board.task import Example, Response, Task, Unscorable, joined
 from sqa_services.protocols.submission import MOST_PROBLEMS, fitted, rows_of
+
+UNTIL = "buzz"  # the board computes the scores itself
+_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def run_config(config: RunConfig, questions: Sequence[Question], work: Path) -> tuple[Sequence[QuestionTrace], Job]:
+    """Return the traces of a run, and its duration and memory; the store below `work` keeps finished stages."""
+    measured, start = _peak_cleared(), time.perf_counter()
+    result = engine.run(config, Store(work), questions=questions, until=UNTIL, progress=False)
+    seconds, peak = time.perf_counter() - start, _peak() if measured else None
+    blocks = len(blocks_of(result.questions, engine.BLOCK_SIZE))
+    whole = all(computed == blocks for computed in result.made.values())  # the run used no stored block
+    return result.traces, Job(len(questions), seconds if whole else None, peak)
+
+
+def _peak_cleared() -> bool:
+    """Reset the peak memory of this process (proc(5)); return False if Linux does not support it."""
+    try:
+        return bool(_CLEAR.write_text("5"))
+    except OSError:
+        return False
+
+
+def _peak() -> int | None:
+    """Return the peak memory in bytes since the reset, or None if Linux does not report it."""
+    match = re.search(r"^VmHWM:\s*(\d+) kB$", _STATUS.read_text(), re.MULTILINE)
+    return int(match[1]) * 1024 if match else None
+
 
 SHOWN_OF_PROBLEM = 300  # maximum number of characters of a problem
 STEP, LAST = 25, 125  # source words per length tag; lower end of the last tag
@@ -111,7 +142,7 @@ class QuestionTask(Task):
         """Return the responses of a run's config or of a submission."""
         questions, job = list(map(question_of, examples)), Job(len(examples), None, None)
         if kind == "config":
-            traces, job = running.answer(config_of(model), questions, work)
+            traces, job = run_config(config_of(model), questions, work)
         else:
             traces = submitted(model, questions)
         return list(map(_response, traces)), job

@@ -21,8 +21,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from sqa.core.errors import ConfigError, DataError
-from sqa_services.protocols import meteor
-from sqa_services.protocols.external import HANDSHAKE
+from sqa_services.protocols.external import DEFAULT_ARGUMENTS, HANDSHAKE, meteor_command
 
 LINE_LIMIT = 1 << 20  # maximum bytes of a request
 NO_REFERENCE = "Error: specify hypothesis and at least one reference"
@@ -128,7 +127,7 @@ def serve(scorer: Scorer, requests: BinaryIO, replies: BinaryIO) -> bool:
 def main(metric: str, arguments: Sequence[str] = ()) -> int:
     """Serve a metric on stdin and stdout; METEOR's jar serves itself, with its own arguments."""
     if metric == "meteor":
-        return subprocess.call(meteor.command(arguments or meteor.DEFAULT_ARGUMENTS))
+        return subprocess.call(meteor_command(arguments or DEFAULT_ARGUMENTS))
     if arguments:
         raise ConfigError(f"scorer {metric}: takes no further arguments, got {' '.join(arguments)}")
     if not serve(Scorer(metric), sys.stdin.buffer, sys.stdout.buffer):

@@ -19,8 +19,7 @@ from typing import Any, TypeVar
 from msgspec import Struct, ValidationError, convert
 
 from sqa.core.errors import DataError, SqaError
-from sqa_services.protocols import meteor
-from sqa_services.protocols.external import External
+from sqa_services.protocols.external import HTER_ARGUMENTS, External, start_meteor
 
 T = TypeVar("T")
 USAGE = "Incorrect args: -testFile <testFile_path> -gsFile <gsFile_path>"
@@ -77,7 +76,7 @@ def main(words: Sequence[str], start: Callable[[], External] | None = None) -> i
         return 1
     report = Report("--json" in flags, "--all-errors" in flags)
     try:
-        _evaluate(paths, report, start or (lambda: meteor.start(meteor.HTER_ARGUMENTS)))
+        _evaluate(paths, report, start or (lambda: start_meteor(HTER_ARGUMENTS)))
     except (Uncaught, DataError) as error:
         print(f"sqa: {error}", file=sys.stderr)
         return 1

@@ -17,8 +17,7 @@ from fuzz import mutations as by
 from fuzz.test_fuzz_files import COUNT, SEED
 from stand_ins.asked import Asked, ask
 
-from sqa_services.net.server import tornado_page
-from sqa_services.net.serving import LOG
+from sqa_services.net.server import LOG, tornado_page
 from sqa_services.protocols.iwslt.corpus import TextCorpus
 from sqa_services.protocols.iwslt.http import ServeConfig
 from sqa_services.protocols.iwslt.http import make_app as iwslt_app

@@ -17,8 +17,16 @@ import pytest
 from stand_ins.processes import ENVIRONMENT
 
 from sqa.metrics.quality.text_metric import Segment
-from sqa_services.protocols import meteor, vist
-from sqa_services.protocols.external import External, ExternalConfig, ExternalMetric
+from sqa_services.protocols import vist
+from sqa_services.protocols.external import (
+    DEFAULT_ARGUMENTS,
+    HTER_ARGUMENTS,
+    External,
+    ExternalConfig,
+    ExternalMetric,
+    meteor_jar,
+    start_meteor,
+)
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "vist_evaluator.json").read_text())
 METEOR = json.loads((Path(__file__).parent / "vectors" / "meteor15_stdio.json").read_text())
@@ -32,7 +40,7 @@ needs_meteor = pytest.mark.needs("java", "pycocoevalcap")
 @pytest.fixture(scope="module")
 def program() -> Iterator[External]:
     """Yield a METEOR process that all cases share."""
-    with meteor.start(meteor.HTER_ARGUMENTS) as running:
+    with start_meteor(HTER_ARGUMENTS) as running:
         yield running
 
 
@@ -89,7 +97,7 @@ def test_scores_equal_recorded_outputs(
 )
 def test_meteor_of_a_run_equals_the_jar(translations: Sequence[str], score: float) -> None:
     """Recorded from `java -jar meteor-1.5.jar translations references -l en -norm` on files with these lines."""
-    command = ("java", "-jar", str(meteor.jar()), "-", "-", "-stdio", *meteor.DEFAULT_ARGUMENTS)
+    command = ("java", "-jar", str(meteor_jar()), "-", "-", "-stdio", *DEFAULT_ARGUMENTS)
     metric = ExternalMetric(ExternalConfig(command))
     segments = [Segment("", "", *pair) for pair in zip(translations, LINES, strict=True)]
     assert metric.score_all(np.array(metric.measure(segments))) == pytest.approx(score)

@@ -11,8 +11,7 @@ import uvicorn.server
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from sqa_services.net.server import Handler
-from sqa_services.net.serving import bind, server_of
+from sqa_services.net.server import Handler, bind, server_of
 
 
 class _Hurried:

@@ -124,7 +124,7 @@ class Shell:
 
     def _serve(self, line: str, recipe: Serve) -> None:
         """Run a server command, send the recipe's requests to the server, and stop it."""
-        from sqa_services.net.serving import bind, server_of
+        from sqa_services.net.server import bind, server_of
 
         words, asked = shlex.split(line), list[str]()
         file = words[words.index("--token-file") + 1] if "--token-file" in words else ""
@@ -150,7 +150,7 @@ class Shell:
                 thread.join()
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("sqa_services.net.serving.run_app", run_app)
+            patch.setattr("sqa_services.net.server.run_app", run_app)
             self.line(line)
         assert asked == list(recipe.asks)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from experiments.beside import beside
+from experiments.outputs import beside
 from experiments.stepwise import examples
 from sqa.cli import evidence
 from sqa.core.errors import ConfigError

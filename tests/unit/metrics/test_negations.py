@@ -7,7 +7,7 @@ from sqa.core.errors import NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa.metrics import build
-from sqa.metrics.quality.negations import negations
+from sqa.metrics.quality.names import negations
 
 
 @pytest.mark.parametrize(

@@ -33,11 +33,9 @@ from sqa.core.schema import Positive, checked
 from sqa.data.datasets import load_questions
 from sqa.files.records import parse_json
 from sqa.pipeline.named import contestant_from
-from sqa_services.net import serving
 from sqa_services.net.address import Address
 from sqa_services.net.guard import Refused, given_token
-from sqa_services.net.server import OneThread, Route, application, json_reply, reply, tornado_page
-from sqa_services.net.serving import LOG
+from sqa_services.net.server import LOG, OneThread, Route, application, json_reply, reply, run_app, tornado_page
 from sqa_services.protocols.iwslt.corpus import Corpus, load
 from sqa_services.protocols.iwslt.journal import Journal, corpus_digest
 from sqa_services.protocols.iwslt.questions import QuestionScorer
@@ -115,7 +113,7 @@ def serve(
     if config.strict:
         print(f"sqa: {STRICT}", file=sys.stderr)
     print(f"sqa: {len(corpus.targets)} sentences of {corpus.kind} at {config.address.url}", file=sys.stderr)
-    serving.run_app(app, config.address)
+    run_app(app, config.address)
 
 
 def make_app(corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None = None) -> Starlette:

@@ -25,7 +25,7 @@ from typing import Any
 
 from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
 from sqa_services.net.guard import Refused
-from sqa_services.net.serving import LOG
+from sqa_services.net.server import LOG
 from sqa_services.protocols.iwslt import scores as scoring
 from sqa_services.protocols.iwslt.corpus import EOS, Corpus, SpeechCorpus, TextCorpus, words
 from sqa_services.protocols.iwslt.journal import Sentence

@@ -13,7 +13,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.files.records import lines
 from sqa_services.net.address import SHORTEST
 from sqa_services.net.guard import Refused
-from sqa_services.net.serving import LOG
+from sqa_services.net.server import LOG
 from sqa_services.protocols.iwslt.journal import Journal
 from sqa_services.protocols.iwslt.session import Session
 

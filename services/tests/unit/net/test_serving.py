@@ -11,9 +11,8 @@ from stand_ins.http_server import anything, serving_app
 from stand_ins.processes import free_port, listens, wait_until
 
 from sqa.core.errors import ConfigError
-from sqa_services.net import serving
-from sqa_services.net.server import reply
-from sqa_services.net.serving import bind
+from sqa_services.net import server
+from sqa_services.net.server import bind, reply
 
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -37,7 +36,7 @@ def test_invalid_request_gets_400(sent: bytes) -> None:
 
 
 def test_requests_beyond_the_limit_get_503(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "CONNECTIONS", 4)
+    monkeypatch.setattr(server, "CONNECTIONS", 4)
     with serving_app(anything(here)) as url:
         silent = [asked(url) for _ in range(8)]
         with asked(url, GET) as connection:
@@ -56,7 +55,7 @@ def test_server_process_exits_cleanly() -> None:
     """SIGTERM during a request gives exit status 0 and no traceback."""
     port = free_port()
     program = (
-        "from sqa_services.net.address import Address\nfrom sqa_services.net.serving import run_app\n"
+        "from sqa_services.net.address import Address\nfrom sqa_services.net.server import run_app\n"
         "from sqa_services.net.server import application, tornado_page\n"
         f"here = Address(port={port})\nrun_app(application(here, [], tornado_page), here)"
     )
