@@ -4,7 +4,6 @@ from pathlib import Path
 
 from sqa.core.errors import ConfigError
 from sqa.files.yaml_reader import read_yaml
-from sqa.pipeline.scheduler import current
 
 
 def main(
@@ -30,8 +29,6 @@ def main(
 
         if sweep is not None:
             raise ConfigError("--sweep: one fine-tuned language model serves every k; use --seeds N to train several")
-        if current() is not None:
-            raise ConfigError("--scheduler: fine-tuning runs are not distributed; start one on each machine")
         fine_tune(config_path, runs, fresh, seeds)
     elif sweep is not None or seeds is not None:
         from smt.training.sweep import main as train_many

@@ -7,13 +7,12 @@
 A training run with a done.json is never repeated, and a killed one resumes from its last checkpoint.  Several
 processes may share a sweep: each takes training runs that no other process holds, and each prints the whole table.  A
 folder from another config, other data or another start model is refused.  k = "multi" is the config's multi-path
-training, the control for single-k training.  Inside `scheduled(...)` each training run is a task for the workers of a
-scheduler, which share the same runs/.
+training, the control for single-k training.
 """
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, stdev
@@ -23,16 +22,12 @@ from smt.training import identity
 from smt.training.config import SmtConfig
 from smt.training.steps import LOG
 from smt.training.transformer_training import bleu_by_k, prepared_data, train_in, work_folder
-from sqa.core import progress
-from sqa.core.compute import usable
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.k import parse_k
 from sqa.files.atomic import empty, held, write_text
 from sqa.files.devices import place
 from sqa.files.records import parse_json
 from sqa.pipeline.config import load
-from sqa.pipeline.scheduler import current
-from sqa.pipeline.spread import each
 from sqa.results import Table, show
 from sqa.training.checkpoints import Checkpoints
 
@@ -152,29 +147,11 @@ def sweep(config: SmtConfig, ks: Sequence[int | str], seeds: int, runs: Path, fr
         data = prepared_data(config, runs)
         check(todo, data)
     for wait in (False, True):
-        # `list` exhausts the iterator before the break, since workers are still writing their checkpoints.
-        if False in list(_trained(todo, data, wait)):
+        if any(train_one(run, data, wait) is False for run in todo):
             print(f"sqa: stopped by {folder / 'stop'}: delete it and run again to continue", file=sys.stderr)
             break
     labels = {(run.k, run.seed) for run in todo}
     return [run for run in finished(folder) if (run.k, run.seed) in labels]
-
-
-def _trained(todo: Sequence[Run], data: Path, wait: bool) -> Iterator[bool | None]:
-    """Yield the results of `train_one`, in this process or from the workers of the scheduler."""
-    scheduler = current()
-    if scheduler is None:
-        yield from (train_one(run, data, wait) for run in todo)
-        return
-    remaining = [run for run in todo if not (run.folder / "done.json").exists()]
-    if not remaining:
-        return
-    with progress.bar("training runs", len(todo), len(todo) - len(remaining), unit="run") as bar:
-        # A worker may run in another working directory.
-        arguments = [(replace(run, folder=run.folder.absolute()), data.absolute(), wait) for run in remaining]
-        for _, ended in each(scheduler, train_one, arguments, usable()):
-            bar.update(int(ended is True))
-            yield ended
 
 
 def train_one(run: Run, data: Path, wait: bool) -> bool | None:

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Runs, SchedulerOption, argument, call, option
-from sqa.core.errors import ConfigError
+from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Runs, argument, call, option
 from sqa.results import Table, show
 
 train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **SETTINGS)
@@ -22,20 +21,13 @@ def train_smt(
     fresh: Annotated[bool, option("--fresh/--resume", "Start again, or continue from the last checkpoint.")] = False,
     sweep: Annotated[str | None, option("--sweep k=...", "One model per k: k=3,6,full,multi.")] = None,
     seeds: Annotated[int | None, option("--seeds N", "Training runs per k (default 1).")] = None,
-    scheduler: SchedulerOption = None,
 ) -> None:
     """Train a translator, or one per k and seed.
 
-    Training continues from the last checkpoint unless --fresh is given.
+    Training continues from the last checkpoint unless --fresh is given.  Several processes may share the training runs
+    of a sweep.
     """
-    from sqa.pipeline.scheduler import scheduled
-
-    if scheduler is not None and sweep is None and seeds is None:
-        raise ConfigError(
-            "--scheduler: a training run is one process; distribute several with --sweep k=... or --seeds N"
-        )
-    with scheduled(scheduler, runs):
-        call("smt.train:main", config, runs, fresh, sweep, seeds)
+    call("smt.train:main", config, runs, fresh, sweep, seeds)
 
 
 @train_app.command("guesser")

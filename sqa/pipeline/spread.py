@@ -9,9 +9,6 @@ Runs with the same translator and questions form a group and share its translati
 (which loads the models).  Then each block that the store lacks is a task, and `finish` is called on a worker after
 the last block.  The workers are processes on this machine (sqa/pipeline/pool.py), or Dask's inside
 `scheduled(...)`.  Few questions are processed in this process, which is faster than starting a worker.
-
-    for index, value in each(scheduler, function, [(argument, ...), ...], workers):    # other work, such as training
-        ...
 """
 
 from __future__ import annotations
@@ -224,22 +221,6 @@ def make_ahead(
 
         deque(in_pool(number, 0, calls), maxlen=0)
     return made, {name: seconds[name] for name, blocks_made in made.items() if blocks_made == len(blocks)}
-
-
-def each(
-    scheduler: Scheduler, function: Callable[..., Any], given: Sequence[tuple[Any, ...]], workers: int
-) -> Iterator[tuple[int, Any]]:
-    """Yield (index, value) of a function called on a worker for each of the arguments `given`, as calls end.
-
-    A call whose worker died is repeated on another worker, so the function must resume from its own files.  Arguments
-    and values must be small.  The first error cancels all pending calls.
-    """
-
-    def calls(done: Collection[int]) -> list[Call]:
-        wanted = [Call(function, arguments, index) for index, arguments in enumerate(given) if index not in done]
-        return wanted[::-1]
-
-    return _results(scheduler, workers, len(given), calls)
 
 
 def _group_call(name: str, jobs: dict[int, Job], store: Store, enough: int, shard: Shard) -> Call:

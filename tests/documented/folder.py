@@ -98,7 +98,6 @@ def _configs(folder: Path) -> None:
     reference = RUN | {"translator": {"name": "fixed", "text": "reference", "reveal": "diagonal"}}
     for name, mapping in (
         ("fr_en", training),
-        ("sweep", training | {"name": "sweep"}),
         ("questions", RUN),
         ("other", RUN),
         ("third", reference),

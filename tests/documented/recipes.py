@@ -162,9 +162,6 @@ RECIPES: dict[str, Run | Serve] = {
     "sqa sweep mine.yaml k=3,6,9 guesser=bm25,gru --runs runs --shard $SLURM_ARRAY_TASK_ID/4": Run(
         ("sqa sweep waiting.yaml k=3,6,9 guesser=bm25,gru --runs runs --shard 1/4",)
     ),
-    "sqa train smt configs/sweep_es_en.yaml --sweep k=3,6,full --scheduler local": Run(
-        ("sqa train smt sweep.yaml --sweep k=2,full --scheduler {scheduler}",)
-    ),
     "sqa view RUN [RUN...] --output page.html": Run((f"sqa view {RUNS} --output page.html",)),
     "sqa latency - --json": Run(stdin='{"source_length": 6, "reference_length": 6, "delays": [3, 4, 5, 6, 6, 6]}\n'),
     "sqa train smt CONFIG": Run(("sqa train smt fr_en.yaml",)),

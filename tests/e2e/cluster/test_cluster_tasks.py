@@ -1,4 +1,4 @@
-"""Other work on Dask workers: the table of translators, and training."""
+"""Other work on Dask workers: the table of translators, and runs on a GPU."""
 
 from __future__ import annotations
 
@@ -12,18 +12,13 @@ import yaml
 from cluster_ablation import DASK_WARNS, blocks, threads_as_workers
 from doubles import write_questions
 from needs import missing
-from refusals import refused
 from small_runs import PARTS
 
-import sqa.data.texts
 from experiments.studies import translation_table
-from smt.training.sweep import sweep
-from smt.training.transformer_training import SmtTraining
 from sqa.pipeline import overrides
 from sqa.pipeline.blocks import Workshop
 from sqa.pipeline.scheduler import scheduled
 from sqa.pipeline.spread import run_all
-from tests.sweep_process import config, prepared, sentence_pairs
 
 pytest.importorskip("distributed", reason=missing("cluster"))
 from distributed import Scheduler, SpecCluster, Worker, get_worker
@@ -102,57 +97,3 @@ def test_only_gpu_workers_translate_on_a_gpu(table, monkeypatch):
     assert ("guess", "cpu") in made
     assert [run.report for run in there] == [run.report for run in here]
     assert blocks(Path("runs")) == blocks(Path("alone"))
-
-
-# -------------------------------------------------------------------------------------------------------- training
-
-STEPS = 5  # steps of a training run, with a checkpoint after the third
-
-
-@pytest.fixture
-def prepared_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    """Return two folders for --runs with equal prepared data; BLEU is computed on generated sentence pairs."""
-    monkeypatch.setattr(sqa.data.texts, "load_parallel", sentence_pairs)
-    return tuple(prepared(tmp_path / name).parents[2] for name in ("alone", "spread"))  # type: ignore[return-value]
-
-
-def swept(runs: Path, where: str | None) -> list[tuple[Any, ...]]:
-    with scheduled(where, runs):
-        return [(run.k, run.seed, run.bleu) for run in sweep(config(STEPS), (2, "multi"), 2, runs)]
-
-
-def weights(runs: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(runs)): path.read_bytes() for path in runs.rglob("model/*") if path.is_file()}
-
-
-def losses(folder: Path) -> list[list[str]]:
-    """Return step, loss, number of pieces and learning rate of every step, without times."""
-    return [line.split("\t")[:4] for line in (folder / "steps.tsv").read_text().splitlines()[1:]]
-
-
-def test_sweep_on_two_workers_gives_equal_models(prepared_runs, scheduler, monkeypatch):
-    """A killed worker loses only the steps since the checkpoint; finished training runs are not repeated."""
-    alone, spread = prepared_runs
-    expected = swept(alone, None)
-    assert [run[:2] for run in expected] == [(2, 0), (2, 1), ("multi", 0), ("multi", 1)]
-    steps, kept = [], SmtTraining.step
-
-    def counted(self: SmtTraining, number: int) -> tuple[float, int]:
-        steps.append((self.folder.name, number))
-        if len(steps) == STEPS:  # fails once, after the checkpoint of the first training run
-            raise OSError("the worker is gone")
-        return kept(self, number)
-
-    monkeypatch.setattr(SmtTraining, "step", counted)
-    refused(OSError, "the worker is gone", swept, spread, scheduler)
-    first = steps[0][0]
-    assert steps[:STEPS] == [(first, step) for step in range(STEPS)]
-    assert [path.name for path in (spread / "smt" / "tiny" / first).glob("checkpoint-*")] == ["checkpoint-0000003.pt"]
-    before = len(steps)
-    assert swept(spread, scheduler) == expected
-    assert [step for name, step in steps[before:] if name == first] == [3, 4]
-    assert weights(spread) == weights(alone) and len(weights(alone)) >= 4
-    for folder in (alone / "smt" / "tiny").glob("*-seed*"):
-        assert losses(spread / "smt" / "tiny" / folder.name) == losses(folder), folder.name
-    made = len(steps)
-    assert swept(spread, scheduler) == expected and len(steps) == made
