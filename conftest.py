@@ -5,6 +5,7 @@ import json
 import os
 import resource
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,18 @@ import pytest
 from hypothesis import settings
 from needs import chromium, missing, require
 
+from sqa.core.paths import cache_dir
+
 settings.register_profile("sqa", deadline=None, max_examples=50)  # a slow machine is not a failure
 settings.load_profile("sqa")
+
+
+def pytest_configure() -> None:
+    """Use a temporary cache if the user's home folder cannot be written; processes started later inherit it."""
+    try:
+        cache_dir().mkdir(parents=True, exist_ok=True)
+    except OSError:
+        os.environ["SQA_CACHE"] = tempfile.mkdtemp(prefix="sqa-cache-")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

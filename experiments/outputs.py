@@ -17,7 +17,7 @@ from sqa.core.differences import Comparison
 from sqa.files.atomic import write_text
 from sqa.report import plots
 from sqa.report.plots import save, style
-from sqa.results import Frame, Row, Table, row_of, show_lines
+from sqa.results import Frame, Row, Table, row_of, show_lines, markdown
 
 CLAIM = ("dataset", "translator", "guesser", "claim", "between")  # columns of a table of differences
 DIFFERENCES = (*CLAIM, "difference", "low", "high", "questions", "note")
@@ -92,5 +92,14 @@ def beside(item: str) -> list[str]:
     if match is None:
         return []
     name = re.compile(rf"{'Figure' if match[1] == 'fig' else 'Table'} {match[2]}(?!\d)")
-    rows = [row for row in yaml.safe_load(FILE.read_text(encoding="utf-8")) if name.match(row["item"])]
-    return [f"{row['item']}, {key}: {row[key]}" for row in rows for key in KEYS]
+    return [f"{row['item']}, {key}: {row[key]}" for row in _rows() if name.match(row["item"]) for key in KEYS]
+
+
+def side_by_side() -> list[str]:
+    """Return the findings of all items as a Markdown table."""
+    return markdown(("item", *KEYS), [[row[key].strip() for key in ("item", *KEYS)] for row in _rows()])
+
+
+def _rows() -> list[dict[str, str]]:
+    rows: list[dict[str, str]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return rows

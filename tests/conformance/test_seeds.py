@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from needs import require
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from buzzers import fit as buzzer_fit
@@ -54,6 +55,7 @@ def trained_buzzer(seed: int) -> Any:
 
 
 def adapter(seed: int) -> Any:
+    require("peft")
     network = CausalLM(LlamaForCausalLM(LlamaConfig(9, 8, 8, num_hidden_layers=1, num_attention_heads=2)))
     adapt(network, 4, 1.0, seed)
     return list(factors(network).values())

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import torch
+from needs import require
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from smt.lm.adapter import adapt, factors, save_adapter
@@ -58,6 +59,7 @@ def change(folder: Path, **values: object) -> None:
 
 def adapted(folder: Path, seed: int = 1, scale: float = 2.0, deviation: float = 0.1) -> Base:
     """Return the model in a folder with a randomly initialized, unmerged adapter."""
+    require("peft")
     base = load_base(folder)
     adapt(base.network, 4, scale, 0)
     generator = torch.Generator().manual_seed(seed)
