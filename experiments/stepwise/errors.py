@@ -53,6 +53,9 @@ from sqa.pipeline.config import load
 FEW = 10  # minimum number of sentences or words of a compared mean
 COSTS, COUNTS = ("kind", "dataset"), ("dataset", "k", "kind")  # columns
 ALONE = ("least alone", "most alone")  # metrics of a single seed
+# A sentence counts if nothing was written after the lost words were read.  With full input, every word is written after
+# all were read, so the share is 0 by construction and is not compared over k.
+SILENT = "under-translated sentences"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,7 @@ class Cost(NamedTuple):
 KINDS = (
     Cost("hallucination", True, "hallucinated content words", word_gap),
     Cost("omission", True, "sentences with an omission", partial(sentence_gap, kind="omission")),
-    Cost("under-translation", False, "under-translated sentences", partial(sentence_gap, kind="under-translation")),
+    Cost("under-translation", False, SILENT, partial(sentence_gap, kind="under-translation")),
 )
 
 
@@ -152,7 +155,7 @@ def shares(subject: Subject) -> dict[str, np.ndarray]:
     counted = {
         "hallucinated content words": ([sum(errors.hallucinated) for errors in subject.errors], words),
         "sentences with lost source": (lost("omission", "under-translation"), sentences),
-        "under-translated sentences": (lost("under-translation"), sentences),
+        SILENT: (lost("under-translation"), sentences),
         "drops of log MRR": (drops, words),
     }
     return {name: np.column_stack(counts).astype(np.float64) for name, counts in counted.items()}
@@ -174,6 +177,8 @@ def counts(selection: Selection) -> Iterator[Row]:
         first, *_, last = [subject for subject in counted if subject.dataset == dataset]
         full = shares(last)
         for name, stats in shares(first).items():
+            if name == SILENT:
+                continue
             gap = compare(stats, full[name], Mean(name), config.resamples, config.seed)
             yield row_of((dataset, f"k = {first.k} minus {last.k}", name), "share", gap, "share")
 

@@ -6,6 +6,8 @@ any question was translated.
     difference   EW of the full-input text minus EW of the text at k, both at the pace of k
     test         one-sided permutation test at each k of KS: the two texts of a question are exchanged at random; Holm
                  over KS
+
+Oracle EW and accuracy of the same texts were added after the result of the test was known, with two-sided tests.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import hashlib
 import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -55,6 +58,8 @@ TEXTS: tuple[K, ...] = (*KS, FULL)
 GUESSER = {"name": "rerank"}
 HUMAN = "human text"
 OWN, FULL_TEXT, DIFFERENCE = "own text", "full-input text", "difference"
+ADDED = metric_names.build(["oracle-ew", "accuracy"])  # outcomes that were not registered
+DETECTED = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(POWER)  # standard errors found with probability POWER
 
 
 # ---------------------------------------------------------------------------------------------------------- questions
@@ -151,21 +156,27 @@ def p_of(full: Floats, own: Floats) -> float:
     return float(p_value(gap(table.sum(axis=0)[None])[0], null_of(table, gap, PERMUTATIONS, 0))[0])
 
 
-def at_paces(of_texts: Mapping[str, RunFolder]) -> dict[tuple[str, str], Floats]:
-    """Return the EW statistics (n, 2) by (text, k of the pace), for the text at k, full input and the human text."""
+def at_paces(of_texts: Mapping[str, RunFolder]) -> dict[tuple[str, str, str], Floats]:
+    """Return statistics (n, 2) by (text, k of the pace, metric), for the text at k, full input and the human text."""
     traces = {name: list(run.open().traces) for name, run in of_texts.items()}
-    return {(name, str(k)): at_pace(traces[name], k) for k in KS for name in (str(k), FULL, HUMAN)}
+    cells = product(KS, (EW, *ADDED))
+    return {(name, str(k), m.name): at_pace(traces[name], k, m) for k, m in cells for name in (str(k), FULL, HUMAN)}
 
 
-def rows(tables: Mapping[tuple[str, str], Floats]) -> Iterator[Row]:
-    """Yield the EW of each text, the differences, and their p-values before and after Holm."""
+def rows(tables: Mapping[tuple[str, str, str], Floats]) -> Iterator[Row]:
+    """Yield the outcomes of each text, the differences, and the p-values of the test before and after Holm."""
     tests = []
-    for k in map(str, KS):
-        own, full, human = (tables[name, k] for name in (k, FULL, HUMAN))
+    for k, metric in product(map(str, KS), (EW, *ADDED)):
+        own, full, human = (tables[name, k, metric.name] for name in (k, FULL, HUMAN))
         for part, stats in ((OWN, own), (FULL_TEXT, full), (HUMAN, human)):
-            yield row_of((k, part), "ew", bootstrap(stats, EW), EW.unit, EW.signature())
-        yield row_of((k, DIFFERENCE), "ew", compare(full, own, EW), EW.unit, EW.signature())
-        tests.append(Row((k, DIFFERENCE), "p", p_of(full, own), n=len(own), unit="p"))
+            yield row_of((k, part), metric.name, bootstrap(stats, metric), metric.unit, metric.signature())
+        gap = compare(full, own, metric, PERMUTATIONS)
+        yield row_of((k, DIFFERENCE), metric.name, gap, metric.unit, metric.signature())
+        if metric is EW:
+            tests.append(Row((k, DIFFERENCE), "p", p_of(full, own), n=len(own), unit="p"))
+        error = np.std(full[:, 0] / full[:, 1] - own[:, 0] / own[:, 1], ddof=1) / np.sqrt(len(own))
+        yield Row((k, DIFFERENCE), f"{metric.name}, two-sided p", gap.p, n=len(own), unit="p")
+        yield Row((k, DIFFERENCE), f"{metric.name}, detectable", float(DETECTED * error), n=len(own), unit=metric.unit)
     yield from tests
     for row, corrected in zip(tests, holm([row.value for row in tests]), strict=True):
         yield Row(row.cell, "p after Holm", corrected, n=row.n, unit="p")
@@ -188,8 +199,8 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 
 
 def values(_: Path, runs: Path) -> dict[tuple[str, ...], Floats]:
-    """Return the EW statistics of each question, by (text, k of the pace, "ew")."""
-    return {(*cell, "ew"): stats for cell, stats in at_paces(played(prepared(runs), runs)).items()}
+    """Return the statistics of each question, by (text, k of the pace, metric)."""
+    return {**at_paces(played(prepared(runs), runs))}
 
 
 def block(ledger: Ledger) -> list[str]:
@@ -206,6 +217,16 @@ def block(ledger: Ledger) -> list[str]:
     return markdown(head, lines)
 
 
+def other_outcomes(ledger: Ledger) -> list[str]:
+    """Return a Markdown table with a row for each k and outcome, among them those that were not registered."""
+    lines = []
+    for k, outcome in product(map(str, KS), ("ew", *(metric.name for metric in ADDED))):
+        names = (outcome, f"{outcome}, two-sided p", f"{outcome}, detectable")
+        gap, p, least = (ledger.one(name, k=k, part=DIFFERENCE) for name in names)
+        lines.append([k, outcome, number(gap, sign=True), number(p), number(least)])
+    return markdown(("k", "outcome", "full input minus own", "p, two-sided", "detectable"), lines)
+
+
 ITEMS = (
     Item(
         name="unseen-questions",
@@ -216,7 +237,7 @@ ITEMS = (
         inputs=inputs_of(
             models=("es-en", "bm25", "rerank", "buzzer-mlp-rerank-translated"), datasets=("human-buzz-questions",)
         ),
-        blocks={"table": block},
+        blocks={"table": block, "other outcomes": other_outcomes},
         values=values,
         kept=f"needs {PACKAGES} and the recorded questions",
     ),

@@ -30,6 +30,8 @@ from sqa.cli import app
 from sqa.core.errors import ConfigError
 from sqa.files.devices import Place, place
 
+pytestmark = pytest.mark.needs("peft")
+
 TEXTS = [
     ("el perro grande", "the big dog"),
     ("la casa", "the house"),

@@ -1,0 +1,97 @@
+"""Dose-matched damage: the same number of words of the human translation, damaged in different ways.
+
+In each question, as many words are removed as it has names: the names, other content words or function words, the last
+two drawn at random.  For *order*, as many words (at least two) change places at random within the question.  A name is
+a capitalised word that no reference of the set writes in lower case.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+
+import sqa
+from experiments.lab.item import Item, inputs_of
+from experiments.lab.ledger import Row, row_of
+from experiments.lab.tables import Column, pivot
+from sqa import metrics as metric_names
+from sqa.core.differences import PERMUTATIONS, compare
+from sqa.core.languages import language_of
+from sqa.core.types import Question
+from sqa.data.datasets import load_questions
+from sqa.data.perturb import rng_for
+from sqa.files.atomic import write_text
+
+SETS, GUESSERS = ("xqb-es", "xqb-pl"), ("rerank", "bm25", "gru")
+INTACT, NAMES, CONTENT, FUNCTION, ORDER = "intact", "names", "other content words", "function words", "order"
+OUTCOMES = metric_names.build(["ew", "oracle-ew", "accuracy"])
+MARKS = " .,;:!?\"'()[]“”‘’"
+Drawn = Callable[[Sequence[int]], list[int]]  # draws as many positions as the question has names
+
+
+def kinds_of(words: Sequence[str], lower: frozenset[str]) -> Mapping[str, list[int]]:
+    """Return the positions of the names, of the other content words and of the function words."""
+    positions: dict[str, list[int]] = {NAMES: [], CONTENT: [], FUNCTION: []}
+    for i, word in enumerate(words):
+        core = word.strip(MARKS).removesuffix("'s").removesuffix("’s")
+        named = len(core) > 1 and core[0].isupper() and core.lower() not in lower
+        plain = FUNCTION if core.lower() in language_of("en").function_words else CONTENT
+        positions[NAMES if named else plain].append(i)
+    return positions
+
+
+def damaged(question: Question, kind: str, lower: frozenset[str]) -> tuple[str, int]:
+    """Return the damaged human translation of a question, and the number of words that are removed or moved."""
+    words, rng = question.reference_text.split(), rng_for(0, question.id, kind)
+    positions = kinds_of(words, lower)
+    if kind == INTACT:
+        return " ".join(words), 0
+    if kind == ORDER:
+        chosen = sorted(rng.sample(range(len(words)), min(max(2, len(positions[NAMES])), len(words))))
+        moved = dict(zip(chosen, deranged(chosen, rng), strict=True))
+        return " ".join(words[moved.get(i, i)] for i in range(len(words))), len(chosen)
+    chosen = rng.sample(positions[kind], min(len(positions[NAMES]), len(positions[kind])))
+    return " ".join(word for i, word in enumerate(words) if i not in set(chosen)), len(chosen)
+
+
+def deranged(positions: Sequence[int], rng: random.Random) -> list[int]:
+    """Return the positions in a random order without a fixed point; there are at least two."""
+    order = rng.sample(positions, len(positions))
+    return order if all(a != b for a, b in zip(order, positions, strict=True)) else deranged(positions, rng)
+
+
+def measure(_: Path, runs: Path) -> Iterator[Row]:
+    """Yield the number of damaged words, and the change of each outcome from the intact text with its p-value."""
+    for name in SETS:
+        questions = load_questions(name)
+        lower = frozenset(w.strip(MARKS) for q in questions for w in q.reference_text.split() if w[0].islower())
+        entries = []
+        for kind in (INTACT, NAMES, CONTENT, FUNCTION, ORDER):
+            made = [damaged(question, kind, lower) for question in questions]
+            yield Row((name, "-", kind), "words", sum(n for _, n in made), n=len(made), unit="words")
+            path = runs / "dose" / f"{name}-{kind.replace(' ', '-')}.txt"
+            write_text(path, "".join(f"{text}\n" for text, _ in made))
+            entries.append(sqa.Entry(kind, {"name": "fixed", "text": str(path), "unit": "question"}))
+        done = sqa.Experiment(entries, GUESSERS, dataset=name, metrics=[m.name for m in OUTCOMES], runs=runs).run()
+        stats = {(result.guesser, result.translator): result.stats for result in done}
+        for (guesser, kind), metric in product(stats, OUTCOMES):
+            table, intact = (stats[guesser, text][metric.name] for text in (kind, INTACT))
+            if kind != INTACT:
+                gap = compare(table, intact, metric, PERMUTATIONS)
+                yield row_of((name, guesser, kind), metric.name, gap, metric.unit, metric.signature())
+                yield Row((name, guesser, kind), f"{metric.name} p", gap.p, n=gap.n, unit="p")
+
+
+TABLE = [Column("words", "words", 0, cell={"guesser": "-"})]
+TABLE += [Column(m, f"{m}, {g}", sign=True, cell={"guesser": g}) for g in GUESSERS for m in ("ew", "accuracy")]
+ITEMS = (
+    Item(
+        "dose",
+        "equal numbers of names, other content words and function words removed, or of words moved",
+        "",
+        ("dataset", "guesser", "damage"),
+        measure,
+        inputs_of(("rerank", "bm25", "gru"), SETS),
+        {name: pivot(("damage",), TABLE, dataset=name) for name in SETS},
+    ),
+)
