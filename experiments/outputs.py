@@ -17,7 +17,7 @@ from sqa.core.differences import Comparison
 from sqa.files.atomic import write_text
 from sqa.report import plots
 from sqa.report.plots import save, style
-from sqa.results import Frame, Row, Table, row_of, show_lines, markdown
+from sqa.results import Frame, Row, Table, markdown, row_of, show_lines
 
 CLAIM = ("dataset", "translator", "guesser", "claim", "between")  # columns of a table of differences
 DIFFERENCES = (*CLAIM, "difference", "low", "high", "questions", "note")
