@@ -28,7 +28,7 @@ from sqa.core.registry import COMMANDS
 INTERRUPTED = 130  # exit code of a shell after Ctrl-C
 PANELS = {  # help lists commands by task; commands of plugins that are not named here come last
     "Start": ("init", "doctor", "config", "questions", "data"),
-    "Evaluate": ("run", "translate", "guess", "buzz", "score", "sweep", "latency"),
+    "Evaluate": ("run", "translate", "guess", "buzz", "score", "sweep", "latency", "ask"),
     "Compare": ("compare", "report", "correlate", "translations", "guessers", "curve"),
     "Look": ("view", "diagnose", "export", "store"),
     "Train": ("train", "clean", "convert"),

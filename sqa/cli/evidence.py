@@ -258,13 +258,13 @@ def latency(
     The means are printed as TSV.  With --json each sentence is one line.
     """
     if facts:
-        from sqa.metrics.facts_log import FactOptions
+        from sqa.questions.facts_log import FactOptions
 
         if computation_aware or strict or unit == "char" or segments:
             raise ConfigError("--facts: takes --references, --source, --sources, --pair and --json")
         speech = None if source == "auto" else source == "speech"
         texts = FactOptions(pair, references, sources, speech=speech)
-        return call("sqa.metrics.facts_log:main", log, texts, as_json)
+        return call("sqa.questions.facts_log:main", log, texts, as_json)
     from sqa.metrics.latency_log import LogOptions, main
 
     chosen = convention or ("omnisteval" if segments else "simuleval-1.1")

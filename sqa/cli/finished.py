@@ -1,4 +1,4 @@
-"""Commands for several runs, finished runs and question sets: sweep, compare, export, questions."""
+"""Commands for several runs and finished runs: sweep, compare, export."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from sqa.cli.options import (
     SETTINGS,
     Config,
     Levels,
-    Limit,
     Metrics,
     Resamples,
     RunFolder,
@@ -180,27 +179,6 @@ def export(
         show_lines(path)
     else:
         _write(out.lines(traces, to, side, unit), output)
-
-
-@finished_app.command()
-def questions(
-    name: Annotated[str, argument("QUESTIONS", "Name or file of a question set.")],
-    by_question: Annotated[bool, option("--questions/--sentences", "Unit of a line.")] = False,
-    references: Annotated[bool, option("--references", "Print human translations instead of sources.")] = False,
-    pairs: Annotated[
-        bool, option("--pairs", "Print both, separated by a tab, in the format of training data.")
-    ] = False,
-    limit: Limit = None,
-    output: Output = None,
-) -> None:
-    """Print a question set as lines, for SimulEval's --source and --target."""
-    from sqa.data.datasets import load_questions
-    from sqa.pipeline.export import Part, question_texts
-
-    if pairs and references:
-        raise ConfigError("--pairs: already has the references; omit --references")
-    part: Part = "pairs" if pairs else "references" if references else "sources"
-    _write(question_texts(load_questions(name, limit), part, "question" if by_question else "sentence"), output)
 
 
 def _write(lines: Iterable[str], output: Path | None) -> None:

@@ -95,7 +95,8 @@ def call(target: str, *arguments: Any) -> None:
 
 PROTOCOLS = {"serve", "client", "scorer"}  # commands whose stdout is read by other programs, so they print no tables
 OWN_TEXT = {  # commands that print text in a format of their own instead of tables
-    *((name,) for name in ("export", "questions")),
+    ("export",),
+    *(("questions", name) for name in ("show", "make")),
     *(("board", name) for name in ("export", "register-dataset", "register-model", "register-session")),
     ("config", "schema"),
     ("validate", "vist"),

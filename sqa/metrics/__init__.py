@@ -101,6 +101,23 @@ FAMILIES: dict[str, Family] = {
             arguments={"side": "lag"},
             shown={"seconds": {"label": "Lag of facts, s", "unit": "seconds"}},
         ),
+        *(
+            Family(
+                base,
+                "sqa.questions.of_runs:RunAnswers",
+                label,
+                kind,
+                unit,
+                higher_is_better=not lag,
+                needs=_HUMAN,
+                parameters=(_same("kind_asked", "name", "number", "date"), Parameter("file", {}, r".+\.jsonl")),
+                arguments={"side": "lag"} if lag else {},
+            )
+            for base, label, kind, unit, lag in (
+                ("answered", "Questions answered", "quality", "0-1", False),
+                ("answered-lag", "Lag of answers", "lag", "words", True),
+            )
+        ),
         Family("negations", f"{_TEXTS}.names:Negations", "Negations", "quality", needs=_HUMAN),
         Family(
             "lbleu",
@@ -174,7 +191,7 @@ def located(name: str, folder: Path | None) -> str:
     """Return a metric's name with its file, if any, resolved in `folder` (`ew@curve.json`, `mine.py:build`)."""
     if not is_own(name):
         measure, sign, file = name.partition(SIGN)
-        return f"{measure}{sign}{beside(file, folder)}" if file.endswith(".json") else name
+        return f"{measure}{sign}{beside(file, folder)}" if file.endswith((".json", ".jsonl")) else name
     formula, target = _split(name)
     return f"{formula}{SIGN}{own.located(target, folder)}" if formula else own.located(target, folder)
 

@@ -18,7 +18,8 @@ decisions.  "traces" has one entry per question, in the same order.  With n step
     u  n characters: 2 probably wrong content word, 1 unaligned function word, 0 any other word
     l  [n][...] source words (0-based in the question) that the word is aligned with
     o  [first, stop] of every stretch of source words that was left out
-    k  a sentence about the names, numbers and dates that arrive (docs/facts.md); missing if there are none
+    k  sentences about the names, numbers and dates that arrive (docs/facts.md), and the source words from which
+       questions about them can be answered (docs/ask.md); missing if there are none
     f  findings, worst first: {"kind", "first", "last", "words", "source", "before", "after", "severity",
        "probability"}
 """
@@ -45,6 +46,7 @@ from sqa.metrics.fact_metrics import summary_of
 from sqa.metrics.qa import curve_named
 from sqa.pipeline.folder import FinishedRun
 from sqa.pipeline.parts import Parts
+from sqa.questions.of_runs import summary_of as answerable
 from sqa.report.data import described, run_names
 
 VERSION = 1  # version of this layout
@@ -181,7 +183,7 @@ def _trace(trace: QuestionTrace, errors: StepErrors | None, pages: Pages) -> dic
     if trace.buzzes is not None:
         data["b"] = _short([buzz.score for buzz in trace.buzzes])
         data["z"] = next((step for step, buzz in enumerate(trace.buzzes) if buzz.buzz), None)
-    if summary := summary_of(trace):
+    if summary := " ".join(filter(None, (summary_of(trace), answerable(trace)))):
         data["k"] = summary
     if errors is not None:
         marks = zip(errors.unaligned, errors.hallucinated, emissions, strict=True)

@@ -45,6 +45,8 @@ WORDS = {  # word on a page -> word that is executed
     "figN": "fig8",
     "SUBMISSION": "submission.jsonl",
     "LOG": "docs/example/instances.log",
+    "first.log": "docs/example/instances.log",
+    "second.log": "docs/example/instances.log",
     "tcp://10.0.0.1:8786": "{scheduler}",
     "runs/xqb_es_wait6_bm25": "runs/mini_es_wait6_bm25",
 }
@@ -68,6 +70,9 @@ CANNOT = (
         r"sqa (run llm\.yaml.*|report runs/continuation .*)",
         "needs a language model's server",
         "unit/engines/test_llm.py",
+    ),
+    Cannot(
+        r"sqa .* endpoint --endpoint .*", "needs a language model's server", "unit/questions/test_model_questions.py"
     ),
     Cannot(r"sqa latency .* --segments .*", "needs the package OmniSTEval", "golden/test_segments.py"),
     Cannot(r"sqa simulstream-score.*", "needs the program simulstream", SCORER_TEST),
@@ -109,6 +114,10 @@ SERVE_BOARD = "sqa board serve --host 0.0.0.0 --name board.example.org"
 REGISTERED = ("sqa board register-dataset sqa-es mini mini-es --perturb all",)
 
 STARTED = "sqa init start"
+TALK = tuple(
+    f"sqa questions mini-es --limit 5 {name}.txt" for name in ("--references --output references", "--output sources")
+)
+MAKE = "sqa questions make --references references.txt --sources sources.txt --pair es-en --output asked.jsonl"
 GUESSER = Run(("cd start && sqa train guesser guesser.yaml",), after=(STARTED,))
 METEOR = Run(("sqa scorer meteor -l en -norm",), stdin=SCORED[:30])
 
@@ -152,6 +161,11 @@ RECIPES: dict[str, Run | Serve] = {
         )
     ),
     "sqa questions NAME": Run(("sqa questions mini-es",)),
+    MAKE: Run(after=TALK),
+    **{
+        f"sqa ask first.log second.log --questions asked.jsonl {option}": Run(after=(*TALK, MAKE))
+        for option in ("--plot answered.png", "--compare")
+    },
     "sqa report runs/ablation-xqb-es-wait-k-{3,6,full}-bm25 runs/ablation-xqb-es-reference-full-bm25 --output report": (
         Run((f"sqa report {RUNS} --output report",))
     ),

@@ -14,8 +14,8 @@ from fuzz.good_files import log
 
 from smt.engines.recorded import RecordedConfig, build
 from sqa.core.errors import DataError
-from sqa.metrics.facts_log import FactOptions, judged_lines
 from sqa.metrics.latency_log import LogOptions, score
+from sqa.questions.facts_log import FactOptions, judged_lines
 
 SEED, CASES = os.environ.get("SQA_FUZZ_SEED", "4207"), int(os.environ.get("SQA_FUZZ_LOGS", "90"))
 Record = dict[str, Any]

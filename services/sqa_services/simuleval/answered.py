@@ -14,9 +14,9 @@ from sqa.core.errors import DataError
 from sqa.core.types import Question
 from sqa.files.store import Store
 from sqa.metrics.fact_metrics import SIDES, Facts
-from sqa.metrics.facts_log import FactOptions, JudgedLine, judged_lines
 from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.engine import run
+from sqa.questions.facts_log import FactOptions, JudgedLine, judged_lines
 
 NAMES = ("ew", "oracle-ew", "stable-ew", "accuracy")
 SHOWN = {f"SQA_{name.upper().replace('-', '_')}": name for name in NAMES}  # name in the other programs -> metric

@@ -41,7 +41,7 @@ from simulstream.metrics.scorers.latency.mwersegmenter import (
 from sqa.core.errors import NotComputable, SqaError
 from sqa.files.logs import Pieces
 from sqa.metrics.fact_metrics import Facts
-from sqa.metrics.facts_log import FactOptions
+from sqa.questions.facts_log import FactOptions
 from sqa_services.simuleval.answered import FACTS, SHOWN, Answered, add_options, add_pair, answered, judged
 
 

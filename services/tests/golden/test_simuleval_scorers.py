@@ -10,8 +10,8 @@ from stand_ins.simuleval_command import SCORERS, printed, simuleval, table, writ
 import sqa
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
-from sqa.metrics.facts_log import FactOptions, judged_lines
-from sqa.metrics.facts_log import table as facts_table
+from sqa.questions.facts_log import FactOptions, judged_lines
+from sqa.questions.facts_log import table as facts_table
 from sqa_services.cli.protocols import simuleval_dir
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("simul")]

@@ -235,13 +235,17 @@ def _continues(text: Text, index: int, taken: set[int]) -> bool:
 
 
 def _trimmed(text: Text, run: Sequence[int], begins: Sequence[bool]) -> list[int]:
-    """Remove leading titles, function words and ordinary words that begin a sentence from a run."""
-    run = list(run)
+    """Remove leading titles, function words and ordinary words that begin a sentence from a run.
+
+    Which words are ordinary is known for English; elsewhere, each word that begins a sentence is removed.
+    """
+    run, english = list(run), text.language == "en"
     while run:
         part, written = text.parts[run[0]], text.written[run[0]]
-        # "us" is a pronoun, but "US" is a name
-        function = part in language_of("en").function_words and not (len(part) > 1 and written.isupper())
-        opening = begins[run[0]] and _common(part) and (len(run) == 1 or part.endswith(_ADVERBS))
+        acronym = len(part) > 1 and written.isupper()  # "us" is a pronoun, but "US" is a name
+        function = not acronym and part in language_of(text.language).function_words
+        ordinary = _common(part) and (len(run) == 1 or part.endswith(_ADVERBS)) if english else not acronym
+        opening = begins[run[0]] and ordinary
         if not (function or opening or part in TITLES or not written[0].isalnum()):
             return run
         run = run[1:]

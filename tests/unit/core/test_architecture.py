@@ -29,7 +29,7 @@ MODULES_OF_A_RUN, LINES_OF_A_RUN = 47, 5200  # the project's code that README's 
 
 SERVER = {"sqa_services.net"}
 # most folders of sqa, for the rules below
-SQA = {f"sqa.{room}" for room in "core results data files metrics net pipeline diagnose training".split()}
+SQA = {f"sqa.{room}" for room in "core results data files metrics net pipeline questions diagnose training".split()}
 # folder -> the folders that it may import besides itself; `sqa` alone is the package's __init__ with its version
 ARROWS: dict[str, set[str]] = {
     "sqa": set(),
@@ -42,6 +42,8 @@ ARROWS: dict[str, set[str]] = {
     "sqa.metrics": {"sqa", "sqa.core", "sqa.results", "sqa.files", "sqa.data"},
     "sqa.net": {"sqa", "sqa.core", "sqa.files"},
     "sqa.pipeline": {"sqa", "sqa.core", "sqa.results", "sqa.files", "sqa.data", "sqa.metrics"},
+    "sqa.questions": {"sqa", "sqa.core", "sqa.results", "sqa.files", "sqa.data", "sqa.metrics"}
+    | {"sqa.net", "sqa.pipeline"},
     "sqa.diagnose": {"sqa", "sqa.core", "sqa.results", "sqa.files", "sqa.data", "sqa.metrics", "sqa.pipeline"},
     "sqa.report": {"sqa", *SQA},
     "sqa.api": {"sqa", *SQA, "sqa.report"},
@@ -78,6 +80,7 @@ ARROWS["sqa_services.cli"] = {*ARROWS} - {"experiments"}
 # Modules that a folder may name in a string ("module:attribute" or "package.module"), imported when called.
 NAMED: dict[str, set[str]] = {
     "sqa": {"sqa.api"},  # the public interface
+    "sqa.metrics": {"sqa.questions"},  # metrics of runs
     "sqa.cli": {*CORE, "experiments"},
 }
 REGISTRIES = {"sqa.core.registry": {*CORE}, "sqa_services.parts": {*ARROWS}}  # modules that register the parts

@@ -16,9 +16,9 @@ from sqa.core.types import Emission, Question
 from sqa.data.priors import Priors, form
 from sqa.metrics import build
 from sqa.metrics.fact_metrics import written
-from sqa.metrics.facts_log import FactOptions, judged_lines, main
 from sqa.metrics.quality import facts
 from sqa.metrics.quality.facts import facts_in, judge, same_name
+from sqa.questions.facts_log import FactOptions, judged_lines, main
 
 SOURCE = "En noviembre de 1830 el general Bolívar visitó Londres con dos hermanos de los Estados Unidos ."
 REFERENCE = "In November 1830 General Bolívar visited London with two brothers from the United States."

@@ -12,8 +12,8 @@ from refusals import refused
 from smt.engines.recorded import RecordedConfig, build
 from sqa.core.errors import DataError
 from sqa.core.types import Question
-from sqa.metrics.facts_log import FactOptions, judged_lines
 from sqa.metrics.latency_log import LogOptions, score
+from sqa.questions.facts_log import FactOptions, judged_lines
 
 SOURCES = ["a b c", "d e"]
 TEXT = [

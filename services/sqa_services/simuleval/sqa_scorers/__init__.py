@@ -22,7 +22,7 @@ from simuleval.evaluator.scorers.latency_scorer import LatencyScorer, register_l
 
 from sqa.core.errors import DataError, SqaError
 from sqa.metrics.fact_metrics import Facts
-from sqa.metrics.facts_log import FactOptions
+from sqa.questions.facts_log import FactOptions
 from sqa_services.simuleval.answered import FACTS, SHOWN, add_options, add_pair, answered, in_a_file, judged
 
 FACT_KEYS = ("index", "prediction", "delays", "reference", "source", "source_length")

@@ -11,21 +11,19 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sqa.core.errors import ConfigError, DataError, NotComputable
+from sqa.core.errors import DataError, NotComputable
 from sqa.core.languages import every
 from sqa.core.significance import bootstrap
 from sqa.core.types import Floats
-from sqa.data.languages import certain, code_of
-from sqa.files.logs import names_audio
 from sqa.metrics.fact_metrics import SIDES, Facts, Side, fact_stats
-from sqa.metrics.log_lines import EOS, lines_beside, read_log
 from sqa.metrics.quality.facts import Judged, judge
+from sqa.questions.files import languages
+from sqa.questions.texts import TextOptions, of_log
 from sqa.results import Table, show
 
 LEAST = 0.15  # minimum share of function words in a text of its language
@@ -44,10 +42,7 @@ class FactOptions:
     @property
     def languages(self) -> tuple[str, str]:
         """Source and target language.  Raises ConfigError for anything but two languages."""
-        source, dash, into = self.pair.partition("-")
-        if not dash or not certain(into) or (source and not certain(source)):
-            raise ConfigError(f"--pair: expected two languages, such as es-en, got {self.pair!r}")
-        return code_of(source) if source else "", code_of(into)
+        return languages(self.pair)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,33 +73,19 @@ def judged_lines(path: str, options: FactOptions) -> list[JudgedLine]:
 
     Raises DataError "FILE:LINE: ..." for an invalid line.
     """
-    log = read_log(path, options.speech)
-    rows, speech = log.rows, log.speech
-    references: Sequence[str | None] = [row.reference for row in rows]
-    sources = [row.source if isinstance(row.source, str) and not names_audio(row.source) else "" for row in rows]
-    if options.references is not None:
-        references = lines_beside(path, options.references, len(rows))
-    if options.sources is not None:
-        sources = lines_beside(path, options.sources, len(rows))
-    languages = options.languages
-    for side, code, texts in (("sources", languages[0], sources), ("references", languages[1], references)):
+    log = of_log(path, TextOptions(options.references, options.sources, options.speech))
+    pair, lines = options.languages, []
+    sources = [" ".join(segment.source) for segment in log.segments]
+    for side, code, texts in (
+        ("sources", pair[0], sources),
+        ("references", pair[1], [segment.reference for segment in log.segments]),
+    ):
         _check_language(path, options.pair, side, code, texts)
-    lines = []
-    for n, (row, reference, source) in enumerate(zip(rows, references, sources, strict=True)):
-        where = log.where(n)
-        if not reference or not reference.strip():
-            raise DataError(f"{where}: no reference, which --facts needs; give --references FILE")
-        if row.prediction is None:
-            raise DataError(f"{where}: no prediction")
-        words = tuple(row.prediction.removesuffix(EOS).split())
-        if len(row.delays) not in (len(words), len(words) + 1):
-            what = f"{len(words)} words in prediction and {len(row.delays)} delays"
-            raise DataError(f"{where}: {what}; expected one delay per word")
-        read = tuple(source.split())
-        scale = 1000 if speech else 1
-        positions = _heard(read, row.source_length / scale) if speech else tuple(range(1, len(read) + 1))
-        judged = judge(read, words, tuple(reference.split()), *languages)
-        lines.append(JudgedLine(judged, tuple(delay / scale for delay in row.delays), positions, speech))
+    for segment in log.segments:
+        if not segment.reference or not segment.reference.strip():
+            raise DataError(f"{segment.where}: no reference, which --facts needs; give --references FILE")
+        judged = judge(segment.source, segment.words, tuple(segment.reference.split()), *pair)
+        lines.append(JudgedLine(judged, segment.reads, segment.positions, log.unit == "seconds"))
     return lines
 
 
@@ -115,12 +96,6 @@ def _check_language(path: str, pair: str, side: str, code: str, texts: Sequence[
     likely = max(shares, key=shares.__getitem__)
     if code and shares[likely] > max(LEAST, 2 * shares.get(code, 0)):
         print(f"sqa: {path}: its {side} look like {likely!r}, not {code!r}; is --pair {pair} right?", file=sys.stderr)
-
-
-def _heard(words: Sequence[str], seconds: float) -> tuple[float, ...]:
-    """Return the time at which each word has been heard, assuming that all characters take equally long."""
-    ends = list(accumulate(len(word) + 1 for word in words))
-    return tuple(seconds * end / ends[-1] for end in ends)
 
 
 def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[Any, ...]]:

@@ -1,0 +1,110 @@
+"""Measures of answers, with intervals over segments and paired tests of systems.
+
+    answered         share of the questions with a right answer that stays right
+    early            share answered before their source word was read, which is a guess and does not count as answered
+    lag              source between a question's own source word and its answer: mean over answered questions
+    estimated        share of these lags whose source word is estimated from its share of the characters
+    answered@T       share answered within T words or seconds of the source word
+    invented         share of the translation's own names, numbers and dates that no other text has
+
+All but `invented` are also given for each kind of question.  The unit of resampling is the segment.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from sqa.core.differences import compare_many
+from sqa.core.errors import ConfigError, NotComputable
+from sqa.core.significance import Interval, Mean, bootstrap, bootstrap_band, mean_curve
+from sqa.core.types import Floats
+from sqa.questions.ask import EARLY, Answered, Asked
+from sqa.questions.files import QuestionFile
+from sqa.results import Frame, Row, Table, defined, row_of
+
+VERSION = 1  # increase when the same answers give other numbers
+ALL = "all"
+WITHIN = {"words": (0, 1, 2, 3, 5, 8, 12), "seconds": (0, 1, 2, 3, 5, 8, 12), "": ()}  # T of answered@T
+Statistic = Callable[[Answered], tuple[float, float]]
+
+
+def _statistics(unit: str) -> dict[str, Statistic]:
+    """Return the measures of a log in this unit: an answer's part of the numerator and of the denominator."""
+    timed: dict[str, Statistic] = {
+        "early": lambda a: (a.outcome == "early", 1),
+        "lag": lambda a: (0, 0) if a.lag is None else (a.lag, 1),
+        "estimated": lambda a: (0, 0) if a.lag is None else (a.question.source is None, 1),
+        **{f"answered@{t}": lambda a, t=t: (a.lag is not None and a.lag <= t, 1) for t in WITHIN[unit]},  # type: ignore[misc]
+    }
+    return {"answered": lambda a: (a.outcome == "answered", 1), **(timed if unit else {})}
+
+
+def tables(asked: Asked) -> Iterator[tuple[str, str, Floats]]:
+    """Yield (kind, measure, statistics of each segment (n, 2))."""
+    kinds = sorted({answer.question.kind for answers in asked.answers for answer in answers})
+    for kind in (ALL, *(kinds if len(kinds) > 1 else ())):
+        chosen = [[a for a in answers if kind in (ALL, a.question.kind)] for answers in asked.answers]
+        for measure, statistic in _statistics(asked.system.unit).items():
+            sums = [np.sum([statistic(a) for a in answers], axis=0) if answers else (0, 0) for answers in chosen]
+            yield kind, measure, np.array(sums, dtype=np.float64)
+    yield ALL, "invented", np.array(asked.invented, dtype=np.float64)
+
+
+def signature(questions: QuestionFile, reader: str, unit: str) -> str:
+    """Return everything besides the translation that changes the numbers."""
+    return f"questions:{questions.digest}|reader:{reader}|right:stable|early:{EARLY[unit]:g}|version:{VERSION}"
+
+
+def frame(systems: Sequence[Asked], questions: QuestionFile, reader: str, resamples: int, seed: int = 0) -> Frame:
+    """Return the measures of systems; a measure without a value is left out."""
+    rows = []
+    for asked in systems:
+        unit, signed = asked.system.unit, signature(questions, reader, asked.system.unit)
+        for kind, measure, stats in tables(asked):
+            try:
+                interval = bootstrap(stats, Mean(measure), resamples, seed)
+            except NotComputable:
+                continue
+            row = row_of((asked.system.name, kind), measure, interval, unit if measure == "lag" else "0-1", signed)
+            rows.append(_counted(row, stats))
+    return Frame(("system", "kind"), rows)
+
+
+def _counted(row: Row, stats: Floats) -> Row:
+    """Return a row with the number of questions, or facts, as n."""
+    return Row(row.cell, row.metric, row.value, row.low, row.high, int(stats[:, 1].sum()), row.unit, row.signature)
+
+
+def differences(systems: Sequence[Asked], resamples: int, seed: int = 0) -> Table:
+    """Return the paired differences of all pairs of systems: A - B, its interval and two-sided p-value.
+
+    Raises ConfigError for a single system, or systems with different units.
+    """
+    if len(systems) < 2 or len({asked.system.unit for asked in systems}) > 1:
+        raise ConfigError("--compare: give two or more logs whose delays have the same unit")
+    rows = []
+    measured = [{(kind, name): stats for kind, name, stats in tables(asked)} for asked in systems]
+    for (a, of_a), (b, of_b) in combinations(zip(systems, measured, strict=True), 2):
+        keys = [key for key in of_a if of_a[key][:, 1].sum() and of_b[key][:, 1].sum()]
+        metrics = [Mean(name) for _, name in keys]
+        compared = compare_many([(of_a[key], of_b[key]) for key in keys], metrics, resamples, seed)
+        for (kind, name), c in zip(keys, compared, strict=True):
+            rows.append((a.system.name, b.system.name, kind, name, c.diff, defined(c.low), defined(c.high), c.p, c.n))
+    return Table(("a", "b", "kind", "measure", "diff", "low", "high", "p", "n"), rows)
+
+
+def curve(asked: Asked, times: Sequence[float], resamples: int = 1000) -> list[Interval]:
+    """Return the share of the questions answered by each time after their source word, with its band."""
+    stats = [
+        [*(sum(a.lag is not None and a.lag <= t for a in answers) for t in times), len(answers)]
+        for answers in asked.answers
+    ]
+    return bootstrap_band(np.array(stats, dtype=np.float64), mean_curve, resamples)
+
+
+def records(asked: Iterable[Asked]) -> Iterator[dict[str, object]]:
+    """Yield every answer as plain values."""
+    for each in asked:
+        for answers in each.answers:
+            yield from ({"system": each.system.name, **a.record(each.system.unit)} for a in answers)

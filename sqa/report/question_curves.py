@@ -1,0 +1,34 @@
+"""Picture of several systems: the share of questions a listener can answer, over the time since the source word."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from sqa.core.errors import ConfigError
+from sqa.questions.ask import Asked
+from sqa.questions.measures import curve
+from sqa.report.data import run_names
+from sqa.report.plots import COLUMN, Line, Panel, over_k, save, style
+
+LAST = {"words": 15.0, "seconds": 12.0}  # end of the x axis
+POINTS = 31
+
+
+def draw(systems: Sequence[Asked], path: Path) -> list[Path]:
+    """Draw the curves of systems with 95% bands as PDF and PNG.  Raises ConfigError if their units differ."""
+    units = {asked.system.unit for asked in systems}
+    if len(units) > 1 or units == {""}:
+        raise ConfigError("--plot: needs logs whose delays have one unit; plain texts have no delays")
+    [unit] = units
+    times = np.linspace(0, LAST[unit], POINTS).tolist()
+    keys = [f"{time:g}" for time in times]
+    x = dict(zip(keys, times, strict=True))
+    names = run_names([Path(asked.system.name) for asked in systems])
+    lines = [
+        Line(name, number, dict(zip(keys, curve(asked, times), strict=True)), x)
+        for number, (name, asked) in enumerate(zip(names, systems, strict=True))
+    ]
+    with style():
+        panel = Panel("", lines, "share of questions answered")
+        return save(over_k([[panel]], f"{unit} after the source word", 2.2, COLUMN), path.parent, path.stem)
