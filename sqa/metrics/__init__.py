@@ -101,22 +101,18 @@ FAMILIES: dict[str, Family] = {
             arguments={"side": "lag"},
             shown={"seconds": {"label": "Lag of facts, s", "unit": "seconds"}},
         ),
-        *(
-            Family(
-                base,
-                "sqa.questions.of_runs:RunAnswers",
-                label,
-                kind,
-                unit,
-                higher_is_better=not lag,
-                needs=_HUMAN,
-                parameters=(_same("kind_asked", "name", "number", "date"), Parameter("file", {}, r".+\.jsonl")),
-                arguments={"side": "lag"} if lag else {},
-            )
-            for base, label, kind, unit, lag in (
-                ("answered", "Questions answered", "quality", "0-1", False),
-                ("answered-lag", "Lag of answers", "lag", "words", True),
-            )
+        Family(
+            "answered",
+            "sqa.questions.of_runs:RunAnswers",
+            "Questions answered",
+            "quality",
+            needs=_HUMAN,
+            parameters=(
+                _same("side", "lag"),
+                _same("about", "name", "number", "date"),
+                _same("file", pattern=r".+\.jsonl"),
+            ),
+            shown={"lag": {"label": "Lag of answers", "unit": "words"} | _LESS},
         ),
         Family("negations", f"{_TEXTS}.names:Negations", "Negations", "quality", needs=_HUMAN),
         Family(
