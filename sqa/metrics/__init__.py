@@ -30,6 +30,7 @@ from sqa.metrics.latency import FORMULAS, family_of
 from sqa.metrics.measure import ALIASES, SIGN, Family, Measure, Parameter
 
 _TEXTS, _FACTS = "sqa.metrics.quality", "sqa.metrics.fact_metrics:Facts"
+_ANSWERS = "sqa.questions.of_runs:RunAnswers"
 _NUMBER_BUT = r"(?!{}(?!\d))[1-9]\d{{0,3}}"  # pattern of all numbers except the default {}
 KEPT = 50  # guesses per step that a run stores
 PRINTED: tuple[str, str, str] = (
@@ -57,6 +58,8 @@ def _same(name: str, *values: str, pattern: str = "") -> Parameter:
     return Parameter(name, {value: value for value in values}, pattern)
 
 
+_SECONDS = ((_same("side", "seconds"),), {"side": "lag"}, {"seconds": {"label": "Lag of facts, s", "unit": "seconds"}})
+_ASKED_OF = (_same("about", "name", "number", "date"), _same("file", pattern=r".+\.jsonl"))
 _CURVE = _same("curve", "xqb-interface", pattern=r".+\.json")  # default: qanta2018
 FAMILIES: dict[str, Family] = {
     family.base: family
@@ -89,30 +92,10 @@ FAMILIES: dict[str, Family] = {
             parameters=(_same("side", "invented", "timed"),),
             shown={"invented": {"label": "Facts invented"} | _LESS, "timed": {"label": "Facts timed"}},
         ),
+        Family("facts-lag", _FACTS, "Lag of facts", "lag", "words", 3, False, _HUMAN, *_SECONDS),
+        Family("answered", _ANSWERS, "Questions answered", "quality", needs=_HUMAN, parameters=_ASKED_OF),
         Family(
-            "facts-lag",
-            _FACTS,
-            "Lag of facts",
-            "lag",
-            "words",
-            higher_is_better=False,
-            needs=_HUMAN,
-            parameters=(_same("side", "seconds"),),
-            arguments={"side": "lag"},
-            shown={"seconds": {"label": "Lag of facts, s", "unit": "seconds"}},
-        ),
-        Family(
-            "answered",
-            "sqa.questions.of_runs:RunAnswers",
-            "Questions answered",
-            "quality",
-            needs=_HUMAN,
-            parameters=(
-                _same("side", "lag"),
-                _same("about", "name", "number", "date"),
-                _same("file", pattern=r".+\.jsonl"),
-            ),
-            shown={"lag": {"label": "Lag of answers", "unit": "words"} | _LESS},
+            "answered-lag", _ANSWERS, "Lag of answers", "lag", "words", 2, False, _HUMAN, _ASKED_OF, {"side": "lag"}
         ),
         Family("negations", f"{_TEXTS}.names:Negations", "Negations", "quality", needs=_HUMAN),
         Family(

@@ -1,8 +1,8 @@
 """Questions as metrics of runs.
 
     answered             share of the questions with a right answer that stays right
-    answered@lag         source words between a question's source word and its answer: mean over answered questions
-    answered@name        the share of the questions of a kind; also answered@lag@name
+    answered-lag         source words between a question's source word and its answer: mean over answered questions
+    answered@name        the share of the questions of a kind; also answered-lag@name
     answered@FILE.jsonl  the questions of a file about the run's human translations (sqa questions make)
 
 Without a file, the questions are the clozes of each human translation, without filters.  The reader is that of rules.
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -35,21 +35,23 @@ TARGET = "en"  # language of human translations without a file of questions
 class RunAnswers(MeanMetric):
     """A metric of answers, see the module's docstring; stats are those of `sqa ask`, (2,)."""
 
-    family: ClassVar[Family] = FAMILIES["answered"]
-
-    side: Literal["", "lag"] = ""  # "": the share
+    side: Literal["share", "lag"] = "share"
     about: str = ""  # "": all kinds
     file: str = ""
 
+    @property
+    def family(self) -> Family:
+        return FAMILIES["answered-lag" if self.side == "lag" else "answered"]
+
     def signature(self) -> str:
         questions = read(self.file).digest if self.file else f"clozes|lexicon:{lexicon_digest()}"
-        about = f"answered|{self.side or 'share'}|kind:{self.about or 'all'}|questions:{questions}|reader:rules"
+        about = f"answered|{self.side}|kind:{self.about or 'all'}|questions:{questions}|reader:rules"
         return f"{about}|segment:question|right:stable|early:{EARLY['words']:g}|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         self.require(trace)
         chosen = [a for a in answered(trace, self.file) if self.about in ("", a.question.kind)]
-        if not self.side:
+        if self.side == "share":
             return np.array([sum(a.outcome == "answered" for a in chosen), len(chosen)], dtype=np.float64)
         lags = [a.lag for a in chosen if a.lag is not None]
         return np.array([sum(lags), len(lags)], dtype=np.float64)

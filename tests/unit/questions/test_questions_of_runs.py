@@ -1,4 +1,4 @@
-"""The metric `answered` of runs."""
+"""The metrics `answered` and `answered-lag` of runs."""
 
 import pytest
 from refusals import refused
@@ -26,10 +26,10 @@ TRACE = trace(("1830", 4), ("London", 6), ("slept", 9))
     ("name", "stats"),
     [
         ("answered", [2, 3]),
-        ("answered@lag", [2 + 1, 2]),
+        ("answered-lag", [2 + 1, 2]),
         ("answered@name", [1, 2]),
         ("answered@number", [1, 1]),
-        ("answered@lag@name", [1, 1]),
+        ("answered-lag@name", [1, 1]),
     ],
 )
 def test_metrics_equal_hand_computed_values(name, stats):
