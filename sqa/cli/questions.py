@@ -23,7 +23,7 @@ class Shown(TyperGroup):
 
 
 questions_app = typer.Typer(
-    help="Print a question set (`sqa questions NAME`), or make questions about any text.", cls=Shown, **SETTINGS
+    help="Print a question set (`sqa questions show NAME`), or make questions about any text.", cls=Shown, **SETTINGS
 )
 ask_app = typer.Typer(**SETTINGS)
 
@@ -96,16 +96,37 @@ def make_questions(
         list[str] | None, option("--kind KIND", "name, number or date; may be repeated.  Default: all.")
     ] = None,
     before: Annotated[int, option("--before N", "Drop questions that the N segments before answer.", min=0)] = 3,
+    maker: Annotated[
+        Literal["rules", "endpoint"], option("--maker MAKER", "rules: clozes; endpoint: a language model.")
+    ] = "rules",
+    most: Annotated[int, option("--most N", "With endpoint: most questions about a segment.", min=1)] = 2,
+    endpoint: Endpoint = None,
+    requests: Requests = 10_000,
+    cache: Cache = None,
     output: Output = None,
 ) -> None:
-    """Make questions about a reference translation, as JSON lines: clozes of its names, numbers and dates."""
+    """Make questions about a reference translation, as JSON lines.
+
+    Rules write clozes of names, numbers and dates.  A language model writes questions of any kind.
+    """
     from sqa.files import records
     from sqa.metrics.log_lines import lines_beside
-    from sqa.questions.make import make, rule_maker
+    from sqa.questions.files import languages
+    from sqa.questions.make import Maker, make, rule_maker
 
     texts = list(records.lines(references))
     read = lines_beside(str(references), sources, len(texts)) if sources else []
-    made = make(rule_maker(pair, texts, kinds or ()), texts, read, pair, before)
+    if maker == "endpoint":
+        from sqa.questions.model import ModelMaker, announce, estimate_making
+
+        if kinds:
+            raise ConfigError("--kind: only for --maker rules")
+        asking, name = _asking(endpoint, requests, cache)
+        writer: Maker = ModelMaker(asking, languages(pair), name, most)
+        announce(*estimate_making(writer, texts, read), requests)
+    else:
+        writer = rule_maker(pair, texts, kinds or ())
+    made = make(writer, texts, read, pair, before)
     dropped = ", ".join(f"{n} {reason}" for reason, n in made.header["dropped"].items() if n)
     say(f"{len(made.questions)} questions about {len(texts)} segments; dropped: {dropped or 'none'}")
     _write(made.text(), output)

@@ -81,6 +81,11 @@ def rule_maker(pair: str, references: Sequence[str], kinds: Sequence[str] = ()) 
     return RuleMaker(codes, kinds or permitted, {"refused": {"name": reason}} if reason else {})
 
 
+def numbered(references: Sequence[str], sources: Sequence[str]) -> list[tuple[int, str, str]]:
+    """Return (number, reference, source) of each segment; without sources, the source is ""."""
+    return [*zip(range(len(references)), references, sources or [""] * len(references), strict=True)]
+
+
 def make(maker: Maker, references: Sequence[str], sources: Sequence[str], pair: str, before: int) -> QuestionFile:
     """Return the questions of a text.
 
@@ -91,7 +96,7 @@ def make(maker: Maker, references: Sequence[str], sources: Sequence[str], pair: 
         pair: Languages, such as es-en.
         before: Number of preceding segments from which a question must not be answered.
     """
-    texts = [*zip(range(len(references)), references, sources or [""] * len(references), strict=True)]
+    texts = numbered(references, sources)
     kept: list[TextQuestion] = []
     dropped = Counter[str](dict.fromkeys(DROPPED, 0))
     for start in range(0, len(texts), BLOCK):

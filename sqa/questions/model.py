@@ -20,7 +20,7 @@ from sqa.core.quizbowl import takes
 from sqa.net.chat import LanguageModel, Reply
 from sqa.questions.ask import CHECKS
 from sqa.questions.files import TextQuestion
-from sqa.questions.make import DROPPED
+from sqa.questions.make import DROPPED, numbered
 from sqa.questions.rules import answers_in, words_of
 from sqa.questions.texts import Segment
 
@@ -161,9 +161,9 @@ class ModelMaker:
                 yield TextQuestion(number, each.question, (each.answer,), kind, "endpoint", (0, 1))
 
 
-def estimate_making(maker: ModelMaker, texts: Sequence[tuple[int, str, str]]) -> tuple[int, int]:
+def estimate_making(maker: ModelMaker, references: Sequence[str], sources: Sequence[str]) -> tuple[int, int]:
     """Return the greatest numbers of requests and tokens that making needs without faulty replies."""
-    sizes = [len(prompt) for prompt in maker.prompts(texts)]
+    sizes = [len(prompt) for prompt in maker.prompts(numbered(references, sources))]
     readings = maker.most * (len(DROPPED) - 2)
     return len(sizes) * (1 + readings), (sum(sizes) * (1 + readings)) // CHARACTERS_PER_TOKEN
 

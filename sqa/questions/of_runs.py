@@ -45,7 +45,7 @@ class RunAnswers(MeanMetric):
 
     def signature(self) -> str:
         questions = read(self.file).digest if self.file else f"clozes|lexicon:{lexicon_digest()}"
-        about = f"answered|{self.side}|kind:{self.about or 'all'}|questions:{questions}|reader:rules"
+        about = f"{self.family.base}|kind:{self.about or 'all'}|questions:{questions}|reader:rules"
         return f"{about}|segment:question|right:stable|early:{EARLY['words']:g}|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:

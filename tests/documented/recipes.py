@@ -115,7 +115,7 @@ REGISTERED = ("sqa board register-dataset sqa-es mini mini-es --perturb all",)
 
 STARTED = "sqa init start"
 TALK = tuple(
-    f"sqa questions mini-es --limit 5 {name}.txt" for name in ("--references --output references", "--output sources")
+    f"sqa questions show mini-es --limit 5 {name}.txt" for name in ("--references --output references", "--output sources")
 )
 MAKE = "sqa questions make --references references.txt --sources sources.txt --pair es-en --output asked.jsonl"
 GUESSER = Run(("cd start && sqa train guesser guesser.yaml",), after=(STARTED,))
@@ -160,7 +160,7 @@ RECIPES: dict[str, Run | Serve] = {
             "sqa compare runs/a1 runs/a2 runs/b1 runs/b2 --over questions,guesser",
         )
     ),
-    "sqa questions NAME": Run(("sqa questions mini-es",)),
+    "sqa questions show NAME": Run(("sqa questions show mini-es",)),
     MAKE: Run(after=TALK),
     **{
         f"sqa ask first.log second.log --questions asked.jsonl {option}": Run(after=(*TALK, MAKE))

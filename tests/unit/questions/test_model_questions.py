@@ -22,7 +22,6 @@ from sqa.questions.texts import Segment, Translated
 
 PAIR = "es-en"
 REFERENCES = [f"Then Zq{n:03}a met Zq{n:03}b , and they saw {n} ships ." for n in range(40)]
-TEXTS = [(n, reference, "") for n, reference in enumerate(REFERENCES)]
 SYSTEM = Translated(
     "system",
     [Segment(f"log:{n}", tuple(r.split()), tuple(range(2, 13)), 12.0, reference=r) for n, r in enumerate(REFERENCES)],
@@ -134,7 +133,7 @@ def test_interrupted_run_continues(tmp_path):
 def test_requests_are_estimated_and_limited(tmp_path):
     with ChatServer(listener) as server:
         maker = ModelMaker(asking(server, tmp_path), ("es", "en"), "tiny", 2)
-        most, tokens = estimate_making(maker, TEXTS)
+        most, tokens = estimate_making(maker, REFERENCES, [])
         questions = made(server, tmp_path)
         assert len(server.requests) <= most == 40 * 9 and tokens > 9 * 40 * 100
         start = len(server.requests)
