@@ -16,8 +16,7 @@ from sqa.core.significance import Mean, bootstrap, means
 from sqa.data import download
 from sqa.data.texts import load_parallel
 from sqa.files.records import json_document
-from sqa.metrics.quality.names import spelled
-from sqa.metrics.quality.negations import negations
+from sqa.metrics.quality.names import negations, spelled
 from sqa.questions import ask, files, make, measures, rules
 from sqa.questions.texts import Segment, Translated
 from sqa.results import row_of

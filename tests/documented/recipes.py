@@ -115,7 +115,8 @@ REGISTERED = ("sqa board register-dataset sqa-es mini mini-es --perturb all",)
 
 STARTED = "sqa init start"
 TALK = tuple(
-    f"sqa questions show mini-es --limit 5 {name}.txt" for name in ("--references --output references", "--output sources")
+    f"sqa questions show mini-es --limit 5 {name}.txt"
+    for name in ("--references --output references", "--output sources")
 )
 MAKE = "sqa questions make --references references.txt --sources sources.txt --pair es-en --output asked.jsonl"
 GUESSER = Run(("cd start && sqa train guesser guesser.yaml",), after=(STARTED,))
