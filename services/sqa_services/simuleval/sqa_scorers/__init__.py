@@ -2,8 +2,8 @@
 
     simuleval --user-dir $(sqa simuleval-dir) --latency-metrics AL SQA_EW --sqa-questions mini-es --sqa-guesser bm25 ...
 
-The sentences must be those of a question set, in order; `sqa questions show SET` writes them.  Guesser and buzzer answer as
-in `sqa run` on the same log, so the numbers are the same.  `--score-only` scores old logs.
+The sentences must be those of a question set, in order (`sqa questions show SET`).  Guesser and buzzer answer as in
+`sqa run` on the same log, so the numbers are the same.  `--score-only` scores old logs.
 
 SQA_FACTS, SQA_FACTS_INVENTED, SQA_FACTS_LAG and SQA_FACTS_TIMED need references but no questions, and equal the values
 of `sqa latency LOG --facts`.
