@@ -7,7 +7,7 @@ bits of a score.
 Letters in the shape comments: B prompts, N positions, M positions of the beginning, D width, V pieces.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -103,24 +103,3 @@ class LineWriter:
             positions = (begun + lengths + step)[:, None]
             last = self._network(piece[:, None], positions, mask_of(seen[:, None], self._network.dtype), memory)[:, -1]
         return lines
-
-
-class TextScorer:
-    """A model that scores whole texts; probabilities are normalised over the pieces that occur in any of them."""
-
-    def __init__(self, base: Base, texts: Iterable[str]) -> None:
-        """Load the output rows of the pieces of `texts`."""
-        self._network, self._tokens = base.network, base.tokens
-        pieces = sorted({piece for text in texts for piece in base.tokens.text(text)})
-        self._column = {piece: column for column, piece in enumerate(pieces)}
-        self._rows = base.network.output_rows(torch.tensor(pieces, device=base.network.device))  # (V, D)
-
-    @torch.inference_mode()
-    def likelihood(self, text: str) -> float:
-        """Return log P (nats) of a text; its first piece is scored only if the model has a piece that begins texts."""
-        pieces = ([] if self._tokens.bos is None else [self._tokens.bos]) + self._tokens.text(text)
-        tensor = partial(torch.tensor, device=self._network.device)
-        states = self._network.read(tensor([pieces[:-1]]))
-        chances = F.log_softmax(F.linear(states[0], self._rows).float(), -1)  # (N, V)
-        columns = tensor([self._column[piece] for piece in pieces[1:]])
-        return float(chances.gather(1, columns[:, None]).sum())

@@ -34,7 +34,7 @@ FALLBACK = "es"  # language whose weights are used for languages without their o
 class Network:
     """Mean of M networks, each with F standardised signals, H tanh units and one output, plus weighted direct signals.
 
-    `sqa.diagnose.signals.DIRECT` lists the direct signals.  A logistic curve turns the sum into a probability.
+    `sqa.diagnose.signals` lists the direct signals.  A logistic curve turns the sum into a probability.
     """
 
     mean: Floats  # (F,)

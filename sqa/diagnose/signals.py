@@ -85,17 +85,8 @@ SPELT = tuple(
     ("unknown rare name number copied alike garbled foreign new_name new_number again_source pair_again long").split()
 )
 SCORED = ("given", "gain", "short", "given_after", "short_after", "given_sentence")
-# Each of these signals indicates one kind of error and has its own weight, even if it is rare.  The number is the
-# weight before training, in log odds.
-DIRECT = {"unknown": 3.0, "garbled": 1.0, "foreign": 5.0, "new_number": 2.0, "again_source": 0.5, "pair_again": 4.0}
-# Sign of the weight that training may give to each other signal: it speaks for an error (1), against one (-1), or both
-# are possible (0).  A signal in neither SIGNS nor DIRECT describes the kind of word, not whether the word is wrong.  A
-# network with such signals would learn the kinds of words that were planted, and fail on other kinds.
-SIGNS = {
-    "untrusted": 1, "picks": -1, "unpicked": 1, "rival": 1, "lift": -1, "before": 0, "after": 0, "sentence": 0,
-    "uncovered": 1, "beside": -1, "rare": 1, "copied": -1, "alike": -1, "new_name": 1,
-    "given": -1, "gain": -1, "short": 1, "given_after": -1, "short_after": 1, "given_sentence": 0,
-}  # fmt: skip
+# The direct signals have a weight of their own, even if they are rare: unknown, garbled, foreign, new_number,
+# again_source and pair_again.
 # groups: without a model, and with scores of a language model
 _JUDGED = ALIGNED + SPELT
 GROUPS: dict[str, tuple[str, ...]] = {"words": _JUDGED, "lm": _JUDGED + SCORED}

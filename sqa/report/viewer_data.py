@@ -36,7 +36,6 @@ from sqa import __version__
 from sqa.core.errors import ConfigError, SqaError
 from sqa.core.registry import BUZZERS
 from sqa.core.trace import QuestionTrace
-from sqa.core.types import Question
 from sqa.data.priors import is_content
 from sqa.diagnose.alignment import load_aligner
 from sqa.diagnose.detector import load_detector
@@ -66,33 +65,12 @@ class ViewConfig:
     priors: Annotated[Path | None, "folder of the word aligner's priors; None = the bundled priors"] = None
 
 
-def traces_data(traces: Sequence[QuestionTrace], name: str, config: ViewConfig) -> dict[str, Any]:
-    """Return the page's data for traces without a run's folder; their words are not aligned."""
-    pages: Pages = {}
-    run = {
-        "name": name,
-        "parts": {},
-        "notes": ["unaligned words not marked"],
-        "aligned": False,
-        "guessed": all(trace.guesses is not None for trace in traces),
-        "buzzed": all(trace.buzzes is not None for trace in traces),
-        "threshold": None,
-        "traces": [_trace(trace, None, pages) for trace in traces],
-    }
-    return _data([trace.question for trace in traces], [run], pages, config)
-
-
 def page_data(runs: Sequence[FinishedRun], indices: Sequence[int], config: ViewConfig) -> dict[str, Any]:
     """Return the page's data for the questions at `indices`, in that order; all runs have the same questions."""
     pages: Pages = {}
     names = run_names([run.folder for run in runs])
     shown = [_run(run, name, indices, pages, config) for run, name in zip(runs, names, strict=True)]
-    return _data([runs[0].questions[index] for index in indices], shown, pages, config)
-
-
-def _data(
-    questions: Sequence[Question], runs: Sequence[dict[str, Any]], pages: Pages, config: ViewConfig
-) -> dict[str, Any]:
+    questions = [runs[0].questions[index] for index in indices]
     curve = curve_named(config.curve)
     t = np.linspace(0, 1, GRID)
     return {
@@ -111,7 +89,7 @@ def _data(
             }
             for question in questions
         ],
-        "runs": list(runs),
+        "runs": shown,
         "pages": list(pages),
     }
 

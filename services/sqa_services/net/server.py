@@ -19,10 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any
 
 import uvicorn
-from msgspec.json import decode
 from starlette import routing
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -89,7 +88,6 @@ def run_app(app: Any, address: Address) -> None:
 
 TYPE = "text/html; charset=UTF-8"  # content type of all tornado responses, including JSON
 Handler = Callable[[Request], Awaitable[Response]]
-T = TypeVar("T")
 
 
 def reply(text: str, status: int = 200) -> Response:
@@ -106,14 +104,6 @@ def tornado_page(status: int, _: str = "") -> Response:
     """Return tornado's error page."""
     title = f"{status}: {HTTPStatus(status).phrase}"
     return reply(f"<html><title>{title}</title><body>{title}</body></html>", status)
-
-
-async def parsed(request: Request, kind: type[T]) -> T:
-    """Return the JSON object of a body as a msgspec type.  Raises Refused with status 400 for any other body."""
-    try:
-        return decode(await request.body(), type=kind)
-    except (ValueError, RecursionError) as error:
-        raise Refused(400, f"body: {error}") from error
 
 
 class OneThread:
@@ -150,15 +140,12 @@ def application(
     routes: Sequence[Route],
     render_error: RenderError,
     close: Callable[[], None] = lambda: None,
-    failure: str | None = None,
-    pages: str = "",
     **guard: Any,
 ) -> Starlette:
     """Return an application that serves routes behind a Guard; `close` is called at shutdown.
 
-    `render_error` renders the response to a request that is Refused, has no route or fails with SqaError.  `failure`
-    is the text shown for a SqaError; None shows the error's message.  `pages` is the package whose files are served,
-    see `page_files`.  `guard` holds further fields of Guard.
+    `render_error` renders the response to a request that is Refused, has no route or fails with SqaError.  `guard`
+    holds further fields of Guard.
     """
 
     def asked(scope: Scope) -> Route | None:
@@ -178,10 +165,10 @@ def application(
 
     async def failed(_: Request, error: Exception) -> Response:
         LOG.error("%s", error)
-        return render_error(500, str(error) if failure is None else failure)
+        return render_error(500, str(error))
 
     app = Starlette(
-        routes=[*routes, *([page_files(pages)] if pages else [])],
+        routes=routes,
         exception_handlers={Refused: refused, HTTPException: refused, SqaError: failed},
         middleware=guards(
             address,

@@ -160,11 +160,6 @@ def same_name(a: str, b: str) -> bool:
 # ------------------------------------------------------------------------------------------------------- extraction
 
 
-def facts_in(words: Sequence[str]) -> list[Fact]:
-    """Return the facts of an English text, in order, with repetitions."""
-    return extract(Text.of(words, "en"))
-
-
 def extract(text: Text) -> list[Fact]:
     """Return the facts of a text, in order, with repetitions."""
     facts: list[Fact] = []

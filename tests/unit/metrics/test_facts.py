@@ -17,7 +17,7 @@ from sqa.data.priors import Priors, form
 from sqa.metrics import build
 from sqa.metrics.fact_metrics import written
 from sqa.metrics.quality import facts
-from sqa.metrics.quality.facts import facts_in, judge, same_name
+from sqa.metrics.quality.facts import Text, extract, judge, same_name
 from sqa.questions.facts_log import FactOptions, judged_lines, main
 
 SOURCE = "En noviembre de 1830 el general Bolívar visitó Londres con dos hermanos de los Estados Unidos ."
@@ -35,7 +35,7 @@ def test_linking_needs_two_links_above_a_tenth(links, seen, index, monkeypatch):
 
 
 def texts_of(text: str) -> list[str]:
-    return [fact.text for fact in facts_in(text.split())]
+    return [fact.text for fact in extract(Text.of(text.split(), "en"))]
 
 
 @pytest.mark.parametrize(

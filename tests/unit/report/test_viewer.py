@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from sqa.core.types import Emission
 from sqa.pipeline.folder import open_run
 from sqa.report import viewer, viewer_data
 from sqa.report.viewer import UPLOT, as_script, main, open_runs, render
-from sqa.report.viewer_data import ViewConfig, page_data, traces_data
+from sqa.report.viewer_data import ViewConfig, page_data
 
 
 @pytest.fixture
@@ -76,13 +77,11 @@ def test_retractions_and_empty_questions_are_kept(tmp_path: Path) -> None:
     run = open_run(make(tmp_path, "plain", guesser=None, buzzer=None))
     emissions = (Emission(0, "a", 1, False), Emission(0, "", 1, False, erase=1), Emission(0, "b", 1, True))
     question = run.questions[2]
-    traces = [QuestionTrace(question, emissions), QuestionTrace(question, ())]
-    [shown] = traces_data(traces, "two", ViewConfig())["runs"]
-    assert shown["traces"] == [{"w": "a  b", "s": [1, 0, 0], "e": {1: 1}}, {"w": None, "s": []}]
-    data = page_data([run], [0], ViewConfig())
-    assert data["runs"][0].keys() == shown.keys()
-    assert not data["runs"][0]["guessed"]
-    assert {"no guesser ran", "no buzzer ran"} <= set(data["runs"][0]["notes"])
+    run = replace(run, traces=[QuestionTrace(question, emissions), QuestionTrace(question, ())])
+    [shown] = page_data([run], [0, 1], ViewConfig())["runs"]
+    assert [trace["w"] for trace in shown["traces"]] == ["a  b", None]
+    assert [trace["s"] for trace in shown["traces"]] == [[1, 0, 0], []] and shown["traces"][0]["e"] == {1: 1}
+    assert not shown["guessed"] and {"no guesser ran", "no buzzer ran"} <= set(shown["notes"])
 
 
 def test_no_text_can_end_the_script(tmp_path: Path) -> None:
