@@ -25,8 +25,7 @@ from guessers.bert.reading import SHARD, Lesson, Material, Reading, Sums, read
 from guessers.lessons import identity_of
 from sqa.core.schema import BelowOne, Count, FilePath, NotNegative, checked
 from sqa.files.devices import Device, Dtype, place
-from sqa.training.checkpoints import Checkpoints
-from sqa.training.trainer import Trainer
+from sqa.training.trainer import Checkpoints, Trainer
 
 ANY = ("device", "stop_after", "download")  # keys that may change when a training run is resumed
 

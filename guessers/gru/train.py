@@ -21,8 +21,7 @@ from guessers.gru.network import Network, PrefixGru, Shape, network_of
 from guessers.lessons import identity_of
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.devices import place
-from sqa.training.checkpoints import Checkpoints
-from sqa.training.trainer import Trainer, denormals_flushed
+from sqa.training.trainer import Checkpoints, Trainer, denormals_flushed
 
 
 def train(config: GruTraining, material: Material) -> GruGuesser:

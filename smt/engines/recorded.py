@@ -5,7 +5,7 @@
 
 `sqa.files.logs` detects which program wrote a log.  `smt.engines.recorded_speech` reads logs of systems that translate
 speech.  If the tokens of a log are pieces of words, `pieces` or the log's `prediction_spm` must state it
-(`sqa.files.pieces`).
+(`sqa.files.target_words`).
 
 `file` has one *unit* for every sentence of the data set (`unit: sentence`) or for every question (`unit: question`), in
 the order of the data set.  A delay is the number of source words of the unit that were read before the token was
@@ -190,7 +190,7 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
                 raise DataError(f"{where}: delays[{i}] is {delay:g} after {previous:g}; give whole, ascending numbers")
         tokens, delays = text.split(), row.delays
         if pieces or row.prediction_spm or len(tokens) != size or any(mark in text for mark in MARKS):
-            from sqa.files.pieces import words_at  # imported here, since logs of plain words do not need it
+            from sqa.files.target_words import words_at  # imported here, since logs of plain words do not need it
 
             tokens, delays = words_at(where, text, delays, "delays", pieces, row.prediction_spm)
         if EOS in tokens[:-1]:

@@ -30,9 +30,8 @@ from smt.policies.policy import Words, writes
 from sqa.core.errors import DataError
 from sqa.core.registry import misspelt
 from sqa.files.logs import LogLine, Pieces, kind_of, log_line
-from sqa.files.pieces import check_words, joiner, words_at
 from sqa.files.records import converted, numbered_lines
-from sqa.files.target_words import Cleaner
+from sqa.files.target_words import Cleaner, check_words, joiner, words_at
 from sqa.metrics.log_lines import SegmentLine
 
 GREATEST = 1e7  # s: four months

@@ -42,8 +42,7 @@ from sqa.files.atomic import claimed, held, joined_digest, write_text
 from sqa.files.devices import place
 from sqa.files.records import json_document
 from sqa.pipeline.config import load
-from sqa.training.checkpoints import Checkpoints, Moments
-from sqa.training.trainer import Trainer
+from sqa.training.trainer import Checkpoints, Moments, Trainer
 
 
 class Factors:

@@ -13,7 +13,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import joined_digest, write_text
 from sqa.files.devices import place
 from sqa.files.records import parse_json
-from sqa.training.checkpoints import Checkpoints
+from sqa.training.trainer import Checkpoints
 
 FILE = "run.json"
 _NO_MATTER = {"name", "data", "full_encoder"}  # config keys that do not change the result

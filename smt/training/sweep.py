@@ -29,7 +29,7 @@ from sqa.files.devices import place
 from sqa.files.records import parse_json
 from sqa.pipeline.config import load
 from sqa.results import Table, show
-from sqa.training.checkpoints import Checkpoints
+from sqa.training.trainer import Checkpoints
 
 MULTI = "multi"  # value of k for one model that serves every k of `train.k`
 HEADER = ("model", "k", "seeds", "bleu_mean", "bleu_sd", "bleu", "minutes_mean")

@@ -34,8 +34,7 @@ from sqa.core.k import parse_k
 from sqa.files.atomic import claimed
 from sqa.files.devices import place
 from sqa.pipeline.config import folder_name, load
-from sqa.training.checkpoints import Checkpoints, Moments
-from sqa.training.trainer import Trainer, denormals_flushed
+from sqa.training.trainer import Checkpoints, Moments, Trainer, denormals_flushed
 
 Entropy = Callable[..., Tensor]  # `summed_entropy` or its compiled form
 

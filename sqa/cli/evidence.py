@@ -271,7 +271,7 @@ def latency(
     options = LogOptions(chosen, unit, source, end, references, use_ref_len, computation_aware, strict)
     if segments is None:
         return main(log, options, as_json)
-    from sqa.metrics.segmented import Segments, resegmented
+    from sqa.metrics.latency_log import Segments, resegmented
 
     cut = Segments(segments, references, language, unit == "char", computing == "increment")
     with resegmented(log, cut) as path:

@@ -22,7 +22,9 @@ from sqa.core.schema import Whole
 from sqa.files.records import converted
 
 Program = Literal["SimulEval", "simulstream", "SimulStreaming", "OmniSTEval"]
-Pieces = Literal["words", "sentencepiece", "bytes", "bpe", "characters"]  # token kinds of a log: see `sqa.files.pieces`
+Pieces = Literal[
+    "words", "sentencepiece", "bytes", "bpe", "characters"
+]  # token kinds of a log: see `sqa.files.target_words`
 KEYS = ("prediction", "delays", "source")  # a line of SimulEval has at least one of these keys
 # Within these bounds all sums and quotients are finite.
 Delay = Annotated[int, Meta(ge=0, le=1 << 53)] | Annotated[float, Meta(ge=0, le=1e100)]

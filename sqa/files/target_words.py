@@ -8,18 +8,136 @@ Every reader of target text uses `Cleaner`, so one oddity has one treatment in l
     U+FFFD                 refused: it stands for bytes that could not be decoded
     pieces of words        refused with the remedy: ▁, @@
     tabs and JSON lines    refused in a file of plain text, which they show to be another format
+
+The tokens of a log may be pieces of words, which `words_at` joins.  The user, or a field of the log, names their kind:
+
+    sentencepiece   "▁Vien" "na": ▁ stands for a space, <0xC3> for a byte
+    bytes           "ĠVien" "na": letters represent bytes, as in GPT-2's vocabulary
+    bpe             "Vien@@" "na"
+    characters      "V" "i" "e" "n" "n" "a" " ": joined without spaces
+    words           each token is a word
 """
 
 import html
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from sqa.core.errors import DataError
+from sqa.files.logs import Pieces
 
 T = TypeVar("T")
+MOST_INITIALS = 0.25  # words may begin with Ġ, a Maltese letter; a larger share means byte-level pieces
+_BYTES = re.compile("(?:<0x[0-9A-F]{2}>)+")
+
+
+def check_words(where: str, tokens: Iterable[str], pieces: Pieces | None) -> None:
+    """Raise DataError for tokens that do not fit their kind, or that look like pieces if the user names no kind."""
+    if pieces == "bytes" and (wrong := [token for token in tokens if not set(token) <= _BYTE_OF.keys()]):
+        raise DataError(f"{where}: the token {wrong[0][:40]!r} has letters that represent no byte (`pieces: bytes`)")
+    if pieces is not None:
+        return
+    initials = total = 0
+    for token in tokens:
+        total += 1
+        initials += token.startswith("Ġ")
+        kind = "sentencepiece" if "▁" in token else "bpe" if token.endswith("@@") else ""
+        if kind:
+            raise DataError(_hint(where, token, kind))
+    if initials > max(1, MOST_INITIALS * total):
+        raise DataError(_hint(where, f"{initials} of {total} tokens begin with Ġ", "bytes"))
+
+
+def _hint(where: str, token: str, kind: str) -> str:
+    shown = token if " " in token else f"the token {token[:40]!r}"
+    return f"{where}: {shown}: if these are pieces of words, set `pieces: {kind}`, else `pieces: words`"
+
+
+def joiner(pieces: Pieces | None) -> Callable[[Sequence[str]], str]:
+    """Return the function that joins tokens of this kind to a text."""
+    return _JOINERS[pieces or "words"]
+
+
+def words_at(
+    where: str,
+    prediction: str,
+    times: Sequence[T],
+    key: str,
+    pieces: Pieces | None,
+    spm: Sequence[str] | None = None,
+) -> tuple[list[str], list[T]]:
+    """Return the words of a log's prediction, each with the time of its last piece.
+
+    Args:
+        where: Location of the line, "FILE:LINE".
+        prediction: The line's `prediction`.
+        times: A time for each word, or for each piece.
+        key: The name of the times in the log.
+        pieces: Kind of the tokens of `prediction`.
+        spm: The line's `prediction_spm`, SentencePiece's pieces of `prediction`, to which the times belong.
+
+    Raises:
+        DataError: There are more or fewer times than tokens, or the tokens are of another kind.
+    """
+    tokens = prediction.split() if spm is None else list(spm)
+    if len(tokens) != len(times):
+        raise DataError(f"{where}: {len(tokens)} words but {len(times)} {key}; each word needs one")
+    kind = pieces if spm is None else "sentencepiece"
+    check_words(where, tokens, kind)
+    words, at = (tokens, list(times)) if kind in (None, "words") else _joined(tokens, times, joiner(kind))
+    if spm is not None and words != prediction.split():
+        raise DataError(f"{where}: the pieces of prediction_spm do not match the words of prediction")
+    return words, at
+
+
+def _joined(
+    tokens: Sequence[str], times: Sequence[T], join: Callable[[Sequence[str]], str]
+) -> tuple[list[str], list[T]]:
+    words: list[str] = []
+    at: list[T] = []
+    for end, time in enumerate(times, 1):
+        before, words = words, join(tokens[:end]).split()
+        continued = bool(before) and words[len(before) - 1] != before[-1]
+        at = at[: len(before) - continued]
+        at += [time] * (len(words) - len(at))
+    return words, at
+
+
+def _of_bytes(tokens: Sequence[str]) -> str:
+    letters = "".join(tokens)
+    return bytes(_BYTE_OF.get(letter, 63) for letter in letters).decode("utf-8", "replace")
+
+
+def _of_sentencepiece(tokens: Sequence[str]) -> str:
+    return _BYTES.sub(_letters, "".join(tokens).replace("▁", " "))
+
+
+def _letters(match: re.Match[str]) -> str:
+    return bytes.fromhex(match.group().replace("<0x", "").replace(">", "")).decode("utf-8", "replace")
+
+
+def _byte_letters() -> dict[str, int]:
+    """Return a dict that maps the letters of GPT-2's vocabulary to bytes.
+
+    Visible Latin-1 characters stand for themselves; letters from U+0100 on stand for the other bytes.
+    """
+    visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = [byte for byte in range(256) if byte not in visible]
+    return {chr(byte): byte for byte in visible} | {chr(256 + i): byte for i, byte in enumerate(hidden)}
+
+
+_BYTE_OF = _byte_letters()
+_JOINERS: dict[str, Callable[[Sequence[str]], str]] = {
+    "words": " ".join,
+    "sentencepiece": _of_sentencepiece,
+    "bytes": _of_bytes,
+    "bpe": lambda tokens: re.sub("@@( |$)", "", " ".join(tokens)),
+    "characters": "".join,
+}
+
+
 MARK = re.compile(r"<\|[^<>]{1,40}\|>|</?s>|<(?:eos|bos|pad|unk|(?:start|end)_of_turn)>|\[/?INST\]")
 _ESCAPE = re.compile(r"&(?:quot|apos|amp|lt|gt|nbsp|bar|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")

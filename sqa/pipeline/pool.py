@@ -7,6 +7,7 @@ run again.  A worker that dies is replaced and its task repeated, at most DEATHS
 from __future__ import annotations
 
 import math
+import os
 import resource
 import sys
 import time
@@ -15,13 +16,30 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
-from multiprocessing import get_context
+from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any, NamedTuple
 
 from sqa.core.compute import QUOTA, set_for, set_threads
 from sqa.core.errors import RemoteProtocolError
-from sqa.files.processes import end_with_parent
+
+
+def end_with_parent() -> None:
+    """End this process when its parent ends, even by kill -9; call it when a worker starts.
+
+    The parent holds one end of a pipe, which the system closes when the parent ends.  Nothing happens in a process
+    that `multiprocessing` did not start.  Files are written atomically, so ending at any moment does not corrupt them.
+    """
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=_end_after, args=(parent.sentinel,), name="end-with-parent", daemon=True).start()
+
+
+def _end_after(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os._exit(1)  # the queue to a dead parent would block any cleaner exit
+
 
 DEATHS = 3  # dead workers that a command tolerates
 FIRST = 1 << 31  # bytes per worker assumed before the first measurement

@@ -24,8 +24,8 @@ from sqa.files import records
 from sqa.files.logs import kind_of, names_audio
 from sqa.files.target_words import clean_lines
 from sqa.metrics.fact_metrics import written
+from sqa.metrics.latency_log import Segments, resegmented
 from sqa.metrics.log_lines import EOS, lines_beside, read_log
-from sqa.metrics.segmented import Segments, resegmented
 from sqa.pipeline.folder import open_run
 from sqa.questions.rules import words_of
 

@@ -11,8 +11,7 @@ import pytest
 from refusals import refused
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.metrics.latency_log import LogOptions, score
-from sqa.metrics.segmented import Segments, resegmented
+from sqa.metrics.latency_log import LogOptions, Segments, resegmented, score
 
 FOLDER = Path(__file__).parent / "vectors" / "segments"
 LOG, SEGMENTS = str(FOLDER / "recordings.log"), Segments(FOLDER / "segments.yaml", FOLDER / "references.txt")

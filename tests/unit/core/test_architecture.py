@@ -17,7 +17,7 @@ from sqa.core.paths import ROOT
 PACKAGES = ("sqa", "smt", "guessers", "buzzers", "experiments")  # the core
 SERVICES = "sqa_services"  # the distribution in services/
 HEAVY = {"torch", "transformers", "tensorflow", "numba"}
-OF_TRAININGS = {"sqa.training.checkpoints", "sqa.training.trainer"}  # imported only by training code
+OF_TRAININGS = {"sqa.training.trainer"}  # imported only by training code
 KERNELS = {"sqa.diagnose.hmm_kernel"}  # compiled loops, imported at first use
 OF_ENDPOINTS = {"sqa.net.paced_http"}  # needs the extra llm; imported when an endpoint is opened
 LOADERS = {"sqa.files.devices", "sqa.files.pretrained"}  # torch or transformers, imported when a model is loaded

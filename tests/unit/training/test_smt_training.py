@@ -28,7 +28,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
 from sqa.pipeline.config import load, to_mapping
-from sqa.training.checkpoints import Checkpoints
+from sqa.training.trainer import Checkpoints
 from tests.smt_models import random_model, vocabulary
 from tests.sweep_process import config, prepared
 

@@ -8,8 +8,7 @@ from refusals import refused
 from torch import nn
 
 from sqa.core.errors import ConfigError, DataError, NotComputable
-from sqa.training.checkpoints import Checkpoints
-from sqa.training.trainer import Trainer, denormals_flushed
+from sqa.training.trainer import Checkpoints, Trainer, denormals_flushed
 
 X = torch.linspace(-1, 1, 12).reshape(6, 2)
 
