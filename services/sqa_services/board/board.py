@@ -193,8 +193,6 @@ class Board:
             for path, data in files.items():
                 self.files.write(path, data)
             queued = queue.fill(db)
-            if table == "models":
-                queue.note(db, id, f"registered; evaluations queued: {queued}")
         return {**row, "id": id, "queued": queued}
 
     # ---------------------------------------------------------------------------------------- registered models
@@ -208,24 +206,16 @@ class Board:
                 raise NotFound(f"no model {name!r}")
             yield db, *row
 
-    def log(self, code: str, name: str) -> list[Row]:
-        """Return a model's log as a list of {"time", "text"}, oldest first.  Raises NotFound if it is unknown."""
-        with self._model(code, name) as (_, id, _):
-            pass
-        return self.database.dicts("SELECT time, text FROM events WHERE model = ? ORDER BY id", id)
-
     def requeue(self, code: str, name: str) -> int:
         """Queue a model's failed evaluations again, and return their number.  Raises NotFound if it is unknown."""
         query = """
             UPDATE evaluations SET state = 'queued', attempts = 0, error = NULL, queued = ?, started = NULL,
             finished = NULL WHERE model = ? AND state = 'failed'"""
         with self._model(code, name) as (db, id, _):
-            number = db.execute(query, (time.time(), id)).rowcount
-            queue.note(db, id, f"{number} failed evaluations queued again")
-        return number
+            return db.execute(query, (time.time(), id)).rowcount
 
     def remove(self, code: str, name: str) -> None:
-        """Delete a model, its results, its log and its files, and free its name.  Raises NotFound if it is unknown."""
+        """Delete a model, its results and its files, and free its name.  Raises NotFound if it is unknown."""
         query = "SELECT d.name, e.prefix FROM evaluations e JOIN datasets d ON d.id = e.dataset WHERE e.model = ?"
         with self._model(code, name) as (db, id, kind):
             files = [predictions_path(code, name, *row) for row in db.execute(query, (id,)).fetchall()]

@@ -39,11 +39,6 @@ def fill(db: sqlite3.Connection) -> int:
     return db.execute(query, (time.time(),)).rowcount
 
 
-def note(db: sqlite3.Connection, model: int, text: str) -> None:
-    """Add a line to a model's log."""
-    db.execute("INSERT INTO events (model, time, text) VALUES (?, ?, ?)", (model, time.time(), text))
-
-
 def claim(database: Database, lease_seconds: float) -> Claim | None:
     """Lease the next evaluation to the caller; return None if the queue is empty.
 
@@ -82,33 +77,21 @@ def renew(database: Database, claimed: Claim, lease_seconds: float) -> bool:
 
 
 def finish(
-    database: Database,
-    claimed: Claim,
-    result: Mapping[str, Any],
-    stats: list[list[float]] | None = None,
-    event: str = "",
+    database: Database, claimed: Claim, result: Mapping[str, Any], stats: list[list[float]] | None = None
 ) -> bool:
-    """Write the result; return False, without writing, if the lease is lost.
-
-    Args:
-        stats: Statistics of each example.
-        event: Line for the model's log.
-    """
-    return _end(database, claimed, event, state="done", error=None, result=json.dumps(result), stats=json.dumps(stats))
+    """Write the result and the statistics of each example; return False, without writing, if the lease is lost."""
+    return _end(database, claimed, state="done", error=None, result=json.dumps(result), stats=json.dumps(stats))
 
 
-def fail(database: Database, claimed: Claim, error: str, event: str = "") -> bool:
-    """Mark an evaluation as failed for a permanent reason; `event` and the reason go into the model's log."""
+def fail(database: Database, claimed: Claim, error: str) -> bool:
+    """Mark an evaluation as failed for a permanent reason; return False, without writing, if the lease is lost."""
     readable = error.replace("\x00", "\ufffd").encode(errors="replace").decode()
-    return _end(database, claimed, event and f"{event}: {readable}", state="failed", error=readable)
+    return _end(database, claimed, state="failed", error=readable)
 
 
-def _end(database: Database, claimed: Claim, event: str, **values: Any) -> bool:
+def _end(database: Database, claimed: Claim, **values: Any) -> bool:
     with database.writing() as db:
-        held = _update(db, claimed, **values, lease=None, lease_until=None, finished=time.time())
-        if held and event:
-            note(db, claimed.model, event)
-        return held
+        return _update(db, claimed, **values, lease=None, lease_until=None, finished=time.time())
 
 
 def _update(db: sqlite3.Connection, claimed: Claim, **values: Any) -> bool:

@@ -5,7 +5,7 @@
     GET /api/tasks/TASK/datasets/NAME/examples        (the inputs of models; NAME may be PREFIX-NAME)
     GET, POST /api/tasks/TASK/datasets/NAME/perturbations (preview and addition of copies, for owners)
     GET /api/tasks/TASK/models                        PUT /api/tasks/TASK/models/NAME      a submission, JSON lines
-    GET /api/tasks/TASK/models/NAME/log               POST .../NAME/requeue, DELETE .../NAME
+    POST /api/tasks/TASK/models/NAME/requeue          DELETE /api/tasks/TASK/models/NAME
     GET /api/tasks/TASK/evaluations?state=done
     GET /api/status, /api/me
 
@@ -134,11 +134,6 @@ def add_standing(app: FastAPI, board: Board) -> None:
         """The models of a task."""
         return board.models(task)
 
-    @app.get("/api/tasks/{task}/models/{name}/log")
-    def log(task: TaskCode, name: Name) -> Rows:
-        """The log of a model."""
-        return board.log(task, name)
-
 
 # --------------------------------------------------------------------------------------------------------- writing
 
@@ -208,7 +203,7 @@ def _add_owners(app: FastAPI, board: Board, owner: list[Any]) -> None:
 
     @app.delete("/api/tasks/{task}/models/{name}", status_code=204, dependencies=owner)
     def delete(task: TaskCode, name: Name) -> None:
-        """Delete a submission, its scores, its log and its files."""
+        """Delete a submission, its scores and its files."""
         board.remove(task, name)
 
 

@@ -4,7 +4,6 @@
     models        names and kinds
     evaluations   one row for each model, data set and prefix ("" or that of a delta metric): the state, the lease of a
                   worker, the result, and the statistics of each example for the sorting metric
-    events        the log of a model
     days          submissions with the submitters' token per day (since 1970)
 
 Names are unique within a task.  Times are seconds since 1970.
@@ -39,10 +38,6 @@ CREATE TABLE evaluations (
     attempts INTEGER NOT NULL DEFAULT 0, lease TEXT, lease_until REAL, error TEXT, queued REAL, started REAL,
     finished REAL, result TEXT, stats TEXT, UNIQUE (model, dataset, prefix));
 CREATE INDEX evaluations_by_state ON evaluations (state, lease_until);
-CREATE TABLE events (
-    id INTEGER PRIMARY KEY, model INTEGER NOT NULL REFERENCES models ON DELETE CASCADE, time REAL NOT NULL,
-    text TEXT NOT NULL);
-CREATE INDEX events_by_model ON events (model);
 CREATE TABLE days (day INTEGER PRIMARY KEY, sent INTEGER NOT NULL)
 """
 PRAGMAS = ("busy_timeout=30000", "foreign_keys=ON", "synchronous=FULL")

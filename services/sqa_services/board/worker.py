@@ -61,8 +61,7 @@ def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
     if not models:  # the model was deleted in the meantime
         return False
     [model] = models
-    where, start = prefixed(claimed.prefix, data["name"]), time.time()
-    name = f"{model['name']}, {where}"
+    name = f"{model['name']}, {prefixed(claimed.prefix, data['name'])}"
     print(f"sqa: {name}: started", file=sys.stderr)
     with _repeated(lease_seconds / 3, lambda: queue.renew(board.database, claimed, lease_seconds)):
         try:
@@ -71,9 +70,8 @@ def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
             print(f"sqa: {name}: failed: {error}", file=sys.stderr)
             folder = board.config.folder
             problem = str(error).replace(f"{folder.absolute()}/", "").replace(f"{folder}/", "")
-            return queue.fail(board.database, claimed, problem, f"{where}: failed")
-    event = f"{where}: scored in {time.time() - start:.1f} s"
-    taken = queue.finish(board.database, claimed, result, details, event)
+            return queue.fail(board.database, claimed, problem)
+    taken = queue.finish(board.database, claimed, result, details)
     print(f"sqa: {name}: {'done' if taken else 'dropped, since its lease expired'}", file=sys.stderr)
     return taken
 

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -146,17 +145,6 @@ def leaderboard(
 
 
 @board_app.command()
-def log(context: Context, task: TaskCode, name: Name) -> None:
-    """Print the log of a model."""
-    events = _board(context).log(task, name)
-    show(Table(("time", "text"), [(_date(event["time"]), event["text"]) for event in events]))
-
-
-def _date(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
-
-
-@board_app.command()
 def requeue(context: Context, task: TaskCode, name: Name) -> None:
     """Queue a model's failed evaluations again."""
     print(f"sqa: {_board(context).requeue(task, name)} evaluations queued", file=sys.stderr)
@@ -164,7 +152,7 @@ def requeue(context: Context, task: TaskCode, name: Name) -> None:
 
 @board_app.command()
 def delete(context: Context, task: TaskCode, name: Name) -> None:
-    """Delete a model, its scores, its log and its files."""
+    """Delete a model, its scores and its files."""
     _board(context).remove(task, name)
 
 

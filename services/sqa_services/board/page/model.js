@@ -1,5 +1,5 @@
 "use strict";
-// One model: its log, its tags, and the actions of owners.
+// One model: its evaluations, its tags, and the actions of owners.
 
 const byName = (tags) => tags.sort((a, b) => a.tag.localeCompare(b.tag, "en", { numeric: true }));
 
@@ -61,7 +61,7 @@ function showActions(model) {
 }
 
 function act(model, what, text) {
-  if (!what && !window.confirm(`${text} ${model.name}, with its scores and its log?`)) return;
+  if (!what && !window.confirm(`${text} ${model.name}, with its scores?`)) return;
   const path = `api/tasks/${state.task.code}/models/${model.name}`;
   guarded(async () => {
     await ask(what ? "POST" : "DELETE", what ? `${path}/${what}` : path);
@@ -73,9 +73,9 @@ function act(model, what, text) {
 
 async function showModel() {
   if (!state.model || $("detail").hidden) return;
-  const path = `api/tasks/${state.task.code}/models/${state.model}`;
   const asked = state.model;
-  const log = await get(`${path}/log`);
+  const all = await get(`api/tasks/${state.task.code}/evaluations`);
   if (asked !== state.model) return;
-  $("log").replaceChildren(...log.map((e) => make("li", `${new Date(e.time * 1000).toISOString().slice(0, 19).replace("T", " ")}  ${e.text}`)));
+  const mine = all.filter((e) => e.model === asked);
+  $("log").replaceChildren(...mine.map((e) => make("li", `${e.prefix ? `${e.prefix}-` : ""}${e.dataset}: ${e.state}${e.error ? `: ${e.error}` : ""}`)));
 }

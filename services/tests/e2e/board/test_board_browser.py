@@ -140,7 +140,7 @@ def test_visitor_signs_in_and_submits(browser: Any, board: Board, tmp_path: Path
         ranks = dict(zip(models(page), page.locator("#board tbody tr td:first-child").all_inner_texts(), strict=True))
         assert ranks == {"first": "1", "mine": "2", "other": "3"}
         page.click("#board tbody button >> text=mine")
-        page.wait_for_selector("#log >> text=scored in")
+        page.wait_for_selector("#log >> text=mini: done")
         assert fits(page)
 
         assert page.inner_text("#actions") == ""
