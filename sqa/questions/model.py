@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, ValidationError, convert
 
+from sqa.core.errors import ConfigError
 from sqa.core.languages import language_of
 from sqa.core.quizbowl import takes
 from sqa.net.chat import LanguageModel, Reply
@@ -79,10 +80,12 @@ class Asking:
         for attempt in range(TRIES):
             remark = AGAIN.format(attempt=attempt) if attempt else ""
             missing = [prompt for prompt, value in found.items() if value is None]
-            replies = self.model.ask([prompt + remark for prompt in missing])
+            try:
+                replies = self.model.ask([prompt + remark for prompt in missing])
+            except ConfigError as error:
+                raise ConfigError(str(error).replace("max_requests", "--limit-requests")) from error
             for prompt in missing:
-                value = self._read(replies[prompt + remark], kind)
-                found[prompt] = value
+                found[prompt] = self._read(replies[prompt + remark], kind)
         self.problems["given up"] += sum(value is None for value in found.values())
         return [found[prompt] for prompt in prompts]
 

@@ -2,12 +2,13 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from refusals import refused
-from stand_ins.chat_server import Answer, Behaviour, ChatServer, completion, error
+from stand_ins.chat_server import Answer, ChatServer, completion, error
 
 from sqa.core.errors import ConfigError
 from sqa.net.chat import Budget, EndpointError
@@ -21,12 +22,8 @@ from sqa.questions.model import Asking, ModelMaker, ModelReader, estimate_asking
 from sqa.questions.texts import Segment, Translated
 
 PAIR = "es-en"
-REFERENCES = [f"Then Zq{n:03}a met Zq{n:03}b , and they saw {n} ships ." for n in range(40)]
-SYSTEM = Translated(
-    "system",
-    [Segment(f"log:{n}", tuple(r.split()), tuple(range(2, 13)), 12.0, reference=r) for n, r in enumerate(REFERENCES)],
-    "words",
-)
+MANY = [f"Then Zq{n:03}a met Zq{n:03}b , and they saw {n} ships ." for n in range(30)]
+FEW = MANY[:8]
 NAME = re.compile(r"zq\w+", re.IGNORECASE)
 
 
@@ -57,10 +54,10 @@ def faulty(prompt: str, number: int) -> Answer:
         repeated = json.dumps({"questions": [q for q in json.loads(content)["questions"] for _ in range(3)]})
     return (
         error(500),
-        replace(right, wait=0.8),
+        completion(repeated),
         completion(content[: len(content) // 2]),
         completion("I do not know, but perhaps it was Napoleon."),
-        completion(repeated),
+        replace(right, wait=0.8),
     )[number // 10 % 5]
 
 
@@ -76,33 +73,37 @@ def asking(server: ChatServer, folder: Path, limit: int = 5000) -> Asking:
     return Asking(CachedChat(Endpoint(config, Budget(limit)), Cache.at(folder / "replies", 10)))
 
 
-def made(server: ChatServer, folder: Path, limit: int = 5000) -> QuestionFile:
+def made(server: ChatServer, folder: Path, references: Sequence[str] = FEW, limit: int = 5000) -> QuestionFile:
     maker = ModelMaker(asking(server, folder, limit), ("es", "en"), "tiny", 2)
-    return make(maker, REFERENCES, [], PAIR, 3)
+    return make(maker, references, [], PAIR, 3)
 
 
-def answered(server: ChatServer, folder: Path, questions: QuestionFile, **options) -> tuple[Asked, Asking]:
+def system(references: Sequence[str]) -> Translated:
+    """Return the references as a translation; word n is written after n + 2 words of the source."""
+    texts = [(n, r, tuple(r.split())) for n, r in enumerate(references)]
+    return Translated("a", [Segment(f"a:{n}", w, tuple(range(2, 13)), 12.0, reference=r) for n, r, w in texts], "words")
+
+
+def answered(
+    server: ChatServer, folder: Path, questions: QuestionFile, references: Sequence[str] = FEW, **options: bool
+) -> tuple[Asked, Asking]:
     model = asking(server, folder)
-    return ask(SYSTEM, questions, ModelReader(model, "en", "tiny"), **options), model
+    return ask(system(references), questions, ModelReader(model, "en", "tiny"), **options), model
 
 
-def with_server(behaviour: Behaviour, folder: Path) -> tuple[QuestionFile, Asked, Asking, ChatServer]:
-    with ChatServer(behaviour) as server:
-        questions = made(server, folder)
-        return questions, *answered(server, folder, questions), server
+def moments(asked: Asked) -> list[list[float | None]]:
+    return [[answer.at for answer in answers] for answers in asked.answers]
 
 
 def test_faulty_server_loses_and_doubles_no_question(tmp_path):
-    questions, asked, _, _ = with_server(listener, tmp_path / "a")
-    others, asked_again, model, server = with_server(faulty, tmp_path / "b")
-    assert len(server.requests) >= 500 and len(questions.questions) == 80
-    assert {q.answers[0] for q in questions.questions} == set(NAME.findall(" ".join(REFERENCES)))
-    assert list(others.questions) == list(questions.questions)
-    assert [[(a.outcome, a.at) for a in of] for of in asked_again.answers] == [
-        [(a.outcome, a.at) for a in of] for of in asked.answers
-    ]
-    assert others.header["problems"].keys() >= {"repeated", "no JSON", "broken JSON"}
-    assert not questions.header["problems"] and not others.header["dropped"]["repeated"]
+    names = NAME.findall(" ".join(MANY))
+    with ChatServer(faulty) as server:
+        questions = made(server, tmp_path, MANY)
+        asked, model = answered(server, tmp_path, questions, MANY)
+    assert len(server.requests) >= 500
+    assert [q.answers[0] for q in questions.questions] == names and moments(asked) == [[3.0, 5.0]] * len(MANY)
+    assert questions.header["problems"].keys() >= {"repeated", "no JSON", "broken JSON"}
+    assert not sum(questions.header["dropped"].values())
     assert model.problems["no JSON"] and model.problems["broken JSON"] and not model.problems["given up"]
     assert set(model.model.chat.budget.faults) == {"HTTP 500", "no complete response in time"}
 
@@ -119,30 +120,30 @@ def test_second_run_offline_has_equal_bytes(tmp_path):
 
 def test_interrupted_run_continues(tmp_path):
     def dies(prompt: str, number: int) -> Answer:
-        return listener(prompt, number) if number <= 100 else error(400)
+        return listener(prompt, number) if number <= 30 else error(400)
 
     with ChatServer(dies) as server:
         refused(EndpointError, "run again to continue", made, server, tmp_path)
         server.behaviour = listener
         before = len(server.prompts)
-        assert len(made(server, tmp_path).questions) == 80
-        done = server.prompts[:100]
-        assert not set(done) & set(server.prompts[before:]) and len(server.prompts[before:]) < 400
+        assert len(made(server, tmp_path).questions) == 16
+        done = server.prompts[:30]
+        assert not set(done) & set(server.prompts[before:]) and len(server.prompts[before:]) < 80
 
 
 def test_requests_are_estimated_and_limited(tmp_path):
     with ChatServer(listener) as server:
         maker = ModelMaker(asking(server, tmp_path), ("es", "en"), "tiny", 2)
-        most, tokens = estimate_making(maker, REFERENCES, [])
+        most, tokens = estimate_making(maker, FEW, [])
         questions = made(server, tmp_path)
-        assert len(server.requests) <= most == 40 * 9 and tokens > 9 * 40 * 100
+        assert len(server.requests) <= most == 8 * 9 and tokens > 9 * 8 * 100
         start = len(server.requests)
         asked, _ = answered(server, tmp_path, questions)
         sent = len(server.requests) - start
-        expected, _ = estimate_asking(pairs_of(SYSTEM, questions), every_word=False)
+        expected, _ = estimate_asking(pairs_of(system(FEW), questions), every_word=False)
         assert 0.5 * expected <= sent <= expected
         assert sum(a.readings for of in asked.answers for a in of) >= sent
-        refused(ConfigError, "max_requests", made, server, tmp_path / "other", 20)
+        refused(ConfigError, "--limit-requests: 8 more", made, server, tmp_path / "other", FEW, 5)
 
 
 def test_every_word_agrees_with_bisection(tmp_path):
@@ -150,22 +151,21 @@ def test_every_word_agrees_with_bisection(tmp_path):
         questions = made(server, tmp_path)
         asked, _ = answered(server, tmp_path, questions)
         exhaustive, _ = answered(server, tmp_path, questions, every_word=True)
-    assert [[a.at for a in of] for of in asked.answers] == [[a.at for a in of] for of in exhaustive.answers]
-    assert [a.at for a in asked.answers[0]] == [3, 5]  # Zq000a is word 2, read after word 3
+    assert moments(asked) == moments(exhaustive) == [[3.0, 5.0]] * len(FEW)
 
 
 def test_wrong_replies_are_given_up_and_counted(tmp_path):
     with ChatServer(lambda prompt, number: completion('{"answers": 1}')) as server:
         questions = made(server, tmp_path)
-    assert not questions.questions and questions.header["problems"] == {"another form": 120, "given up": 40}
+    assert not questions.questions and questions.header["problems"] == {"another form": 24, "given up": 8}
 
 
 def test_long_answers_are_not_right(tmp_path):
     def lists(prompt: str, number: int) -> Answer:
         if "\nPassage: " in prompt:
             return listener(prompt, number)
-        return completion(json.dumps({"answer": " ".join(NAME.findall(" ".join(REFERENCES)))}))
+        return completion(json.dumps({"answer": " ".join(NAME.findall(" ".join(FEW)))}))
 
     with ChatServer(lists) as server:
         questions = made(server, tmp_path)
-    assert questions.header["dropped"]["unread"] == 80
+    assert questions.header["dropped"]["unread"] == 16
