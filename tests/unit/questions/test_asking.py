@@ -89,7 +89,9 @@ def test_simulstream_log_is_read_with_segments(tmp_path):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     refused(DataError, "whole recordings; give their --segments", answered, str(path))
     cut = lines(tmp_path, [f"- {{wav: a.wav, offset: {n}.0, duration: 3.0}}" for n in (0, 3)], "cut.yaml")
-    found = answered(str(path), segments=cut, references=lines(tmp_path, REFERENCES))
+    texts = {"segments": cut, "references": lines(tmp_path, REFERENCES)}
+    assert translated(str(path), TextOptions(**texts), recordings).segments[0].text(9) == REFERENCES[0]
+    found = answered(str(path), **texts)
     assert {answer: round(a.at or 0, 3) for answer, a in found.items()} == {
         "1830": 2.0,
         "Bolívar": 2.0,

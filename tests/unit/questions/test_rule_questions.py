@@ -34,6 +34,8 @@ def test_clozes_blank_every_occurrence_of_a_fact():
         ("London", "name", (5, 6), 6),
     ]
     assert questions[3].question == "In November 1830 Bolívar left ____. ____ slept."
+    [name] = clozes(0, "He met Carlos Bolívar.", "", ("", "en"))
+    assert (name.question, name.source, name.share) == ("He met ____.", None, 1.0)
     assert questions[1].share == pytest.approx(len("En noviembre de 1830 ") / len(SOURCE + " "), abs=1e-6)
 
 
