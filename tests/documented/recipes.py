@@ -71,9 +71,7 @@ CANNOT = (
         "needs a language model's server",
         "unit/engines/test_llm.py",
     ),
-    Cannot(
-        r"sqa .* endpoint --endpoint .*", "needs a language model's server", "unit/questions/test_model_questions.py"
-    ),
+    Cannot(r"sqa .* endpoint --endpoint .*", "needs a language model's server", "e2e/documents/test_ask_page.py"),
     Cannot(r"sqa latency .* --segments .*", "needs the package OmniSTEval", "golden/test_segments.py"),
     Cannot(r"sqa simulstream-score.*", "needs the program simulstream", SCORER_TEST),
     Cannot(r"sqa curve fit human-buzzes .*", "needs recorded human buzzes, a download"),

@@ -1,4 +1,4 @@
-"""Questions by a language model from the command line."""
+"""The commands of docs/ask.md that need the server of a language model."""
 
 import json
 
