@@ -54,9 +54,6 @@ def serve_iwslt(
     journal: Annotated[
         Path | None, option("--journal FILE", "File that stores the sessions; default: in --output.")
     ] = None,
-    session_hours: Annotated[
-        float, option("--session-hours N", "Hours without a request until a session is dropped from memory.")
-    ] = 168.0,
     participants: Annotated[
         Path | None, option("--participants FILE", "File with NAME TOKEN per line; each participant has one session.")
     ] = None,
@@ -69,7 +66,7 @@ def serve_iwslt(
         raise ConfigError(f"--tokenizer: BLEU of the shared task uses 13a, got {tokenizer!r}; omit the option")
     address = Address(host, port, token, tuple(names or ()))
     people = () if participants is None else tuple(read_participants(participants).items())
-    config = ServeConfig(dialect, strict, output, address, journal, session_hours, people)
+    config = ServeConfig(dialect, strict, output, address, journal, people)
     serve(source, target, kind, config, questions, guesser, buzzer)
 
 

@@ -29,7 +29,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sqa.core.errors import ConfigError, SqaError
-from sqa.core.schema import Positive, checked
+from sqa.core.schema import checked
 from sqa.data.datasets import load_questions
 from sqa.files.records import parse_json
 from sqa.pipeline.named import contestant_from
@@ -60,7 +60,6 @@ class ServeConfig:
     output: Annotated[Path | None, "folder of text, delays and scores; named sessions use its sessions/NAME"] = None
     address: Annotated[Address, "all requests except GET / need its token"] = field(default_factory=Address)
     journal: Annotated[Path | None, "file of the sessions; None = journal.sqlite in `output`, if given"] = None
-    session_hours: Annotated[Positive, "hours without a request after which a session is dropped from memory"] = 168.0
     participants: Annotated[
         tuple[tuple[str, str], ...], "names and tokens; each participant has exactly one session, see `table`"
     ] = ()
@@ -151,7 +150,7 @@ class Server:
         self.corpus, self.config, self.scorer = corpus, config, scorer
         self.participants = dict(config.participants)
         journal = None if config.kept_in is None else Journal(config.kept_in, corpus_digest(corpus))
-        self.sessions = Sessions(partial(Session, corpus, config.strict, scorer), journal, config.session_hours)
+        self.sessions = Sessions(partial(Session, corpus, config.strict, scorer), journal)
         self._answering: set[asyncio.Task[None]] = set()
         self._copy = asyncio.Lock()
         self._scorer = OneThread("scorer")

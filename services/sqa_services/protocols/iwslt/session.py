@@ -63,7 +63,6 @@ class Session:
         memory.
         """
         self.name, self.corpus, self.strict, self.scorer, self._save = name, corpus, strict, scorer, save
-        self.used = time.monotonic()
         self.reset()
 
     def reset(self) -> None:

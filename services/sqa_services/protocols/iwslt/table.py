@@ -5,7 +5,6 @@ A participant of an evaluation has a token and exactly one session, which it can
 
 import hmac
 import re
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -18,18 +17,15 @@ from sqa_services.protocols.iwslt.journal import Journal
 from sqa_services.protocols.iwslt.session import Session
 
 SESSION_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-MAX_SESSIONS = 1024  # maximum sessions in memory
+MAX_SESSIONS = 1024  # maximum number of sessions
 
 
 class Sessions:
     """Sessions by name; "" is the session of requests without a name."""
 
-    def __init__(self, build: Callable[..., Session], journal: Journal | None, hours: float) -> None:
-        """Keep sessions that `build(name=..., save=...)` creates; they leave memory after `hours` without a request.
-
-        If there is a journal, the next request loads the session from it.
-        """
-        self._build, self._journal, self._seconds = build, journal, hours * 3600
+    def __init__(self, build: Callable[..., Session], journal: Journal | None) -> None:
+        """Keep sessions that `build(name=..., save=...)` creates; a journal has those of an earlier server."""
+        self._build, self._journal = build, journal
         self._known: dict[str, Session] = {}
         if journal is not None and (names := journal.sessions()):
             ended = sum(state.finished for name in names for state in journal.load(name).values())
@@ -40,19 +36,18 @@ class Sessions:
 
         `keep`: whether a new session is kept.
         """
-        now = time.monotonic()
         session = self._known.get(name)
         if session is None:
-            self._drop_idle(now)
             session = self._build(name=name, save=self._journal and self._journal.save)
             kept = self._journal.load(name) if self._journal is not None else {}
             session.resume(kept)
             if not keep and not kept:
                 return session
+            if len(self._known) >= MAX_SESSIONS:  # empty sessions make room
+                self._known = {known: other for known, other in self._known.items() if other.sentences}
             if len(self._known) >= MAX_SESSIONS:
-                self._make_room()
+                raise Refused(503)
             self._known[name] = session
-        session.used = now
         return session
 
     @property
@@ -76,19 +71,6 @@ class Sessions:
         """Close the journal."""
         if self._journal is not None:
             self._journal.close()
-
-    def _drop_idle(self, now: float) -> None:
-        """Drop from memory the sessions without a recent request."""
-        for name in [name for name, session in self._known.items() if now - session.used > self._seconds]:
-            del self._known[name]
-
-    def _make_room(self) -> None:
-        """Drop one session from memory: among those that are empty or in a journal, the one that was idle longest."""
-        kept = self._journal is not None
-        droppable = [session for session in self._known.values() if kept or not session.sentences]
-        if not droppable:
-            raise Refused(503)
-        del self._known[min(droppable, key=lambda session: session.used).name]
 
 
 def read_participants(path: Path) -> dict[str, str]:

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +20,10 @@ from stand_ins.processes import ENVIRONMENT, free_port
 from sqa.core.errors import ConfigError, DataError
 from sqa_services.net import database
 from sqa_services.net.address import Address
-from sqa_services.net.guard import Refused
 from sqa_services.net.server import json_reply, tornado_page
-from sqa_services.protocols.iwslt import table
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
 from sqa_services.protocols.iwslt.corpus import TextCorpus
-from sqa_services.protocols.iwslt.http import ServeConfig, Server
-from sqa_services.protocols.iwslt.journal import Journal, corpus_digest
-from sqa_services.protocols.iwslt.session import Session
+from sqa_services.protocols.iwslt.http import ServeConfig
 from sqa_services.protocols.iwslt.table import read_participants
 
 CORPUS = TextCorpus(
@@ -166,45 +161,6 @@ def test_journal_has_one_server_and_one_corpus(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "text").write_text("no database" * 1000)
     with pytest.raises(ConfigError, match="cannot be used"), serving(CORPUS, ServeConfig(journal=tmp_path / "text")):
         pass
-
-
-def test_idle_session_resumes_from_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression test: a session that was idle for --session-hours lost its words, which allowed a second try."""
-    clock = [time.monotonic()]
-    monkeypatch.setattr("sqa_services.protocols.iwslt.table.time.monotonic", lambda: clock[0])
-    sessions = Server(CORPUS, ServeConfig(journal=tmp_path / "journal", session_hours=1.0), None).sessions
-    ann = sessions.get("ann")
-    ann.read(0)
-    ann.write(0, ["word"])
-    clock[0] += 3700
-    assert sessions.get("bob", keep=False).sentences == {}  # this call removes idle sessions
-    assert sessions.size == 0
-    again = sessions.get("ann", keep=False)
-    assert again is not ann and sessions.size == ann.size
-    assert (again.sentences[0].tokens, again.sentences[0].delays) == (("word",), (1,))
-    assert again.read(0)["segment"] == "w0-1"
-    sessions.reset(again)
-    assert sessions.get("ann").sentences == {}
-    sessions.close()
-    assert Journal(tmp_path / "journal", corpus_digest(CORPUS)).sessions() == []
-
-
-@pytest.mark.parametrize(("kept", "reads", "drops"), [(True, True, True), (False, True, False), (False, False, True)])
-def test_idle_session_leaves_memory_for_a_new_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool, reads: bool, drops: bool
-) -> None:
-    monkeypatch.setattr(table, "MAX_SESSIONS", 1)
-    sessions = table.Sessions(partial(Session, CORPUS), Journal(tmp_path / "j", "corpus") if kept else None, hours=1.0)
-    first = sessions.get("first")
-    if reads:
-        first.read(0)
-    if drops:
-        assert sessions.get("second").name == "second"
-        assert (0 in sessions.get("first", keep=False).sentences) == reads
-    else:
-        with pytest.raises(Refused):
-            sessions.get("second")
-    sessions.close()
 
 
 def test_repeated_request_counts_once() -> None:
