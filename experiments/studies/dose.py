@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
-import sqa
 from experiments.lab.item import Item, inputs_of
 from experiments.lab.ledger import Row, row_of
 from experiments.lab.tables import Column, pivot
 from sqa import metrics as metric_names
+from sqa.api.experiment import Entry, Experiment
 from sqa.core.differences import PERMUTATIONS, compare
 from sqa.core.languages import language_of
 from sqa.core.types import Question
@@ -71,8 +71,8 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
             yield Row((name, "-", kind), "words", sum(n for _, n in made), n=len(made), unit="words")
             path = runs / "dose" / f"{name}-{kind.replace(' ', '-')}.txt"
             write_text(path, "".join(f"{text}\n" for text, _ in made))
-            entries.append(sqa.Entry(kind, {"name": "fixed", "text": str(path), "unit": "question"}))
-        done = sqa.Experiment(entries, GUESSERS, dataset=name, metrics=[m.name for m in OUTCOMES], runs=runs).run()
+            entries.append(Entry(kind, {"name": "fixed", "text": str(path), "unit": "question"}))
+        done = Experiment(entries, GUESSERS, dataset=name, metrics=[m.name for m in OUTCOMES], runs=runs).run()
         stats = {(result.guesser, result.translator): result.stats for result in done}
         for (guesser, kind), metric in product(stats, OUTCOMES):
             table, intact = (stats[guesser, text][metric.name] for text in (kind, INTACT))

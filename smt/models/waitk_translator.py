@@ -58,8 +58,12 @@ class WaitKConfig:
         return Schedule(parse_k(self.k), self.emission_rate, self.unit)
 
 
-def loaded(folder: Path, where: Place) -> tuple[Transformer, AnyVocabulary, dict[str, Any]]:
-    """Load model, vocabulary and metadata of a folder, ready to decode on the device and in the dtype of `where`."""
+@lru_cache(maxsize=2)
+def loaded(folder: Path, files: str, where: Place) -> tuple[Transformer, AnyVocabulary, dict[str, Any]]:
+    """Load model, vocabulary and metadata of a folder, ready to decode on the device and in the dtype of `where`.
+
+    Translators that differ only in k or in the search share the weights.  `files` is the digest of the folder.
+    """
     model, vocabulary, about = load_model(folder)
     model.to(where.device).accelerate(where.dtype)
     return model, vocabulary, about
@@ -68,12 +72,13 @@ def loaded(folder: Path, where: Place) -> tuple[Transformer, AnyVocabulary, dict
 def build(config: WaitKConfig) -> WaitKTranslator:
     """Return the translator of a config."""
     folder, where = model_folder(config.model), place(config)
-    model, vocabulary, about = loaded(folder, where)
+    files = folder_fingerprint(folder)
+    model, vocabulary, about = loaded(folder, files, where)
     languages = pair_of(about)
     writer = TransformerWriter(model, vocabulary)
     schedule, beam = config.schedule(), beam_of(config.beam, config.look_ahead)
     search = [asdict(schedule), config.beam, config.look_ahead, where.dtype, *where.key]
-    fingerprint = digest(["waitk", [VERSION, SEARCH], search, folder_fingerprint(folder)])
+    fingerprint = digest(["waitk", [VERSION, SEARCH], search, files])
     return WaitKTranslator(lambda: writer, schedule, beam, fingerprint, languages)
 
 
@@ -98,7 +103,7 @@ class PrefixConfig:
 @lru_cache(maxsize=2)
 def system(folder: Path, files: str, beam: int, where: Place = CPU) -> Remembered:
     """Return the full-input system that runs with different policies share; `files` is the digest of the model."""
-    model, vocabulary, about = loaded(folder, where)
+    model, vocabulary, about = loaded(folder, files, where)
     writer = TransformerWriter(model, vocabulary)
     other = [] if where.dtype == "float32" else [where.dtype]
     fingerprint = digest(["prefix", VERSION, SEARCH, beam, files, *other, *where.key])
