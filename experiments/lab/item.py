@@ -7,6 +7,7 @@ item is named `mine.py:ITEM`.
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -88,6 +89,7 @@ def items() -> dict[str, Item]:
     return {item.name: item for item in sorted(all_items, key=lambda item: item.name)}
 
 
+@cache
 def archived(path: Path) -> list[Item]:
     """Return the items whose code has left, with the tables that pages show of their ledgers."""
     return [
