@@ -136,4 +136,5 @@ def over_source(rows: Sequence[Row], config: FigureConfig) -> plots.Figure:
     xlabel = (
         f"source read (% of its characters)\n{BANDS};\nof the latter only those of the first k, full input and human"
     )
-    return plots.over_k(list(grid.values()), xlabel, 2.4, title=rows[0]["dataset"])
+    colours = (*plots.ramp(len(ks)), "black")
+    return plots.over_k(list(grid.values()), xlabel, 2.4, title=rows[0]["dataset"], colours=colours)

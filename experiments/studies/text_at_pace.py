@@ -12,6 +12,7 @@ Expected wins falls with delay for any text, so two k are compared at one pace. 
 The test of a translator is two-sided; its statistic is the largest |text| over k.  Under the null hypothesis the texts
 of a question are exchangeable, so they are permuted at random within each question, at all paces together.  Holm
 corrects over the two languages.  The translator is the bundled wait-k Transformer, which every checkout can run.
+The first version of this module (commit 81c82ebd) tested wait-k and the phrase-based system at k = 2, 3 and 6.
 
 error rates   how often a test rejects if the texts of each question are permuted at random (false alarms), and if the
               full-input text wins DIFFERENCE more at every pace, on questions that it lost (power); and how often

@@ -27,6 +27,7 @@ from sqa.files.pretrained import quiet
 VERSION = 2  # increase when the unpacked files change
 MAGIC = b"GGUF"
 FAMILIES = ("gemma3", "llama")
+PIECES, USED = "tokenizer.ggml", ("model", "tokens", "scores", "token_type", "bos_token_id")  # keys of a GGUF file
 
 
 def unpacked(path: Path) -> Path:
@@ -47,23 +48,31 @@ def unpacked(path: Path) -> Path:
 
 
 def _unpack(path: Path, folder: Path) -> None:
-    from gguf import GGUFReader
-
     try:
-        values = {name: field.contents() for name, field in GGUFReader(path).fields.items()}
-        architecture, kind = values["general.architecture"], values["tokenizer.ggml.model"]
+        values = _metadata(path)
+        architecture, kind = values["general.architecture"], values[f"{PIECES}.model"]
         if architecture not in FAMILIES or kind != "llama":
             raise DataError(
                 f"{path}: architecture {architecture!r} with a tokenizer of kind {kind!r}; supported are "
                 f"{', '.join(FAMILIES)} with SentencePiece pieces; give the Hugging Face folder instead"
             )
-        tokenizer = from_scores(*(values[f"tokenizer.ggml.{key}"] for key in ("tokens", "scores", "token_type")))
+        tokenizer = from_scores(*(values.pop(f"{PIECES}.{key}") for key in ("tokens", "scores", "token_type")))
+        tokenizer.save(str(folder / FILE))
+        del tokenizer  # it takes as much memory as the model
         model = load_gguf(path)
-        model.config.bos_token_id = values["tokenizer.ggml.bos_token_id"]
+        model.config.bos_token_id = values[f"{PIECES}.bos_token_id"]
     except (ValueError, IndexError, KeyError, TypeError, OSError, OverflowError, MemoryError, RuntimeError) as error:
         raise DataError(f"{path}: a damaged or incomplete GGUF file: {str(error).splitlines()[0]}") from error
     model.save_pretrained(folder)
-    tokenizer.save(str(folder / FILE))
+
+
+def _metadata(path: Path) -> dict[str, Any]:
+    """Return the used values of a GGUF file by key; the reader, an object for each piece, is freed at once."""
+    from gguf import GGUFReader
+
+    used = ("general.architecture", *(f"{PIECES}.{key}" for key in USED))
+    fields = GGUFReader(path).fields
+    return {name: fields[name].contents() for name in used if name in fields}
 
 
 def load_gguf(path: Path) -> Any:

@@ -235,6 +235,14 @@ def above(figure: Figure, named: Mapping[str, Any], title: str = "") -> None:
         legend.remove()
 
 
+def ramp(n: int) -> list[str]:
+    """Return n colours from dark blue to light green, for lines with an order such as k."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    return [to_hex(colormaps["viridis"](0.85 * i / max(1, n - 1))) for i in range(n)]
+
+
 def draw(axes: Axes, panel: Panel, colours: Sequence[str] = COLOURS, bars: bool = False) -> None:
     """Draw a panel over k, or over the lags of its lines."""
     ks = sorted({k for line in panel.lines for k in line.by_k}, key=order)
