@@ -122,8 +122,9 @@ def make_questions(
         if kinds:
             raise ConfigError("--kind: only for --maker rules")
         asking, name = _asking(endpoint, requests, cache)
-        writer: Maker = ModelMaker(asking, languages(pair), name, most)
-        announce(*estimate_making(writer, texts, read), requests)
+        model = ModelMaker(asking, languages(pair), name, most)
+        announce(*estimate_making(model, texts, read), requests)
+        writer: Maker = model
     else:
         writer = rule_maker(pair, texts, kinds or ())
     made = make(writer, texts, read, pair, before)

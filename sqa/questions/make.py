@@ -27,8 +27,12 @@ BLOCK = 100  # segments whose questions are filtered together
 class Reader(Protocol):
     """A reader, which answers questions from a text."""
 
-    name: str
-    every_word: bool  # whether it reads every prefix, since that costs little
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def every_word(self) -> bool:
+        """Whether it reads every prefix, since that costs little."""
 
     def right(self, asked: Sequence[tuple[TextQuestion, str]]) -> list[bool]:
         """Return whether each question is answered right from its text."""
@@ -37,9 +41,16 @@ class Reader(Protocol):
 class Maker(Protocol):
     """A writer of questions."""
 
-    name: str
-    reader: Reader  # for the filters
-    about: Mapping[str, Any]  # further entries of the header, such as the prompt
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def reader(self) -> Reader:
+        """The reader for the filters."""
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Further entries of the header, such as the prompt."""
 
     def questions(self, texts: Sequence[tuple[int, str, str]]) -> Iterable[TextQuestion]:
         """Yield questions about segments, given as (number, reference, source)."""
