@@ -11,15 +11,21 @@ from typing import NamedTuple
 import yaml
 
 from sqa.core.errors import DataError
-from sqa.core.types import Question
+from sqa.core.types import Floats, Question
 from sqa.files.store import Store
 from sqa.metrics.fact_metrics import SIDES, Facts
 from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.engine import run
+from sqa.questions.ask import ask
 from sqa.questions.facts_log import FactOptions, JudgedLine, judged_lines
+from sqa.questions.files import read_questions
+from sqa.questions.measures import ALL, tables
+from sqa.questions.rules import Rules
+from sqa.questions.texts import TextOptions, of_log
 
 NAMES = ("ew", "oracle-ew", "stable-ew", "accuracy")
 SHOWN = {f"SQA_{name.upper().replace('-', '_')}": name for name in NAMES}  # name in the other programs -> metric
+ASKED = {"SQA_ANSWERED": "answered", "SQA_ANSWERED_EARLY": "early", "SQA_ANSWERED_LAG": "lag"}  # measures of `sqa ask`
 FACTS = {f"SQA_{Facts(side).name.upper().replace('-', '_').replace('@', '_')}": Facts(side) for side in SIDES}
 
 
@@ -57,6 +63,15 @@ def judged(log: str, options: FactOptions) -> Sequence[JudgedLine]:
     """Return the facts of each sentence of a log's text."""
     with in_a_file(log) as file:
         return judged_lines(str(file), options)
+
+
+@cache
+def asked(log: str, questions: Path) -> dict[str, Floats]:
+    """Return the statistics of each sentence of a log's text by measure, for the questions of a file."""
+    made = read_questions(questions)
+    with in_a_file(log) as file:
+        answers = ask(of_log(str(file), TextOptions()), made, Rules(made.pair[1]))
+    return {measure: stats for kind, measure, stats in tables(answers) if kind == ALL}
 
 
 @cache

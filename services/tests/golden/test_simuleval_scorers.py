@@ -10,9 +10,16 @@ from stand_ins.simuleval_command import SCORERS, printed, simuleval, table, writ
 import sqa
 from sqa.core.paths import ROOT
 from sqa.data.datasets import load_questions
+from sqa.files.records import json_lines
+from sqa.questions import measures
+from sqa.questions.ask import ask
 from sqa.questions.facts_log import FactOptions, judged_lines
 from sqa.questions.facts_log import table as facts_table
+from sqa.questions.make import make, rule_maker
+from sqa.questions.rules import Rules
+from sqa.questions.texts import TextOptions, of_log
 from sqa_services.cli.protocols import simuleval_dir
+from sqa_services.simuleval.answered import ASKED
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("simul")]
 SET = "{name: mini-es, limit: 5}"
@@ -83,3 +90,16 @@ def test_facts_need_no_questions(user_dir: str, old: tuple[object, ...]) -> None
         row[0]: round(float(row[1]), 3) for row in facts_table(judged_lines(str(EXAMPLE), FactOptions("es-en")), 10)
     }
     assert {name: scores[shown] for name, shown in names.items()} == {name: rows[name] for name in names}
+
+
+def test_answered_questions_equal_sqa_ask(tmp_path: Path, user_dir: str, old: tuple[object, ...]) -> None:
+    rows = list(json_lines(EXAMPLE))
+    references, sources = ([row[side].strip() for row in rows] for side in ("reference", "source"))
+    questions = make(rule_maker("es-en", references), references, sources, "es-en", 3)
+    questions.write(tmp_path / "asked.jsonl")
+    scorers = ("--user-dir", user_dir, "--latency-metrics", *ASKED, "--sqa-asked", tmp_path / "asked.jsonl")
+    scores = printed(simuleval(*old, *scorers))
+    frame = measures.frame([ask(of_log(str(EXAMPLE), TextOptions()), questions, Rules("en"))], questions, "rules", 10)
+    expected_values = {name: round(frame.one(measure, kind="all").value, 3) for name, measure in ASKED.items()}
+    assert {name: scores[name] for name in ASKED} == expected_values
+    assert 0.5 < scores["SQA_ANSWERED"] < 1

@@ -6,24 +6,36 @@ The sentences must be those of a question set, in order (`sqa questions show SET
 `sqa run` on the same log, so the numbers are the same.  `--score-only` scores old logs.
 
 SQA_FACTS, SQA_FACTS_INVENTED, SQA_FACTS_LAG and SQA_FACTS_TIMED need references but no questions, and equal the values
-of `sqa latency LOG --facts`.
+of `sqa latency LOG --facts`.  SQA_ANSWERED, SQA_ANSWERED_EARLY and SQA_ANSWERED_LAG equal the values of `sqa ask`.
 """
 
 from __future__ import annotations
 
 import json
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from simuleval.evaluator.scorers.latency_scorer import LatencyScorer, register_latency_scorer
 
 from sqa.core.errors import DataError, SqaError
+from sqa.core.significance import Mean
 from sqa.metrics.fact_metrics import Facts
 from sqa.questions.facts_log import FactOptions
-from sqa_services.simuleval.answered import FACTS, SHOWN, add_options, add_pair, answered, in_a_file, judged
+from sqa_services.simuleval.answered import (
+    ASKED,
+    FACTS,
+    SHOWN,
+    add_options,
+    add_pair,
+    answered,
+    asked,
+    in_a_file,
+    judged,
+)
 
 FACT_KEYS = ("index", "prediction", "delays", "reference", "source", "source_length")
 _TEXTS = ("prediction", "prediction_spm", "source")
@@ -81,6 +93,21 @@ class OfFacts(_OfALog):
         return self.metric.score_many(stats).tolist(), self.metric.score(stats.sum(axis=0))
 
 
+class OfQuestions(_OfALog):
+    """A measure of `sqa ask`, for the questions of a file; a sentence without questions has the value NaN."""
+
+    measure: str
+    keys = FACT_KEYS
+
+    @staticmethod
+    def add_args(parser: ArgumentParser) -> None:
+        parser.add_argument("--sqa-asked", required=True, help="file of questions, made by sqa questions make")
+
+    def scores(self, log: str) -> tuple[Sequence[float], float]:
+        stats, mean = asked(log, Path(self.args.sqa_asked))[self.measure], Mean(self.shown)
+        return mean.score_many(stats).tolist(), mean.score(stats.sum(axis=0))
+
+
 for _shown, _name in SHOWN.items():
 
     @register_latency_scorer(_shown)
@@ -93,6 +120,13 @@ for _shown, _facts in FACTS.items():
     @register_latency_scorer(_shown)
     class _Facts(OfFacts):
         shown, metric = _shown, _facts
+
+
+for _shown, _measure in ASKED.items():
+
+    @register_latency_scorer(_shown)
+    class _Asked(OfQuestions):
+        shown, measure = _shown, _measure
 
 
 def _line(instance: Any, keys: Sequence[str] = LOGGED) -> str:
