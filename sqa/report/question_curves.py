@@ -11,8 +11,7 @@ from sqa.questions.measures import curve
 from sqa.report.data import run_names
 from sqa.report.plots import COLUMN, Line, Panel, over_k, save, style
 
-LAST = {"words": 15.0, "seconds": 12.0}  # end of the x axis
-POINTS = 31
+TIMES = {"words": np.arange(16.0), "seconds": np.arange(0.0, 12.5, 0.5)}  # the x axis
 
 
 def draw(systems: Sequence[Asked], path: Path) -> list[Path]:
@@ -21,7 +20,7 @@ def draw(systems: Sequence[Asked], path: Path) -> list[Path]:
     if len(units) > 1 or units == {""}:
         raise ConfigError("--plot: needs logs whose delays have one unit; plain texts have no delays")
     [unit] = units
-    times = np.linspace(0, LAST[unit], POINTS).tolist()
+    times = TIMES[unit].tolist()
     keys = [f"{time:g}" for time in times]
     x = dict(zip(keys, times, strict=True))
     names = run_names([Path(asked.system.name) for asked in systems])
