@@ -19,7 +19,7 @@ from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS,
 from sqa.core.schema import describe
 from sqa.files.yaml_reader import ENTRIES, LIKE
 from sqa.metrics import ALL
-from sqa.pipeline.config import OTHER_LANGUAGES, ComponentConfig, DatasetConfig, QualityConfig, RunConfig, to_mapping
+from sqa.pipeline.config import OTHER_LANGUAGES, DatasetConfig, QualityConfig, RunConfig, to_mapping
 
 KINDS = {"translator": TRANSLATORS, "guesser": GUESSERS, "buzzer": BUZZERS, "quality": QUALITY, "policy": POLICIES}
 Schema = dict[str, Any]
@@ -138,8 +138,6 @@ def _value(hint: Any) -> Schema:
         return _value(inner[0])
     if hint == tuple[QualityConfig, ...]:
         return _quality()
-    if hint == tuple[ComponentConfig, ...]:
-        return {"type": "array", "items": _to("guesser")}
     if hint is OwnPart:
         return {"anyOf": [OWN, {"type": "object", "required": ["name"]}]}
     if is_dataclass(hint):

@@ -32,7 +32,6 @@ EXTRAS = {  # extra of pyproject.toml -> its purpose
     "ci": "tests only",
     "cluster": "many runs on many machines",
     "docs": "make site: the documentation as a static site",
-    "e5": "the guesser that reads the foreign text",
     "elasticsearch": "the Elasticsearch guesser",
     "fairseq": "models trained with fairseq",
     "fast": "machine code for BM25 and the aligner, int8 for the BERT guesser",

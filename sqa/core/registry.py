@@ -221,11 +221,9 @@ GUESSERS = Registry(
         "bm25": "guessers.retrieval.bm25:build",
         "tfidf": "guessers.retrieval.tfidf:build",
         "gru": "guessers.gru.guesser:build",
-        "fusion": "guessers.fusion:build",
         "rerank": "guessers.rerank.guesser:build",
         "elasticsearch": "guessers.elastic.guesser:build",
         "llm": "guessers.llm.guesser:build",
-        "e5": "guessers.e5.guesser:build",
     },
 )
 BUZZERS = Registry(

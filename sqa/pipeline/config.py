@@ -345,17 +345,6 @@ class Reader:
                 self._add(join(key, name), "is also given next to the policy")
         return {**others, "policy": nested["name"], **{name: inner[name] for name in inner if name in ("k", "n")}}
 
-    def guessers(self, value: Any, key: str) -> tuple[ComponentConfig, ...]:
-        """Read the guessers of a fusion, such as [{name: bm25}, gru]."""
-        if not isinstance(value, (list, tuple)):
-            self._add(key, f"expected a list of guessers, got {kind_of(value)}")
-            return ()
-        parts = (
-            entry if isinstance(entry, ComponentConfig) else self.component(GUESSERS, entry, f"{key}[{i}]")
-            for i, entry in enumerate(value)
-        )
-        return tuple(part for part in parts if part is not None)
-
     def _quality(self, value: Any, key: str) -> tuple[QualityConfig, ...]:
         """Read `quality:`, a list such as [{comet: {model: m}}, {external: [program]}] or a mapping of kinds."""
         items: list[tuple[str, Any]] = []  # (kind, options)
@@ -389,8 +378,6 @@ class Reader:
             return self.value(arguments[0], beside(value, self.folder) if is_file else value, key)
         if hint == tuple[QualityConfig, ...]:
             return self._quality(value, key)
-        if hint == tuple[ComponentConfig, ...]:
-            return self.guessers(value, key)
         if origin in (Union, types.UnionType):
             return self._union(hint, arguments, value, key)
         if is_dataclass(hint):

@@ -20,7 +20,7 @@ from tests.conformance.test_keys import PARTS, TABLE, class_of, config_of, flat,
 __all__ = ["places", "surroundings"]  # fixtures
 
 WITHOUT_WEIGHTS = set(
-    "command pbmt recorded fixed simuleval bm25 tfidf elasticsearch fusion threshold oracle external scores".split()
+    "command pbmt recorded fixed simuleval bm25 tfidf elasticsearch threshold oracle external scores".split()
 )
 WEIGHED = [part for part in PARTS if part[0] != "policy" and part[1] not in WITHOUT_WEIGHTS]
 ELSEWHERE = {"pretrained"}  # not tested, because its package creates the tensors

@@ -20,9 +20,7 @@ MODEL = {name: "bm25" if name == "tfidf" else name for name in TOLERANCE}  # nam
 NEEDS = {"bert": "bert"}  # name -> extra
 ELSEWHERE = {  # guessers without a bundled model, and the file that tests each of them
     "elasticsearch": "tests/unit/guessers/test_elastic.py",
-    "fusion": "tests/unit/guessers/test_fusion.py",
     "llm": "tests/unit/guessers/llm/test_llm.py",
-    "e5": "tests/unit/guessers/test_e5.py",  # has a bundled model, but computing its page vectors takes minutes
 }
 
 

@@ -15,7 +15,6 @@ import pytest
 from stand_ins.keyed_parts import Places
 
 from guessers.bert.guesser import build as build_bert
-from guessers.e5 import guesser as e5
 from guessers.elastic import guesser as elastic
 from smt.engines.pretrained import Pretrained
 from smt.policies.prefixes import PolicyTranslator
@@ -30,7 +29,6 @@ from sqa.pipeline.config import ComponentConfig, Reader
 from sqa.pipeline.engine import stage_of
 
 Options = Mapping[str, Any]
-Guessers = tuple[ComponentConfig, ...]
 REGISTRIES = {registry.kind: registry for registry in (TRANSLATORS, GUESSERS, BUZZERS, POLICIES, QUALITY)}
 
 
@@ -70,8 +68,7 @@ def flat(cls: type, prefix: str = "") -> Iterator[str]:
     hints = typing.get_type_hints(cls)
     for field in fields(cls):
         hint = hints[field.name]
-        inner = [part for part in (hint, *typing.get_args(hint)) if is_dataclass(part) and hint != Guessers]
-        inner = [part for part in inner if part is not OwnPart]
+        inner = [part for part in (hint, *typing.get_args(hint)) if is_dataclass(part) and part is not OwnPart]
         yield from flat(inner[0], f"{prefix}{field.name}.") if inner else [f"{prefix}{field.name}"]
 
 
@@ -96,7 +93,6 @@ def surroundings(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(elastic.elastic_index, "check_server", lambda _: "9.0")
     monkeypatch.setattr(elastic.elastic_index, "check_index", lambda *_: None)
     monkeypatch.setattr(elastic.elastic_index, "explained", lambda *_: nullcontext())
-    monkeypatch.setattr(e5, "page_texts", lambda pages: {"Lima": pages})
     find_model = text_model.find_model
     monkeypatch.setattr(
         text_model, "find_model", lambda name, *more: find_model(places.path("lm") if "/" not in name else name, *more)

@@ -55,7 +55,6 @@ TOSSUPS = "needs the training tossups, a download"
 SCORER_TEST = "../services/tests/golden/test_simulstream_scorers.py"
 CANNOT = (
     Cannot(r"python -m pytest .*", "runs this test suite"),
-    Cannot(r"sqa run configs/xqb\.yaml:es_e5_source", "needs the multilingual vectors of the extra `e5` (91 MB)"),
     Cannot(r"sqa guessers.*", "needs the guessdev questions, a download", "e2e/paper/test_guesser_report.py"),
     Cannot(r"sqa reproduce table4", "needs XOR-TyDi, a download", "e2e/paper/test_table4.py"),
     Cannot(r"sqa reproduce all.*", "takes hours; its items are made one by one", "e2e/paper/test_paper_items.py"),

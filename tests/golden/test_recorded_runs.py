@@ -10,6 +10,7 @@ import pytest
 from needs import require
 from recorded import RECORD, Keep, recorded, same
 
+from sqa.core.paths import ROOT
 from sqa.diagnose.findings import findings_of, table
 from sqa.files.store import Store
 from sqa.metrics import ALL
@@ -18,6 +19,7 @@ from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.engine import run
 from sqa.pipeline.folder import open_run
 
+PARTS_OF_FUSION = ("tfidf", "bm25", "gru")
 RUNS = {
     "es-wait3-bm25": ("es", {"name": "waitk", "model": "es-en", "k": 3}, "bm25", {"name": "mlp", "model": "bm25"}),
     "pl-wait2-gru": ("pl", {"name": "waitk", "model": "pl-en", "k": 2}, "gru", {"name": "recurrent", "model": "gru"}),
@@ -30,7 +32,10 @@ RUNS = {
     "pl-agreement-fusion": (
         "pl",
         {"name": "prefix", "model": "pl-en", "policy": "local-agreement", "beam": 2},
-        {"name": "fusion", "guessers": ["tfidf", "bm25", "gru"]},
+        {
+            "name": f"{ROOT}/examples/fusion.py:Fusion",
+            "guessers": [{"name": name} for name in PARTS_OF_FUSION],
+        },
         {"name": "threshold", "threshold": 0.4},
     ),
     "es-human-threshold": (

@@ -62,7 +62,6 @@ ARROWS: dict[str, set[str]] = {
     "guessers.bert": {"sqa", *SQA, "guessers"},
     "guessers.rerank": {"sqa", *SQA, "guessers", "guessers.retrieval"},
     "guessers.llm": {"sqa", *SQA, "guessers", "guessers.retrieval", "smt.lm"},  # the network and its tokenizer
-    "guessers.e5": {"sqa", *SQA, "guessers", "guessers.retrieval"},
     "guessers.elastic": {"sqa", *SQA, "guessers", "guessers.retrieval"},
     "guessers.open_qa": {"sqa", *SQA, "guessers", "guessers.retrieval", "guessers.llm", "smt.lm"},
     "guessers.train": {"sqa", *SQA, "guessers"}

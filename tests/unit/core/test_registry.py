@@ -22,7 +22,7 @@ def test_every_registered_component_has_a_frozen_config(registry: Registry, name
 
 
 def test_errors_suggest_similar_name_or_missing_package() -> None:
-    refused(ConfigError, "'bm52', did you mean 'bm25'; known: bert, bm25, e5, ", GUESSERS.target, "bm52")
+    refused(ConfigError, "'bm52', did you mean 'bm25'; known: bert, bm25, elasticsearch, ", GUESSERS.target, "bm52")
     assert did_you_mean("zzz", ["waitk", "fixed"]) == ""
     registry = Registry("translator", {"x": "package_that_is_not_there.module:build"})
     refused(ConfigError, "translator 'x' needs the Python package package_that_is_not_there,", registry.resolve, "x")

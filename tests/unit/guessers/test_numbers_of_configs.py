@@ -9,7 +9,6 @@ import pytest
 
 from buzzers.histories import DataChoice
 from buzzers.threshold import ThresholdConfig
-from guessers.fusion import FusionConfig
 from guessers.llm.guesser import LlmConfig
 from sqa.core.errors import ConfigError
 from sqa.net.endpoint import EndpointConfig
@@ -20,11 +19,6 @@ ENDPOINT: dict[str, Any] = {"base_url": "x", "model": "", "api_key_env": "sk-1",
 ENDPOINT |= {"max_tokens": 0, "concurrency": 0, "retries": -1, "timeout": 0.0, "temperature": 3.0}
 LLM: dict[str, Any] = {"every": 0, "guesses": 51, "prompt": "?", "max_requests": 0, "prices": (-1.0, 1.0)}
 WRONG: list[tuple[type, dict[str, Any], list[str]]] = [  # config, keys, message for each key
-    (
-        FusionConfig,
-        {"guessers": (), "constant": -1.0},
-        ["constant: must be >= 0", "guessers: a fusion needs at least two, got 0"],
-    ),
     (EndpointConfig, ENDPOINT, ["" for _ in ENDPOINT]),
     (LlmConfig, LLM, ["" for _ in [*LLM, "endpoint"]]),
     (DataChoice, DATA, ["limit: must be >= 1 or null", r"noise: must be in \[0, 1\]", r"noise_least: .*\[0, noise\]"]),

@@ -19,9 +19,6 @@ PARTS = {  # config -> the key that names a file
     "dataset: mini-es\ntranslator: {name: command, command: [cat, q.jsonl], files: [in/model]}": "translator.files",
     "dataset: mini-es\ntranslator: {name: command, command: [cat, q.jsonl], k: 1}": "translator.command",
     "dataset: mini-es\ntranslator: fixed\nguesser: {name: bm25, model: in/model}": "guesser.model",
-    "dataset: mini-es\ntranslator: fixed\nguesser: {name: fusion, guessers: [{name: gru, model: ./in}, bm25]}": (
-        "guesser.guessers"
-    ),
     "dataset: mini-es\ntranslator: fixed\nguesser: bm25\nbuzzer: {name: mlp, model: ./in/model}": "buzzer.model",
     "dataset: mini-es\ntranslator: fixed\nmetrics: [ew@in/curve.json]": "metrics",
     "dataset: mini-es\ntranslator: fixed\nmetrics: [bleu]\nquality: [{scores: {file: 'in/{run}.txt'}}]": "quality",

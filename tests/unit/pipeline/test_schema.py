@@ -48,7 +48,6 @@ FITS = [
     {"translator": {"name": "mine.py:Translator", "anything": 1}},
     {"translator": {"name": "command", "command": ["cat"], "policy": OWN_POLICY}},
     {"translator": {"name": "command", "command": ["cat"], "policy": "hold", "n": 2, "other_languages": True}},
-    {"guesser": {"name": "fusion", "guessers": ["bm25", {"name": "tfidf"}]}},
     {"guesser": "bm25", "buzzer": None, "metrics": ["ew", "al@omnisteval", "mine.py:Metric"], "seed": 3},
     {"quality": [{"bleurt": {"model": "folder"}}, {"external": ["program", "argument"]}]},
 ]
@@ -56,7 +55,7 @@ DOES_NOT = [
     {"dataset": ["mini-es"]},
     {"translator": "waitkk"},
     {"translator": {"name": "waitk", "k": [3]}},
-    {"guesser": {"name": "fusion", "guessers": ["tfidf", {"name": "bm25", "kk": 1}]}},
+    {"guesser": {"name": "bm25", "kk": 1}},
     {"guesser": {"name": "bm25", "other_languages": True}},
     {"metrics": ["eww"]},
     {"quality": [{"commet": "folder"}]},

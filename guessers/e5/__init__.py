@@ -1,1 +1,0 @@
-"""A guesser that reads the untranslated text with multilingual sentence vectors."""
