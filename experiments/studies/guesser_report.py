@@ -34,10 +34,9 @@ from experiments.outputs import LeftOut, Outputs
 from experiments.stored import number_of_blocks, store_block, stored
 from guessers.evaluate import DEPTH, rank_of
 from sqa.core.answers import key as answer_key
-from sqa.core.compute import LARGE
 from sqa.core.compute import usable as processors
 from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.registry import GUESSERS
+from sqa.core.registry import GUESSERS, model_size
 from sqa.core.schema import Count, checked
 from sqa.core.significance import bootstrap_band, mean_curve, means
 from sqa.core.types import ChecksTexts, Guess, IncrementalGuesser, Question
@@ -254,7 +253,7 @@ def make_ranks(inputs: Given, config: ReportConfig, store: Store, workers: int |
             words = words_of(questions)
             for index in store.missing(ranks.stage, number_of_blocks(ranks.stage, ranks.ids)):
                 arguments = (entry, DatasetConfig(name, config.limit), config.fractions, index, store)
-                group, large = f"{name} {entry.label}", entry.guesser.get("name") in LARGE
+                group, large = f"{name} {entry.label}", model_size(str(entry.guesser.get("name"))) == "large"
                 calls.append(Call(_make_block, arguments, len(calls), words=words[index], group=group, large=large))
     if workers != 1 and len(calls) * BLOCK_SIZE > FEW:
         for _ in in_pool(workers or processors(), len(calls), lambda done: [c for c in calls if c.result not in done]):

@@ -2,7 +2,7 @@
 
 from sqa.core.registry import COMMANDS, QUALITY, TRANSLATORS
 
-TRANSLATORS.register("simuleval", "sqa_services.simuleval.agent:build")
+TRANSLATORS.register("simuleval", "sqa_services.simuleval.agent:build", "unknown")
 QUALITY.register("external", "sqa_services.protocols.external:build")
 
 COMMANDS.register("scorer", "sqa_services.cli.protocols:app")  # in the order of the help

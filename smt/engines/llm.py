@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
 from tqdm import tqdm
 
@@ -108,6 +108,7 @@ class LlmConfig:
     cache: Annotated[Path | None, "file of replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)"] = None
     cache_mb: Annotated[Count, "maximum size in MB; a full cache stops the run"] = 1024
     prices: Annotated[tuple[float, float] | None, "costs per million prompt and reply tokens, for run.json"] = None
+    COUNTS_REPLIES: ClassVar = True  # reports contain the counts of replies and tokens, and run.json their cost
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""

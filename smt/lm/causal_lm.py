@@ -62,6 +62,7 @@ class CausalLmConfig:
     revision: Annotated[str | None, "branch, tag or commit of a hub model; required for a download"] = None
     download: Annotated[bool, "download a hub model that is not in the local cache"] = False
     ARITHMETIC: ClassVar = Arithmetic(auto=("bfloat16", "float32"))
+    SEPARATE_K: ClassVar = True  # translators with different k share no work
 
     def __post_init__(self) -> None:
         policy_of(self)

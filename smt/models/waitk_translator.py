@@ -48,6 +48,7 @@ class WaitKConfig:
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
     dtype: Annotated[Dtype, "element type of products; int8 is faster with VNNI but may change words"] = "float32"
     ARITHMETIC: ClassVar = ARITHMETIC
+    SEPARATE_K: ClassVar = True  # translators with different k share no work
 
     def __post_init__(self) -> None:
         self.schedule()

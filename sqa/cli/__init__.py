@@ -20,7 +20,7 @@ from typer.main import get_command
 from sqa import __version__
 from sqa.cli.options import SETTINGS, common_options, equip, option, say
 from sqa.core.compute import CHILD
-from sqa.core.errors import SqaError, on_a_screen
+from sqa.core.errors import ConfigError, SqaError, on_a_screen
 from sqa.core.own import PACKAGES
 from sqa.core.paths import PACKAGE, ROOT
 from sqa.core.registry import COMMANDS
@@ -60,10 +60,10 @@ class Program(TyperGroup):
             self.list_commands(ctx)  # for commands of plugins and suggestions
         self._load(cmd_name)
         if cmd_name not in self.commands:
-            from sqa.core.packages import OF_SERVICES, absent
+            from sqa.core.packages import more_parts
 
-            if cmd_name in OF_SERVICES[COMMANDS.kind]:
-                raise absent(COMMANDS.kind, cmd_name)
+            if cmd_name in PANELS["Serve"] and (missing := more_parts()):
+                raise ConfigError(f"the command {cmd_name!r} is not installed{missing}")
         return super().get_command(ctx, cmd_name)
 
     def _load(self, name: str) -> None:

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequenc
 from pathlib import Path
 from typing import Any
 
+from sqa.core.registry import model_size
+
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # read when numpy and torch are loaded
 OURS = "SQA_SET_THREADS"  # holds the number set by this module, to distinguish it from a user's setting
-# Parts with a large or unknown model; all other registered parts are fastest on one thread.
-LARGE = frozenset("causal-lm llm pretrained bert comet bleurt bertscore".split())
-UNKNOWN = frozenset(("command", "simuleval"))
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # "200000 100000": two processors; "max 100000": no limit
 
 CHILD = {"PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8"}  # a child program in Python then reads and writes UTF-8
@@ -57,7 +56,7 @@ def set_for(parts: Iterable[str], environment: MutableMapping[str, str] = os.env
     `parts` are names; a user-defined part ("mine.py:build") counts as large.  Returns None if the user has set the
     number.
     """
-    large = any(part in LARGE | UNKNOWN or ":" in part for part in parts)
+    large = any(":" in part or model_size(part) is not None for part in parts)
     return set_threads(usable() if large else 1, environment)
 
 

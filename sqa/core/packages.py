@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 from sqa import __version__
 from sqa.core.errors import ConfigError
 from sqa.core.own import PACKAGES, in_file, is_own, split
+from sqa.core.registry import load_plugins
 
 # import name of a Python package -> argument for pip: an extra of this project that contains it, if any
 INSTALLED_BY = {
@@ -45,12 +46,6 @@ INSTALLED_BY = {
 BELOW = {"comet": (3, 13)}
 
 SERVICES = Path(__file__).resolve().parents[2] / "services"  # in a checkout
-# kind -> names that the distribution sqa-services registers
-OF_SERVICES = {
-    "command": tuple("board client scorer serve simuleval-dir simulstream-score validate".split()),
-    "translator": ("simuleval",),
-    "quality metric": ("external",),
-}
 
 
 def install_command(wanted: str) -> str:
@@ -78,9 +73,10 @@ def _folder_of_wheels() -> Path | None:
     return Path(unquote(urlsplit(url).path)).parent if url.startswith("file:") else None
 
 
-def absent(kind: str, name: str) -> ConfigError:
-    """Return the error for a name in `OF_SERVICES` that no installed package has registered."""
-    return ConfigError(f"the {kind} {name!r} is not installed: {install_command('sqa[services]')}")
+def more_parts() -> str:
+    """Return "" if sqa-services is installed, else the end of a message that names the command which installs it."""
+    installed = "sqa-services" in load_plugins()
+    return "" if installed else f"; sqa-services has more: {install_command('sqa[services]')}"
 
 
 def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> ConfigError:

@@ -21,16 +21,19 @@ import inspect
 import sys
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqa.core import own
 from sqa.core.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
+
+
+Size = Literal["large", "unknown"]  # of a model that needs all processors
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,18 @@ class Registry:
 
     kind: str  # "translator", "guesser", "buzzer", ...
     entries: dict[str, str]  # name -> "module:attribute"
+    sizes: dict[str, Size] = field(default_factory=dict)  # name -> size of its model; the others have small ones
 
-    def register(self, name: str, target: str) -> None:
-        """Add an entry, as plugins do; raises ValueError if the name is registered with another target."""
+    def register(self, name: str, target: str, size: Size | None = None) -> None:
+        """Add an entry, as plugins do; raises ValueError if the name is registered with another target.
+
+        Args:
+            name: Name in configs.
+            target: "module:attribute".
+            size: "large" or "unknown" if the part's model may need more than one thread; None for a small model.
+        """
+        if size is not None:
+            self.sizes[name] = size
         if self.entries.setdefault(name, target) != target:
             raise ValueError(f"the {self.kind} {name!r} is already registered: {self.entries[name]}")
 
@@ -69,12 +81,10 @@ class Registry:
             return own.located(name)
         if ":" in name:
             return name
-        from sqa.core.packages import OF_SERVICES, absent
+        from sqa.core.packages import more_parts
 
-        if name in OF_SERVICES.get(self.kind, ()):
-            raise absent(self.kind, name)
         names = f"known: {', '.join(self.names())}, or your own 'module:build' or 'file.py:build'"
-        raise ConfigError(f"unknown {self.kind} {name!r}{did_you_mean(name, self.entries)}; {names}")
+        raise ConfigError(f"unknown {self.kind} {name!r}{did_you_mean(name, self.entries)}; {names}{more_parts()}")
 
     def identity(self, name: str) -> str:
         """Return the text that stands for a name in store keys.
@@ -165,16 +175,18 @@ def _made(build: Callable[..., Any], config: object) -> Any:
 
 
 @cache
-def load_plugins() -> None:
-    """Import all installed plugins; a plugin whose import fails is skipped with a line on stderr."""
+def load_plugins() -> tuple[str, ...]:
+    """Import all installed plugins and return their names; one whose import fails is skipped with a line on stderr."""
     from importlib.metadata import entry_points  # its import is slower than the rest of this package
 
-    for point in sorted(entry_points(group="sqa")):
+    points = sorted(entry_points(group="sqa"))
+    for point in points:
         try:
             point.load()
         except Exception as error:  # foreign code may raise any exception
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
             print(f"sqa: the plugin {point.name} ({point.value}) is skipped: {reason}", file=sys.stderr)
+    return tuple(point.name for point in points)
 
 
 def did_you_mean(name: str, names: typing.Iterable[str], cls: type | None = None) -> str:
@@ -213,6 +225,7 @@ TRANSLATORS = Registry(
         "recorded": "smt.engines.recorded:build",
         "fixed": "smt.engines.fixed:build",
     },
+    {"causal-lm": "large", "llm": "large", "pretrained": "large", "command": "unknown"},
 )
 GUESSERS = Registry(
     "guesser",
@@ -225,6 +238,7 @@ GUESSERS = Registry(
         "elasticsearch": "guessers.elastic.guesser:build",
         "llm": "guessers.llm.guesser:build",
     },
+    {"bert": "large", "llm": "large"},
 )
 BUZZERS = Registry(
     "buzzer",
@@ -253,10 +267,21 @@ QUALITY = Registry(  # metrics of texts: sqa/metrics/quality/text_metric.py
         "bleurt": "sqa.metrics.quality.bleurt:build",
         "scores": "sqa.metrics.quality.score_file:build",
     },
+    dict.fromkeys(("comet", "bertscore", "bleurt"), "large"),
 )
 SCORERS = Registry(  # models that score words of a translation: sqa/diagnose/scores.py
     "scorer", {"language-model": "smt.lm.word_scores:build"}
 )
+
+
+def model_size(name: str) -> Size | None:
+    """Return the size of the model of a part, of any kind; None: it is fastest on one thread."""
+    kinds = (TRANSLATORS, GUESSERS, BUZZERS, POLICIES, QUALITY)
+    if not any(name in registry.entries for registry in kinds):
+        load_plugins()
+    return next((registry.sizes[name] for registry in kinds if name in registry.sizes), None)
+
+
 COMMANDS = Registry(  # an entry names a typer.Typer: the group of this name, or one that contains the command
     "command",
     {

@@ -46,7 +46,7 @@ def report(result: RunResult) -> Frame:
         signature = "the guesser does not know the answer page; scored as wrong"
         n = len(result.questions)
         rows.append(Row((), UNKNOWN_PAGES, result.unknown_pages, n=n, unit="questions", signature=signature))
-    if hasattr(result.config.translator.options, "prices"):  # a language model
+    if getattr(result.config.translator.options, "COUNTS_REPLIES", False):
         from sqa.pipeline import usage
 
         rows += usage.rows(result.store, result.stages["translate"])
@@ -84,7 +84,7 @@ def pack(result: RunResult) -> dict[str, bytes]:
         "stages": result.keys,
         "made_with": {"version of sqa": __version__, **weights(result.config)},
     }
-    if hasattr(options := result.config.translator.options, "prices"):
+    if getattr(options := result.config.translator.options, "COUNTS_REPLIES", False):
         from sqa.pipeline import usage
 
         summary["translator"] = usage.spent(result.store, result.stages["translate"], options.prices)

@@ -29,9 +29,10 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from sqa.core.compute import LARGE, usable
+from sqa.core.compute import usable
 from sqa.core.errors import RemoteProtocolError
 from sqa.core.progress import bar
+from sqa.core.registry import model_size
 from sqa.core.types import ChecksTexts
 from sqa.files.shared import shared
 from sqa.files.store import Stage, Store, blocks_of, dataset_fingerprint, digest
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 
 PARTS = 4  # maximum number of parts of a block; smaller batches are slower
 NVIDIA = Path("/dev/nvidiactl")  # file that exists if there is a GPU, which `device: auto` then uses
-SEPARATE_K = ("waitk", "causal-lm")  # translators that share no work between different values of k
 PER_WORKER = 8  # tasks submitted ahead per worker thread
 FEWEST = 4  # minimum number of worker threads assumed, because more may start
 GPU = "GPU"  # Dask resource of a worker: dask worker ... --resources GPU=1
@@ -74,7 +74,7 @@ class Job:
     def large(self) -> bool:
         """Whether a part of the run has a large model."""
         parts = (self.config.translator, self.config.guesser, self.config.buzzer)
-        return any(part is not None and part.name in LARGE for part in parts)
+        return any(part is not None and model_size(part.name) == "large" for part in parts)
 
     @property
     def gpu(self) -> bool:
@@ -86,7 +86,7 @@ class Job:
         """Return a key that is equal for runs whose blocks are computed by one task."""
         translator = self.config.translator
         shared = self.beside or to_mapping(translator)
-        if self.beside and translator.name in SEPARATE_K:
+        if self.beside and getattr(translator.options, "SEPARATE_K", False):
             shared = [translator.options.model, translator.options.k]
         return digest([to_mapping(self.config.dataset), self.given, shared])
 

@@ -10,19 +10,17 @@ from typing import Any
 import pytest
 from needs import require
 from stand_ins import quality_models
+from stand_ins.declarations import TABLE
 from stand_ins.second_device import as_cuda
 
 from sqa.core.types import Question
 from sqa.metrics.quality.text_metric import Segment
 from sqa.pipeline.engine import stream
-from tests.conformance.test_keys import PARTS, TABLE, class_of, config_of, flat, part_of, places, surroundings
+from tests.conformance.test_keys import PARTS, class_of, config_of, flat, part_of, places, surroundings
 
 __all__ = ["places", "surroundings"]  # fixtures
 
-WITHOUT_WEIGHTS = set(
-    "command pbmt recorded fixed simuleval bm25 tfidf elasticsearch threshold oracle external scores".split()
-)
-WEIGHED = [part for part in PARTS if part[0] != "policy" and part[1] not in WITHOUT_WEIGHTS]
+WEIGHED = [part for part in PARTS if part[0] != "policy" and TABLE[part].weights]
 ELSEWHERE = {"pretrained"}  # not tested, because its package creates the tensors
 CASES = [(*part, {}) for part in WEIGHED if part[1] not in ELSEWHERE | {"llm"}]
 CASES += [

@@ -1,17 +1,17 @@
 """Every field of every registered part's config changes the store key or cannot change an output.
 
-The test fails for a field or part without an entry in keys.yaml. The parts are real but tiny, and are made by
-tests/stand_ins/keyed_parts.py. That module also names their requirements besides files (packages, servers).
+The test fails for a field or part that is not declared (tests/stand_ins/declarations.py). The parts are real but tiny,
+and are made by tests/stand_ins/keyed_parts.py, which also names their requirements besides files (packages, servers).
 """
 
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from stand_ins.declarations import REGISTRIES, TABLE, Options, filled
 from stand_ins.keyed_parts import Places
 
 from guessers.bert.guesser import build as build_bert
@@ -22,35 +22,11 @@ from smt.statistical import pbmt as statistical
 from sqa.core.errors import ConfigError
 from sqa.core.own import OwnPart
 from sqa.core.paths import ROOT
-from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS
-from sqa.files.yaml_reader import parse_yaml
+from sqa.core.registry import QUALITY
 from sqa.metrics.quality import text_model
 from sqa.pipeline.config import ComponentConfig, Reader
 from sqa.pipeline.engine import stage_of
 
-Options = Mapping[str, Any]
-REGISTRIES = {registry.kind: registry for registry in (TRANSLATORS, GUESSERS, BUZZERS, POLICIES, QUALITY)}
-
-
-class Table(NamedTuple):
-    """The entry of a part in keys.yaml."""
-
-    made: Options
-    changes: Mapping[str, Any] = {}
-    pairs: Mapping[str, tuple[Options, Options]] = {}
-    same: Mapping[str, tuple[Any, str]] = {}
-
-    @property
-    def fields(self) -> list[str]:
-        return [*self.changes, *self.pairs]
-
-
-ROWS = parse_yaml(Path(__file__).with_name("keys.yaml").read_text("utf-8"))
-TABLE = {
-    (kind, name): Table(row.pop("with"), **row)
-    for part, row in ROWS.items()
-    for kind, _, name in [part.rpartition(" ")]
-}
 PARTS = [(kind, name) for kind, registry in REGISTRIES.items() for name in registry.names()]
 TRIED = [(*part, field) for part, row in TABLE.items() for field in row.fields]
 HARMLESS = [
@@ -97,18 +73,6 @@ def surroundings(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         text_model, "find_model", lambda name, *more: find_model(places.path("lm") if "/" not in name else name, *more)
     )
-
-
-def filled(value: Any, places: Places) -> Any:
-    """Return the value with every string "@NAME" in it replaced by the path of the place NAME."""
-    if isinstance(value, Mapping):
-        return {key: filled(item, places) for key, item in value.items()}
-    if isinstance(value, list):
-        return [filled(item, places) for item in value]
-    if isinstance(value, str) and value.startswith("@"):
-        part, colon, attribute = value[1:].partition(":")
-        return f"{places.path(part)}{colon}{attribute}"
-    return value
 
 
 class System:

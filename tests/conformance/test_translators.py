@@ -1,27 +1,26 @@
 """The contract of every registered translator."""
 
 import json
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from needs import require
+from stand_ins.declarations import TABLE, filled
+from stand_ins.keyed_parts import Places
 
 from sqa.core.registry import TRANSLATORS
 from sqa.core.trace import check_emissions
 from sqa.data.datasets import load_questions
-from sqa.net.endpoint import EndpointConfig
+from sqa.pipeline.config import Reader
 from sqa.pipeline.engine import stream
 
 QUESTIONS = [  # short, because every case decodes them about five times
     replace(q, sentences=q.sentences[:2], reference=q.reference[:2]) for q in load_questions("mini-es", limit=2)
 ]
-UPPER = [sys.executable, "-c", "import sys\nfor line in sys.stdin: print(line.rstrip().upper())"]
 AGENT = """
 from simuleval.agents import TextToTextAgent
 from simuleval.agents.actions import ReadAction, WriteAction
@@ -38,23 +37,7 @@ class OneBehind(TextToTextAgent):
 """
 
 
-class Case(NamedTuple):
-    """A registered translator and a function that writes its files to a folder and returns its config keys."""
-
-    name: str
-    options: Callable[[Path], dict]
-    streams: bool = True  # False: needs whole questions, or `translate` notices the end of the source one step later
-    needs: str = ""  # extra
-
-    def __str__(self) -> str:
-        return self.name
-
-
-def plain(name, streams=True, **options):
-    return Case(name, lambda folder: options, streams)
-
-
-def recorded(folder):
+def log(folder):
     sentences = [sentence for question in QUESTIONS for sentence in question.sentences]
     lines = [
         {
@@ -103,13 +86,17 @@ def statistical(folder):
 SERVING = ExitStack()  # servers of the cases, which stop after the last test of this module
 
 
-def asked(folder, **keys):
+def asked_at_wait_k(folder, **keys):
     from stand_ins.chat_server import ChatServer, translating
 
     SERVING.enter_context(pytest.MonkeyPatch.context()).setenv("NO_PROXY", "127.0.0.1")
     url = SERVING.enter_context(ChatServer(translating)).base_url
-    endpoint = EndpointConfig(base_url=url, model="tiny", requests_per_minute=600_000.0, concurrency=16)
-    return {"source_language": "es", "endpoint": endpoint, "cache": folder / "kept", **keys}
+    endpoint = {"base_url": url, "model": "tiny", "requests_per_minute": 600_000.0, "concurrency": 16}
+    return {"source_language": "es", "endpoint": endpoint, "cache": str(folder / "kept"), "k": 3} | keys
+
+
+def asked_with_agreement(folder):
+    return asked_at_wait_k(folder, policy="local-agreement", k="full")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -118,34 +105,21 @@ def servers_end():
         yield
 
 
-CASES = [
-    plain("waitk", model="es-en", k="full"),
-    plain("waitk", model="es-en", k=3, beam=4),
-    plain("waitk", model="es-en", k=6, unit="piece"),
-    plain("prefix", model="es-en", policy="local-agreement", beam=2),
-    plain("command", command=tuple(UPPER), k=3),
-    plain("command", command=tuple(UPPER), policy="retranslate"),
-    Case("llm", partial(asked, k=3), needs="llm"),
-    Case("llm", partial(asked, policy="local-agreement"), needs="llm"),
-    plain("fixed", streams=False, text="reference"),
-    plain("fixed", streams=False, text="reference", reveal="diagonal"),
-    Case("recorded", recorded, streams=False),
-    Case("simuleval", agent, streams=False, needs="simul"),
-    Case("causal-lm", language_model),
-    Case("causal-lm", adapter),
-    Case("pretrained", hub),
-    Case("pbmt", statistical, needs="statistical"),
-]
+MAKERS = (log, agent, hub, language_model, adapter, statistical, asked_at_wait_k, asked_with_agreement)
+OPTIONS: dict[str, Callable[[Path], dict]] = {make.__name__: make for make in MAKERS}
+DECLARED = {name: row for (kind, name), row in TABLE.items() if kind == "translator"}
+CASES = [(name, case) for name, row in DECLARED.items() for case in row.cases]
+STREAMED = [(name, case) for name, case in CASES if DECLARED[name].streams]
 
 
 class Outputs(NamedTuple):
     """A function object that builds a new translator for a case."""
 
-    case: Case
+    name: str
     config: object
 
     def __call__(self):
-        translator = TRANSLATORS.build(self.case.name, self.config)
+        translator = TRANSLATORS.build(self.name, self.config)
         if hasattr(translator, "check"):
             translator.check(QUESTIONS)
         return translator
@@ -153,21 +127,21 @@ class Outputs(NamedTuple):
 
 @pytest.fixture(scope="module", params=CASES, ids=str)
 def make(request, tmp_path_factory):
-    case = request.param
-    if case.needs:
-        require(case.needs)
-    options = case.options(tmp_path_factory.mktemp(case.name))
-    return Outputs(case, TRANSLATORS.config_class(case.name)(**options))
+    name, case = request.param
+    if DECLARED[name].needs:
+        require(DECLARED[name].needs)
+    folder = tmp_path_factory.mktemp(name)
+    options = OPTIONS[case](folder) if isinstance(case, str) else filled(case, Places(folder))
+    reader = Reader()
+    config = reader.record(TRANSLATORS.config_class(name), options, "")
+    assert not reader.problems, reader.problems
+    return Outputs(name, config)
 
 
 @pytest.fixture(scope="module")
 def batch(make):
     """Return the output of a newly built translator."""
     return make().translate_batch(QUESTIONS)
-
-
-def test_every_registered_translator_is_tested():
-    assert {case.name for case in CASES} == set(TRANSLATORS.names())
 
 
 def test_emissions_are_valid_in_order_and_repeatable(make, batch):
@@ -182,6 +156,6 @@ def test_question_alone_equals_question_in_a_batch(make, batch):
     assert [alone.translate_batch([question])[0] for question in QUESTIONS] == batch
 
 
-@pytest.mark.parametrize("make", [case for case in CASES if case.streams], ids=str, indirect=True)
+@pytest.mark.parametrize("make", STREAMED, ids=str, indirect=True)
 def test_streaming_equals_batched(make, batch):
     assert stream(make(), QUESTIONS[0]) == batch[0]  # a new translator without stored answers

@@ -21,6 +21,7 @@ class Lesson(NamedTuple):
 
 LESSONS = [Lesson("1", "this capital of Peru lies at the coast", "Lima"), Lesson("2", "this fjord of Norway", "Oslo")]
 
+UPPER = "import sys\nfor line in sys.stdin: print(line.rstrip().upper())\n"
 AGENT = "from simuleval.agents import TextToTextAgent\nclass Other(TextToTextAgent):\n    def policy(self): ...\n"
 
 
@@ -158,6 +159,7 @@ MAKERS: dict[str, Callable[[Places, Path, int], object]] = {
 } | {
     "agent.py": lambda places, path, seed: write(path, AGENT),
     "encoder-copy": lambda places, path, seed: shutil.copytree(places.path("encoder"), path),
+    "upper.py": lambda places, path, seed: write(path, UPPER),
     "titles.txt": lambda places, path, seed: write(path, "Lima\nOslo\n"),
     "bleurt": lambda places, path, seed: write(path / "config.json", json.dumps({"model_type": "bleurt", "x": seed})),
 }

@@ -1,12 +1,9 @@
-"""The parts that the distribution `sqa-services` registers."""
+"""The commands that the distribution `sqa-services` registers."""
 
-from sqa.core.packages import OF_SERVICES
-from sqa.core.registry import COMMANDS, QUALITY, TRANSLATORS
+from sqa.cli import PANELS
+from sqa.core.registry import COMMANDS
 
 
-def test_core_lists_the_parts_of_services() -> None:
-    ours = {
-        registry.kind: {name for name in registry.names() if registry.entries[name].startswith("sqa_services.")}
-        for registry in (COMMANDS, TRANSLATORS, QUALITY)
-    }
-    assert ours == {kind: set(names) for kind, names in OF_SERVICES.items()}
+def test_help_lists_commands_of_services_together() -> None:
+    ours = {name for name in COMMANDS.names() if COMMANDS.entries[name].startswith("sqa_services.")}
+    assert ours == set(PANELS["Serve"])
