@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from sqa.core.paths import ROOT
+from sqa.core.registry import GUESSERS, TRANSLATORS
 
 PACKAGES = ("sqa", "smt", "guessers", "buzzers", "experiments")  # the core
 SERVICES = "sqa_services"  # the distribution in services/
@@ -237,6 +238,26 @@ def test_only_the_trace_module_names_its_columns() -> None:
         if name.startswith(("sqa.", "sqa_services.")) and name != "sqa.core.trace":
             strings = {node.value for node in ast.walk(parsed(path)) if isinstance(node, ast.Constant)}
             assert "question_id" not in strings, path
+
+
+def test_no_table_lists_parts_by_name() -> None:
+    """A part is named by the registry; packages.py and start.py name Python packages and extras."""
+    names = {*TRANSLATORS.names(), *GUESSERS.names()}
+    exempt = {"sqa.core.registry", "sqa.core.packages", "sqa.cli.start", "tests.conformance.test_buzzers"}
+    found = modules() | {f"tests.conformance.{path.stem}": ROOT / path for path in tracked("tests/conformance/*.py")}
+    for module, path in found.items():
+        if module.startswith(("sqa", "smt.", "buzzers.", "tests.")) and module not in exempt:
+            listed = [names.intersection(strings_of(node)) for node in ast.walk(parsed(path))]
+            assert [parts for parts in listed if len(parts) > 1] == [], module
+
+
+def strings_of(node: ast.AST) -> list[object]:
+    """Return the strings of a list, a set, a tuple or the keys of a dict, or the words of "...".split()."""
+    if isinstance(node, ast.Call):
+        text = getattr(getattr(node.func, "value", None), "value", None)
+        return list(text.split()) if isinstance(text, str) and getattr(node.func, "attr", "") == "split" else []
+    items = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+    return [item.value for item in items if isinstance(item, ast.Constant)]
 
 
 def test_importing_the_core_loads_nothing_heavy() -> None:
