@@ -23,7 +23,7 @@ from sqa.core.compute import CHILD
 from sqa.core.errors import ConfigError, SqaError, on_a_screen
 from sqa.core.own import PACKAGES
 from sqa.core.paths import PACKAGE, ROOT
-from sqa.core.registry import COMMANDS
+from sqa.core.registry import COMMANDS, more_parts
 
 INTERRUPTED = 130  # exit code of a shell after Ctrl-C
 PANELS = {  # help lists commands by task; commands of plugins that are not named here come last
@@ -60,8 +60,6 @@ class Program(TyperGroup):
             self.list_commands(ctx)  # for commands of plugins and suggestions
         self._load(cmd_name)
         if cmd_name not in self.commands:
-            from sqa.core.packages import more_parts
-
             if cmd_name in PANELS["Serve"] and (missing := more_parts()):
                 raise ConfigError(f"the command {cmd_name!r} is not installed{missing}")
         return super().get_command(ctx, cmd_name)

@@ -12,7 +12,6 @@ from urllib.parse import unquote, urlsplit
 from sqa import __version__
 from sqa.core.errors import ConfigError
 from sqa.core.own import PACKAGES, in_file, is_own, split
-from sqa.core.registry import load_plugins
 
 # import name of a Python package -> argument for pip: an extra of this project that contains it, if any
 INSTALLED_BY = {
@@ -71,12 +70,6 @@ def _folder_of_wheels() -> Path | None:
     except PackageNotFoundError:
         return None
     return Path(unquote(urlsplit(url).path)).parent if url.startswith("file:") else None
-
-
-def more_parts() -> str:
-    """Return "" if sqa-services is installed, else the end of a message that names the command which installs it."""
-    installed = "sqa-services" in load_plugins()
-    return "" if installed else f"; sqa-services has more: {install_command('sqa[services]')}"
 
 
 def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> ConfigError:

@@ -81,8 +81,6 @@ class Registry:
             return own.located(name)
         if ":" in name:
             return name
-        from sqa.core.packages import more_parts
-
         names = f"known: {', '.join(self.names())}, or your own 'module:build' or 'file.py:build'"
         raise ConfigError(f"unknown {self.kind} {name!r}{did_you_mean(name, self.entries)}; {names}{more_parts()}")
 
@@ -187,6 +185,14 @@ def load_plugins() -> tuple[str, ...]:
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
             print(f"sqa: the plugin {point.name} ({point.value}) is skipped: {reason}", file=sys.stderr)
     return tuple(point.name for point in points)
+
+
+def more_parts() -> str:
+    """Return "" if sqa-services is installed, else the end of a message that names the command which installs it."""
+    from sqa.core.packages import install_command
+
+    installed = "sqa-services" in load_plugins()
+    return "" if installed else f"; sqa-services has more: {install_command('sqa[services]')}"
 
 
 def did_you_mean(name: str, names: typing.Iterable[str], cls: type | None = None) -> str:
