@@ -58,7 +58,7 @@ class LmConfig:
         36_000
     )
     start: Annotated[str | None, "initial adapter: a bundled name or a folder"] = None
-    glosses: Annotated[str | None, "phrase-based model that glosses rare source words: statistical/glosses.py"] = None
+    glosses: Annotated[str | None, "phrase-based model that glosses rare source words: statistical/lexicon.py"] = None
     development: Annotated[str, "part whose first sentences are used to measure BLEU during training"] = "flores-dev"
     train: LmTrainConfig = field(default_factory=LmTrainConfig)
 

@@ -14,7 +14,7 @@ from typer import Context, Option, Typer
 from sqa.cli.options import SETTINGS, Json, argument, option
 from sqa.core.paths import config_file
 from sqa.results import Table, show
-from sqa_services.cli.options import Host, HostNames, MaxBody, Port, Token, token_in
+from sqa_services.cli.protocols import Host, HostNames, MaxBody, Port, Token, token_in
 from sqa_services.net.address import Address
 
 if TYPE_CHECKING:

@@ -1,6 +1,7 @@
-"""Commands `sqa serve`, `client`, `scorer` and `validate` for wire formats of other programs."""
+"""Commands `sqa serve`, `client`, `scorer` and `validate` for wire formats of other programs; options of servers."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,9 +10,44 @@ import typer
 
 from sqa.cli.options import SETTINGS, Json, argument, call, option
 from sqa.core.errors import ConfigError
+from sqa.files.records import lines
 from sqa.results import show_lines
-from sqa_services.cli.options import Host, HostNames, Port, Token
 from sqa_services.net.address import Address
+
+TOKEN = "SQA_TOKEN"  # environment variable
+
+
+def token_in(file: str) -> str:
+    """Return the token in a file.  Raises ConfigError unless the file contains exactly one word."""
+    words = [word for line in lines(Path(file)) for word in line.split()]
+    if len(words) != 1:
+        raise ConfigError(f"--token-file: {file} must contain exactly one token, but has {len(words)} words")
+    return words[0]
+
+
+def _given_or_set(token: str | None) -> str | None:
+    return token or os.environ.get(TOKEN) or None
+
+
+Host = Annotated[str, option("--host", "Address to listen on.  Every address except loopback needs a token.")]
+Port = Annotated[int, option("--port N")]
+HostNames = Annotated[
+    list[str] | None,
+    option(
+        "--name HOST", "Host name of the server; may be repeated.  Default: any name, if the address is not loopback."
+    ),
+]
+MaxBody = Annotated[int, option("BYTES", "Maximum size of a request.")]
+Token = Annotated[  # not the token itself: `ps` shows command lines to every user
+    str | None,
+    option(
+        "--token-file FILE",
+        f"File with the server's token; default: ${TOKEN}.",
+        parser=token_in,
+        callback=_given_or_set,
+    ),
+]
+
 
 serve_app = typer.Typer(help="Serve sentences or translations to other programs.", **SETTINGS)
 app = typer.Typer(**SETTINGS)  # commands outside of groups
