@@ -28,7 +28,7 @@ from sqa.pipeline.config import RunConfig, run_from_mapping, to_mapping
 from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.overrides import named
 from sqa.pipeline.paired import intervals
-from sqa.pipeline.saving import RESAMPLES
+from sqa.pipeline.saving import RESAMPLES, signed
 from sqa.pipeline.spread import run_all
 from sqa.report.plots import COLUMN, Panel, canvas, draw, lines, style
 from sqa.results import Frame, Row, Table, frames, row_of
@@ -310,7 +310,8 @@ class Result:
         """Unrounded rows by metric, for metrics that have a value; their intervals use `resamples` resamples."""
         given = [(m, self.stats[m.name]) for m in paired.metrics_of(list(self.saved.signatures), self.saved)]
         rows = intervals(self.cell.key, given, self.resamples, self.saved.config.seed)
-        return {row.metric: row for row in rows}
+        settings = self.saved.settings
+        return {m.name: replace(row, signature=signed(m, settings)) for (m, _), row in zip(given, rows, strict=True)}
 
     def is_baseline_of(self, other: Result, to: str) -> bool:
         """Return whether this is the baseline of another result with the same data set and guesser.

@@ -107,11 +107,11 @@ def _finish(result: RunResult, runs: Path) -> None:
     if changed:
         say(f"{folder}: replaces a run with another {changed[0]} stage (sqa store explain {folder})")
     say(*(f"{name}: no value: {reason}" for name, reason in result.refusals.items()))
-    if result.config.buzzer is not None and getattr(result.config.buzzer.options, "threshold", None) is not None:
-        from sqa.pipeline.folder import unreached
-
-        say(*unreached(result.traces))
-    say(f"{len(result.questions)} questions; report in {folder / saving.REPORT}")
+    n, why = result.answered or (None, "")
+    if why:
+        say(f"no question is answered: {why}")
+    answered = f"answered {n} of " if n is not None else ""
+    say(f"{answered}{len(result.questions)} questions; report in {folder / saving.REPORT}")
     show(saving.report(result).table())
 
 

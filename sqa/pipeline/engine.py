@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 
 MOST_WORDS = 1000  # target words per source word; a translator that writes more never ends
 BLOCK_SIZE = 64  # questions per block
+SHORT = 8  # digits of a digest in a signature
 FEW = 100  # questions of all runs together; workers are used only for more
 N_GUESSES = metric_names.KEPT  # guesses stored per step
 STAGES = ("translate", "guess", "buzz", "score")
@@ -74,7 +75,7 @@ COMPONENTS: Mapping[str, tuple[str, Registry]] = {  # stage -> (key of a run's c
 }
 VERSION = 1  # version of the stages; raise it when the rows of a component change
 
-EMPTY_QUESTIONS, EMPTY_SENTENCES, _ = metric_names.PRINTED  # counts printed in addition to the metrics
+EMPTY_QUESTIONS, EMPTY_SENTENCES, _, ANSWERED = metric_names.PRINTED  # counts printed in addition to the metrics
 Tick = Callable[[int], object]  # called with the number of questions just completed
 RowsOf = Callable[[str], Mapping[str, Any]]
 TracesOf = Callable[[], Sequence[QuestionTrace]]
@@ -122,6 +123,26 @@ class RunResult:
             for name in names
             if name not in self.refusals
         }
+
+    @cached_property
+    def settings(self) -> dict[str, str]:
+        """Everything besides the translation that values depend on: guesser, buzzer, questions, each with a digest."""
+        parts = {COMPONENTS[name][0]: stage for name, stage in self.stages.items() if name in ("guess", "buzz")}
+        named = {part: f"{_plain(stage.implementation)}-{stage.fingerprint[:SHORT]}" for part, stage in parts.items()}
+        return {**named, "questions": self.stages["score"].dataset[:SHORT]}
+
+    @cached_property
+    def answered(self) -> tuple[int, str] | None:
+        """The number of questions with a buzz, and the reason if it is 0; None without a buzzer."""
+        if "buzz" not in self.stages:
+            return None
+        blocks = enumerate(blocks_of(self.questions, BLOCK_SIZE))
+        rows = [read_rows(self.store, self.stages["buzz"], index, block) for index, block in blocks]
+        buzzes = [steps for block in rows for steps in block.values()]
+        n, scores = sum(any(b.buzz for b in steps) for steps in buzzes), [b.score for steps in buzzes for b in steps]
+        if n or not scores:
+            return n, "" if n else "no target word was written"
+        return 0, f"the buzzer's highest score, {max(scores):.6g}, is below its threshold"
 
     @cached_property
     def refusals(self) -> dict[str, str]:
@@ -312,6 +333,12 @@ class Work:
         if name == "buzz":
             return buzz(self.built[name], block, rows("guess"), tick)
         return score(self.of_traces, traces(), tick)
+
+
+def _plain(implementation: str) -> str:
+    """Return a component's name for a signature, without the number of an object given to `sqa.run`."""
+    name = implementation.replace("|", " ")
+    return name.rpartition("-")[0] if name.startswith("object:") else name
 
 
 # ------------------------------------------------------------------------------------------------------- stages

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Meta, Struct, ValidationError, convert
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.trace import SCORES, QuestionTrace, scores_rows
+from sqa.core.trace import SCORES, scores_rows
 from sqa.core.types import Question
 from sqa.files.atomic import bytes_digest
 from sqa.files.records import parse_json
@@ -35,6 +35,7 @@ class _Summary(Struct):
     dataset: str
     signatures: dict[str, str]
     refusals: dict[str, str]
+    settings: dict[str, str] = {}
     stages: dict[str, Key] = {}  # msgspec copies the default
     files: dict[FileName, str] = {}  # name -> digest; empty in runs of an earlier version
 
@@ -46,12 +47,13 @@ class RunFolder:
     folder: Path
     config: RunConfig
     dataset: str  # fingerprint of the questions
-    signatures: dict[str, str]  # metric -> signature; only metrics with a value
+    signatures: dict[str, str]  # metric -> its own signature; only metrics with a value
     stats: dict[str, np.ndarray]  # metric -> array of shape (questions, d)
     questions: tuple[str, ...]  # ids, in order
     refusals: dict[str, str] = field(default_factory=dict)  # metric -> reason for a missing value
     stages: dict[str, str] = field(default_factory=dict)  # stage -> store key
     files: dict[str, str] = field(default_factory=dict)  # name -> digest when read; empty without a folder
+    settings: dict[str, str] = field(default_factory=dict)  # the rest of every signature (`saving.signed`)
 
     def bytes_of(self, name: str) -> bytes:
         """Return the bytes of a file in the folder.
@@ -181,7 +183,8 @@ def read(folder: Path) -> RunFolder:
     rows = {name: [row[name].stats for row in scores.values()] for name in signatures}
     stats = {name: np.array(row, dtype=np.float64) for name, row in rows.items()}
     files = summary.files | {SUMMARY: bytes_digest(data)}
-    return RunFolder(folder, config, summary.dataset, signatures, stats, tuple(scores), refusals, summary.stages, files)
+    whole = (folder, config, summary.dataset, signatures, stats, tuple(scores), refusals, summary.stages, files)
+    return RunFolder(*whole, summary.settings)
 
 
 def _bytes_of(path: Path, digests: Mapping[str, str]) -> bytes:
@@ -203,12 +206,3 @@ def _read(path: Path, digests: Mapping[str, str]) -> bytes:
 def open_run(folder: Path, parts: Parts | None = None) -> FinishedRun:
     """Return the run that `sqa run` wrote to `folder`: `read`, then `RunFolder.open`."""
     return read(folder).open(parts)
-
-
-def unreached(traces: Iterable[QuestionTrace]) -> list[str]:
-    """Return a list with a note if no question is answered because every score is below the threshold."""
-    buzzes = [buzz for trace in traces for buzz in trace.buzzes or ()]
-    if not buzzes or any(buzz.buzz for buzz in buzzes):
-        return []
-    highest = max(buzz.score for buzz in buzzes)
-    return [f"no question is answered: the buzzer's highest score, {highest:.6g}, is below its threshold"]

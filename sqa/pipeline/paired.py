@@ -18,7 +18,7 @@ from sqa.metrics.quality.text_metric import saved
 from sqa.pipeline.config import to_mapping
 from sqa.pipeline.engine import RunResult
 from sqa.pipeline.folder import FinishedRun, RunFolder
-from sqa.pipeline.saving import RESAMPLES
+from sqa.pipeline.saving import RESAMPLES, signed
 from sqa.results import Row, Table, defined, row_of
 
 Scored = Sequence[tuple[Any, Floats]]  # metrics with their statistics, arrays of shape (n, d)
@@ -64,8 +64,9 @@ def compare(
 ) -> tuple[list[ComparisonRow], list[str]]:
     """Return paired differences a - b of common metrics (default: all), and a note for each metric left out.
 
-    A metric is left out unless both runs have a value for it with the same signature.  Raises ConfigError if the runs
-    have different questions, and NotComputable if no metric is left.
+    A metric is left out unless both runs have a value for it with the same signature of its own.  If guesser or buzzer
+    differ, the signature of the row names both.  Raises ConfigError if the runs have different questions, and
+    NotComputable if no metric is left.
     """
     if a.dataset != b.dataset or a.questions != b.questions:
         raise ConfigError(on_other_questions(a, b))
@@ -93,7 +94,8 @@ def compare(
     rows = []
     for metric, c in zip(comparable, compare_many(pairs, comparable, n_resamples, a.config.seed), strict=True):
         low, high = defined(c.low), defined(c.high)
-        rows.append(ComparisonRow(metric.name, c.a, c.b, c.diff, low, high, c.p, c.n, metric.signature()))
+        signature = signed(metric, a.settings, b.settings)
+        rows.append(ComparisonRow(metric.name, c.a, c.b, c.diff, low, high, c.p, c.n, signature))
     return rows, notes
 
 
@@ -129,7 +131,7 @@ def compare_over(
         raise ConfigError(f"--over {over}: expected exactly two systems with all their members, got {sizes} members")
     same = [a == b for a, b in zip(*members, strict=True)]
     names = [m for m in wanted or given[0].signatures if len({run.signatures.get(m) for run in given}) == 1]
-    rows = []
+    rows, all_settings = [], [run.settings for run in given]
     for metric in metrics_of(names, given[0]):
         a, b = (
             np.array([runs[each].stats[metric.name] for each in product(*of)])
@@ -138,7 +140,7 @@ def compare_over(
         a, b = (x.reshape(*map(len, of), *x.shape[1:]) for x, of in zip((a, b), members, strict=True))
         gap = compare_levels(a, b, metric, n_resamples, same)
         low, high = defined(gap.low), defined(gap.high)
-        rows.append((metric.name, gap.diff, low, high, gap.p, gap.n, len(given), metric.signature()))
+        rows.append((metric.name, gap.diff, low, high, gap.p, gap.n, len(given), signed(metric, *all_settings)))
     return Table(("metric", "diff", "low", "high", "p", "n", "runs", "signature"), rows)
 
 

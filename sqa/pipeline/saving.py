@@ -26,7 +26,7 @@ from sqa.files.store import table_bytes
 from sqa.files.yaml_reader import dump_yaml
 from sqa.metrics import PRINTED
 from sqa.pipeline.config import RunConfig, to_mapping
-from sqa.pipeline.engine import EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
+from sqa.pipeline.engine import ANSWERED, EMPTY_QUESTIONS, EMPTY_SENTENCES, RunResult
 from sqa.results import Frame, Row, row_of
 
 REPORT, CONFIG, SUMMARY, STATS = "report.tsv", "config.yaml", "run.json", "stats.npz"
@@ -46,6 +46,10 @@ def report(result: RunResult) -> Frame:
         signature = "the guesser does not know the answer page; scored as wrong"
         n = len(result.questions)
         rows.append(Row((), UNKNOWN_PAGES, result.unknown_pages, n=n, unit="questions", signature=signature))
+    if result.answered is not None:
+        n, why = result.answered
+        signature = f"none: {why}" if why else "questions with a buzz"
+        rows.append(Row((), ANSWERED, n, n=len(result.questions), unit="questions", signature=signature))
     if getattr(result.config.translator.options, "COUNTS_REPLIES", False):
         from sqa.pipeline import usage
 
@@ -62,7 +66,20 @@ def _metric_row(result: RunResult, metric: Any) -> Row:
         reason = " ".join(str(error).split()).removeprefix(f"{metric.name}: ")
         n, signature = len(result.questions), f"not computed: {reason}"
         return Row((), metric.name, None, n=n, unit=metric.unit, signature=signature)
-    return row_of((), metric.name, interval, metric.unit, metric.signature())
+    return row_of((), metric.name, interval, metric.unit, signed(metric, result.settings))
+
+
+def signed(metric: Any, *settings: Mapping[str, str]) -> str:
+    """Return a metric's signature with the guesser, the buzzer and the questions that its value depends on.
+
+    Several `settings` are those of several runs; a part in which they differ is written as "guesser:A and B".  The
+    translation is what a metric measures, so no signature names the translator.
+    """
+    family = getattr(metric, "family", None)
+    needs = ("guesses", "buzzes") if family is None and metric.kind == "answers" else getattr(family, "needs", ())
+    parts = [part for part, need in (("guesser", "guesses"), ("buzzer", "buzzes")) if need in needs]
+    named = {part: dict.fromkeys(each[part] for each in settings if part in each) for part in (*parts, "questions")}
+    return "|".join([metric.signature(), *(f"{part}:{' and '.join(names)}" for part, names in named.items() if names)])
 
 
 def save(result: RunResult, runs: Path) -> Path:
@@ -81,6 +98,7 @@ def pack(result: RunResult) -> dict[str, bytes]:
         "seed": result.config.seed,
         "signatures": {metric.name: metric.signature() for metric in result.metrics},
         "refusals": result.refusals,
+        "settings": result.settings,
         "stages": result.keys,
         "made_with": {"version of sqa": __version__, **weights(result.config)},
     }

@@ -17,6 +17,7 @@ from sqa.files.store import Store, digest
 from sqa.pipeline import folder as runs
 from sqa.pipeline import paired
 from sqa.pipeline.config import ComponentConfig, RunConfig, to_mapping
+from sqa.pipeline.engine import ANSWERED
 from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.paired import ComparisonRow
 from sqa.results import Row
@@ -137,6 +138,8 @@ def _read(folder: Path, label: str) -> Reported:
     refusals = {name: _reason(row) for name, row in rows.items() if row.value is None}
     refusals |= {name: one_line(why).removeprefix(f"{name}: ") for name, why in saved.refusals.items()}
     components, gaps = _components(saved, label)
+    if (answered := rows.get(ANSWERED)) and not answered.value:
+        gaps.append(Gap("answers", (label,), answered.signature.removeprefix("none: ")))
     return Reported(label, saved, rows, refusals, _digits(saved), components, saved.times, tuple(gaps))
 
 

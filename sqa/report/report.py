@@ -272,8 +272,10 @@ def _signatures(reported: Sequence[Reported]) -> list[tuple[str, str, list[str]]
     """Return each signature once, with its metric, and with its runs if their signatures differ."""
     by_metric: dict[str, dict[str, list[str]]] = {}  # metric -> signature -> runs
     for run in reported:
-        for metric, signature in run.saved.signatures.items():
-            by_metric.setdefault(metric, {}).setdefault(signature, []).append(run.label)
+        for metric in (
+            name for name, row in run.rows.items() if name in run.saved.signatures and row.value is not None
+        ):
+            by_metric.setdefault(metric, {}).setdefault(run.rows[metric].signature, []).append(run.label)
     return [
         (metric, signature, runs if len(signatures) > 1 else [])
         for metric, signatures in by_metric.items()

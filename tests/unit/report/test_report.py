@@ -101,7 +101,7 @@ def test_report_names_runs_and_origins(report: Path, sweep: list[Path]) -> None:
     assert runs.read(sweep[0]).dataset in section(text, "## Data")
     summary = json.loads((sweep[1] / saving.SUMMARY).read_text())
     for signature in summary["signatures"].values():
-        assert f"`{signature}`" in section(text, "## Signatures")
+        assert f"`{signature}|" in section(text, "## Signatures")
     key = summary["stages"]["translate"]
     manifest = json.loads((sweep[1].parent / "store" / "translate" / key / "manifest.json").read_text())
     prints = {(row[0], row[2]): row[3] for row in cells(section(text, "## Fingerprints"))}
