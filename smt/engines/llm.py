@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     LlmPolicy = str | OwnPart
 else:
     LlmPolicy = Literal[(CONTINUATION, *POLICIES.entries)] | OwnPart
+_LABEL = "{target_language}:"  # the end of the usual prompts
 PAIR = "{source_language}: {source}\n{target_language}:"
 PLAIN_PROMPT = "{examples}\n{previous}" + PAIR
 CHAT_PROMPT = (
@@ -80,7 +81,13 @@ EXAMPLES: dict[str, Pairs] = {  # translations into English, by source language
     "es": tuple(zip(SPANISH, ENGLISH, strict=True)),
     "pl": tuple(zip(POLISH, ENGLISH, strict=True)),
 }
-ALL_WRONG = 20  # a run ends if none of its first ALL_WRONG replies is a translation
+ALL_WRONG, MOST_WRONG = 20, 0.25  # number and share of replies without a translation at which a run ends
+_LONGER = "{max_tokens: 4000, chat_template_kwargs: {enable_thinking: false}}"
+ADVICE = {  # kind of reply -> what to do
+    "thinking": f"raise max_tokens or switch thinking off, such as endpoint.extra: {_LONGER}",
+    "empty": f"if the model thinks, raise max_tokens or switch thinking off, such as endpoint.extra: {_LONGER}",
+    "filter": "the server's content filter withholds them; switch it off, or use another model",
+}
 SHOWN = (1, 10, 100, 1000, 10_000)  # a kind of problem is reported when its count reaches these values
 MARGIN, PER_WORD, STEP = 16, 4, 64  # token limit of a whole reply: base, tokens per source word, rounding step
 
@@ -162,6 +169,7 @@ class Llm:
     def __init__(self, config: LlmConfig) -> None:
         """Prepare the model; it receives no request, and no weights are read, before the first text."""
         self.config, self.usage, self._told = config, Counter[str](), Counter[str]()
+        self._asked, self._void = 0, Counter[str]()  # replies of the whole run, and those without a translation by kind
         self.codes = code_of(config.source_language), code_of(config.target_language)
         self.languages = certain_pair(*self.codes)
         budget = Budget(config.max_requests)
@@ -192,16 +200,16 @@ class Llm:
         Raises EndpointError, ConfigError or DataError if the model cannot be reached, or never returns a translation.
         """
         tasks = [self._task(step) for step in steps]
-        distinct = list(dict.fromkeys(tasks))
-        replies = self._model.ask(distinct)
-        read = {task: self._read(task, step, replies[task]) for task, step in zip(tasks, steps, strict=True)}
-        for task in distinct:
-            self._count(replies[task], read[task][1])
-        if len(read) >= ALL_WRONG and all(set(problems) & {*VOID} for _, problems in read.values()):
-            kind, begins = next(iter(read.values()))[1][-1], replies[distinct[0]].text.strip()[:60]
-            advice = "a base model needs api: completions; else change prompt"
-            raise DataError(f"llm: none of {len(read)} replies is a translation ({kind}: {begins!r}); {advice}")
-        return [read[task][0] for task in tasks]
+        waiting = dict(zip(tasks, steps, strict=True))
+        read: dict[Task, Words] = {}
+        while waiting:  # few at first, so that a server without translations costs few requests
+            some = len(waiting) if self.config.local else ALL_WRONG + self._asked - self._void.total()
+            now = list(waiting)[:some]
+            for task, reply in self._model.ask(now).items():
+                words, problems = self._read(task, waiting.pop(task), reply)
+                read[task] = words
+                self._count(reply, problems)
+        return [read[task] for task in tasks]
 
     def _task(self, step: Step) -> Task:
         c = self.config
@@ -226,8 +234,10 @@ class Llm:
         c = self.config
         instruction = _PLACE.sub(" ", c.template)
         joined = c.api == "completions" and "{target}" not in c.template
-        cut = (reply.reply_tokens or 0) >= task.max_tokens
-        return translation(reply.text, Asked(" ".join(step.read), step.target, instruction, self.codes, joined, cut))
+        cut = reply.finish == "length" if reply.finish else (reply.reply_tokens or 0) >= task.max_tokens
+        label = "" if "{target}" in c.template or not c.template.endswith(_LABEL) else self._filled(_LABEL, step)
+        ended = (cut, step.ended, reply.finish, label)
+        return translation(reply.text, Asked(" ".join(step.read), step.target, instruction, self.codes, joined, *ended))
 
     def _count(self, reply: Reply, problems: Iterable[str]) -> None:
         self.usage["replies"] += 1
@@ -238,9 +248,23 @@ class Llm:
             self.usage[f"replies-{kind}"] += 1
             self._told[kind] += 1
             if self._told[kind] in SHOWN:
-                what = "no translation" if kind in VOID else "cut"
+                what = "no translation" if kind in VOID else "changed or cut"
                 begins = reply.text.strip()[:60]
                 tqdm.write(f"sqa: llm: {what}, {kind} ({self._told[kind]} so far): {begins!r}", file=sys.stderr)
+        self._asked += 1
+        if void := [kind for kind in problems if kind in VOID]:
+            self._void[void[0]] += 1
+            if self._void.total() >= max(ALL_WRONG, self._asked * MOST_WRONG):
+                raise DataError(self._useless(reply))
+
+    def _useless(self, reply: Reply) -> str:
+        """Return the message of a run that stops because too many replies are no translations."""
+        kinds = ", ".join(f"{n} {kind}" for kind, n in self._void.most_common())
+        said = f"llm: {self._void.total()} of {self._asked} replies are no translations ({kinds})"
+        finish = f", finish_reason {reply.finish}" if reply.finish else ""
+        advice = ADVICE.get(self._void.most_common(1)[0][0], "a base model needs api: completions; else change prompt")
+        begins = f"such as {reply.text.strip()[:60]!r}{finish}"
+        return f"{said}, {begins}; {advice}; another endpoint.label asks cached prompts again"
 
 
 def moments(source: Iterable[str], k: int) -> Iterator[tuple[Words, bool]]:

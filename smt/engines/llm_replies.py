@@ -7,6 +7,14 @@
     language       the reply is in the source language
     length         more words than any translation: the reply is cut
     loop           a phrase is written twice in a row, or a word three times: the reply is cut before the last of them
+    thinking       the reply has only thoughts
+    empty          the reply has no text, although no word has been committed or the server broke it off
+    nothing-more   the reply has no text after committed words
+    label          the reply repeats the label of the prompt ("English:"), which is removed
+    oddities       invisible characters or HTML escapes, which are removed or decoded (sqa/files/target_words.py)
+    undecodable    U+FFFD: the reply ends before its word
+    filter         the server's content filter cut or withheld the reply
+    cut            the reply to a whole sentence ends at the token limit; its last word, perhaps a part, is dropped
 
 A reply of the kinds `VOID` gives no words.  Every kind is counted.  The rules assume English as the target language.
 """
@@ -17,15 +25,16 @@ from typing import NamedTuple
 
 from smt.policies.policy import Words
 from sqa.core.languages import language_of
-from sqa.files.target_words import MARK
+from sqa.files.target_words import MARK, Cleaner
+from sqa.net.chat import THINKING
 
-VERSION = 2  # increase when the same reply gives different words
+VERSION = 3  # increase when the same reply gives different words
 PHRASE = 8  # longest phrase, in words, that may not be written twice in a row; for pieces: smt/models/stepper.py
 ECHO = 6  # consecutive words of the instruction that make an echo
-VOID = ("refusal", "explanation", "echo", "language")
+VOID = ("refusal", "explanation", "echo", "language", "thinking", "empty", "filter")
 CLOSING = ".!?…"
 _QUOTES = "\"'”’»)]"
-_THOUGHT = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
+_THOUGHT = re.compile(r"(?:.*</think>|\s*<think>.*)\s*", re.DOTALL)  # the opening tag may be part of the prompt
 _REFUSAL = re.compile(
     r"(?:sorry|i(?:['’]m| am) (?:sorry|unable|not able)|i can(?:['’]t|not| not)|as an ai)\b"
     r".*\b(?:translat|assist|help|provide|comply|request|language model)",
@@ -46,17 +55,35 @@ class Asked(NamedTuple):
     languages: tuple[str, str]
     joined: bool  # the reply continues the text directly; without a leading space it extends the last word
     cut: bool = False  # the reply ends at its limit, perhaps inside a word
+    whole: bool = False  # the source has ended, so that a reply must be complete
+    finish: str = ""  # `Reply.finish`
+    label: str = ""  # the end of the prompt ("English:"), which a model may repeat
 
 
 def translation(text: str, asked: Asked) -> tuple[Words, tuple[str, ...]]:
     """Return the words that continue the target, and the kinds of problems of the reply."""
-    text, problems = _THOUGHT.sub("", text), list[str]()
+    if asked.finish == "content_filter":
+        return (), ("filter",)
+    text, problems, written = _THOUGHT.sub("", text, count=1), list[str](), text
+    if asked.label and text.lstrip().startswith(asked.label):
+        text, problems = text.lstrip().removeprefix(asked.label), ["label"]
     if mark := MARK.search(text):
-        text, problems = text[: mark.start()], ["marks"]
+        text, problems = text[: mark.start()], [*problems, "marks"]
     lines = [line for line in text.split("\n") if line.strip()] or [""]
+    if not text.strip():
+        thoughts = asked.finish == THINKING or (bool(written.strip()) and "think>" in written)
+        done = asked.target and asked.finish in ("", "stop")
+        return (), (*problems, "thinking" if thoughts else "nothing-more" if done else "empty")
     if kind := _void(lines, asked):
         return (), (*problems, kind)
-    words = _words(lines[0], asked)
+    if asked.cut and asked.whole:
+        problems = [*problems, "cut"]
+    line, undecodable, _ = lines[0].partition("\ufffd")
+    cleaner = Cleaner("replies")
+    words = tuple(cleaner.words("reply", _words(line, asked), _words(line, asked))[0])
+    if undecodable and line and not line[-1].isspace():
+        words = words[:-1]
+    problems = [*problems, *(["undecodable"] if undecodable else []), *(["oddities"] if cleaner.changed else [])]
     most = 2 * len(asked.source.split()) + 10
     if len(asked.target) + len(words) > most:
         words, problems = words[: max(0, most - len(asked.target))], [*problems, "length"]

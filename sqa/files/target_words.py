@@ -153,6 +153,11 @@ class Cleaner:
         self._changed: Counter[str] = Counter()
         self._example: dict[str, str] = {}
 
+    @property
+    def changed(self) -> bool:
+        """Whether something was changed since the last report."""
+        return bool(self._changed)
+
     def words(self, where: str, words: Sequence[str], values: Sequence[T]) -> tuple[list[str], list[T]]:
         """Return the words without oddities, and the value of each; a word of nothing else is dropped with its value.
 

@@ -10,6 +10,8 @@ from tqdm import tqdm
 
 from sqa.core.errors import ConfigError, SqaError
 
+THINKING = "thinking"  # `Reply.finish` of a reply that has thoughts but no text
+
 
 class EndpointError(SqaError):
     """Raised if the endpoint did not respond, or if its response violates the protocol."""
@@ -22,11 +24,12 @@ class Halted(SqaError):
 
 
 class Reply(NamedTuple):
-    """The model's text and its cost in tokens (None: not reported); the text is empty if the model withholds it."""
+    """The model's text, its cost in tokens (None: not reported), and how it ended."""
 
-    text: str
+    text: str  # empty if the model withholds it
     prompt_tokens: int | None
     reply_tokens: int | None
+    finish: str = ""  # "stop", "length", "content_filter", ...; THINKING: only thoughts; empty: not reported
 
 
 class Task(NamedTuple):

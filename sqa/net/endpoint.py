@@ -15,7 +15,7 @@ import json
 import os
 import re
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,7 +25,7 @@ from sqa.core.errors import ConfigError, SqaError
 from sqa.core.packages import need
 from sqa.core.schema import Count, NotNegative, Positive, Whole, checked
 from sqa.files.store import digest
-from sqa.net.chat import Budget, EndpointError, Prompt, Reply
+from sqa.net.chat import THINKING, Budget, EndpointError, Prompt, Reply
 from sqa.net.client import url_problems, without_secret
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ VERSION = 1  # version of the requests; increase it when the request for a confi
 MAX_TOKENS_COUNTED = 1 << 40  # token counts above this are ignored
 # A server address without user, query or fragment, which may hold secrets.
 _ADDRESS = re.compile(r"https?://[^\s@?#/]+(/[^\s?#]*)?")
-_WITHHELD = ("content_filter", "content_policy_violation")  # error codes if the endpoint withholds the model's reply
+FILTERED = "content_filter"
+_WITHHELD = (FILTERED, "content_policy_violation")  # error codes if the endpoint withholds the model's reply
 CHAT, PLAIN = "chat/completions", "completions"  # paths appended to base_url
 
 
@@ -55,6 +56,9 @@ class EndpointConfig:
     ] = "max_tokens"
     temperature: Annotated[Annotated[float, Meta(ge=0, le=2)] | None, "0 = most likely reply; null = not sent"] = 0.0
     seed: Annotated[int | None, "seed of the reply; null = not sent"] = 0
+    extra: Annotated[dict[str, Any], "further fields of each request; they replace those of this client"] = field(
+        default_factory=dict, metadata={"written": "if any"}
+    )
     json_mode: Annotated[bool, "whether to send response_format json_object, for endpoints that support it"] = False
     requests_per_minute: Annotated[Positive, "maximum requests per minute, including retries, evenly spaced"] = 60.0
     concurrency: Annotated[Count, "maximum concurrent requests"] = 4
@@ -113,7 +117,7 @@ class Endpoint:
             request |= {"continue_final_message": True, "add_generation_prompt": False}
         optional = {"temperature": c.temperature, "seed": c.seed}
         request |= {key: value for key, value in optional.items() if value is not None}
-        return request | ({"response_format": {"type": "json_object"}} if c.json_mode else {})
+        return request | ({"response_format": {"type": "json_object"}} if c.json_mode else {}) | c.extra
 
     def complete(self, prompt: Prompt) -> Reply:
         """Return the model's reply.
@@ -136,7 +140,7 @@ class Endpoint:
             raise self._failed(f"the connection broke ({' '.join(str(error.__cause__).split())[-100:]})") from error
         except openai.APIStatusError as error:
             if error.status_code == 400 and error.code in _WITHHELD:
-                return Reply("", None, None)
+                return Reply("", None, None, FILTERED)
             raise self._refusal(error.response) from error
         return self._reply(answer.text)
 
@@ -179,7 +183,8 @@ class Endpoint:
         try:
             answer = json.loads(text)
             choice = answer["choices"][0]
-            content = choice["text"] if self.route == PLAIN else choice["message"]["content"]
+            message = {"content": choice["text"]} if self.route == PLAIN else choice["message"]
+            content, finish = message["content"], choice.get("finish_reason")
         except (ValueError, LookupError, TypeError, RecursionError) as error:
             protocol = self.route.replace("/", "-")
             problem = f"not a {protocol} answer, it begins {text[:60]!r}; is base_url right?"
@@ -192,7 +197,10 @@ class Endpoint:
             )
         # The content is null if the model withholds its reply or calls a tool.
         content = content.encode("utf-8", "replace").decode() if isinstance(content, str) else ""
-        return Reply(content, _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
+        finish = finish[:40] if isinstance(finish, str) else ""
+        if not content.strip() and any(message.get(key) for key in ("reasoning", "reasoning_content")):
+            finish = THINKING
+        return Reply(content, _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")), finish)
 
     def _failed(self, problem: str) -> EndpointError:
         """Return the error after the last attempt."""

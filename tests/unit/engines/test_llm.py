@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import sqlite3
 import threading
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import hypotheses
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store
-from sqa.net.chat import Budget, EndpointError, Task
+from sqa.net.chat import Budget, EndpointError, Reply, Task
 from sqa.net.endpoint import PLAIN, Endpoint, EndpointConfig
 from sqa.net.reply_cache import Cache, CachedChat
 from sqa.pipeline.blocks import Workshop
@@ -190,8 +192,101 @@ def test_run_stops_if_no_reply_is_a_translation(tmp_path):
     with ChatServer(lambda prompt, number: chat.completion(prompt)) as server:
         made = translator(server, tmp_path, api="chat", policy="wait-k", k=1)
         refused(
-            DataError, "none of .* replies is a translation .echo.*api: completions", made.translate_batch, QUESTIONS
+            DataError,
+            "20 of 20 replies are no translations .20 echo.*api: completions",
+            made.translate_batch,
+            QUESTIONS,
         )
+        assert len(server.prompts) == 20  # no further request is paid for
+
+
+TRANSLATION = "This is the translation"
+FAULTS = [  # message, finish reason, kind of problem, and whether the run stops
+    ({"content": None, "reasoning": "Let me think"}, "length", "thinking", True),
+    ({"content": None, "reasoning_content": "Let me think"}, "stop", "thinking", True),
+    ({"content": "<think>\nOkay, the user wants"}, "length", "thinking", True),
+    ({"content": None}, "stop", "empty", True),
+    ({"content": ""}, "length", "empty", True),
+    ({"content": "This river"}, "content_filter", "filter", True),
+    ({"content": f"{TRANSLATION} of th"}, "length", "cut", False),
+    ({"content": f"English: {TRANSLATION}"}, "stop", "label", False),
+    ({"content": f"{TRANSLATION}&quot;&#8203;"}, "stop", "oddities", False),
+    ({"content": f"{TRANSLATION} caf\ufffd"}, "stop", "undecodable", False),
+    ({"content": f"Okay, the user.\n</think>\n\n{TRANSLATION}"}, "stop", None, False),
+    ({"content": [{"type": "text", "text": TRANSLATION}]}, "stop", None, False),
+]
+
+
+@pytest.mark.parametrize(("message", "finish", "kind", "stops"), FAULTS, ids=str)
+def test_faulty_reply_is_counted_by_kind(tmp_path, message, finish, kind, stops):
+    body = {"choices": [{"message": message, "finish_reason": finish}], "usage": {"completion_tokens": 5}}
+    with ChatServer(lambda prompt, number: Answer(json.dumps(body).encode())) as server:
+        made = translator(server, tmp_path, api="chat", policy="wait-k", k=3)
+        if stops:
+            advice = "switch it off" if kind == "filter" else "raise max_tokens or switch thinking off"
+            refused(DataError, f"20 of 20 .*20 {kind}.*finish_reason .*{advice}", made.translate_batch, QUESTIONS)
+            assert len(server.prompts) == 20
+        else:
+            words = {e.token.rstrip('"') for emissions in made.translate_batch(QUESTIONS) for e in emissions}
+            assert words <= {*TRANSLATION.split(), "of"} and words >= {*TRANSLATION.split()}
+    counted = {name.removeprefix("replies-") for name in made.usage if name.startswith("replies-")}
+    assert counted == ({kind} if kind else set())
+
+
+def test_void_replies_are_counted_over_batches(tmp_path):
+    """Each batch has 18 void replies, fewer than the 20 at which a run stops."""
+    sentence = tuple(f"palabra{n}" for n in range(36))
+    halves = [replace(QUESTIONS[0], sentences=(tuple(f"{half}{word}" for word in sentence),)) for half in "ab"]
+
+    def every_second(prompt: str, number: int) -> Answer:
+        return chat.completion(TRANSLATION if number % 2 else "", prompt)
+
+    with ChatServer(every_second) as server:
+        made = translator(server, tmp_path, api="chat", policy="wait-k", k=1)
+        made.translate_batch(halves[:1])
+        refused(DataError, "20 of .. replies are no translations .20 empty", made.translate_batch, halves[1:])
+
+
+def test_extra_fields_replace_those_of_the_request(tmp_path):
+    extra = {"max_tokens": 4000, "chat_template_kwargs": {"enable_thinking": False}}
+    with ChatServer(translating) as server:
+        config = EndpointConfig(**endpoint(server, extra=extra))
+        Endpoint(config, Budget(9), PLAIN).complete(Task("Spanish: la\nEnglish:", "", 8))
+        [request] = server.requests
+    assert {key: request[key] for key in extra} == extra
+    assert Endpoint(config, Budget(9), PLAIN).identity != Endpoint(replace(config, extra={}), Budget(9), PLAIN).identity
+
+
+@pytest.mark.parametrize(("most", "warned"), [(10_000, 0), (40, 1)])
+def test_prompts_that_stop_costing_more_give_a_warning(tmp_path, capsys, most, warned):
+    def answer(prompt: str, number: int) -> Answer:
+        body = json.loads(chat.completion(TRANSLATION, prompt).body)
+        body["usage"]["prompt_tokens"] = min(body["usage"]["prompt_tokens"], most)
+        return Answer(json.dumps(body).encode())
+
+    with ChatServer(answer) as server:
+        translator(server, tmp_path, api="chat", policy="wait-k", k=1).translate_batch(QUESTIONS)
+    assert capsys.readouterr().err.count("longer prompts still cost 40 tokens") == warned
+
+
+def test_cached_replies_are_reported_with_their_date(tmp_path, capsys):
+    with ChatServer(translating) as server:
+        translator(server, tmp_path, policy="wait-k", k=3).translate_batch(QUESTIONS)
+        assert "from the cache" not in capsys.readouterr().err
+        translator(server, tmp_path, policy="wait-k", k=3).translate_batch(QUESTIONS)
+    [told] = [line for line in capsys.readouterr().err.splitlines() if "from the cache" in line]
+    assert re.search(r"\d+ of \d+ replies so far from the cache of \d{4}-\d\d-\d\d .*kept.*endpoint.label", told)
+
+
+def test_cache_of_version_1_gets_the_new_columns(tmp_path):
+    cache = Cache(tmp_path / "old", 1 << 20)
+    cache.put("k", "s", "p", Reply("text", 1, 2))
+    with closing(sqlite3.connect(cache.path)) as file, file:
+        file.execute("ALTER TABLE replies DROP COLUMN finish")
+        file.execute("ALTER TABLE replies DROP COLUMN day")
+        file.execute("PRAGMA user_version = 1")
+    assert cache.get(["k"]) == {"k": Reply("text", 1, 2)} and cache.days("s") == ""
+    assert cache.put("l", "s", "p", Reply("", 1, 2, "length")).finish == "length" and cache.days("s")
 
 
 def test_insufficient_budget_sends_nothing(tmp_path):
@@ -253,7 +348,7 @@ def test_faults_in_500_requests_lose_no_reply(tmp_path, capsys):
     assert {task.text: reply.text for task, reply in replies.items()} == {t.text: f" reply to {t.text}" for t in tasks}
     assert all(arrived[task.text] >= 1 + (task.text in planned) for task in tasks)
     assert arrived.total() <= model.budget.spent == 500 + model.budget.faults.total() + 1  # 1 for the wrong model
-    told = capsys.readouterr().err.splitlines()
+    told = [line for line in capsys.readouterr().err.splitlines() if "from the cache" not in line]
     assert sorted(told) == sorted(
         f"sqa: llm: {kind}; failed requests are sent again (printed once)" for kind in kinds[:5]
     )
