@@ -44,7 +44,7 @@ _NUMBERS = count()  # makes the names of objects given as parts unique
 class Run:
     """A finished run, as returned by `sqa.run` and `sqa.load`.
 
-    Files are read when an attribute is first used.
+    A run keeps its values if its folder is replaced later.
 
     Args:
         folder: Folder of the run.
@@ -70,6 +70,10 @@ class Run:
     def opened(self) -> folders.FinishedRun:
         """The run's questions and traces."""
         return self.read.open()
+
+    def hold(self) -> None:
+        """Read the folder now, so that a later run in it does not change this one; traces are stored by their keys."""
+        _ = self.read, self.rows
 
     @property
     def name(self) -> str:
@@ -307,6 +311,7 @@ def run(
         set_for(part_names(wanted))
         ahead = None if objects or workers == 1 else partial(make_ahead, workers=workers)
         made = Run(saving.save(engine.run(wanted, Store(folder), progress=progress, ahead=ahead), folder))
+        made.hold()
         if objects:
             weakref.finalize(made, discarded.pop_all().close)
         return made
@@ -337,7 +342,7 @@ def load(folder: str | Path) -> Run:
         True
     """
     finished = Run(Path(folder))
-    _ = finished.read
+    finished.hold()
     return finished
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -40,6 +40,7 @@ LOCAL = {
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
     "distributed.worker.profile.enabled": False,
 }
+LOOK = 10.0  # seconds between two checks of whether Slurm jobs are left
 RETURN = 600.0  # seconds to wait for the return of a lost scheduler
 
 
@@ -75,6 +76,8 @@ class Scheduler:
             need(package, "--scheduler")
         self._client: Client | None = None
         self._cluster: Any = None
+        self._fixed: SlurmConfig | None = None  # a Slurm cluster whose jobs Dask does not replace
+        self._looked, self._worked, self._finished = 0.0, False, -1  # see `renew`
 
     def client(self, workers: int) -> Client:
         """Return the client; `workers` is the number of processes of a local cluster if the spec gives none."""
@@ -93,7 +96,8 @@ class Scheduler:
         if self._kind == "address":
             return self._connect(time.monotonic())
         if self._kind == "slurm":
-            self._cluster = _slurm(load(Path(self._argument), SlurmConfig))
+            config = load(Path(self._argument), SlurmConfig)
+            self._cluster, self._fixed = _slurm(config), None if config.adaptive else config
             return Client(self._cluster)
         workers = int(self._argument or workers)
         try:
@@ -126,6 +130,30 @@ class Scheduler:
         self._client.close(timeout=1)
         self._client = self._connect(time.monotonic() + RETURN)
         return self._client
+
+    def renew(self, finished: int, waiting: Sequence[str]) -> None:
+        """Submit new Slurm jobs if all jobs have ended, for example because they reached their walltime.
+
+        finished: number of tasks finished so far; waiting: names of tasks that are being computed.  Raises
+        RemoteProtocolError if no task was finished since the last jobs were submitted.
+        """
+        if self._fixed is None or self._client is None or time.monotonic() - self._looked < LOOK:
+            return
+        self._looked = time.monotonic()
+        if self._client.scheduler_info(n_workers=-1)["workers"]:
+            self._worked = True
+        elif self._worked:
+            jobs, walltime = self._fixed.jobs, self._fixed.walltime
+            if finished == self._finished:
+                problem = f"all jobs have ended, and none finished a task within walltime {walltime}"
+                named = f" ({', '.join(waiting[:3])})" if waiting else ""
+                raise RemoteProtocolError(
+                    f"--scheduler {self.spec}: {problem}{named}; raise walltime in {self._argument}"
+                )
+            print(f"sqa: all Slurm jobs have ended; submitting {jobs} new ones", file=sys.stderr)
+            self._worked, self._finished = False, finished
+            self._cluster.scale(0)
+            self._cluster.scale(jobs=jobs)
 
     def close(self) -> None:
         """Stop the processes that were started."""

@@ -54,6 +54,7 @@ PER_WORKER = 8  # tasks submitted ahead per worker thread
 FEWEST = 4  # minimum number of worker threads assumed, because more may start
 GPU = "GPU"  # Dask resource of a worker: dask worker ... --resources GPU=1
 RECOUNT = 10.0  # seconds between two counts of the workers
+POLL = 0.02  # seconds between two looks for a finished task
 
 Finish = Callable[[Store, Parts], Any]
 Times = Mapping[str, float]  # stage -> seconds
@@ -311,21 +312,27 @@ def _results(
     client = scheduler.client(workers)
     while len(done) < total:
         try:
-            for index, value in _followed(client, calls(done)):
+            for index, value in _followed(client, calls(done), scheduler.renew):
                 done.add(index)
                 yield index, value
         except (_Lost, ClosedClientError, CommClosedError):
             client = scheduler.reopen()
 
 
-def _followed(client: Client, waiting: list[Call]) -> Iterator[tuple[int, Any]]:
-    """Yield the results of calls, which are submitted to a scheduler as workers become free, the last call first."""
+def _followed(
+    client: Client, waiting: list[Call], renew: Callable[[int, Sequence[str]], None]
+) -> Iterator[tuple[int, Any]]:
+    """Yield the results of calls, which are submitted to a scheduler as workers become free, the last call first.
+
+    `renew` is called with the number of finished calls and the names of the others while no result is ready.
+    """
     from distributed import as_completed
 
     name, number = uuid4().hex[:12], count()
     open_calls: dict[Future, Call] = {}
     following = as_completed(loop=client.loop)  # the default is the loop of the newest client
     threads, counted = FEWEST, -math.inf  # worker threads, and the time at which they were counted
+    finished = 0
     no_gpu: list[str] = []  # workers without the GPU resource, preferred for other tasks
     try:
         while waiting or open_calls:
@@ -342,7 +349,10 @@ def _followed(client: Client, waiting: list[Call]) -> Iterator[tuple[int, Any]]:
                 future = client.submit(_alone, call.function, call.arguments, key=key, pure=False, **where)
                 open_calls[future] = call
                 following.add(future)
-            future = next(following)
+            while not following.has_ready():
+                renew(finished, [_named(call) for call in open_calls.values()])
+                time.sleep(POLL)
+            future, finished = next(following), finished + 1
             call, value = open_calls.pop(future), _value(future)
             waiting += call.then(value)
             if call.result is not None:
@@ -350,6 +360,17 @@ def _followed(client: Client, waiting: list[Call]) -> Iterator[tuple[int, Any]]:
     finally:
         if open_calls and client.status == "running":
             client.cancel(list(open_calls), force=True)
+
+
+def _named(call: Call) -> str:
+    """Return the runs and the block of a call, for messages."""
+    texts = []
+    for argument in call.arguments:
+        if isinstance(argument, (list, tuple)) and argument and isinstance(argument[0], Job):
+            texts += [job.config.name for job in argument[:1]]
+        elif isinstance(argument, int) or (isinstance(argument, tuple) and argument and isinstance(argument[0], int)):
+            texts.append(f"block {argument if isinstance(argument, int) else argument[0]}")
+    return " ".join(texts) or call.function.__name__
 
 
 def _value(future: Future) -> Any:

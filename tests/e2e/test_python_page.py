@@ -105,3 +105,20 @@ def test_baseline_must_be_of_the_same_data_set() -> None:
         for dataset, k in (("mini-es", "full"), ("mini-es", 3), ("mini-pl", 3))
     )
     assert full.is_baseline_of(early, to="full") and not full.is_baseline_of(elsewhere, to="full")
+
+
+def test_returned_run_keeps_its_values(tmp_path: Path) -> None:
+    """Regression test: a run in the same folder changed the metrics and traces of an earlier returned run."""
+    import sqa
+
+    config = {"name": "mine", "dataset": "mini-es", "translator": {"name": "fixed"}, "guesser": "bm25"}
+    a = sqa.run(config, runs=tmp_path, limit=2, progress=False)
+    loaded = sqa.load(a.folder)
+    folder = a.folder
+    b = sqa.run(
+        {**config, "name": folder.name, "dataset": {"name": "mini-es", "limit": 3}}, runs=tmp_path, progress=False
+    )
+    assert b.folder == folder
+    for run in (a, loaded):
+        assert len(run.traces) == len(run.questions) == 2 and int(run.rows["bleu"].n) == 2
+    assert len(b.traces) == 3

@@ -3,6 +3,7 @@
 import os
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import fsspec
 import pytest
@@ -10,7 +11,7 @@ import yaml
 from refusals import refused
 from small_runs import small_config
 
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError, DataError, RemoteProtocolError
 from sqa.core.trace import GUESSES
 from sqa.files.shared import Objects, SharedFolder, shared
 from sqa.files.store import Store
@@ -18,7 +19,7 @@ from sqa.pipeline.blocks import Workshop
 from sqa.pipeline.config import to_mapping
 from sqa.pipeline.engine import run
 from sqa.pipeline.saving import save
-from sqa.pipeline.scheduler import SlurmConfig, parse, scheduled
+from sqa.pipeline.scheduler import Scheduler, SlurmConfig, parse, scheduled
 
 
 def files(root):
@@ -141,6 +142,32 @@ def test_scheduler_options_are_parsed_or_refused():
     for spec in ("", "locale", "local:", "local:0", "local:x", "tcp://host", "tcp:host:1", "slurm:"):
         refused(ConfigError, "--scheduler: expected local, local:N, tcp://HOST:PORT or slurm:FILE", parse, spec)
     refused(ConfigError, r"jobs: must be >= 1, got 0", SlurmConfig, jobs=0)
+
+
+def test_new_slurm_jobs_replace_those_that_ended(tmp_path, monkeypatch, capsys):
+    """Regression test: a run waited forever after all jobs had reached their walltime."""
+    monkeypatch.setattr("sqa.pipeline.scheduler.LOOK", 0.0)
+    monkeypatch.setattr("sqa.pipeline.scheduler.need", lambda *what: None)
+    workers, scaled = {}, []
+    made = Scheduler("slurm:c.yaml", Store(tmp_path))
+    made._client = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": workers})
+    made._cluster = SimpleNamespace(scale=lambda n=None, jobs=None: scaled.append((n, jobs)))
+    made.renew(0, [])
+    made._fixed = SlurmConfig(jobs=2)
+    made.renew(0, [])  # the jobs are still in the queue
+    assert scaled == []
+    workers["a"] = {}
+    made.renew(0, [])
+    workers.clear()
+    made.renew(3, [])
+    assert scaled == [(0, None), (None, 2)] and "submitting 2 new ones" in capsys.readouterr().err
+    made.renew(3, [])  # the new jobs are in the queue
+    workers["b"] = {}
+    made.renew(3, [])
+    workers.clear()
+    refused(
+        RemoteProtocolError, "within walltime 01:00:00 .mine block 4.; raise walltime", made.renew, 3, ["mine block 4"]
+    )
 
 
 def test_invalid_store_of_a_scheduler_is_refused(tmp_path):
