@@ -159,6 +159,9 @@ def _translators(config: AblationConfig, languages: Sequence[str]) -> Iterator[E
             if missing := system.needs.missing() if system.needs else "":
                 print(f"{system.label}: left out, {missing}", file=sys.stderr)
                 continue
+            if system.k and (others := [str(k) for k in system.k if k not in config.k]):
+                own = f"its own `k` replaces that of the config, and adds k = {', '.join(others)}"
+                print(f"{system.label}: {own}", file=sys.stderr)
             for k in config.k if system.k is None else system.k:
                 yield Entry(system.label, {**system.translator, "k": k}, k, system.seed, language)
 

@@ -398,7 +398,7 @@ class Results(tuple[Result, ...]):
             rows.append((*(getattr(result, key) for key in self.keys), *cells))
         return Table((*self.keys, *names), rows, digits)
 
-    def compare(self, *metrics: str, to: str = FULL) -> pandas.DataFrame:
+    def compare(self, *metrics: str, to: str | int = FULL) -> pandas.DataFrame:
         """Compare each result with a baseline of the same data set and guesser, paired over questions.
 
         Args:
@@ -416,7 +416,7 @@ class Results(tuple[Result, ...]):
         """
         rows = []
         for result in self:
-            base = next((other for other in self if other.is_baseline_of(result, to)), None)
+            base = next((other for other in self if other.is_baseline_of(result, str(to))), None)
             if base is not None and base is not result:
                 for row in paired.compare(result.saved, base.saved, wanted=metrics or ("ew",))[0]:
                     key = (getattr(result, name) for name in self.keys)

@@ -64,7 +64,11 @@ RunFolder = Annotated[Path, argument("RUN", "The folder of a finished run.")]
 Metrics = Annotated[list[str] | None, option("--metric NAME", "Metric to compare; may be repeated.  Default: all.")]
 Resamples = Annotated[int, option("--resamples N", "Number of resamples of the questions.")]
 Levels = Annotated[
-    str, option("--over LEVELS", "Sources of variation in the intervals: questions[,guesser][,training].")
+    str,
+    option(
+        "--over LEVELS",
+        "Sources of variation in the intervals: questions[,guesser][,training][,KEY], such as translator.seed.",
+    ),
 ]
 SchedulerOption = Annotated[
     str | None, option("--scheduler WHERE", "local[:N], tcp://HOST:PORT or slurm:FILE.yaml; see docs/cluster.md.")

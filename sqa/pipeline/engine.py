@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
 
 MOST_WORDS = 1000  # target words per source word; a translator that writes more never ends
 BLOCK_SIZE = 64  # questions per block
+MISSPELT = 5  # questions with unknown pages for which the nearest page is sought
 SHORT = 8  # digits of a digest in a signature
 FEW = 100  # questions of all runs together; workers are used only for more
 N_GUESSES = metric_names.KEPT  # guesses stored per step
@@ -468,8 +470,16 @@ def _score(metric: Metric, trace: QuestionTrace) -> Score:
 
 
 def _unknown_pages(guesser: Guesser, questions: Sequence[Question]) -> int | None:
-    """Return how many questions have a page that the guesser cannot name; None if it has no page list."""
+    """Return how many questions have a page that the guesser cannot name; None if it has no page list.
+
+    Prints the nearest page of the first such questions, which may be misspelt.
+    """
     if not isinstance(guesser, KnowsPages) or guesser.pages is None:
         return None
-    pages = {answer_key(page) for page in guesser.pages}
-    return sum(answer_key(q.page) not in pages for q in questions)
+    pages = {answer_key(page): page for page in guesser.pages}
+    unknown = [q for q in questions if answer_key(q.page) not in pages]
+    for q in unknown[:MISSPELT]:
+        if near := get_close_matches(answer_key(q.page), pages, 1, 0.8):
+            problem = f"the guesser does not know the page {q.page!r}; did you mean {pages[near[0]]!r}?"
+            print(f"sqa: question {q.id}: {problem}", file=sys.stderr)
+    return len(unknown)

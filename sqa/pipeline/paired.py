@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Any
@@ -11,11 +12,11 @@ import numpy as np
 from sqa import metrics as metric_names
 from sqa.core.differences import compare_levels, compare_many
 from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.registry import QUALITY
+from sqa.core.registry import QUALITY, did_you_mean
 from sqa.core.significance import bootstrap_many
 from sqa.core.types import Floats
 from sqa.metrics.quality.text_metric import saved
-from sqa.pipeline.config import to_mapping
+from sqa.pipeline.config import PARTS, to_mapping
 from sqa.pipeline.engine import RunResult
 from sqa.pipeline.folder import FinishedRun, RunFolder
 from sqa.pipeline.saving import RESAMPLES, signed
@@ -111,19 +112,26 @@ def compare_over(
 ) -> Table:
     """Return the differences between two systems in their common metrics, with intervals over questions and LEVELS.
 
-    `over` lists the levels, separated by commas.  Runs that differ only in their members of these levels belong to the
-    same system.  Raises ConfigError unless there are two systems, each with a run for every combination of its
-    members, all on the same questions.
+    `over` lists the levels, separated by commas: QUESTIONS, one of LEVELS, or any dotted key of a config, such as
+    translator.seed.  Runs that differ only in their members of these levels belong to the same system.  Raises
+    ConfigError unless there are two systems, each with a run for every combination of its members, all on the same
+    questions.
     """
     levels = over.split(",")
-    if unknown := set(levels) - {QUESTIONS, *LEVELS}:
-        raise ConfigError(f"--over: {min(unknown)!r} is not a level; known: {QUESTIONS}, {', '.join(LEVELS)}")
+    parts_of = [[to_mapping(getattr(run.config, part)) for part in PARTS] for run in given]
+    known = {
+        f"{part}.{key}" for parts in parts_of for part, keys in zip(PARTS, parts, strict=True) for key in keys or ()
+    }
+    if unknown := set(levels) - {QUESTIONS, *LEVELS, *known}:
+        level, options = min(unknown), f"{QUESTIONS}, {', '.join(LEVELS)}, or a key such as translator.model"
+        raise ConfigError(f"--over: {level!r} is not a level{did_you_mean(level, list(known))}; known: {options}")
+    taken = [LEVELS.get(level) or partial(_pop, level) for level in levels if level != QUESTIONS]
     systems: dict[str, dict[tuple[str, ...], RunFolder]] = {}
     for run in given:
         if run.questions != given[0].questions or run.dataset != given[0].dataset:
             raise ConfigError(on_other_questions(given[0], run))
-        parts = {part: to_mapping(getattr(run.config, part)) for part in ("translator", "guesser", "buzzer")}
-        member = tuple(repr(take(parts)) for level, take in LEVELS.items() if level in levels)
+        parts = {part: to_mapping(getattr(run.config, part)) for part in PARTS}
+        member = tuple(repr(take(parts)) for take in taken)
         systems.setdefault(repr(parts), {})[member] = run
     members = [[sorted(set(level)) for level in zip(*runs, strict=True)] for runs in systems.values()]
     if len(systems) != 2 or sum(prod(map(len, of)) for of in members) != len(given):
@@ -142,6 +150,12 @@ def compare_over(
         low, high = defined(gap.low), defined(gap.high)
         rows.append((metric.name, gap.diff, low, high, gap.p, gap.n, len(given), signed(metric, *all_settings)))
     return Table(("metric", "diff", "low", "high", "p", "n", "runs", "signature"), rows)
+
+
+def _pop(key: str, parts: dict[str, Any]) -> Any:
+    """Remove and return the value of a dotted key."""
+    part, _, name = key.partition(".")
+    return (parts.get(part) or {}).pop(name, None)
 
 
 def _difference(a: str, b: str) -> str:

@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from traceback import extract_tb
 from typing import Any
 
@@ -116,6 +116,12 @@ def component(kind: str, name: str, digest: str, part: Any, config: object) -> A
         return part
     made = (OwnMetric if "metric" in kind else OwnComponent)(kind, name, digest, part, config)
     if not hasattr(part, "fingerprint") and name not in GIVEN:
-        stored = "store keys cover only its source and config, so add one if it reads files or models"
-        print(f"sqa: {kind} {name!r} has no fingerprint(); {stored}", file=sys.stderr)
+        _warn(kind, name, digest)
     return made
+
+
+@cache
+def _warn(kind: str, name: str, _: str) -> None:
+    """Warn once per process about a part without fingerprint(), which many runs may build."""
+    stored = "store keys cover only its source and config, so add one if it reads files or models"
+    print(f"sqa: {kind} {name!r} has no fingerprint(); {stored}", file=sys.stderr)

@@ -8,6 +8,7 @@ import pytest
 from refusals import refused
 from small_runs import small_run
 
+from guessers.retrieval.bm25 import Bm25Config
 from smt.engines.pretrained import PretrainedConfig
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.pipeline import folder as runs
@@ -88,6 +89,22 @@ def test_comparison_covers_training_runs(tmp_path):
     others = [member(run, 3, m + "2", s) for m, s in shifts.items()]
     [[_, diff, low, high, *_]] = paired.compare_over([*full, *others], "training", 200).rows
     assert diff == pytest.approx(0.1) and low < 0 < high
+
+
+def test_any_key_may_be_the_training_run(tmp_path):
+    run = saved(tmp_path)
+    moved = [
+        (k, seed, replace(member(run, k, "m", up + 0.1 * seed), folder=f"{k}-{seed}"))
+        for k, up in (("full", 0.1), (3, 0.0))
+        for seed in (0, 1, 2)
+    ]
+    runs = [
+        replace(each, config=replace(each.config, guesser=ComponentConfig("bm25", Bm25Config(b=seed / 10))))
+        for _, seed, each in moved
+    ]
+    [[_, diff, *_, count, _]] = paired.compare_over(runs, "questions,guesser.b", 200).rows
+    assert diff == pytest.approx(0.1) and count == 6
+    refused(ConfigError, "did you mean 'guesser.k1'", paired.compare_over, runs, "guesser.k2")
 
 
 def test_levels_need_two_complete_systems(tmp_path):
