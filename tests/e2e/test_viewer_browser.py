@@ -80,7 +80,7 @@ def test_scrubbing_shows_each_system_at_its_progress(open_page: Any) -> None:
     first, second = page.locator(".system").all()
     assert first.locator(".guesses tr.right td").first.text_content() == "✓ Spain"
     assert second.locator(".guesses tr.right").count() == 0
-    assert "rank 1, log MRR 0.00" in first.locator(".rank figcaption").text_content()
+    assert "rank 1, log reciprocal rank 0.00" in first.locator(".rank figcaption").text_content()
     assert "first buzz at 36% of the source: right" in first.locator(".wins figcaption").text_content()
     assert page.locator("#clock").text_content() == "4 of 10 words read, 4 and 2 written"
     page.keyboard.press("Shift+ArrowRight")
@@ -92,6 +92,15 @@ def test_scrubbing_shows_each_system_at_its_progress(open_page: Any) -> None:
     page.keyboard.press("End")
     assert visible(page, 1).endswith("contra France después")
     assert "rank 2" in first.locator(".rank figcaption").text_content()
+
+
+def test_page_opens_at_the_first_word_of_the_first_question(open_page: Any) -> None:
+    """Regression test: it opened at the end, where the right arrow key has no effect."""
+    page = open_page()
+    clock = page.locator("#clock").text_content()
+    assert visible(page, 0) and not clock.startswith("10 of 10")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#clock").text_content() != clock
 
 
 def test_playback_and_second_system_work(open_page: Any) -> None:

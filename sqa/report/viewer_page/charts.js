@@ -98,11 +98,11 @@ function rankChart(box, system, source, over, page, pick) {
     scales: { x, y: { range: [page.floor - 0.3, 0.3] } },
     axes: [
       axis(AXES[over].label, { size: 30, ...whole }),
-      axis("log MRR (nats)", { size: 48, splits: () => [0, -1, -2, -3, -4].filter((y) => y >= page.floor) }),
+      axis("log reciprocal rank (nats)", { size: 48, splits: () => [0, -1, -2, -3, -4].filter((y) => y >= page.floor) }),
     ],
     series: [
       {},
-      { label: "log MRR", stroke: colour("rank"), width: 1.8, points: { show: false },
+      { label: "log reciprocal rank", stroke: colour("rank"), width: 1.8, points: { show: false },
         ...(written ? {} : { paths: uPlot.paths.stepped({ align: 1 }) }) },
       dots("unaligned function word", colour("bad"), colour("panel"), 5),
       dots("probably wrong word", colour("bad"), colour("bad"), 8),

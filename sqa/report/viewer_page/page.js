@@ -59,7 +59,7 @@ function open(moment) {
   by("left").value = String(state.runs[0]);
   by("right").value = state.runs[1] === null ? NONE : String(state.runs[1]);
   const from = typeof moment === "function" ? moment() : moment;
-  state.place = from ? placeOf(shown.moments, from) : shown.moments.length - 1;
+  state.place = placeOf(shown.moments, from || firstWritten());
   render();
 }
 
@@ -220,7 +220,7 @@ function renderSystem(system, steps, share) {
   const after = run.buzzed && trace.z !== null && steps > trace.z ? ", has buzzed" : "";
   system.buzzLine.textContent = score + after;
   const log = steps ? logRank(trace.r[step], page.floor) : page.floor;
-  system.captions.rank.textContent = steps ? `Answer: ${rankText(trace.r[step])}, log MRR ${number(log)}` : "Answer: no guess yet";
+  system.captions.rank.textContent = steps ? `Answer: ${rankText(trace.r[step])}, log reciprocal rank ${number(log)}` : "Answer: no guess yet";
   system.captions.wins.textContent = `A right answer here wins ${number(curveAt(page.curve, share))}; ${buzzed(system)}`;
   const place = onSource(shown.source, state.axis).at(shown.moments[state.place][0]);
   system.charts[0].move(state.axis === "written" ? steps || null : place);
@@ -356,7 +356,7 @@ function start() {
   });
   by("right").append(new Option("none", NONE));
   by("about").textContent = `sqa ${page.sqa}; human curve: ${page.curve.name} (${page.curve.source}); ` +
-    `log MRR is ${page.floor} where the answer is not among the first ${page.top} guesses.`;
+    `log reciprocal rank is ${page.floor} where the answer is not among the first ${page.top} guesses.`;
   by("question").addEventListener("change", (event) => { state.question = Number(event.target.value); open(firstWritten); });
   const choose = (side) => (event) => {
     state.runs[side] = event.target.value === NONE ? null : Number(event.target.value);
