@@ -25,8 +25,9 @@ from sqa.core.schema import SOUGHT, File, Whole, checked
 from sqa.data.languages import Pair, certain_pair
 from sqa.files.atomic import file_digest
 from sqa.files.store import digest
+from sqa.files.target_words import Cleaner
 
-VERSION = 2  # increase when the same command yields different words
+VERSION = 3  # increase when the same command yields different words
 MAX_PROGRAM = 1 << 20  # bytes; only a smaller program, given by its path, is hashed for the fingerprint
 _INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|deno|java|php|lua|Rscript|julia|bash|dash|zsh|sh|env)[\d.]*$")
 TIMEOUT = 600  # seconds for one call of the command
@@ -69,10 +70,16 @@ class Engine:
                 raise ConfigError(f"command: {program!r} is not executable; run `chmod +x {program}`")
             self.command = (f"./{program}", *self.command[1:])  # a file beside the config
         self.files = config.files or ()
+        self._cleaner, self._told = Cleaner(f"command {' '.join(self.command)}"), False
 
     def words(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """Return the target words of each text, from one call of the program."""
-        return [tuple(line.split()) for line in self._run(texts)] if texts else []
+        name = f"command {' '.join(self.command)}: line"
+        lines = [self._cleaner.line(f"{name} {n}", line) for n, line in enumerate(self._run(texts) if texts else (), 1)]
+        if not self._told and self._cleaner.changed:  # once, since a run calls the program for each prefix
+            self._told = True
+            self._cleaner.report()
+        return [tuple(line.split()) for line in lines]
 
     def fingerprint(self) -> str:
         """Return a hash of the command, the files it names (program path, scripts, models) and `files`.

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from refusals import refused
 
-from smt.engines import fixed, recorded
+from smt.engines import command, fixed, recorded
 from sqa.core.errors import DataError
 from sqa.core.types import Question
 
@@ -50,6 +50,10 @@ def read(reader: str, folder: Path, words: tuple[str, ...]) -> tuple[str, ...]:
         translator = fixed.build(fixed.FixedConfig(str(path)))
         translator.check([QUESTION])
         return tuple(emission.token for emission in translator.translate_batch([QUESTION])[0])
+    if reader == "command":
+        (folder / "t.txt").write_text(" ".join(words) + "\n", encoding="utf-8")
+        [written] = command.Engine(command.CommandConfig(["cat", str(folder / "t.txt")])).words(["El láser subió"])
+        return written
     if reader == "log":
         translator = recorded.build(recorded.RecordedConfig(str(log_of(folder, words))))
         translator.check([QUESTION])
@@ -61,7 +65,7 @@ def read(reader: str, folder: Path, words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(word.token for word in recording.wrote if word.token)
 
 
-READERS = ("fixed", "log", "simulstream", "SimulStreaming")
+READERS = ("fixed", "command", "log", "simulstream", "SimulStreaming")
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -83,7 +87,7 @@ def test_undecoded_bytes_are_refused(reader, tmp_path):
     refused(DataError, "has U\\+FFFD", read, reader, tmp_path, ("The", "la\ufffder", "rose"))
 
 
-@pytest.mark.parametrize("reader", ["fixed", "log", "simulstream"])
+@pytest.mark.parametrize("reader", ["fixed", "command", "log", "simulstream"])
 @pytest.mark.parametrize("piece", ["▁laser", "la@@"])
 def test_pieces_of_words_are_refused(reader, piece, tmp_path):
     refused(DataError, "piece", read, reader, tmp_path, ("The", piece, "rose"))
