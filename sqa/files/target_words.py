@@ -145,6 +145,15 @@ _ODD = re.compile(f"{MARK.pattern}|{_ESCAPE.pattern}|{_INVISIBLE.pattern}|\ufffd
 _OTHER_FORMAT = re.compile(r'\t|\s*\{\s*"')
 
 
+def oddity(word: str) -> str:
+    """Return what a word has that no word of a translation has, such as "a control mark"; "" if it has nothing odd."""
+    if "▁" in word or word.endswith("@@"):
+        return "a mark of a piece of a word"
+    found = _ODD.search(word)
+    kinds = {MARK: "a control mark", _ESCAPE: "an HTML escape", _INVISIBLE: "an invisible character"}
+    return next((kind for pattern, kind in kinds.items() if pattern.search(word)), "U+FFFD") if found else ""
+
+
 class Cleaner:
     """Cleaner of the words of one file; `report` prints what it changed."""
 

@@ -28,6 +28,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
 from sqa.data.datasets import load_questions
 from sqa.files.records import lines, parse_json
+from sqa.files.target_words import oddity
 from sqa.metrics import build, collect
 from sqa.results import Table, show
 
@@ -184,6 +185,8 @@ def rows_of(written: Iterable[str], problems: list[str]) -> tuple[dict[str, list
         wrong = shape_problems(Line, value)
         if isinstance(value, Mapping) and ("guess" in value) != ("buzz" in value):
             wrong.append("guess, buzz: a row has both or neither")
+        if not wrong and (odd := oddity(value["token"])):
+            wrong = [f"token: {value['token'][:40]!r} has {odd}; write the words of the translation only"]
         problems.extend(f"{number}: {problem}" for problem in wrong)
         if not wrong:
             rows.setdefault(value["question"], []).append(Row(number, **value))

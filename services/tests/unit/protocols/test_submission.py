@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.metrics.qa import curve_named
 from sqa_services.protocols import submission
@@ -107,3 +108,12 @@ def test_word_belongs_to_the_sentence_last_read() -> None:
     problems: list[str] = []
     [trace] = submission.traces_of(map(json.dumps, lines), [question], problems)
     assert [(e.sentence, e.g) for e in trace.emissions] == [(0, 0), (0, first), (1, 1)] and not problems
+
+
+@pytest.mark.parametrize("token", ["laser</s>", "&quot;laser", "la\u00adser", "la\ufffder", "▁laser", "la@@"])
+def test_token_that_is_no_word_is_refused(token: str) -> None:
+    question = Question("q", "t", "es", (("el", "láser"),), ("the laser",), "Laser")
+    problems: list[str] = []
+    line = {"question": "q", "step": 0, "token": token, "g": 1}
+    submission.traces_of([json.dumps(line), json.dumps(line | {"token": "R&D", "step": 1})], [question], problems)
+    assert len(problems) == 1 and problems[0].startswith("1: token: ") and "write the words" in problems[0]
