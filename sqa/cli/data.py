@@ -12,6 +12,7 @@ from sqa.data import download
 from sqa.results import Table, show
 
 if TYPE_CHECKING:
+    from sqa.pipeline.engine import RunResult
     from sqa.report.store_explain import Held
 
 data_app = typer.Typer(help="List, download and check data files.", **SETTINGS)
@@ -102,3 +103,13 @@ def explain(run: RunFolder) -> None:
 
     rows = [(r.stage, r.key[:DIGITS], r.nearest[:DIGITS] or "none", r.part, r.now, r.then) for r in reasons(run)]
     show(Table(REASONS, rows))
+
+
+def show_stages(result: RunResult) -> None:
+    """Print the stages of a run that ended before its scores."""
+    header = ("stage", "questions", "blocks_made", "folder")
+    rows = [
+        (name, len(result.questions), result.made[name], str(result.store.folder(stage)))
+        for name, stage in result.stages.items()
+    ]
+    show(Table(header, rows))

@@ -10,7 +10,7 @@ import typer
 
 from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Limit, Overrides, Runs, Workers, say, verbose
 from sqa.core.errors import ConfigError
-from sqa.results import Table, show
+from sqa.results import show
 
 if TYPE_CHECKING:
     from sqa.pipeline.config import RunConfig
@@ -43,7 +43,9 @@ def _add_stage(name: str, until: str, about: str) -> None:
         if until == "score":
             _finish(result, runs)
         else:
-            _show_stages(result)
+            from sqa.cli.data import show_stages
+
+            show_stages(result)
 
 
 for _name, (_until, _about) in STAGES.items():
@@ -107,18 +109,8 @@ def _finish(result: RunResult, runs: Path) -> None:
     if changed:
         say(f"{folder}: replaces a run with another {changed[0]} stage (sqa store explain {folder})")
     say(*(f"{name}: no value: {reason}" for name, reason in result.refusals.items()))
-    n, why = result.answered or (None, "")
-    if why:
-        say(f"no question is answered: {why}")
-    answered = f"answered {n} of " if n is not None else ""
+    n, why = result.answered or ("", "")
+    say(*([f"no question is answered: {why}"] if why else []))
+    answered = f"answered {n} of " if result.answered else ""
     say(f"{answered}{len(result.questions)} questions; report in {folder / saving.REPORT}")
     show(saving.report(result).table())
-
-
-def _show_stages(result: RunResult) -> None:
-    header = ("stage", "questions", "blocks_made", "folder")
-    rows = [
-        (name, len(result.questions), result.made[name], str(result.store.folder(stage)))
-        for name, stage in result.stages.items()
-    ]
-    show(Table(header, rows))

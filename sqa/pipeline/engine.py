@@ -22,7 +22,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -33,7 +32,6 @@ from sqa.core import trace as tr
 from sqa.core.answers import key as answer_key
 from sqa.core.errors import ConfigError, NotComputable, TraceError
 from sqa.core.own import BUILT, short
-from sqa.core.paths import DATA
 from sqa.core.progress import bar
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS, Registry
 from sqa.core.trace import QuestionTrace, Score, Table
@@ -65,8 +63,6 @@ if TYPE_CHECKING:
 
 MOST_WORDS = 1000  # target words per source word; a translator that writes more never ends
 BLOCK_SIZE = 64  # questions per block
-MISSPELT = 5  # questions with unknown pages for which the nearest page is sought
-SHORT = 8  # digits of a digest in a signature
 FEW = 100  # questions of all runs together; workers are used only for more
 N_GUESSES = metric_names.KEPT  # guesses stored per step
 STAGES = ("translate", "guess", "buzz", "score")
@@ -130,8 +126,8 @@ class RunResult:
     def settings(self) -> dict[str, str]:
         """Everything besides the translation that values depend on: guesser, buzzer, questions, each with a digest."""
         parts = {COMPONENTS[name][0]: stage for name, stage in self.stages.items() if name in ("guess", "buzz")}
-        named = {part: f"{_plain(stage.implementation)}-{stage.fingerprint[:SHORT]}" for part, stage in parts.items()}
-        return {**named, "questions": self.stages["score"].dataset[:SHORT]}
+        named = {part: f"{stage.implementation}-{stage.fingerprint[:8]}" for part, stage in parts.items()}
+        return {**named, "questions": self.stages["score"].dataset[:8]}
 
     @cached_property
     def answered(self) -> tuple[int, str] | None:
@@ -141,10 +137,12 @@ class RunResult:
         blocks = enumerate(blocks_of(self.questions, BLOCK_SIZE))
         rows = [read_rows(self.store, self.stages["buzz"], index, block) for index, block in blocks]
         buzzes = [steps for block in rows for steps in block.values()]
-        n, scores = sum(any(b.buzz for b in steps) for steps in buzzes), [b.score for steps in buzzes for b in steps]
-        if n or not scores:
-            return n, "" if n else "no target word was written"
-        return 0, f"the buzzer's highest score, {max(scores):.6g}, is below its threshold"
+        n = sum(any(buzz.buzz for buzz in steps) for steps in buzzes)
+        if n:
+            return n, ""
+        from sqa.pipeline.checks import unanswered
+
+        return 0, unanswered(buzzes)
 
     @cached_property
     def refusals(self) -> dict[str, str]:
@@ -181,7 +179,11 @@ def run(
     work = Work(config, store, parts, questions, dataset_fingerprint(questions), until, whole)
     store.keep(questions)
     if "buzz" in work.stages:
-        _check_trained_for(config, getattr(work.built["buzz"], "trained_for", None))
+        trained = getattr(work.built["buzz"], "trained_for", None)
+        if config.guesser is not None and isinstance(trained, str) and short(trained) != short(config.guesser.name):
+            from sqa.pipeline.checks import other_guesser
+
+            print(f"sqa: {other_guesser(config, trained)}", file=sys.stderr)
     made, seconds = ahead(work, given, progress) if ahead and len(questions) > FEW else ({}, {})
     for name in work.stages:
         blocks, took = _whole_stage(work, name, progress)
@@ -191,21 +193,6 @@ def run(
     unknown = _unknown_pages(work.built["guess"], questions) if "guess" in work.stages else None
     metrics, texts = _score_texts(work, progress) if "score" in work.stages else (work.metrics, {})
     return RunResult(config, questions, work.stages, store, metrics, unknown, made, texts, seconds)
-
-
-def _check_trained_for(config: RunConfig, guesser: object) -> None:
-    """Warn on stderr if a trained buzzer runs with a guesser that it was not trained with."""
-    if config.guesser is None or config.buzzer is None or not isinstance(guesser, str):
-        return
-    current = short(config.guesser.name)
-    if short(guesser) != current:
-        model = getattr(config.buzzer.options, "model", None)
-        trained = f"its model {model!r} was trained on guesses of {short(guesser)}, not of {current}"
-        buzzer = f"buzzer {short(config.buzzer.name)!r}"
-        bundled = (DATA / "models" / f"buzzer-{short(config.buzzer.name)}-{current}").is_dir()
-        remedy = f"use buzzer.model={current}" if bundled else "train a buzzer for it with `sqa train buzzer`"
-        problem = f"{trained}; its confidence is not calibrated for this guesser ({remedy})"
-        print(f"sqa: {buzzer}: {problem}", file=sys.stderr)
 
 
 def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | None]:
@@ -335,12 +322,6 @@ class Work:
         if name == "buzz":
             return buzz(self.built[name], block, rows("guess"), tick)
         return score(self.of_traces, traces(), tick)
-
-
-def _plain(implementation: str) -> str:
-    """Return a component's name for a signature, without the number of an object given to `sqa.run`."""
-    name = implementation.replace("|", " ")
-    return name.rpartition("-")[0] if name.startswith("object:") else name
 
 
 # ------------------------------------------------------------------------------------------------------- stages
@@ -478,8 +459,8 @@ def _unknown_pages(guesser: Guesser, questions: Sequence[Question]) -> int | Non
         return None
     pages = {answer_key(page): page for page in guesser.pages}
     unknown = [q for q in questions if answer_key(q.page) not in pages]
-    for q in unknown[:MISSPELT]:
-        if near := get_close_matches(answer_key(q.page), pages, 1, 0.8):
-            problem = f"the guesser does not know the page {q.page!r}; did you mean {pages[near[0]]!r}?"
-            print(f"sqa: question {q.id}: {problem}", file=sys.stderr)
+    if unknown:
+        from sqa.pipeline.checks import misspelt
+
+        print(*misspelt(unknown, pages), sep="", end="", file=sys.stderr)
     return len(unknown)

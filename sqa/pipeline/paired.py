@@ -95,7 +95,7 @@ def compare(
     rows = []
     for metric, c in zip(comparable, compare_many(pairs, comparable, n_resamples, a.config.seed), strict=True):
         low, high = defined(c.low), defined(c.high)
-        signature = signed(metric, a.settings, b.settings)
+        signature = signed(metric, _common([a, b]))
         rows.append(ComparisonRow(metric.name, c.a, c.b, c.diff, low, high, c.p, c.n, signature))
     return rows, notes
 
@@ -139,7 +139,7 @@ def compare_over(
         raise ConfigError(f"--over {over}: expected exactly two systems with all their members, got {sizes} members")
     same = [a == b for a, b in zip(*members, strict=True)]
     names = [m for m in wanted or given[0].signatures if len({run.signatures.get(m) for run in given}) == 1]
-    rows, all_settings = [], [run.settings for run in given]
+    rows = []
     for metric in metrics_of(names, given[0]):
         a, b = (
             np.array([runs[each].stats[metric.name] for each in product(*of)])
@@ -148,8 +148,14 @@ def compare_over(
         a, b = (x.reshape(*map(len, of), *x.shape[1:]) for x, of in zip((a, b), members, strict=True))
         gap = compare_levels(a, b, metric, n_resamples, same)
         low, high = defined(gap.low), defined(gap.high)
-        rows.append((metric.name, gap.diff, low, high, gap.p, gap.n, len(given), signed(metric, *all_settings)))
+        rows.append((metric.name, gap.diff, low, high, gap.p, gap.n, len(given), signed(metric, _common(given))))
     return Table(("metric", "diff", "low", "high", "p", "n", "runs", "signature"), rows)
+
+
+def _common(runs: Sequence[RunFolder]) -> dict[str, str]:
+    """Return the settings of runs; those that differ are joined: "bm25-6d1f20c3 and gru-0a4be917"."""
+    names = dict.fromkeys(name for run in runs for name in run.settings)
+    return {name: " and ".join(dict.fromkeys(run.settings.get(name, "?") for run in runs)) for name in names}
 
 
 def _pop(key: str, parts: dict[str, Any]) -> Any:

@@ -19,7 +19,7 @@ from sqa.data.datasets import load_questions
 from sqa.files.atomic import file_digest
 from sqa.files.model_files import model_digest
 from sqa.files.store import dataset_fingerprint, digest
-from sqa.pipeline.config import OTHER_LANGUAGES, ComponentConfig, DatasetConfig, QualityConfig, to_mapping
+from sqa.pipeline.config import ComponentConfig, DatasetConfig, QualityConfig, to_mapping
 
 if TYPE_CHECKING:
     from sqa.core.own.code import Code
@@ -112,7 +112,9 @@ def check_questions(
     `whole` loads the full data set, which starts with `questions`.  The translator's file may cover more of that set.
     """
     if isinstance(translator, KnowsLanguages) and not config.other_languages:
-        _check_languages(short(config.name), translator.languages, questions)
+        from sqa.pipeline.checks import check_languages
+
+        check_languages(short(config.name), translator.languages, questions)
     if isinstance(translator, ChecksQuestions):
         try:
             translator.check(questions)
@@ -125,25 +127,6 @@ def check_questions(
                     translator.check(dataset[:n])
                     return
             raise error from None
-
-
-def _check_languages(name: str, pair: Any, questions: Sequence[Question]) -> None:
-    if pair is None:
-        return
-    from sqa.data.languages import code_of
-
-    is_pair = isinstance(pair, (tuple, list)) and len(pair) == 2
-    if not is_pair or not all(code is None or isinstance(code, str) for code in pair):
-        expected = "None or a pair of codes such as ('es', 'en')"
-        raise ConfigError(f"translator {name!r}: `languages` must be {expected}, got {repr(pair)[:60]}")
-    source, target = (None if code is None else code_of(code) for code in pair)
-    advice = f"choose another one, or set `{OTHER_LANGUAGES}: true` under `translator:` if this is intended"
-    if target not in (None, "en"):
-        raise ConfigError(f"translator {name!r} writes {target!r}, and answers must be in English; {advice}")
-    for question in questions:
-        if source not in (None, code_of(question.language)):
-            where = f"question {question.id} of {question.dataset} is in {question.language!r}"
-            raise ConfigError(f"translator {name!r} reads {source!r}, but {where}; {advice}")
 
 
 def fingerprint_of(registry: Registry, config: ComponentConfig, component: Any) -> str:

@@ -69,17 +69,15 @@ def _metric_row(result: RunResult, metric: Any) -> Row:
     return row_of((), metric.name, interval, metric.unit, signed(metric, result.settings))
 
 
-def signed(metric: Any, *settings: Mapping[str, str]) -> str:
+def signed(metric: Any, settings: Mapping[str, str]) -> str:
     """Return a metric's signature with the guesser, the buzzer and the questions that its value depends on.
 
-    Several `settings` are those of several runs; a part in which they differ is written as "guesser:A and B".  The
-    translation is what a metric measures, so no signature names the translator.
+    The translation is what a metric measures, so no signature names the translator.
     """
-    family = getattr(metric, "family", None)
-    needs = ("guesses", "buzzes") if family is None and metric.kind == "answers" else getattr(family, "needs", ())
-    parts = [part for part, need in (("guesser", "guesses"), ("buzzer", "buzzes")) if need in needs]
-    named = {part: dict.fromkeys(each[part] for each in settings if part in each) for part in (*parts, "questions")}
-    return "|".join([metric.signature(), *(f"{part}:{' and '.join(names)}" for part, names in named.items() if names)])
+    needs = ("guesses", "buzzes") if metric.kind == "answers" else ()
+    needs = getattr(getattr(metric, "family", None), "needs", needs)
+    parts = {"guesser": "guesses" in needs, "buzzer": "buzzes" in needs, "questions": True}
+    return "|".join([metric.signature(), *(f"{name}:{settings[name]}" for name in settings if parts[name])])
 
 
 def save(result: RunResult, runs: Path) -> Path:

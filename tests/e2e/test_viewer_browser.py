@@ -181,7 +181,7 @@ def test_every_control_has_a_name(open_page: Any) -> None:
     )
     assert unnamed == []
     slider = page.get_by_label("Moment")
-    assert slider.get_attribute("aria-valuetext") == "10 of 10 words read, 10 and 10 written"
+    assert slider.get_attribute("aria-valuetext") == "1 of 10 words read, 1 and 0 written"
     page.set_viewport_size({"width": 400, "height": 800})
     # the charts are redrawn after the resize event, which the browser dispatches later
     sync_api.expect(page.locator("html")).to_have_js_property("scrollWidth", 400)
