@@ -33,7 +33,7 @@ _TEXTS, _FACTS = "sqa.metrics.quality", "sqa.metrics.fact_metrics:Facts"
 _ANSWERS = "sqa.questions.of_runs:RunAnswers"
 _NUMBER_BUT = r"(?!{}(?!\d))[1-9]\d{{0,3}}"  # pattern of all numbers except the default {}
 KEPT = 50  # guesses per step that a run stores
-PRINTED = ("empty-questions", "empty-sentences", "unknown-pages", "answered")  # further lines of every report
+PRINTED = ("empty-questions", "empty-sentences", "unknown-pages", "answered-questions")  # further lines of every report
 _HUMAN, _ASKED, _LESS = ("reference",), ("guesses", "answerable"), {"higher_is_better": False}
 
 

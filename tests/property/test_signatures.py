@@ -83,6 +83,6 @@ def test_comparison_names_both_guessers(run):
 
 def test_report_says_how_many_questions_are_answered(run):
     rows = run("base", {}).report
-    assert 0 < rows["answered"].value <= rows["answered"].n == 4
-    silent = run("silent", {"buzzer": {"name": "mlp", "threshold": 1.0}}).report["answered"]
+    assert 0 < rows["answered-questions"].value <= rows["answered-questions"].n == 4
+    silent = run("silent", {"buzzer": {"name": "mlp", "threshold": 1.0}}).report["answered-questions"]
     assert silent.value == 0 and "is below its threshold" in silent.signature

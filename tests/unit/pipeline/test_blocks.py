@@ -59,7 +59,7 @@ def test_finished_run_is_reused_only_if_unchanged(tmp_path):
     for metric in result.metrics:
         assert finished.stats[metric.name].tolist() == result.stats[metric.name].tolist()
     empty = {name: int(result.stats[name].sum(axis=0)[0]) for name in ("empty-questions", "empty-sentences")}
-    assert finished.counts == empty | {"unknown-pages": result.unknown_pages}
+    assert finished.counts == empty | {"unknown-pages": result.unknown_pages, "answered-questions": result.answered[0]}
     assert workshop.finished(replace(config, seed=1), folder) is None
     buzzes, report, key = folder / "run.json", folder / "report.tsv", result.stages["buzz"].key.encode()
     changes = [(buzzes, buzzes.read_bytes().replace(key, b"0" * 64)), (buzzes, b"damaged")]
