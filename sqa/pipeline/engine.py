@@ -140,7 +140,7 @@ class RunResult:
         n = sum(any(buzz.buzz for buzz in steps) for steps in buzzes)
         if n:
             return n, ""
-        from sqa.pipeline.checks import unanswered
+        from sqa.pipeline.usage import unanswered
 
         return 0, unanswered(buzzes)
 
@@ -181,7 +181,7 @@ def run(
     if "buzz" in work.stages:
         trained = getattr(work.built["buzz"], "trained_for", None)
         if config.guesser is not None and isinstance(trained, str) and short(trained) != short(config.guesser.name):
-            from sqa.pipeline.checks import other_guesser
+            from sqa.pipeline.usage import other_guesser
 
             print(f"sqa: {other_guesser(config, trained)}", file=sys.stderr)
     made, seconds = ahead(work, given, progress) if ahead and len(questions) > FEW else ({}, {})
@@ -460,7 +460,7 @@ def _unknown_pages(guesser: Guesser, questions: Sequence[Question]) -> int | Non
     pages = {answer_key(page): page for page in guesser.pages}
     unknown = [q for q in questions if answer_key(q.page) not in pages]
     if unknown:
-        from sqa.pipeline.checks import misspelt
+        from sqa.pipeline.usage import misspelt
 
         print(*misspelt(unknown, pages), sep="", end="", file=sys.stderr)
     return len(unknown)

@@ -112,7 +112,7 @@ def check_questions(
     `whole` loads the full data set, which starts with `questions`.  The translator's file may cover more of that set.
     """
     if isinstance(translator, KnowsLanguages) and not config.other_languages:
-        from sqa.pipeline.checks import check_languages
+        from sqa.pipeline.usage import check_languages
 
         check_languages(short(config.name), translator.languages, questions)
     if isinstance(translator, ChecksQuestions):
