@@ -53,6 +53,7 @@ def prepare(folder: Path) -> None:
     write_small_ablation(folder / "configs", [3, 6, "full"], QUESTIONS)
     (folder / "docs").mkdir()
     (folder / "docs" / "example").symlink_to(ROOT / "docs" / "example")
+    (folder / "examples").symlink_to(ROOT / "examples")
     (folder / "runs" / "train").mkdir(parents=True)
     (folder / "runs" / "train" / "bm25-mine").symlink_to(ROOT / "data" / "models" / "bm25")
     questions = load_questions("mini-es")
