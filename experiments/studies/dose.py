@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 
 from experiments.lab.item import Item, inputs_of
-from experiments.lab.ledger import Row, row_of
+from experiments.lab.ledger import Ledger, Row, row_of
 from experiments.lab.tables import Column, pivot
 from sqa import metrics as metric_names
 from sqa.api.experiment import Entry, Experiment
@@ -21,6 +21,7 @@ from sqa.core.types import Question
 from sqa.data.datasets import load_questions
 from sqa.data.perturb import rng_for
 from sqa.files.atomic import write_text
+from sqa.report import plots
 
 SETS, GUESSERS = ("xqb-es", "xqb-pl"), ("rerank", "bm25", "gru")
 INTACT, NAMES, CONTENT, FUNCTION, ORDER = "intact", "names", "other content words", "function words", "order"
@@ -84,6 +85,20 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 
 TABLE = [Column("words", "words", 0, cell={"guesser": "-"})]
 TABLE += [Column(m, f"{m}, {g}", sign=True, cell={"guesser": g}) for g in GUESSERS for m in ("ew", "accuracy")]
+
+
+def picture(ledger: Ledger) -> plots.Figure:
+    """Draw the change of EW by each kind of damage, a panel for each data set and a colour for each guesser."""
+    kinds, panels = (NAMES, CONTENT, FUNCTION, ORDER), {}
+    for name in SETS:
+        rows = [
+            (y + 0.2 * (i - 1), ledger.one("ew", dataset=name, guesser=guesser, damage=kind), i, guesser)
+            for (y, kind), (i, guesser) in product(enumerate(kinds), enumerate(GUESSERS))
+        ]
+        panels[name] = [plots.Dot(y, row, i, guesser) for y, row, i, guesser in rows]
+    return plots.forest(panels, kinds, plots.PAGE, "change of expected wins, equal numbers of words damaged")
+
+
 ITEMS = (
     Item(
         "dose",
@@ -93,5 +108,6 @@ ITEMS = (
         measure,
         inputs_of(("rerank", "bm25", "gru"), SETS),
         {name: pivot(("damage",), TABLE, dataset=name) for name in SETS},
+        {"docs/dose.png": picture},
     ),
 )
