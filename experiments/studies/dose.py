@@ -5,6 +5,8 @@ two drawn at random.  For *order*, as many words (at least two) change places at
 a capitalised word that no reference of the set writes in lower case.
 """
 
+from __future__ import annotations
+
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product

@@ -1,6 +1,6 @@
 """Tables 1 and 3: how often each guesser knows the answer after 10%, 20%, ... 100% of the question.
 
-    sqa guessers configs/guessers.yaml
+    sqa reproduce table1
     sqa reproduce table1      # writes the same files
     sqa reproduce table3      # sizes of the Spanish and the Polish question set
 
@@ -48,7 +48,6 @@ from sqa.metrics.qa import AnyCurve, curve_named
 from sqa.pipeline.blocks import words_of, workshop_of
 from sqa.pipeline.config import DatasetConfig, load
 from sqa.pipeline.engine import BLOCK_SIZE, FEW
-from sqa.pipeline.overrides import load_study
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.pool import Call, in_pool
 from sqa.report import plots
@@ -65,7 +64,7 @@ VERSION = 1  # version of the ranks; increase it when their computation changes
 @dataclass(frozen=True, slots=True)
 @checked
 class ReportConfig:
-    """Keys of `sqa guessers CONFIG` and `sqa reproduce table3`; configs/guessers.yaml explains them."""
+    """Keys of `sqa reproduce table1` and `table3`; configs/guessers.yaml explains them."""
 
     name: str
     datasets: tuple[str, ...]
@@ -116,11 +115,11 @@ def given(config: ReportConfig) -> Given:
     return Given(sets, guessers, left_out)
 
 
-def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int | None = None) -> None:
+def main(config_path: Path, runs: Path) -> None:
     """Write the tables and the figure of the guessers, and print the scores."""
-    config = load_study(config_path, ReportConfig, words)
+    config = load(config_path, ReportConfig)
     inputs, outputs = given(config), Outputs(runs / config.name)
-    make_ranks(inputs, config, Store(runs), workers)
+    make_ranks(inputs, config, Store(runs))
     rows = list(measured(inputs, config, Store(runs)))
     outputs.rows("guessers.csv", COLUMNS, rows, show=True)
     outputs.csv("table1.csv", described(inputs))
@@ -238,7 +237,7 @@ class Ranks:
         return np.array([ranks for (ranks,) in rows], dtype=np.int64)
 
 
-def make_ranks(inputs: Given, config: ReportConfig, store: Store, workers: int | None) -> None:
+def make_ranks(inputs: Given, config: ReportConfig, store: Store) -> None:
     """Compute missing blocks of ranks in worker processes if there are many.
 
     Guessers that must see all texts are skipped.
@@ -255,8 +254,8 @@ def make_ranks(inputs: Given, config: ReportConfig, store: Store, workers: int |
                 arguments = (entry, DatasetConfig(name, config.limit), config.fractions, index, store)
                 group, large = f"{name} {entry.label}", model_size(str(entry.guesser.get("name"))) == "large"
                 calls.append(Call(_make_block, arguments, len(calls), words=words[index], group=group, large=large))
-    if workers != 1 and len(calls) * BLOCK_SIZE > FEW:
-        for _ in in_pool(workers or processors(), len(calls), lambda done: [c for c in calls if c.result not in done]):
+    if len(calls) * BLOCK_SIZE > FEW:
+        for _ in in_pool(processors(), len(calls), lambda done: [c for c in calls if c.result not in done]):
             pass
 
 

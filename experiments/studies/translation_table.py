@@ -1,6 +1,6 @@
 """Figure 8 and the table of translators: BLEU, chrF and lag of each translator on each test set.
 
-    sqa translations configs/translation_table.yaml
+    sqa reproduce fig8
 
 Question: what quality does each translator reach, at what lag, and how much does quality gain from reading further
 ahead?  A segment is one question of XQB or one sentence of a news test.  Every number is computed over segments, with
@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -35,7 +35,6 @@ from sqa.files import records
 from sqa.files.store import Store
 from sqa.pipeline.config import RunConfig, load, of_parts
 from sqa.pipeline.engine import run as run_stages
-from sqa.pipeline.overrides import load_study
 from sqa.pipeline.paired import intervals, scored
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.scheduler import current
@@ -122,7 +121,7 @@ class TranslatorConfig:
 @dataclass(frozen=True, slots=True)
 @checked
 class TableConfig:
-    """Keys of `sqa translations CONFIG`; configs/translation_table.yaml explains them."""
+    """Keys of `sqa reproduce fig8`; configs/translation_table.yaml explains them."""
 
     name: str
     sets: tuple[SetConfig, ...]
@@ -150,20 +149,9 @@ class Wanted(NamedTuple):
     questions: Sequence[Question]
 
 
-def main(
-    config_path: Path, runs: Path, sets: Sequence[str] = (), words: Sequence[str] = (), workers: int | None = None
-) -> None:
-    """Write the table and the figure of the translators, and print the table.
-
-    `sets` lists the names of the test sets to use; empty: all.
-    """
-    config = load_study(config_path, TableConfig, words)
-    names = [test.name for test in config.sets]
-    for name in sets:
-        if name not in names:
-            raise ConfigError(f"sets: no {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}")
-    chosen = tuple(test for test in config.sets if test.name in (sets or names))
-    config = replace(config, sets=chosen, workers=workers or config.workers)
+def main(config_path: Path, runs: Path) -> None:
+    """Write the table and the figure of the translators, and print the table."""
+    config = load(config_path, TableConfig)
     rows, left_out = measure(config, Store(runs))
     outputs = Outputs(runs / config.name)
     outputs.rows("table.csv", COLUMNS, rows, show=True)

@@ -4,7 +4,7 @@
               -> word alignment (needs a second pass, see `aligned_enough`)
 
 Every step is a generator from pairs to pairs, so corpora can have any size.  Memory holds only a 64-bit number per pair
-(for duplicates) and the held-out sentences.  `sqa clean CONFIG` prints the counts.
+(for duplicates) and the held-out sentences.  `sqa train clean CONFIG` prints the counts.
 """
 
 import re

@@ -242,7 +242,7 @@ def report(mixed: list[Pair]) -> dict[str, Counter[str]]:
 
 
 def main(config_path: Path, runs: Path) -> None:
-    """Run `sqa clean CONFIG`: print the number of pairs that each step dropped.
+    """Run `sqa train clean CONFIG`: print the number of pairs that each step dropped.
 
     Writes the same counts to clean.tsv, and the cleaned pairs (source, target, corpus) to corpus.tsv, in
     runs/smt/<name>/clean/.

@@ -28,14 +28,14 @@ from sqa.core.registry import COMMANDS, more_parts
 INTERRUPTED = 130  # exit code of a shell after Ctrl-C
 PANELS = {  # help lists commands by task; commands of plugins that are not named here come last
     "Start": ("init", "doctor", "config", "questions", "data"),
-    "Evaluate": ("run", "translate", "guess", "buzz", "score", "sweep", "latency", "ask"),
-    "Compare": ("compare", "report", "correlate", "translations", "guessers", "curve"),
+    "Evaluate": ("run", "sweep", "latency", "ask"),
+    "Compare": ("compare", "report", "correlate", "curve"),
     "Look": ("view", "diagnose", "export", "store"),
-    "Train": ("train", "clean", "convert"),
+    "Train": ("train", "convert"),
     "Serve": ("serve", "client", "scorer", "validate", "board", "simuleval-dir", "simulstream-score"),
     "Reproduce": ("reproduce", "ablation", "results"),
 }
-GOES_ON = {"run", "translate", "guess", "buzz", "score", "sweep", "ablation", "reproduce", "train"}
+GOES_ON = {"run", "sweep", "ablation", "reproduce", "train"}
 
 
 class Program(TyperGroup):

@@ -90,34 +90,6 @@ def ablation(
 
 
 @evidence_app.command()
-def translations(
-    config: Config,
-    overrides: Overrides = None,
-    runs: Runs = DEFAULT_RUNS,
-    sets: Annotated[list[str] | None, option("--set NAME", "A test set of the config.  Default: all.")] = None,
-    workers: Workers = None,
-    scheduler: SchedulerOption = None,
-    store: StoreOption = None,
-) -> None:
-    """Compare translators on test sets by BLEU, chrF and lag."""
-    from sqa.pipeline.scheduler import scheduled
-
-    with scheduled(scheduler, runs, store):
-        call("experiments.studies.translation_table:main", config, runs, sets or (), overrides or (), workers)
-
-
-@evidence_app.command()
-def guessers(
-    config: Config = Path("configs/guessers.yaml"),
-    overrides: Overrides = None,
-    runs: Runs = DEFAULT_RUNS,
-    workers: Workers = None,
-) -> None:
-    """Compare guessers by accuracy, MRR and EW over the course of a question."""
-    call("experiments.studies.guesser_report:main", config, runs, overrides or (), workers)
-
-
-@evidence_app.command()
 def reproduce(
     item: Annotated[str, argument("ITEM", f"One of {', '.join(ITEMS)}, all, or your own file.py:main.")],
     config: Annotated[

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Limit, Overrides, Runs, Workers, say, verbose
+from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Limit, Overrides, Runs, Workers, option, say, verbose
 from sqa.core.errors import ConfigError
 from sqa.results import show
 
@@ -18,38 +18,29 @@ if TYPE_CHECKING:
 
 runs_app = typer.Typer(**SETTINGS)
 
-STAGES = {  # command -> (last stage that it runs, its help)
-    "run": ("score", "Translate, guess, buzz and score; write a run's folder and print its report."),
-    "translate": ("translate", "Run the first stage only, and print the folder of its rows."),
-    "guess": ("guess", "Run the stages up to the guesses, reusing stored translations."),
-    "buzz": ("buzz", "Run the stages up to the buzzes, reusing stored stages."),
-    "score": (
-        "score",
-        "Run the last stage, reusing stored stages, and print the report.",
-    ),
-}
+Until = Annotated[
+    Literal["translate", "guess", "buzz", "score"],
+    option("--until STAGE", "Last stage to run; before the last one, the folders of the stages are printed."),
+]
 
 
-def _add_stage(name: str, until: str, about: str) -> None:
-    @runs_app.command(name, help=about)
-    def stage(
-        config: Config,
-        overrides: Overrides = None,
-        runs: Runs = DEFAULT_RUNS,
-        limit: Limit = None,
-        workers: Workers = None,
-    ) -> None:
-        result = _run(config, overrides, runs, limit, until, workers)
-        if until == "score":
-            _finish(result, runs)
-        else:
-            from sqa.cli.data import show_stages
+@runs_app.command()
+def run(
+    config: Config,
+    overrides: Overrides = None,
+    runs: Runs = DEFAULT_RUNS,
+    limit: Limit = None,
+    workers: Workers = None,
+    until: Until = "score",
+) -> None:
+    """Translate, guess, buzz and score; write a run's folder and print its report."""
+    result = _run(config, overrides, runs, limit, until, workers)
+    if until == "score":
+        _finish(result, runs)
+    else:
+        from sqa.cli.data import show_stages
 
-            show_stages(result)
-
-
-for _name, (_until, _about) in STAGES.items():
-    _add_stage(_name, _until, _about)
+        show_stages(result)
 
 
 def _run(

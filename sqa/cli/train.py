@@ -9,9 +9,8 @@ import typer
 from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Runs, argument, call, option
 from sqa.results import Table, show
 
-train_app = typer.Typer(help="Train a translator, a guesser or a buzzer.", **SETTINGS)
+train_app = typer.Typer(help="Train a translator, a guesser or a buzzer; clean training text.", **SETTINGS)
 convert_app = typer.Typer(help="Convert models that were trained elsewhere.", **SETTINGS)
-clean_app = typer.Typer(**SETTINGS)
 
 
 @train_app.command("smt")
@@ -42,6 +41,15 @@ def train_buzzer(config: Config) -> None:
     _print_folder(import_module("buzzers.train").main(config))
 
 
+@train_app.command()
+def clean(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
+    """Clean the parallel text of a training config.
+
+    The command prints the number of pairs that each step dropped.
+    """
+    call("smt.training.prepare:main", config, runs)
+
+
 def _print_folder(folder: Path) -> None:
     """Print the trained model's folder, which a config names as `model:`, and its size."""
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
@@ -66,12 +74,3 @@ def convert_fairseq(
     model = convert(checkpoint, source_dict, target_dict, output, bpe, codes, moses)
     header = ("architecture", "parameters", "k_pieces", "folder")
     show(Table(header, [(model.architecture, model.parameters, model.k, model.folder)]))
-
-
-@clean_app.command()
-def clean(config: Config, runs: Runs = DEFAULT_RUNS) -> None:
-    """Clean the parallel text of a training config.
-
-    The command prints the number of pairs that each step dropped.
-    """
-    call("smt.training.prepare:main", config, runs)

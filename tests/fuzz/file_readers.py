@@ -140,7 +140,7 @@ TABLE = (by.table_cell, by.table_cell, *by.BYTES)
 TENSORS = (by.tensor_header, by.tensor_header, *by.BYTES)
 
 
-TRANSLATE = ("translate", "{}/c.yaml", "--runs", "{}/runs", "-q")
+TRANSLATE = ("run", "{}/c.yaml", "--until", "translate", "--runs", "{}/runs", "-q")
 EMPTY = (2).to_bytes(8, "little") + b"{}"  # a safetensors file without tensors
 SEGMENTS = [Segment(id, "a", "b", "c") for id in ("one", "two")]
 CONFIGS: dict[str, Callable[[Path], object]] = {  # a bundled config of each kind -> the function that reads it
@@ -204,7 +204,7 @@ def _file(name: str, file: str, data: bytes, changes: Sequence[by.Change], read:
 
 
 def _questions(name: str, file: str, data: bytes, changes: Sequence[by.Change]) -> Reader:
-    """Return a reader of a file of questions, by `sqa translate`."""
+    """Return a reader of a file of questions, by `sqa run --until translate`."""
     config = good.config(dataset={"name": f"{{}}/{file}"}, translator=good.FIXED)
     return Reader(name, {"c.yaml": config, file: data}, file, changes, TRANSLATE)
 
@@ -212,7 +212,7 @@ def _questions(name: str, file: str, data: bytes, changes: Sequence[by.Change]) 
 def _recorded(
     name: str, file: str, data: bytes, changes: Sequence[by.Change], questions: bytes = good.QUESTIONS, **keys: str
 ) -> Reader:
-    """Return a reader of the recorded output of a translator, by `sqa translate`."""
+    """Return a reader of the recorded output of a translator, by `sqa run --until translate`."""
     config = good.config(translator={"name": "recorded", "file": f"{{}}/{file}", **keys})
     return Reader(name, {"c.yaml": config, "questions.jsonl": questions, file: data}, file, changes, TRANSLATE)
 

@@ -102,12 +102,13 @@ def test_second_run_reuses_all_translations(finished, monkeypatch):
 
 
 def test_single_set_works_and_empty_set_is_refused(config, tmp_path, monkeypatch):
-    main(config, tmp_path / "runs", ["mini-es"])
+    alone = {name: [{"name": name, "pair": "es-en"}] for name in ("mini-es", "mini-e", "gone.tsv")}
+    main(changed(config, sets=alone["mini-es"]), tmp_path / "runs")
     assert {row["test"] for row in read_rows(tmp_path / "runs" / "few" / "table.csv")} == {"mini-es"}
-    refused(ConfigError, "did you mean 'mini-es'", main, config, tmp_path / "runs", ["mini-e"])
+    refused(ConfigError, "did you mean 'mini-es'", main, changed(config, sets=alone["mini-e"]), tmp_path / "runs")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match=r"nothing to measure\ngone.tsv"):
-        main(config, tmp_path / "runs", ["gone.tsv"])
+        main(changed(config, sets=alone["gone.tsv"]), tmp_path / "runs")
 
 
 def test_table_has_the_chosen_metrics(config, tmp_path):

@@ -141,7 +141,7 @@ def test_killed_run_repeats_no_finished_request(tmp_path):
     with ChatServer(behaviour) as server:
         config = tmp_path / "t.yaml"
         config.write_text(json.dumps(questions_config(tmp_path, server.base_url)))
-        arguments = ["guess", str(config), "--runs", str(tmp_path / "runs")]
+        arguments = ["run", str(config), "--until", "guess", "--runs", str(tmp_path / "runs")]
         command = [sys.executable, "-c", "from sqa.cli import main; main()", *arguments]
         paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
