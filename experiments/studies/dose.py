@@ -97,7 +97,10 @@ def picture(ledger: Ledger) -> plots.Figure:
             (y + 0.2 * (i - 1), ledger.one("ew", dataset=name, guesser=guesser, damage=kind), i, guesser)
             for (y, kind), (i, guesser) in product(enumerate(kinds), enumerate(GUESSERS))
         ]
-        panels[name] = [plots.Dot(y, row, i, guesser) for y, row, i, guesser in rows]
+        bounded = [
+            (y, row, i, guesser) for y, row, i, guesser in rows if row.low is not None
+        ]  # enough questions differ
+        panels[name] = [plots.Dot(y, row, i, guesser) for y, row, i, guesser in bounded]
     return plots.forest(panels, kinds, plots.PAGE, "change of expected wins, equal numbers of words damaged")
 
 

@@ -43,15 +43,15 @@ def test_every_command_exists_with_its_options(path: Path) -> None:
 
 
 def test_commands_are_found_and_checked() -> None:
-    typed = "    $ sqa run|guess a.yaml | cut -f 1   what for\n    sqa client iwslt, sqa scorer bleu\n"
+    typed = "    $ sqa run|sweep a.yaml | cut -f 1   what for\n    sqa client iwslt, sqa scorer bleu\n"
     text = f"Say `sqa view RUN --output p.html`.\n\n{typed}"
     results = [" ".join(words) for words, _ in of_sqa(text)]
-    assert results == ["run a.yaml", "guess a.yaml", "client iwslt", "scorer bleu", "view RUN --output p.html"]
+    assert results == ["run a.yaml", "sweep a.yaml", "client iwslt", "scorer bleu", "view RUN --output p.html"]
     assert sum(len(list(of_sqa(path.read_text("utf-8")))) for path in PAGES) > 100
     for words, wrong in {
         "walk": "sqa has no command walk",
         "view RUN --colour": "view: No such option: --colour (Possible options: --curve)",
-        "clean A B": "clean takes no B",
+        "train clean A B": "clean takes no B",
         "curve fit human-buzzes": "fit needs output",
         "board --board x serve": "",
     }.items():
