@@ -156,14 +156,14 @@ def p_of(full: Floats, own: Floats) -> float:
     return float(p_value(gap(table.sum(axis=0)[None])[0], null_of(table, gap, PERMUTATIONS, 0))[0])
 
 
-def at_paces(of_texts: Mapping[str, RunFolder]) -> dict[tuple[str, str, str], Floats]:
+def at_paces(of_texts: Mapping[str, RunFolder]) -> dict[tuple[str, ...], Floats]:
     """Return statistics (n, 2) by (text, k of the pace, metric), for the text at k, full input and the human text."""
     traces = {name: list(run.open().traces) for name, run in of_texts.items()}
     cells = product(KS, (EW, *ADDED))
     return {(name, str(k), m.name): at_pace(traces[name], k, m) for k, m in cells for name in (str(k), FULL, HUMAN)}
 
 
-def rows(tables: Mapping[tuple[str, str, str], Floats]) -> Iterator[Row]:
+def rows(tables: Mapping[tuple[str, ...], Floats]) -> Iterator[Row]:
     """Yield the outcomes of each text, the differences, and the p-values of the test before and after Holm."""
     tests = []
     for k, metric in product(map(str, KS), (EW, *ADDED)):
@@ -200,7 +200,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 
 def values(_: Path, runs: Path) -> dict[tuple[str, ...], Floats]:
     """Return the statistics of each question, by (text, k of the pace, metric)."""
-    return {**at_paces(played(prepared(runs), runs))}
+    return at_paces(played(prepared(runs), runs))
 
 
 def block(ledger: Ledger) -> list[str]:
