@@ -103,8 +103,8 @@ def names(draw: st.DrawFn) -> str:
     parts = [family.base]
     for parameter in family.parameters:
         texts = st.sampled_from(["", *parameter.choices])
-        if parameter.pattern.endswith("json"):
-            texts |= st.text("ab@:/. ", min_size=1).map(lambda path: f"{path}.json")
+        if file := re.search(r"\.jsonl?$", parameter.pattern):
+            texts |= st.text("ab@:/. ", min_size=1).map(lambda path, end=file[0]: path + end)
         elif parameter.pattern:
             texts |= NUMBERS
         parts += filter(None, [draw(texts)])

@@ -70,7 +70,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_common_mistake_gives_a_one_line_error(line: str, command: Command) -> None:
     code, expected = MISTAKES[line]
     outcome = command(*line.split())
-    complaints = [line for line in outcome.complaints if "report in" not in line]
+    usual = ("report in", "no question is answered: the buzzer's highest score")  # one easy question, no buzz
+    complaints = [line for line in outcome.complaints if not any(part in line for part in usual)]
     assert outcome.code == code and len(complaints) == bool(expected), outcome
     assert all(expected in line for line in complaints), complaints
 

@@ -56,9 +56,7 @@ def test_guesser_report_reuses_stored_ranks(config, tmp_path, capsys, monkeypatc
     monkeypatch.setattr(guesser_report, "guesses_at", lambda *_: pytest.fail("the store holds the ranks"))
     main(config, tmp_path / "runs")
     assert {path: path.read_bytes() for path in before} == before
-    refused(
-        pytest.fail.Exception, "holds the ranks", main, changed(config, fractions=[0.5, 1.0]), tmp_path / "runs", (), 1
-    )
+    refused(pytest.fail.Exception, "holds the ranks", main, changed(config, fractions=[0.5, 1.0]), tmp_path / "runs")
 
 
 def test_table3_counts_question_sets(config, tmp_path, capsys, monkeypatch):
