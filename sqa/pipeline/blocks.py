@@ -15,7 +15,7 @@ Questions that belong to no data set (sentences of a news test set, examples of 
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -195,7 +195,7 @@ def _given(store: Store, fingerprint: str) -> list[Question]:
     return store.kept(fingerprint)
 
 
-@cache
+@lru_cache(maxsize=1)
 def workshop_of(store: Store) -> Workshop:
-    """Return the workshop of this process for a store."""
+    """Return the workshop of this process for a store; that of another store, with its models, is dropped."""
     return Workshop(store)

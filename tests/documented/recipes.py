@@ -164,6 +164,10 @@ RECIPES: dict[str, Run | Serve] = {
         f"sqa ask first.log second.log --questions asked.jsonl {option}": Run(after=(*TALK, MAKE))
         for option in ("--plot answered.png", "--compare")
     },
+    "sqa questions make --references FILE": Run((MAKE,), after=TALK),
+    "sqa ask LOG --questions FILE": Run(
+        ("sqa ask docs/example/instances.log --questions asked.jsonl",), after=(*TALK, MAKE)
+    ),
     "sqa report runs/ablation-xqb-es-wait-k-{3,6,full}-bm25 runs/ablation-xqb-es-reference-full-bm25 --output report": (
         Run((f"sqa report {RUNS} --output report",))
     ),

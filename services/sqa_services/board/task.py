@@ -30,7 +30,11 @@ class Unscorable(DataError):
 
     def __init__(self, what: str, reasons: Sequence[str], remedy: str) -> None:
         self.reasons = reasons
+        self.given = (what, reasons, remedy)
         super().__init__(f"{what}: {joined(reasons)}; {remedy}")
+
+    def __reduce__(self) -> tuple[type["Unscorable"], tuple[str, Sequence[str], str]]:
+        return Unscorable, self.given
 
 
 class Denied(SqaError):

@@ -150,7 +150,8 @@ class Shell:
                 thread.join()
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("sqa_services.net.server.run_app", run_app)
+            for module in ("net.server", "board.server", "protocols.iwslt.http"):
+                patch.setattr(f"sqa_services.{module}.run_app", run_app)
             self.line(line)
         assert asked == list(recipe.asks)
 

@@ -96,7 +96,9 @@ def test_score_is_reported_with_its_interval(tmp_path: Path) -> None:
     result = done(tmp_path, quality=[{OVERLAP: {}}])
     row = rows_of(result)["overlap"]
     assert (row.value, row.low, row.high, row.n, row.unit) == (1.0, 1.0, 1.0, 6, "mean score")
-    assert re.fullmatch(r"overlap\|segment:question\|version:1\|source:[0-9a-f]{16}", row.signature)
+    assert re.fullmatch(
+        r"overlap\|segment:question\|version:1\|source:[0-9a-f]{16}\|questions:[0-9a-f]{8}", row.signature
+    )
     assert list(rows_of(result))[:3] == ["ew", "bleu", "overlap"]
     folder = saving.save(result, tmp_path / "runs")
     saved = runs.read(folder)

@@ -48,7 +48,14 @@ def test_invalid_yaml_gives_a_one_line_error(tmp_path, text):
 def test_invalid_keys_and_types_are_config_problems(tmp_path, monkeypatch, capsys, text):
     path = tmp_path / "c.yaml"
     path.write_text(text, encoding="utf-8")
-    for words in (["run"], ["train", "guesser"], ["train", "buzzer"], ["train", "smt"], ["ablation"], ["translations"]):
+    for words in (
+        ["run"],
+        ["train", "guesser"],
+        ["train", "buzzer"],
+        ["train", "smt"],
+        ["ablation"],
+        ["reproduce", "fig8"],
+    ):
         monkeypatch.setattr("sys.argv", ["sqa", *words, str(path)])
         with pytest.raises(SystemExit) as ended:
             command()
