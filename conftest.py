@@ -1,6 +1,5 @@
 """Hooks and fixtures for all tests: skipping of tests with missing requirements, peak memory, a browser."""
 
-import ctypes
 import gc
 import json
 import os
@@ -42,15 +41,6 @@ def pytest_collection_finish() -> None:
     """Exclude modules and tests from garbage collection, which saves a tenth of the time of a test run."""
     gc.collect()
     gc.freeze()
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Return freed memory to the system after each module; otherwise, a process keeps gigabytes of it."""
-    if nextitem is None or nextitem.path != item.path:
-        gc.collect()
-        if sys.platform == "linux":
-            ctypes.CDLL(None).malloc_trim(0)
 
 
 PEAKS: dict[str, int] = {}  # process -> peak memory in MiB
