@@ -117,7 +117,7 @@ def resolve(config: CausalLmConfig) -> Model:
     return Model(base, None, (load_fingerprint(base), ""), languages, where)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)  # a model takes a gigabyte; runs of one model follow each other
 def writer(model: Model) -> LmWriter:
     """Load a model once for all runs that differ only in the policy."""
     base = load_base(model.folder)
@@ -131,7 +131,7 @@ def writer(model: Model) -> LmWriter:
     return LmWriter.of(base, layout, adapter.pieces, ahead=model.bidirectional)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def helped_writer(model: Model, lexicon: Path | None, bonus: float) -> LmWriter:
     """Load a model with a bonus of `bonus` nats on the translations of a packed phrase-based model (`lexicon`).
 
@@ -145,7 +145,7 @@ def helped_writer(model: Model, lexicon: Path | None, bonus: float) -> LmWriter:
     return replace(plain, bonus=Lexicon(table, language, bonus, plain.rules, plain.places), glosses=glosses)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def _system(model: Model, beam: Beam | None, lexicon: Path | None, bonus: float, fingerprint: str) -> Remembered:
     load = partial(helped_writer, model, lexicon, bonus)
     return Remembered(WholeTexts(load, beam, fingerprint, certain_pair(*model.languages)))

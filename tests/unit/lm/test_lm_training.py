@@ -216,10 +216,7 @@ def test_command_fine_tunes_one_adapter_per_seed(config, tmp_path):
     [
         ({"sweep": "k=3,6"}, "--sweep: one fine-tuned language model serves every k"),
         ({"seeds": 0}, "--seeds: must be >= 1, got 0"),
-        ({"seeds": 2}, "--scheduler: fine-tuning runs are not distributed"),
     ],
 )
-def test_impossible_fine_tuning_gives_one_line_error(config, tmp_path, monkeypatch, options, message):
-    if message.startswith("--scheduler"):
-        monkeypatch.setattr("smt.train.current", object)
+def test_impossible_fine_tuning_gives_one_line_error(config, tmp_path, options, message):
     refused(ConfigError, message, smt.train.main, config, tmp_path, **options)
