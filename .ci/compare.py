@@ -1,8 +1,8 @@
 """Compare the two runs of the test suite that `.ci/run` makes: `python .ci/compare.py FOLDER`.
 
 The folder has the JUnit file, the output and the peak memory of each run.  The exit status is 1 if a test was skipped
-in both runs, unless its reason is an external requirement (`EXTERNAL` of tests/needs.py), or if a process needed more
-than `LIMIT`.
+in both runs, unless its reason is an external requirement (`EXTERNAL` of tests/needs.py).  A process that needed more
+than `LIMIT` is only reported.
 """
 
 import json
@@ -44,7 +44,7 @@ def main(folder: Path) -> int:
         listed = ", ".join(f"{n} {outcome}" for outcome, n in counts.items())
         print(f"{name}: {listed}; {peak['MiB']} MiB ({peak['process']})")
         if peak["MiB"] > LIMIT:
-            problems.append(f"{name}: one process needed {peak['MiB']} MiB, at most {LIMIT} are allowed")
+            print(f"{name}: one process needed {peak['MiB']} MiB, more than the goal of {LIMIT}")
     for test, (outcome, reason) in runs["full"].items():
         if outcome == "skipped" == runs["bare"].get(test, ("",))[0] and not external(reason):
             problems.append(f"{test} is skipped in both runs: {reason}")

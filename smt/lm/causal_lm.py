@@ -120,6 +120,8 @@ def resolve(config: CausalLmConfig) -> Model:
 @lru_cache(maxsize=1)  # a model takes a gigabyte; runs of one model follow each other
 def writer(model: Model) -> LmWriter:
     """Load a model once for all runs that differ only in the policy."""
+    for held in (writer, helped_writer, _system):  # frees the last model before the next one is loaded
+        held.cache_clear()
     base = load_base(model.folder)
     layout = Layout.of(base.tokens, *model.languages)
     adapter = load_adapter(model.adapter) if model.adapter else None

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load
 
+from smt.lm import causal_lm
 from smt.lm import causal_lm as lm
 from smt.lm.adapter import load_adapter
 from smt.lm.word_scores import LmScorer
@@ -25,6 +26,14 @@ def written(translator, sentence: str) -> str:
     """Return each word with the number of source words read before it; "+" marks the end of the source."""
     source = CountedSource(sentence.split())
     return " ".join(f"{word}/{source.read}{'+' * source.ended}" for word in translator.translate(source))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def language_model_is_freed():
+    """Free the language model, which takes a gigabyte, after the last test."""
+    yield
+    for held in (causal_lm.writer, causal_lm.helped_writer):
+        held.cache_clear()
 
 
 @pytest.mark.parametrize(
