@@ -8,7 +8,7 @@ a capitalised word that no reference of the set writes in lower case.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -29,7 +29,6 @@ SETS, GUESSERS = ("xqb-es", "xqb-pl"), ("rerank", "bm25", "gru")
 INTACT, NAMES, CONTENT, FUNCTION, ORDER = "intact", "names", "other content words", "function words", "order"
 OUTCOMES = metric_names.build(["ew", "oracle-ew", "accuracy"])
 MARKS = " .,;:!?\"'()[]“”‘’"
-Drawn = Callable[[Sequence[int]], list[int]]  # draws as many positions as the question has names
 
 
 def kinds_of(words: Sequence[str], lower: frozenset[str]) -> Mapping[str, list[int]]:
@@ -91,16 +90,12 @@ TABLE += [Column(m, f"{m}, {g}", sign=True, cell={"guesser": g}) for g in GUESSE
 
 def picture(ledger: Ledger) -> plots.Figure:
     """Draw the change of EW by each kind of damage, a panel for each data set and a colour for each guesser."""
-    kinds, panels = (NAMES, CONTENT, FUNCTION, ORDER), {}
-    for name in SETS:
-        rows = [
-            (y + 0.2 * (i - 1), ledger.one("ew", dataset=name, guesser=guesser, damage=kind), i, guesser)
-            for (y, kind), (i, guesser) in product(enumerate(kinds), enumerate(GUESSERS))
-        ]
-        bounded = [
-            (y, row, i, guesser) for y, row, i, guesser in rows if row.low is not None
-        ]  # enough questions differ
-        panels[name] = [plots.Dot(y, row, i, guesser) for y, row, i, guesser in bounded]
+    kinds = (NAMES, CONTENT, FUNCTION, ORDER)
+    panels: dict[str, list[plots.Dot]] = {name: [] for name in SETS}
+    for name, (y, kind), (i, guesser) in product(SETS, enumerate(kinds), enumerate(GUESSERS)):
+        row = ledger.one("ew", dataset=name, guesser=guesser, damage=kind)
+        if row is not None and row.low is not None:  # otherwise too few questions differ
+            panels[name].append(plots.Dot(y + 0.2 * (i - 1), row, i, guesser))
     return plots.forest(panels, kinds, plots.PAGE, "change of expected wins, equal numbers of words damaged")
 
 

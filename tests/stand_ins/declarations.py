@@ -1,4 +1,4 @@
-"""What every registered part declares for its tests, from tests/conformance/parts/KIND/NAME.yaml."""
+"""Declarations of registered parts for their tests, read from tests/conformance/parts/KIND/NAME.yaml."""
 
 from collections.abc import Mapping
 from pathlib import Path

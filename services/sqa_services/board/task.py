@@ -34,6 +34,7 @@ class Unscorable(DataError):
         super().__init__(f"{what}: {joined(reasons)}; {remedy}")
 
     def __reduce__(self) -> tuple[type["Unscorable"], tuple[str, Sequence[str], str]]:
+        """Make the error picklable, since it passes between processes."""
         return Unscorable, self.given
 
 
