@@ -16,7 +16,7 @@ from sqa.core.paths import ROOT
 from sqa.core.schema import BelowOne, Count, Positive, Share, Whole, checked
 from sqa.files.yaml_reader import parse_yaml, read_yaml
 from sqa.pipeline.config import load, load_run, run_from_mapping, to_mapping, with_limit
-from sqa.pipeline.overrides import load_with, parsed
+from sqa.pipeline.overrides import load_study, load_with, parsed
 
 GUESSER = 'guesser: {name: "doubles:build_guesser", pages: [Spain]}\n'
 OWN = '{name: "doubles:build_translator", k: 2}'
@@ -295,3 +295,22 @@ def test_buzzer_is_the_one_trained_for_the_guesser(guesser):
     assert run_from_mapping({**parts, "buzzer": "mlp"}).buzzer.options.model == guesser
     assert run_from_mapping({**parts, "buzzer": {"name": "mlp", "model": "bm25"}}).buzzer.options.model == "bm25"
     assert run_from_mapping({**parts, "buzzer": "threshold"}).buzzer.options.model is None
+
+
+@dataclass(frozen=True)
+class Study:
+    name: str
+    k: tuple[int | str, ...]
+    limit: int | None = None
+
+
+def test_arguments_replace_keys_of_a_study(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_text("name: study\nk: [1, 2]\n", encoding="utf-8")
+    assert load_study(path, Study, ()) == Study("study", (1, 2))
+    changed = load_study(path, Study, ("k=3,full", "limit=5"))
+    assert (changed.k, changed.limit) == ((3, "full"), 5) and changed.name.startswith("study-limit5-")
+    assert load_study(path, Study, ("k=[3]", "name=mine")) == Study("mine", (3,))
+    assert load_study(path, Study, ("k=3",)).name != load_study(path, Study, ("k=4",)).name
+    refused(ConfigError, "kk: unknown, did you mean 'k'", load_study, path, Study, ("kk=3",))
+    refused(ConfigError, "expected KEY=VALUE", load_study, path, Study, ("3",))

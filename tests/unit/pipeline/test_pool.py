@@ -1,11 +1,13 @@
 """Worker processes: results with any number of workers, crashes, errors, memory, and a killed parent."""
 
+import gc
 import heapq
 import os
 import signal
 import subprocess
 import sys
 import time
+import weakref
 from concurrent.futures import Future
 from functools import partial
 from itertools import count, product
@@ -18,10 +20,12 @@ from refusals import refused
 from small_runs import small_config
 
 import sqa
+from smt.models.waitk_translator import WaitKConfig, build
 from sqa.core.errors import DataError, RemoteProtocolError
 from sqa.core.paths import ROOT
 from sqa.files.store import Store
 from sqa.pipeline import engine, pool, saving, spread
+from sqa.pipeline.blocks import workshop_of
 from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.pool import Call, Pools, available, fitting, in_pool, in_process
 
@@ -77,6 +81,19 @@ def test_error_of_a_task_ends_the_pool():
     refused(DataError, "no 0", list, in_pool(2, 1, calls(refuse, [0])))
 
 
+def test_translators_with_different_k_share_the_weights():
+    networks = {id(build(WaitKConfig("es-en", k)).writer.model) for k in (1, 3, "full")}
+    assert len(networks) == 1
+
+
+def test_workshop_of_the_last_store_is_freed(tmp_path):
+    first = weakref.ref(workshop_of(Store(tmp_path / "a")))
+    assert workshop_of(Store(tmp_path / "a")) is first()
+    workshop_of(Store(tmp_path / "b"))
+    gc.collect()
+    assert first() is None
+
+
 def test_workers_fit_the_memory(tmp_path):
     file = tmp_path / "meminfo"
     file.write_text("MemTotal: 99999999 kB\nMemAvailable:   16777216 kB\n", encoding="ascii")
@@ -90,7 +107,10 @@ def test_workers_fit_the_memory(tmp_path):
 
 
 def made_with(workers, folder):
-    """Compute two runs together and a third run alone, and return the content of their files except the times."""
+    """Compute two runs together and a third run alone, and return the content of their files.
+
+    Locks, times and the `.partial` files that killed writers leave do not count.
+    """
     translators = [{"name": "doubles:build_dying", "k": k} for k in (1, 2, 3)]
     one, two, three = (small_config(folder, 9, name=f"k{t['k']}", translator=t) for t in translators)
     runs = folder / str(workers)
@@ -99,7 +119,7 @@ def made_with(workers, folder):
     result = engine.run(three, Store(runs), progress=False, ahead=partial(spread.make_ahead, workers=workers))
     saving.save(result, runs)
     assert result.made == dict.fromkeys(engine.STAGES, 1) and min(result.seconds.values()) > 0
-    files = (path for path in sorted(runs.rglob("*")) if path.is_file() and path.suffix != ".lock")
+    files = (path for path in sorted(runs.rglob("*")) if path.is_file() and path.suffix not in (".lock", ".partial"))
     return {str(path.relative_to(runs)): path.read_bytes() for path in files if path.name != "times.json"}
 
 
