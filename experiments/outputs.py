@@ -82,7 +82,7 @@ class Outputs:
         self.paths.append(self.folder / name)
 
 
-FILE = Path(__file__).with_name("paper") / "beside.yaml"
+FILE = Path(__file__).with_name("paper") / "side_by_side.yaml"
 KEYS = ("paper", "ours", "why different")
 
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from guessers.lessons import mapped_tossups
+from guessers.training_texts import mapped_tossups
 from sqa.core.errors import ConfigError, DataError, returns_exit_code
 from sqa.core.registry import TRANSLATORS
 from sqa.core.types import Question

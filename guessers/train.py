@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from guessers.lessons import check_output, learnt, lessons
+from guessers.training_texts import check_output, learnt, training_texts
 from sqa.core.errors import ConfigError
 from sqa.files.atomic import claimed
 from sqa.files.yaml_reader import read_yaml
@@ -28,7 +28,7 @@ def main(config_path: Path, output: Path | None = None) -> Path:
 def _bm25(config: Any, folder: Path) -> None:
     from guessers.retrieval.counting import fit
 
-    counted = lessons(config.folds, config.bonus, config.texts)
+    counted = training_texts(config.folds, config.bonus, config.texts)
     fit(counted, config.pair_min_count, analyzer=config.analyzer).save(folder)
 
 
@@ -48,7 +48,7 @@ def _bert(config: Any, folder: Path) -> None:
     from guessers.bert.train import train
 
     with claimed(config.work):
-        taught = lessons(config.folds, config.bonus, config.texts)
+        taught = training_texts(config.folds, config.bonus, config.texts)
         train(config, taught, learnt(("dev",), config.texts)).save(folder)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from experiments import outputs
-from experiments.lab import drawing
+from experiments.results_book import drawing
 from sqa import __version__
 from sqa.report import plots
 

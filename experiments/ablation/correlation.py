@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.lab import grid_rows
-from experiments.lab.ledger import Row
 from experiments.outputs import Outputs
+from experiments.results_book import grid_rows
+from experiments.results_book.ledger import Row
 from sqa.api.experiment import COLUMNS, Results
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.metrics import is_variant

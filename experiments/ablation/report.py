@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.grid import AblationConfig, finished, left_out
-from experiments.lab.tables import number
-from experiments.ladders import Ladder, differences, ladders
 from experiments.outputs import Outputs
+from experiments.over_k import OverK, all_series, differences
 from experiments.paper.figure3 import BANDS, OVER_K, panel_over_k
+from experiments.results_book.tables import number
 from experiments.studies import training
 from sqa.api.experiment import COLUMNS, Result, Results
 from sqa.core.k import order
@@ -48,11 +48,11 @@ def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int 
     config = load_study(config_path, AblationConfig, words)
     config = config if workers is None else replace(config, workers=workers)
     rows = finished(config, runs)
-    frame, lines, outputs, panels = rows.systems, ladders(rows), Outputs(runs / config.name), panels_of(config, rows)
+    frame, lines, outputs, panels = rows.systems, all_series(rows), Outputs(runs / config.name), panels_of(config, rows)
     outputs.rows("table.csv", COLUMNS, rows.frame.rows)
     outputs.rows("systems.csv", frame.columns, frame.rows)
-    outputs.differences((row for ladder in lines for row in differences(ladder)), left_out(config, rows), show=False)
-    show(Table(PEAK, [peak(ladder) for ladder in lines if "ew" in ladder.metrics], {"EW": 3}))
+    outputs.differences((row for series in lines for row in differences(series)), left_out(config, rows), show=False)
+    show(Table(PEAK, [peak(series) for series in lines if "ew" in series.metrics], {"EW": 3}))
     report = ["# Expected wins and translation quality over k"]
     for dataset in dict.fromkeys(row.cell.dataset for row in rows):
         report += ["", f"## {title(dataset, config)}", ""]
@@ -85,13 +85,13 @@ def panels_of(config: AblationConfig, rows: Results) -> Panels:
     return Panels(answers, texts)
 
 
-def peak(ladder: Ladder) -> list[Any]:
+def peak(series: OverK) -> list[Any]:
     """Return the row of PEAK for a translator: EW at the best, the smallest and the largest k."""
-    scores = ladder.scores("ew")
+    scores = series.scores("ew")
     best = int(np.argmax(scores))
-    ends = (f"{scores[i]:.3f} (k = {ladder.ks[i]})" for i in (0, -1))
-    system = (ladder.dataset, ladder.translator, ladder.trainings, ladder.contestant)
-    return [*system, str(ladder.ks[best]), float(scores[best]), *ends]
+    ends = (f"{scores[i]:.3f} (k = {series.ks[i]})" for i in (0, -1))
+    system = (series.dataset, series.translator, series.trainings, series.contestant)
+    return [*system, str(series.ks[best]), float(scores[best]), *ends]
 
 
 def title(dataset: str, config: AblationConfig) -> str:

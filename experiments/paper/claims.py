@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from experiments.lab import grid_rows
-from experiments.lab.ledger import Ledger, Row
-from experiments.lab.tables import number
-from experiments.ladders import CLAIMS, COLUMNS, POOLED, differences, ladders, p_of
+from experiments.over_k import CLAIMS, COLUMNS, POOLED, all_series, differences, p_of
 from experiments.paper.figure3 import BEST, NAMES
+from experiments.results_book import grid_rows
+from experiments.results_book.ledger import Ledger, Row
+from experiments.results_book.tables import number
 from sqa.core.differences import holm
 from sqa.report import plots
 from sqa.results import Frame, markdown
@@ -36,13 +36,13 @@ DRAWN = ("rise", "fall", "oracle rise", "oracle fall")
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     """Yield differences with intervals, p-values for the best contestant, and the corrected primary family."""
     primary: list[Row] = []
-    for ladder in ladders(grid_rows.finished(config_path, runs)):
-        for row in Frame(COLUMNS, tuple(differences(ladder))).rows:
+    for series in all_series(grid_rows.finished(config_path, runs)):
+        for row in Frame(COLUMNS, tuple(differences(series))).rows:
             yield row
-            if ladder.contestant == BEST and row["claim"] in CLAIMS:
-                p = Row(row.cell, "p", float(p_of(ladder, row["claim"])[0]))
+            if series.contestant == BEST and row["claim"] in CLAIMS:
+                p = Row(row.cell, "p", float(p_of(series, row["claim"])[0]))
                 yield p
-                if (ladder.dataset, ladder.translator) == (POOLED, PRIMARY) and row["claim"] in FAMILY:
+                if (series.dataset, series.translator) == (POOLED, PRIMARY) and row["claim"] in FAMILY:
                     primary.append(p)
     for row, corrected in zip(primary, holm([row.value for row in primary]), strict=True):
         yield Row(row.cell, "p after Holm", corrected)

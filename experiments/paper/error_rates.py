@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import binomtest
 
-from experiments.lab import grid_rows
-from experiments.lab.ledger import Row
-from experiments.ladders import POOLED, Ladder, ladders, p_of
+from experiments.over_k import POOLED, OverK, all_series, p_of
 from experiments.paper.claims import ALPHA, FAMILY, PRIMARY
 from experiments.paper.figure3 import BEST
+from experiments.results_book import grid_rows
+from experiments.results_book.ledger import Row
 from sqa.core.differences import PERMUTATIONS, holm, shuffled
 from sqa.core.errors import DataError
 from sqa.core.types import Floats
@@ -32,37 +32,37 @@ ANY = "either claim"
 
 def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     """Yield the share of sets in which each claim is held, with its Clopper-Pearson interval."""
-    by_system = {ladder[:3]: ladder for ladder in ladders(grid_rows.finished(config_path, runs))}
-    ladder = by_system.get((POOLED, PRIMARY, BEST))
-    if ladder is None:
+    by_system = {series[:3]: series for series in all_series(grid_rows.finished(config_path, runs))}
+    series = by_system.get((POOLED, PRIMARY, BEST))
+    if series is None:
         raise DataError(
             f"error-rates: no runs of the {PRIMARY} in both languages; `make lm`, then `sqa results update`"
         )
-    yield from shares("false alarms", held(ladder, without_effect(ladder, SETS)))
-    full = len(ladder.ks) - 1
+    yield from shares("false alarms", held(series, without_effect(series, SETS)))
+    full = len(series.ks) - 1
     for shape, indices in (("hill", range(1, full)), ("spike", [full // 2])):
-        tables = planted(ladder, PLANTED, indices)
-        yield from shares(f"found: a {shape} of {DIFFERENCE}", held(ladder, tables, shuffled_only=False))
+        tables = planted(series, PLANTED, indices)
+        yield from shares(f"found: a {shape} of {DIFFERENCE}", held(series, tables, shuffled_only=False))
 
 
-def held(ladder: Ladder, tables: Floats, shuffled_only: bool = True) -> dict[str, np.ndarray]:
+def held(series: OverK, tables: Floats, shuffled_only: bool = True) -> dict[str, np.ndarray]:
     """Return a boolean array (R,) for each claim: whether it is held on each of `tables` (n, K, d, R), after Holm."""
     permutations = PERMUTATIONS if shuffled_only else 2000
-    p = np.stack([p_of(ladder, claim, tables, shuffled_only, permutations) for claim in FAMILY])
+    p = np.stack([p_of(series, claim, tables, shuffled_only, permutations) for claim in FAMILY])
     corrected = np.array([holm(column) for column in p.T]).T <= ALPHA
     return {**dict(zip(FAMILY, corrected, strict=True)), ANY: corrected.any(axis=0)}
 
 
-def without_effect(ladder: Ladder, sets: int, seed: int = 0) -> Floats:
-    """Return `sets` copies of the ladder's table, (n, K, d, sets), with the k of each question shuffled."""
-    return shuffled(ladder.table("ew"), sets, seed)
+def without_effect(series: OverK, sets: int, seed: int = 0) -> Floats:
+    """Return `sets` copies of the series' table, (n, K, d, sets), with the k of each question shuffled."""
+    return shuffled(series.table("ew"), sets, seed)
 
 
-def planted(ladder: Ladder, sets: int, indices: Sequence[int], seed: int = 1) -> Floats:
+def planted(series: OverK, sets: int, indices: Sequence[int], seed: int = 1) -> Floats:
     """Return shuffled tables in which the k at `indices` win further questions, which raises their EW by DIFFERENCE."""
-    tables = without_effect(ladder, sets, seed)
+    tables = without_effect(series, sets, seed)
     rng, start = np.random.default_rng(seed), 0
-    for part in ladder.parts:
+    for part in series.parts:
         n, won = len(part["ew"]), part["ew"][..., 0]
         value = float(won[won > 0].mean())
         for r in range(sets):

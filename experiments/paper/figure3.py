@@ -8,11 +8,11 @@ from functools import partial
 from types import MappingProxyType
 
 from experiments.grid import SEPARATE
-from experiments.lab import grid_rows, values
-from experiments.lab.item import Block
-from experiments.lab.ledger import Ledger, Row
-from experiments.lab.pages import ledger_of
-from experiments.lab.tables import DEVIATION, Column, columns, pivot, table
+from experiments.results_book import grid_rows, values
+from experiments.results_book.item import Block
+from experiments.results_book.ledger import Ledger, Row
+from experiments.results_book.pages import ledger_of
+from experiments.results_book.tables import DEVIATION, Column, columns, pivot, table
 from sqa.api.experiment import COLUMNS, Cell
 from sqa.core.k import FULL
 from sqa.report import plots

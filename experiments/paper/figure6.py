@@ -23,10 +23,10 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.lab.ledger import Row, row_of
 from experiments.outputs import Outputs, gap
 from experiments.paper.figure3 import BANDS
 from experiments.paper.wait_k_runs import FigureConfig, Runs, nameable, runs_of
+from experiments.results_book.ledger import Row, row_of
 from sqa.core.differences import Comparison, compare
 from sqa.core.k import FULL
 from sqa.core.significance import Interval, Mean, bootstrap_band, mean_curve, means

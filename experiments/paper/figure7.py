@@ -20,11 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.lab.ledger import Row, row_of
-from experiments.ladders import POOLED, differences, ladders
 from experiments.outputs import Outputs
+from experiments.over_k import POOLED, all_series, differences
 from experiments.paper.figure3 import BANDS, OVER_K, panel_over_k
 from experiments.paper.wait_k_runs import Runs, nameable, runs_of
+from experiments.results_book.ledger import Row, row_of
 from sqa.api.experiment import Result, Results
 from sqa.core.significance import bootstrap_band
 from sqa.report import plots
@@ -79,9 +79,9 @@ def agreement(stats: np.ndarray) -> np.ndarray:
 
 def of_guessers(grid: Runs) -> Iterator[Row]:
     """Yield Figure 7's claims on every data set."""
-    for ladder in ladders(grid.results):
-        if ladder.dataset != POOLED:
-            yield from differences(ladder)
+    for series in all_series(grid.results):
+        if series.dataset != POOLED:
+            yield from differences(series)
     for dataset, label in product(grid.datasets, grid.labels):
         for (a, b), metric in product(combinations(grid.contestants, 2), PANELS):
             rows = [[row for row in grid.of(dataset, g, label) if row.cell.family == label] for g in (a, b)]

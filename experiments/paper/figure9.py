@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from experiments.grid import AblationConfig, experiment, part_of_name, usable
-from experiments.lab.ledger import Row
 from experiments.outputs import LeftOut, Outputs, gap
+from experiments.results_book.ledger import Row
 from sqa.api.experiment import Result, Results
 from sqa.core.differences import compare
 from sqa.core.errors import NotComputable

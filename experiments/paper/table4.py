@@ -28,13 +28,13 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from experiments.lab.item import Item, elsewhere
-from experiments.lab.ledger import Ledger, Row
-from experiments.lab.tables import Column, number, pivot
 from experiments.outputs import Outputs
 from experiments.paper.table4_config import COLUMNS, MEAN, MINUS, Table4Config, plain
 from experiments.paper.table4_measured import measure
 from experiments.paper.table4_rows import claim, in_columns, rows_of, text_rows
+from experiments.results_book.item import Item, elsewhere
+from experiments.results_book.ledger import Ledger, Row
+from experiments.results_book.tables import Column, number, pivot
 from sqa.files.atomic import write_text
 from sqa.files.store import Store
 from sqa.pipeline.config import load

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from experiments.stored import stored
-from guessers.kept_vectors import kept_vectors
+from experiments.row_cache import cached_rows
+from guessers.cached_vectors import cached_vectors
 from guessers.open_qa import passages as shelf
 from guessers.open_qa import short_answers
 from guessers.open_qa.passages import Passage, PassageIndex
@@ -30,7 +30,7 @@ from sqa.pipeline import engine
 from sqa.pipeline.config import of_parts
 from sqa.pipeline.engine import BLOCK_SIZE
 from sqa.pipeline.parts import Parts
-from sqa.pipeline.spread import make_ahead
+from sqa.pipeline.runner import make_ahead
 
 DENSE_VERSION = 1  # version of the passages' vectors; increase it when they change
 DENSE_BLOCK = 256  # passages per stored file of vectors
@@ -71,7 +71,7 @@ class DenseIndex:
         """Unit vectors of all passages, of shape (passages, width)."""
         texts = [f"{passage.title}. {passage.text}" for passage in self._passages()]
         folder = cache_dir() / "passages" / self.fingerprint
-        return kept_vectors(folder, texts, DENSE_BLOCK, self._encoder.width, self._encoded)
+        return cached_vectors(folder, texts, DENSE_BLOCK, self._encoder.width, self._encoded)
 
     def _encoded(self, texts: Sequence[str]) -> np.ndarray:
         """Return the unit vector of each text, of shape (texts, width)."""
@@ -255,4 +255,4 @@ class Steps:
         content = digest([[q.id, q.split, q.language, q.text, q.answers, q.translation] for q in self.questions])
         stage = Stage(f"table4-{name}", implementation, digest([VERSION, fingerprint]), upstream, content, BLOCK_SIZE)
         title = f"{self.questions[0].split} {self.questions[0].language} {name}"
-        return stored(self.store, stage, [q.id for q in self.questions], make, title, **kinds)
+        return cached_rows(self.store, stage, [q.id for q in self.questions], make, title, **kinds)

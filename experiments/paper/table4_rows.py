@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from experiments.lab.ledger import Row, row_of
-from experiments.lab.tables import number
 from experiments.outputs import LeftOut
 from experiments.paper.table4_config import (
     COLUMNS,
@@ -22,6 +20,8 @@ from experiments.paper.table4_config import (
     Table4Config,
 )
 from experiments.paper.table4_measured import Answered
+from experiments.results_book.ledger import Row, row_of
+from experiments.results_book.tables import number
 from sqa.core.differences import compare_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission

@@ -37,11 +37,11 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.grid import AblationConfig
-from experiments.lab import grid_rows
-from experiments.lab.item import Item
-from experiments.lab.ledger import Row, row_of
-from experiments.lab.tables import Column, pivot
 from experiments.outputs import Outputs
+from experiments.results_book import grid_rows
+from experiments.results_book.item import Item
+from experiments.results_book.ledger import Row, row_of
+from experiments.results_book.tables import Column, pivot
 from experiments.stepwise.systems import RULES, Kind, Selection, Subject, errors_of_seeds, systems
 from sqa.core.differences import compare
 from sqa.core.significance import Mean, bootstrap

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.lab import grid_rows
-from experiments.lab.item import Block
-from experiments.lab.ledger import Ledger, Row, row_of
-from experiments.lab.tables import Column, pivot
 from experiments.paper.figure3 import BEST, NAMES
+from experiments.results_book import grid_rows
+from experiments.results_book.item import Block
+from experiments.results_book.ledger import Ledger, Row, row_of
+from experiments.results_book.tables import Column, pivot
 from sqa import metrics as metric_names
 from sqa.core.differences import compare
 from sqa.core.significance import bootstrap
@@ -48,16 +48,16 @@ def measure(config_path: Path, runs: Path) -> Iterator[Row]:
     """Yield, for each translator and k, the metrics of the full-input text at wait-k's pace and the two differences."""
     grid = grid_rows.finished(config_path, runs, lambda cell: cell.contestant == BEST)
     for dataset, family in dict.fromkeys((row.cell.dataset, row.cell.family) for row in grid):
-        ladder = {row.cell.k: row for row in grid if (row.cell.dataset, row.cell.family) == (dataset, family)}
-        if "full" in ladder and len(ladder) > 2:
-            traces = ladder["full"].run.traces
-            for k, metric in product(sorted(ladder, key=plots.order), metric_names.build(METRICS)):
-                at_pace = full = ladder["full"].stats[metric.name]
+        series = {row.cell.k: row for row in grid if (row.cell.dataset, row.cell.family) == (dataset, family)}
+        if "full" in series and len(series) > 2:
+            traces = series["full"].run.traces
+            for k, metric in product(sorted(series, key=plots.order), metric_names.build(METRICS)):
+                at_pace = full = series["full"].stats[metric.name]
                 if isinstance(k, int):
                     at_pace = np.stack([metric.stats(rescheduled(trace, k)) for trace in traces])
                 cell, unit, signature = (dataset, family, str(k)), metric.unit, metric.signature()
                 yield row_of((*cell, FULL_TEXT), metric.name, bootstrap(at_pace, metric), unit, signature)
-                for name, a, b in ((COST, at_pace, full), (BUYS, ladder[k].stats[metric.name], at_pace)):
+                for name, a, b in ((COST, at_pace, full), (BUYS, series[k].stats[metric.name], at_pace)):
                     yield row_of((*cell, name), metric.name, compare(a, b, metric), unit, signature)
 
 

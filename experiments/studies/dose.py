@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
-from experiments.lab.item import Item, inputs_of
-from experiments.lab.ledger import Ledger, Row, row_of
-from experiments.lab.tables import Column, pivot
+from experiments.results_book.item import Item, inputs_of
+from experiments.results_book.ledger import Ledger, Row, row_of
+from experiments.results_book.tables import Column, pivot
 from sqa import metrics as metric_names
 from sqa.api.experiment import Entry, Experiment
 from sqa.core.differences import PERMUTATIONS, compare

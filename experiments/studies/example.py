@@ -11,8 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from experiments.lab.item import Item, config_inputs, inputs_of
-from experiments.lab.ledger import Ledger, Row
+from experiments.results_book.item import Item, config_inputs, inputs_of
+from experiments.results_book.ledger import Ledger, Row
 from sqa.core.paths import CONFIGS, ROOT
 from sqa.files.atomic import file_digest
 from sqa.files.store import Store

@@ -29,9 +29,9 @@ import numpy as np
 
 from experiments.contestants import NamedContestant, check_labels, components, sift
 from experiments.grid import usable
-from experiments.lab.ledger import Row, row_of
 from experiments.outputs import LeftOut, Outputs
-from experiments.stored import number_of_blocks, store_block, stored
+from experiments.results_book.ledger import Row, row_of
+from experiments.row_cache import cached_rows, number_of_blocks, store_block
 from guessers.evaluate import DEPTH, rank_of
 from sqa.core.answers import key as answer_key
 from sqa.core.compute import usable as processors
@@ -233,7 +233,7 @@ class Ranks:
     def read(self, store: Store) -> np.ndarray:
         """Return the ranks of all questions, of shape (n, F); blocks that are not in the store are computed."""
         title = f"{self.questions[0].dataset} {self.identity.partition(':')[0]}"
-        rows = stored(store, self.stage, self.ids, self.make, title, ranks="[i4]")
+        rows = cached_rows(store, self.stage, self.ids, self.make, title, ranks="[i4]")
         return np.array([ranks for (ranks,) in rows], dtype=np.int64)
 
 

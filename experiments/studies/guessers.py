@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from experiments.lab.item import Item, inputs_of
-from experiments.lab.ledger import Row, row_of
-from experiments.lab.tables import Column, columns, pivot
+from experiments.results_book.item import Item, inputs_of
+from experiments.results_book.ledger import Row, row_of
+from experiments.results_book.tables import Column, columns, pivot
 from guessers import evaluate, paired
 
 SETS = evaluate.DATASETS

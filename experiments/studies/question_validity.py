@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.lab.item import Item, inputs_of
-from experiments.lab.ledger import Row, row_of
-from experiments.lab.tables import across, columns, pivot
+from experiments.results_book.item import Item, inputs_of
+from experiments.results_book.ledger import Row, row_of
+from experiments.results_book.tables import across, columns, pivot
 from sqa.core.languages import en
 from sqa.core.numbers import date_key, word_value
 from sqa.core.significance import Mean, bootstrap, means

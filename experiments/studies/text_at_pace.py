@@ -30,12 +30,12 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.grid import AblationConfig
-from experiments.lab import grid_rows
-from experiments.lab.ledger import Ledger, Row, row_of
-from experiments.lab.tables import number
-from experiments.ladders import Ladder, p_of
+from experiments.over_k import OverK, p_of
 from experiments.paper.error_rates import share
 from experiments.paper.figure3 import BEST, NAMES
+from experiments.results_book import grid_rows
+from experiments.results_book.ledger import Ledger, Row, row_of
+from experiments.results_book.tables import number
 from experiments.studies.delay_or_text import rescheduled
 from sqa import metrics as metric_names
 from sqa.api.experiment import Cell
@@ -173,8 +173,8 @@ def error_rates(config_path: Path, runs: Path) -> Iterator[Row]:
         yield share(cell, "false alarms", p <= ALPHA)
         yield share(cell, f"found: {DIFFERENCE} by the full-input text", power(texts, number_of) <= ALPHA)
         own = texts.diagonal(tables[..., :PLANTED])
-        ladder = Ladder(*cell, BEST, texts.ks, ({"ew": texts.diagonal(texts.table)},))
-        fall.append(p_of(ladder, "fall", own, shuffled_only=False, permutations=1000))
+        series = OverK(*cell, BEST, texts.ks, ({"ew": texts.diagonal(texts.table)},))
+        fall.append(p_of(series, "fall", own, shuffled_only=False, permutations=1000))
         yield share(cell, "former claim 'fall' held with equal texts", fall[-1] <= ALPHA)
     any_held = np.array([holm(column) for column in np.array(false).T]).min(axis=1) <= ALPHA
     yield share(("all", "any"), "false alarms", any_held)

@@ -13,10 +13,10 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 from experiments.grid import CONTINUED, SEPARATE, AblationConfig
-from experiments.lab import grid_rows
-from experiments.lab.item import Item
-from experiments.lab.ledger import Row
-from experiments.lab.tables import DEVIATION
+from experiments.results_book import grid_rows
+from experiments.results_book.item import Item
+from experiments.results_book.ledger import Row
+from experiments.results_book.tables import DEVIATION
 from sqa import metrics as metric_names
 from sqa.api.experiment import Result
 from sqa.core.differences import compare_trainings
@@ -70,11 +70,11 @@ def rows_of(grid: Sequence[Result], resamples: int) -> Iterator[Row]:
 
 def trends(groups: Groups) -> Iterator[Pair]:
     """Yield the runs at the largest and smallest k of each translator with several training runs, matched by seed."""
-    ladders: defaultdict[tuple[str, str, str], list[Key]] = defaultdict(list)
+    all_series: defaultdict[tuple[str, str, str], list[Key]] = defaultdict(list)
     for key, trainings in groups.items():
         if len(trainings) > 1:
-            ladders[key[0], key[1], key[3]].append(key)
-    for (dataset, family, guesser), keys in ladders.items():
+            all_series[key[0], key[1], key[3]].append(key)
+    for (dataset, family, guesser), keys in all_series.items():
         smallest, largest = (pick(keys, key=lambda key: plots.order(key[2])) for pick in (min, max))
         below, above = ({row.cell.seed: row for row in groups[key]} for key in (smallest, largest))
         seeds = [seed for seed in above if seed in below]

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from experiments.contestants import Needs, twice
-from experiments.lab.item import Item, config_inputs, model_digests
-from experiments.lab.ledger import Row
-from experiments.lab.tables import columns, pivot
 from experiments.outputs import LeftOut, Outputs
+from experiments.results_book.item import Item, config_inputs, model_digests
+from experiments.results_book.ledger import Row
+from experiments.results_book.tables import columns, pivot
 from sqa import metrics as metric_names
 from sqa.core import progress
 from sqa.core.errors import ConfigError, DataError
@@ -37,8 +37,8 @@ from sqa.pipeline.config import RunConfig, load, of_parts
 from sqa.pipeline.engine import run as run_stages
 from sqa.pipeline.paired import intervals, scored
 from sqa.pipeline.parts import Parts
+from sqa.pipeline.runner import Job, run_jobs
 from sqa.pipeline.scheduler import current
-from sqa.pipeline.spread import Job, spread
 from sqa.report import plots
 from sqa.results import Frame
 
@@ -178,7 +178,7 @@ def measure(config: TableConfig, store: Store) -> tuple[list[Row], list[LeftOut]
         jobs.append(Job(one.run, finish, given=given, beside=one.cell[2]))
     rows: dict[int, list[Row]] = {}
     with progress.bar("translations", len(jobs), unit="run") as bar:
-        for index, rows_of in spread(jobs, store, config.workers):
+        for index, rows_of in run_jobs(jobs, store, config.workers):
             rows[index] = rows_of
             bar.update()
     return [row for index in range(len(wanted)) for row in rows[index]], left_out

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from guessers import text
 from guessers.bert.encoder import Encoder, spans
-from guessers.kept_vectors import kept_vectors
+from guessers.cached_vectors import cached_vectors
 from sqa.core.errors import ConfigError
 
 VERSION = 2  # version of the files of stored sums
@@ -104,7 +104,7 @@ def read(readings: Sequence[Reading], encoder: Encoder, folder: Path, identity: 
         texts += [*reading.whole, *([reading.broken[1]] if reading.broken else [])]
         starts.append(len(texts))
     _claim(folder, hashlib.sha256("\n".join([f"{VERSION} {identity}", *texts]).encode()).hexdigest())
-    table = kept_vectors(folder, texts, SHARD, 2 + 2 * encoder.width, encoder.sums)
+    table = cached_vectors(folder, texts, SHARD, 2 + 2 * encoder.width, encoder.sums)
     return Sums(table, np.array(starts))
 
 

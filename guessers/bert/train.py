@@ -22,7 +22,7 @@ from tqdm import tqdm
 from guessers.bert.encoder import ARITHMETIC, Encoder, find_encoder, load_encoder, rarity, weights_digest
 from guessers.bert.guesser import BertGuesser, EncoderName, Head, Parts, Shape
 from guessers.bert.reading import SHARD, Lesson, Material, Reading, Sums, read
-from guessers.lessons import identity_of
+from guessers.training_texts import identity_of
 from sqa.core.schema import BelowOne, Count, FilePath, NotNegative, checked
 from sqa.files.devices import Device, Dtype, place
 from sqa.training.trainer import Checkpoints, Trainer

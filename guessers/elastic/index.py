@@ -260,7 +260,7 @@ def _kind(body: Any) -> str:
 @returns_exit_code
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
-    from guessers.lessons import lessons
+    from guessers.training_texts import training_texts
 
     parser = argparse.ArgumentParser("python -m guessers.elastic.index", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("config", type=Path, help="training config of the embedded twin")
@@ -280,7 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     instead = embedded(str(config.output), options.k1, options.b)
     with explained(client, options.index, instead):
         number = check_server(client)
-    texts = lessons(config.folds, config.bonus, config.texts)
+    texts = training_texts(config.folds, config.bonus, config.texts)
     fit(texts, None, analyzer=config.analyzer).save(config.output)
     identity = Identity(folder_digest(config.output), config.analyzer, options.k1, options.b)
     documents = documents_of(texts)

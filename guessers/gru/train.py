@@ -18,7 +18,7 @@ from guessers.gru import vectors
 from guessers.gru.examples import Example, GruTraining, Material, batches, padded
 from guessers.gru.guesser import GruGuesser
 from guessers.gru.network import Network, PrefixGru, Shape, network_of
-from guessers.lessons import identity_of
+from guessers.training_texts import identity_of
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.devices import place
 from sqa.training.trainer import Checkpoints, Trainer, denormals_flushed

@@ -9,7 +9,7 @@ from collections import deque
 import numpy as np
 
 from guessers import text
-from guessers.rerank.kinds import MARK, KindReader, Kinds
+from guessers.rerank.answer_types import MARK, KindReader, Kinds
 from guessers.retrieval.bm25 import Bm25Config, Bm25Guesser, Index
 from guessers.retrieval.tfidf import TfidfConfig
 
@@ -28,7 +28,7 @@ EVIDENCE = (
     "title word",  # highest idf of a title word that was read
     "whole title",  # 1 if all title words were read
     "bracket",  # 1 if a word in the title's parentheses was read
-    "kinds",  # log ratio of the probability of the question's kinds (kinds.py), relative to an average page
+    "kinds",  # log ratio of the probability of the question's kinds (answer_types.py), relative to an average page
     "pronouns",  # like `kinds`, for pronouns
     "last kinds",  # like `kinds`, for the last three kinds including pronouns
     "last kind",  # like `kinds`, for the last kind

@@ -3,9 +3,9 @@
 Retrieval nearly always has an indexed right page among its ten best for a complete question, but often ranks another
 page first: the author instead of the novel, or a page that the question names.  Every page among the best 50 of either
 method is described by its evidence (guessers/rerank/evidence.py).  A page's evidence consists of its scores (also for
-the last words alone), the kinds that its training texts use or avoid for it (kinds.py), and the share of its title that
-was read.  Further features compare the page with the other candidates (numbers.py).  One layer of rectified units maps
-the features to a logit, and a softmax over the pages of the step and "none of them" gives probabilities.
+the last words alone), the kinds that its training texts use or avoid for it (answer_types.py), and the share of its
+title that was read.  Further features compare the page with the other candidates (features.py).  One layer of rectified
+units maps the features to a logit, and a softmax over the pages of the step and "none of them" gives probabilities.
 
 A text is read once; each further word adds its postings.
 
@@ -22,9 +22,9 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
+from guessers.rerank.answer_types import Kinds
 from guessers.rerank.evidence import Knowledge, Reading
-from guessers.rerank.kinds import Kinds
-from guessers.rerank.numbers import NUMBERS, numbers
+from guessers.rerank.features import NUMBERS, numbers
 from guessers.rerank.scorer import Scorer, Tensors, best
 from guessers.retrieval.bm25 import Index
 from sqa.core.errors import DataError
@@ -51,7 +51,7 @@ class Candidates(NamedTuple):
 
     pages: np.ndarray  # (M,) int64, indices of titles
     step: np.ndarray  # (M,) int64, ascending; every step occurs
-    rows: np.ndarray  # (M + T, D), see guessers/rerank/numbers.py
+    rows: np.ndarray  # (M + T, D), see guessers/rerank/features.py
     words: list[int]  # (T,) words read at each step; there is no step before the first indexed word
 
 

@@ -10,12 +10,12 @@ in `work` has weights from the first half of the fold `buzzer`, and buzzers use 
 import numpy as np
 from tqdm import tqdm
 
-from guessers.lessons import lessons
+from guessers.rerank.answer_types import Kinds
 from guessers.rerank.evidence import Knowledge
 from guessers.rerank.fitting import KEPT_BACK, Counts, Lesson, RerankTraining, drawn_ends, fitted, lesson_of
 from guessers.rerank.guesser import RerankGuesser, candidates
-from guessers.rerank.kinds import Kinds
 from guessers.retrieval.bm25 import Index
+from guessers.training_texts import training_texts
 from sqa.core.answers import key
 from sqa.core.errors import DataError
 from sqa.data.texts import Half, Tossup, corrupt, tossups_of, translations
@@ -57,7 +57,7 @@ def at_last_word(lesson: Lesson) -> Lesson:
 def knowledge_of(counts: Counts, least: int) -> Knowledge:
     """Return the knowledge from a retrieval model and its texts.  Raises DataError if the model lacks a page."""
     index = Index.load(resolve_model(counts.model))
-    taught = lessons(counts.folds, counts.bonus)
+    taught = training_texts(counts.folds, counts.bonus)
     if lacking := {lesson.page for lesson in taught} - set(index.titles):
         raise DataError(
             f"{counts.model}: lacks {len(lacking)} pages of its folds, e.g. {min(map(str, lacking))!r}; "

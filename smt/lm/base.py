@@ -20,7 +20,7 @@ from sqa.core.errors import ChecksumError, ConfigError, DataError
 from sqa.core.packages import need
 from sqa.core.paths import cache_dir
 from sqa.core.registry import did_you_mean
-from sqa.files.atomic import atomic_folder, file_digest, held
+from sqa.files.atomic import atomic_folder, file_digest, locked
 from sqa.files.hub import files_digest, find_model
 from sqa.files.pretrained import quiet
 
@@ -40,7 +40,7 @@ def unpacked(path: Path) -> Path:
         if file.read(4) != MAGIC:
             raise DataError(f"{path}: not a GGUF file")
     folder = cache_dir() / "lm" / f"{file_digest(path)[:16]}-{VERSION}"
-    with held(folder.parent):
+    with locked(folder.parent):
         if not (folder / "config.json").is_file():
             with atomic_folder(folder) as partial:
                 _unpack(path, partial)
@@ -134,7 +134,7 @@ def _packaged(base: str) -> Path:
     or_else = f"{packaged.licence}; or give the folder or hub name of {packaged.hub}"
     need(packaged.package, f"the language model {base} ({or_else})")
     path = cache_dir() / "lm" / "packages" / f"{base}.gguf"
-    with held(path.parent):  # otherwise a second process could truncate a memory-mapped file (SIGBUS)
+    with locked(path.parent):  # otherwise a second process could truncate a memory-mapped file (SIGBUS)
         if (folder / "config.json").is_file():  # another process has unpacked it in the meantime
             return folder
         try:

@@ -38,7 +38,7 @@ from smt.training.steps import corpus_bleu, run_steps
 from smt.training.transformer_training import report as report_model
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
-from sqa.files.atomic import claimed, held, joined_digest, write_text
+from sqa.files.atomic import claimed, joined_digest, locked, write_text
 from sqa.files.devices import place
 from sqa.files.records import json_document
 from sqa.pipeline.config import load
@@ -218,7 +218,7 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
         base.network.place(where)
         layout = Layout.of(base.tokens, *config.direction)
         take(folder, identity(config, base))
-        with held(data, wait=True):
+        with locked(data, wait=True):
             pairs, pieces = prepared(config, base, layout, data)
         written = writable(pieces, base.tokens)
         writer = replace(LmWriter.of(base, layout, written), glosses=glosses_of(config))

@@ -22,7 +22,7 @@ from smt.models.vocab_bpe import BpeVocabulary
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.schema import SOUGHT
-from sqa.files.atomic import atomic, held, joined_digest, write_bytes
+from sqa.files.atomic import atomic, joined_digest, locked, write_bytes
 from sqa.files.model_files import MAX_BYTES, PACKED, check_weights, content, stored
 from sqa.files.records import parse_json
 
@@ -77,7 +77,7 @@ def save_model(
     """
     packed = _pack(model.state_dict(), quantised)
     text = json.dumps({"format": FORMAT, "model": asdict(model.config), "about": about}, indent=1, ensure_ascii=False)
-    with held(folder):  # two training runs must not mix their files
+    with locked(folder):  # two training runs must not mix their files
         with atomic(folder / "model.safetensors") as partial:
             save_file(packed, partial)
         write_bytes(folder / vocabulary.FILE, vocabulary.model)

@@ -27,7 +27,7 @@ from smt.statistical.phrase_table import LEXICON, history_counts, write_language
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import cache_dir
 from sqa.core.schema import BelowOne, Count, Whole, checked
-from sqa.files.atomic import atomic_folder, held, joined_digest, write_text
+from sqa.files.atomic import atomic_folder, joined_digest, locked, write_text
 from sqa.files.records import lines, parse_json
 
 VERSION = 1  # increase when the unpacked decoder files change
@@ -160,7 +160,7 @@ def unpacked(folder: Path) -> Path:
     """Return the decoder's folder of a packed model in the user's cache, unpacked at the first use."""
     digest = joined_digest(folder / name for name in (CONFIG, PHRASES, NGRAMS))
     whole = cache_dir() / "pbmt" / f"{digest[:32]}-{VERSION}"
-    with held(whole.parent):  # a second process waits for the first to unpack
+    with locked(whole.parent):  # a second process waits for the first to unpack
         if not (whole / CONFIG).is_file():
             with atomic_folder(whole) as partial:
                 unpack(folder, partial)

@@ -10,7 +10,7 @@ from msgspec import Meta
 from smt.models.transformer import ModelConfig, default_lexicon
 from smt.policies.waitk import FULL
 from smt.training.clean import CleanConfig
-from smt.training.made import MadeConfig
+from smt.training.synthetic import MadeConfig
 from sqa.core.errors import ConfigError
 from sqa.core.k import parse_k
 from sqa.core.schema import BelowOne, Count, File, NotNegative, Positive, Whole, checked

@@ -21,7 +21,7 @@ from smt.training.clean import VERSION, Pair, Report, aligned_enough, clean
 from smt.training.config import CorpusConfig, SmtConfig
 from smt.training.corpus import Packed, align, lexicon, pack, save_arrays, weigh
 from smt.training.language import Languages
-from smt.training.made import MadeConfig, made_pairs
+from smt.training.synthetic import MadeConfig, made_pairs
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.data import texts

@@ -24,7 +24,7 @@ from smt.training.steps import LOG
 from smt.training.transformer_training import bleu_by_k, prepared_data, train_in, work_folder
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.k import parse_k
-from sqa.files.atomic import empty, held, write_text
+from sqa.files.atomic import empty, locked, write_text
 from sqa.files.devices import place
 from sqa.files.records import parse_json
 from sqa.pipeline.config import load
@@ -143,7 +143,7 @@ def sweep(config: SmtConfig, ks: Sequence[int | str], seeds: int, runs: Path, fr
     todo = expand(config, ks, seeds, folder)
     if fresh:
         clear(todo)
-    with held(folder, wait=True):
+    with locked(folder, wait=True):
         data = prepared_data(config, runs)
         check(todo, data)
     for wait in (False, True):
@@ -156,7 +156,7 @@ def sweep(config: SmtConfig, ks: Sequence[int | str], seeds: int, runs: Path, fr
 
 def train_one(run: Run, data: Path, wait: bool) -> bool | None:
     """Train a run as `finish` does; return None if another process holds it and `wait` is False."""
-    with held(run.folder, wait) as is_free:
+    with locked(run.folder, wait) as is_free:
         if not is_free:
             return None
         check([run], data)
@@ -166,7 +166,7 @@ def train_one(run: Run, data: Path, wait: bool) -> bool | None:
 def clear(runs: Sequence[Run]) -> None:
     """Empty the folders of these runs; raises ConfigError if another process is training one of them."""
     for run in runs:
-        with held(run.folder, wait=False) as is_free:
+        with locked(run.folder, wait=False) as is_free:
             if not is_free:
                 raise ConfigError(f"--fresh: another process is training {run.folder}")
             empty(run.folder)

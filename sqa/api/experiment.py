@@ -28,8 +28,8 @@ from sqa.pipeline.config import RunConfig, run_from_mapping, to_mapping
 from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.overrides import named
 from sqa.pipeline.paired import intervals
+from sqa.pipeline.runner import run_all
 from sqa.pipeline.saving import RESAMPLES, signed
-from sqa.pipeline.spread import run_all
 from sqa.report.plots import COLUMN, Panel, canvas, draw, lines, style
 from sqa.results import Frame, Row, Table, frames, row_of
 

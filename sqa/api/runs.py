@@ -26,13 +26,13 @@ from sqa.pipeline.config import PARTS, RunConfig, to_mapping
 from sqa.pipeline.export import Step, steps
 from sqa.pipeline.overrides import Override, load_with, overridden
 from sqa.pipeline.paired import ComparisonRow
-from sqa.pipeline.spread import make_ahead
+from sqa.pipeline.runner import make_ahead
 from sqa.results import Frame, Row, Table, frames
 
 if TYPE_CHECKING:
     import pandas
 
-    from sqa.api.look import Page
+    from sqa.api.views import Page
     from sqa.core.trace import QuestionTrace
     from sqa.report.plots import Axes
 
@@ -164,7 +164,7 @@ class Run:
         Raises:
             TraceError: If no guesser ran.
         """
-        from sqa.api.look import over_source
+        from sqa.api.views import over_source
 
         return frames().DataFrame(over_source(self.traces, points)).set_index("share")
 
@@ -181,7 +181,7 @@ class Run:
         Raises:
             ConfigError: If a question is not in the run.
         """
-        from sqa.api.look import viewer
+        from sqa.api.views import viewer
 
         return viewer(self.opened, [self._index(id) for id in questions] or range(len(self.traces)), height)
 
@@ -200,7 +200,7 @@ class Run:
             ConfigError: If the question is not in the run, or the curve is unknown.
             TraceError: If no guesser ran.
         """
-        from sqa.api.look import plot_question
+        from sqa.api.views import plot_question
 
         return plot_question(self.traces[self._index(question)], curve, ax)
 
@@ -218,7 +218,7 @@ class Run:
         Raises:
             ConfigError: If the question is not in the run, no guesser ran, or the questions are in several languages.
         """
-        from sqa.api.look import plot_steps
+        from sqa.api.views import plot_steps
 
         return plot_steps(self.opened, self._index(question))
 

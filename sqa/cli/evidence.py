@@ -330,7 +330,7 @@ def curve_show(
 @results_app.command("list")
 def listing() -> None:
     """List the items with title, date of measurement, and the reason why an item is stale."""
-    call("experiments.lab.main:listing")
+    call("experiments.results_book.main:listing")
 
 
 @results_app.command()
@@ -343,7 +343,7 @@ def update(
 
     An item is stale if its config, model, data set or version has changed.
     """
-    call("experiments.lab.main:update", names or (), runs, force)
+    call("experiments.results_book.main:update", names or (), runs, force)
 
 
 @results_app.command()
@@ -352,10 +352,10 @@ def check(names: Items = None) -> None:
 
     The exit code is 1 if there are any.
     """
-    call("experiments.lab.main:check", names or ())
+    call("experiments.results_book.main:check", names or ())
 
 
 @results_app.command()
 def page(output: Annotated[Path, option("--output FILE.html")] = DEFAULT_RUNS / "results.html") -> None:
     """Write all ledgers as one HTML page with sorting and filters."""
-    call("experiments.lab.main:page", output)
+    call("experiments.results_book.main:page", output)

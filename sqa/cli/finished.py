@@ -54,8 +54,8 @@ def sweep(
     """Run every combination of values, and compare the scores."""
     set_threads(config, axes)
     from sqa.pipeline import overrides as keys
+    from sqa.pipeline.runner import run_all, run_shard
     from sqa.pipeline.scheduler import scheduled
-    from sqa.pipeline.spread import run_all, run_shard
 
     combinations = keys.grid(config, keys.parsed_axes(axes))
     configs = [config for _, config in combinations]

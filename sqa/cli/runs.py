@@ -51,7 +51,7 @@ def _run(
     from sqa.pipeline import engine
 
     def ahead(work: Any, given: bool, progress: bool) -> Any:
-        from sqa.pipeline.spread import make_ahead
+        from sqa.pipeline.runner import make_ahead
 
         return make_ahead(work, given, progress, workers)
 

@@ -307,4 +307,4 @@ COMMANDS = Registry(  # an entry names a typer.Typer: the group of this name, or
         "curve": "sqa.cli.evidence:curve_app",
     },
 )
-ITEMS = Registry("items", {})  # a plugin's entry is a function that returns a sequence of experiments.lab.item.Item
+ITEMS = Registry("items", {})  # an entry is a function that returns a sequence of experiments.results_book.item.Item

@@ -24,7 +24,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.types import Floats
 from sqa.data.priors import Priors, has_priors, load_priors
 from sqa.diagnose.hmm import Links, draw
-from sqa.diagnose.scores import kept
+from sqa.diagnose.scores import cached
 from sqa.files.store import digest
 
 VERSION = 2  # increase when the numbers change
@@ -97,7 +97,7 @@ class HmmAligner:
     def align(self, pairs: Sequence[tuple[Words, Words]]) -> list[Alignment]:
         """Return one alignment per pair of source and target words; the aligner learns from all texts of a call."""
         key = digest([VERSION, self._priors.digest, self.seeds, [[list(x), list(y)] for x, y in pairs]])
-        return kept(self._cache, "alignments", key, list[Alignment], lambda: self._aligned(pairs))
+        return cached(self._cache, "alignments", key, list[Alignment], lambda: self._aligned(pairs))
 
     def _aligned(self, pairs: Sequence[tuple[Words, Words]]) -> list[Alignment]:
         full = [pair for pair in pairs if pair[0] and pair[1]]

@@ -16,7 +16,7 @@ from sqa.files.store import digest
 T = TypeVar("T")
 
 
-def kept(path: Path | None, what: str, key: str, kind: type[T], compute: Callable[[], T]) -> T:
+def cached(path: Path | None, what: str, key: str, kind: type[T], compute: Callable[[], T]) -> T:
     """Return the values stored as `what` in a file with this key; otherwise compute them, and write them to the file.
 
     Without a `path`, nothing is stored.  If the file cannot be written, as in a read-only folder, a warning goes to
@@ -75,4 +75,4 @@ class KeptScorer:
     def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
         """Return the scores of each pair of source and target words, from the file if it contains them."""
         key = digest([self.fingerprint(), [[list(x), list(y)] for x, y in pairs]])
-        return kept(self._path, "scores", key, list[WordScores], lambda: self._scorer.score(pairs))
+        return cached(self._path, "scores", key, list[WordScores], lambda: self._scorer.score(pairs))

@@ -118,7 +118,7 @@ def _remove(path: Path) -> None:
 
 
 @contextmanager
-def held(folder: Path, wait: bool = True) -> Iterator[bool]:
+def locked(folder: Path, wait: bool = True) -> Iterator[bool]:
     """Lock a folder, created if missing, against other processes; yield False if it is locked and `wait` is False."""
     folder.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder, os.O_RDONLY)
@@ -136,7 +136,7 @@ def held(folder: Path, wait: bool = True) -> Iterator[bool]:
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
     """Lock a folder during a training run; raises ConfigError if another process holds it."""
-    with held(folder, wait=False) as is_ours:
+    with locked(folder, wait=False) as is_ours:
         if not is_ours:
             raise ConfigError(f"{folder}: another process is working in it; wait for it, stop it, or change `name`")
         yield

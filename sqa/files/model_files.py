@@ -15,7 +15,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
 from sqa.core.schema import SOUGHT
-from sqa.files.atomic import held, joined_digest, write_bytes
+from sqa.files.atomic import joined_digest, locked, write_bytes
 from sqa.files.records import parse_json
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
@@ -74,7 +74,7 @@ def content(path: Path) -> bytes:
 def write_tensors(folder: Path, tensors: Mapping[str, NDArray[Any]], config: Mapping[str, Any]) -> None:
     """Write model.safetensors and config.json atomically, in this order."""
     arrays = {name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}
-    with held(folder):  # two training runs must not mix their files
+    with locked(folder):  # two training runs must not mix their files
         write_bytes(folder / WEIGHTS, save(arrays))
         (folder / (WEIGHTS + PACKED)).unlink(missing_ok=True)
         write_bytes(folder / CONFIG, (json.dumps(config, indent=1, sort_keys=True) + "\n").encode())

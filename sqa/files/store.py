@@ -32,7 +32,7 @@ from sqa.core import trace as tr
 from sqa.core.errors import DataError, TraceError
 from sqa.core.trace import SCHEMA_VERSION, Column, QuestionTrace, Schema, Table
 from sqa.core.types import Question
-from sqa.files.atomic import held, write_bytes
+from sqa.files.atomic import locked, write_bytes
 from sqa.files.records import parse_json
 
 PARTS = "parts.json"  # file in the folder of a stage's blocks
@@ -109,7 +109,7 @@ class LocalFolder(Backend):
         write_bytes(path, data)
 
     def hold(self, folder: Path) -> AbstractContextManager[Any]:
-        return held(folder)
+        return locked(folder)
 
 
 @dataclass(frozen=True, slots=True)

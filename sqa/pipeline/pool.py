@@ -1,4 +1,4 @@
-"""Run the tasks of `sqa.pipeline.spread` on worker processes on this machine.
+"""Run the tasks of `sqa.pipeline.runner` on worker processes on this machine.
 
 Results go through the store, so any number of workers gives the same bytes, and a killed command resumes when it is
 run again.  A worker that dies is replaced and its task repeated, at most DEATHS times.

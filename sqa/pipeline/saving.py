@@ -19,7 +19,7 @@ from sqa import __version__
 from sqa.core.errors import NotComputable, RemoteProtocolError
 from sqa.core.significance import bootstrap
 from sqa.core.trace import scores_table
-from sqa.files.atomic import bytes_digest, held, write_together
+from sqa.files.atomic import bytes_digest, locked, write_together
 from sqa.files.model_files import model_digest
 from sqa.files.records import parse_json
 from sqa.files.store import table_bytes
@@ -128,7 +128,7 @@ def unpack(files: Mapping[str, bytes], folder: Path) -> None:
     On a full disk the previous run is kept.  The folder is locked, so each of several equal runs sees the times of the
     previous one.
     """
-    with held(folder):
+    with locked(folder):
         stages = parse_json(files[SUMMARY])["stages"]
         content = {"stages": stages, "seconds": times_of(folder, stages) | parse_json(files[TIMES])}
         write_together(folder, {**files, TIMES: f"{json.dumps(content)}\n".encode()})

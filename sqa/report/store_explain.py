@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqa.core.errors import DataError
-from sqa.files.atomic import held as locked
+from sqa.files.atomic import locked as locked
 from sqa.files.records import parse_json
 from sqa.files.store import Stage, Store
 from sqa.pipeline import folder as folders

@@ -86,7 +86,7 @@ CANNOT = (
     Cannot(r"sqa convert fairseq .*", "needs a model trained with fairseq", "unit/engines"),
     Cannot(r"sqa validate sqa", "names the command; the next two lines run it"),
     Cannot(r"sqa data fetch", "needs the network", "unit/data/test_download.py"),
-    Cannot(r"sqa results update.*", "writes into the pages of the repository", "unit/experiments/test_lab.py"),
+    Cannot(r"sqa results update.*", "writes into the pages of the repository", "unit/experiments/test_results_book.py"),
     Cannot(r"sqa --install-completion", "changes the start file of the user's shell"),
 )
 SLOW = (  # more than a few seconds: only with SQA_DOCS=1

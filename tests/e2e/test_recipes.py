@@ -106,8 +106,8 @@ class Mine:
         return append(shown, translations[-1] if ended else without_last(translations[-1], self.n))
 """
 ITEM = """
-from experiments.lab.item import Item
-from experiments.lab.ledger import Row
+from experiments.results_book.item import Item
+from experiments.results_book.ledger import Row
 
 ITEMS = (Item("mine", "one number", "mini_es_wait6_bm25.yaml", ("k",), lambda config, runs: [Row(("6",), "ew", 0.5)],
             lambda config: {}, {"number": lambda ledger: [f"EW is {ledger.rows[0].value}."]}),)

@@ -15,7 +15,7 @@ import pytest
 from needs import missing
 from viewer_runs import CopyAligner, TrustJudge, make
 
-from sqa.api.look import Page
+from sqa.api.views import Page
 from sqa.core.paths import ROOT
 from sqa.report import viewer_data
 from sqa.report.report import main as report

@@ -25,8 +25,8 @@ from small_runs import small_run
 
 from buzzers.train import load_config as load_buzzer_training
 from experiments.grid import AblationConfig
-from guessers.lessons import own_texts
 from guessers.open_qa.passages import read_passages
+from guessers.training_texts import own_texts
 from smt.engines.fairseq import read_dictionary
 from smt.engines.hub import check_model
 from smt.lm.adapter import load_adapter

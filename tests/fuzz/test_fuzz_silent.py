@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fuzz.good_files import RECORDS, buzzes, log
 
-from guessers.lessons import own_texts
+from guessers.training_texts import own_texts
 from smt.engines.recorded import RecordedConfig, build
 from sqa.core.errors import DataError
 from sqa.data.datasets import load_questions

@@ -134,10 +134,10 @@ def scorer_tensors(numbers: int, seed: int) -> dict[str, np.ndarray]:
 
 
 def _rerank(places: Places, path: Path, seed: int) -> None:
+    from guessers.rerank.answer_types import Kinds
     from guessers.rerank.evidence import Knowledge
+    from guessers.rerank.features import NUMBERS
     from guessers.rerank.guesser import RerankGuesser
-    from guessers.rerank.kinds import Kinds
-    from guessers.rerank.numbers import NUMBERS
     from guessers.rerank.scorer import Scorer
     from guessers.retrieval.bm25 import Index
 

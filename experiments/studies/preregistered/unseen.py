@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from experiments.lab import values as stored
-from experiments.lab.item import Item, inputs_of
-from experiments.lab.ledger import Ledger, Row, row_of
-from experiments.lab.tables import number
+from experiments.results_book import values as stored
+from experiments.results_book.item import Item, inputs_of
+from experiments.results_book.ledger import Ledger, Row, row_of
+from experiments.results_book.tables import number
 from experiments.studies.preregistered.repeats import nearest
 from experiments.studies.text_at_pace import ALPHA, EW, PERMUTATIONS, at_pace
 from sqa import metrics as metric_names
@@ -45,7 +45,7 @@ from sqa.pipeline.config import RunConfig, of_parts
 from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.paired import intervals
 from sqa.pipeline.parts import Parts
-from sqa.pipeline.spread import run_all
+from sqa.pipeline.runner import run_all
 from sqa.results import markdown
 
 POOL, TRAINING = "human-buzzes", ("tossups",)

@@ -17,8 +17,8 @@ from small_runs import PARTS
 from experiments.studies import translation_table
 from sqa.pipeline import overrides
 from sqa.pipeline.blocks import Workshop
+from sqa.pipeline.runner import run_all
 from sqa.pipeline.scheduler import scheduled
-from sqa.pipeline.spread import run_all
 
 pytest.importorskip("distributed", reason=missing("cluster"))
 from distributed import Scheduler, SpecCluster, Worker, get_worker

@@ -6,14 +6,14 @@ from small_ablation import changed, rows, write_small_ablation
 from experiments.ablation.report import main
 from sqa.core.paths import ROOT
 from sqa.files.yaml_reader import read_yaml
-from sqa.pipeline import pool, spread
+from sqa.pipeline import pool, runner
 
 
 def test_second_ablation_gives_the_same_bytes(tmp_path, capsys, monkeypatch):
     """The config is configs/ablation.yaml with four bundled questions, one contestant and one worker process."""
     config = write_small_ablation(tmp_path, [1, 3, 6, "full"], 4)
     changed(config, contestants=read_yaml(ROOT / "configs" / "ablation.yaml")["contestants"][1:2])
-    monkeypatch.setattr(spread, "FEW", 0)  # use worker processes even for few questions
+    monkeypatch.setattr(runner, "FEW", 0)  # use worker processes even for few questions
     main(config, tmp_path)
     printed, folder = capsys.readouterr(), tmp_path / "ablation"
     assert "mini-es: 45 questions" in printed.err

@@ -12,9 +12,9 @@ from small_ablation import BUZZER, write_small_ablation
 from small_ablation import changed as with_keys
 
 from experiments.grid import AblationConfig
-from experiments.lab import grid_rows, pages, values
 from experiments.outputs import Outputs
 from experiments.paper import claims, error_rates, figure3
+from experiments.results_book import grid_rows, pages, values
 from experiments.studies import delay_or_text
 from sqa.core.errors import DataError
 from sqa.core.significance import bootstrap

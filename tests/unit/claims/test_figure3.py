@@ -1,7 +1,7 @@
 """The human translation at wait-k's pace in the figure of scores by k."""
 
-from experiments.lab.pages import ledger_of
 from experiments.paper.figure3 import HUMAN, figure3, human_at_pace
+from experiments.results_book.pages import ledger_of
 from sqa.report.plots import close, style
 
 

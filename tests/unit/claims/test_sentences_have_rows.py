@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from experiments.lab.pages import ledger_of
+from experiments.results_book.pages import ledger_of
 from sqa.core.paths import ROOT
 
 PAGES = ("results", "unadapted")

@@ -10,9 +10,9 @@ import pytest
 import zstandard
 from refusals import refused
 
-from guessers.lessons import own_texts
 from guessers.llm.reply import Titles
 from guessers.open_qa.passages import read_passages
+from guessers.training_texts import own_texts
 from smt.engines.fairseq import read_dictionary
 from smt.engines.fixed import FixedConfig, FixedTranslator
 from smt.engines.recorded import RecordedConfig, build

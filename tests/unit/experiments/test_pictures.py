@@ -8,9 +8,9 @@ from figure_rules import problems
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from experiments.lab.item import items
-from experiments.lab.ledger import Row
-from experiments.lab.pages import ledger_of
+from experiments.results_book.item import items
+from experiments.results_book.ledger import Row
+from experiments.results_book.pages import ledger_of
 from sqa.report import plots
 
 SCREENSHOTS = {"docs/view.png"}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from refusals import refused
 
-from experiments.lab.pages import ledger_of
 from experiments.paper import error_rates, table4_answers, xor_translator
+from experiments.results_book.pages import ledger_of
 from sqa.core.errors import ConfigError
 
 

@@ -88,7 +88,7 @@ def test_vectors_of_passages_and_pages_are_compared(tmp_path, monkeypatch):
     monkeypatch.setenv("SQA_CACHE", str(tmp_path / "cache"))
     fit([Lesson(page, text, page) for page, text in TEXTS.items()], 1).save(tmp_path)
     tossups = [Tossup(page, text.partition(". ")[2], page, "", page, "", None) for page, text in TEXTS.items()]
-    monkeypatch.setattr("guessers.lessons.mapped_tossups", lambda folds: tossups)
+    monkeypatch.setattr("guessers.training_texts.mapped_tossups", lambda folds: tossups)
     e5 = built(f"{tmp_path}/e5.py:E5", model=str(tmp_path), every=2, temperature=0.1)
     words = "the silver town of".split()
     steps = guesses_per_word(e5, words, 3)

@@ -9,8 +9,8 @@ import yaml
 from refusals import refused
 
 import buzzers.train
-import guessers.lessons
 import guessers.train
+import guessers.training_texts
 from buzzers import learnt
 from buzzers.histories import histories_of
 from buzzers.learnt import LOGISTIC, MLP

@@ -10,10 +10,10 @@ from refusals import refused
 from stand_ins.second_device import as_cuda
 
 import guessers.rerank.train as training
+from guessers.rerank.answer_types import SMOOTHING, KindReader, Kinds
 from guessers.rerank.evidence import EVIDENCE, Knowledge
+from guessers.rerank.features import NUMBERS, numbers
 from guessers.rerank.guesser import VERSION, RerankConfig, RerankGuesser, build
-from guessers.rerank.kinds import SMOOTHING, KindReader, Kinds
-from guessers.rerank.numbers import NUMBERS, numbers
 from guessers.retrieval.counting import count, fit
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
@@ -164,7 +164,7 @@ def test_training_leaves_half_of_the_fold_to_buzzers(config, monkeypatch, tmp_pa
         fit(docs, 1).save(tmp_path / name)
     made = [text for text in lesson_texts(900) if fold_of(text.id) == "buzzer"]
     monkeypatch.setattr("sqa.data.texts.load_tossups", lambda: made)
-    monkeypatch.setattr(training, "lessons", lambda folds, bonus: docs)
+    monkeypatch.setattr(training, "training_texts", lambda folds, bonus: docs)
     counts = {name: training.Counts(str(tmp_path / name), ("guesser",), False) for name in ("learnt", "published")}
     given = replace(config, **counts, least=1, limit=None, noise=0.0, translated=(), work=tmp_path / "work", epochs=2)
 

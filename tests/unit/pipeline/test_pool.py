@@ -24,7 +24,7 @@ from smt.models.waitk_translator import WaitKConfig, build
 from sqa.core.errors import DataError, RemoteProtocolError
 from sqa.core.paths import ROOT
 from sqa.files.store import Store
-from sqa.pipeline import engine, pool, saving, spread
+from sqa.pipeline import engine, pool, runner, saving
 from sqa.pipeline.blocks import workshop_of
 from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.pool import Call, Pools, available, fitting, in_pool, in_process
@@ -114,9 +114,9 @@ def made_with(workers, folder):
     translators = [{"name": "doubles:build_dying", "k": k} for k in (1, 2, 3)]
     one, two, three = (small_config(folder, 9, name=f"k{t['k']}", translator=t) for t in translators)
     runs = folder / str(workers)
-    swept = spread.run_all([one, two], runs, False, workers)
+    swept = runner.run_all([one, two], runs, False, workers)
     assert [run.folder.name for run in swept] == ["k1", "k2"]
-    result = engine.run(three, Store(runs), progress=False, ahead=partial(spread.make_ahead, workers=workers))
+    result = engine.run(three, Store(runs), progress=False, ahead=partial(runner.make_ahead, workers=workers))
     saving.save(result, runs)
     assert result.made == dict.fromkeys(engine.STAGES, 1) and min(result.seconds.values()) > 0
     files = (path for path in sorted(runs.rglob("*")) if path.is_file() and path.suffix not in (".lock", ".partial"))
@@ -126,7 +126,7 @@ def made_with(workers, folder):
 @pytest.fixture
 def pooled(tmp_path, monkeypatch):
     """Use worker processes even for few questions."""
-    for module in (spread, engine):
+    for module in (runner, engine):
         monkeypatch.setattr(module, "FEW", 0)
     monkeypatch.chdir(tmp_path)
 
@@ -156,8 +156,8 @@ def test_object_as_a_part_stays_in_this_process(tmp_path):
 def test_runs_with_one_name_share_a_task(tmp_path):
     translators = [{"name": "doubles:build_translator", "k": k} for k in (1, 2)]
     one, two = (small_config(tmp_path, translator=translator) for translator in translators)
-    assert spread.Job(one, finish).group() != spread.Job(two, finish).group()
-    assert spread.Job(one, finish, beside="a").group() == spread.Job(two, finish, beside="a").group()
+    assert runner.Job(one, finish).group() != runner.Job(two, finish).group()
+    assert runner.Job(one, finish, beside="a").group() == runner.Job(two, finish, beside="a").group()
 
 
 def test_few_questions_stay_in_this_process(tmp_path, monkeypatch):
@@ -165,8 +165,8 @@ def test_few_questions_stay_in_this_process(tmp_path, monkeypatch):
     config = run_from_mapping(
         {"name": "x", "dataset": {"name": "mini-es", "limit": 2}, "translator": {"name": "fixed", "text": "reference"}}
     )
-    jobs = [spread.Job(config, finish)]
-    assert list(spread.spread(jobs, Store(tmp_path), 8)) == [(0, "finished")]
+    jobs = [runner.Job(config, finish)]
+    assert list(runner.run_jobs(jobs, Store(tmp_path), 8)) == [(0, "finished")]
 
 
 def finish(store, parts):

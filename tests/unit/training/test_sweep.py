@@ -15,7 +15,7 @@ from smt.models.vocab import Vocabulary
 from smt.training.sweep import Finished, expand, finished, main, parse_sweep, sweep, table
 from smt.training.transformer_training import prepared_data, train_in
 from sqa.core.errors import ConfigError, DataError
-from sqa.files.atomic import held
+from sqa.files.atomic import locked
 from sqa.pipeline.config import to_mapping
 from tests.smt_models import random_model, vocabulary
 from tests.sweep_process import config, sentence_pairs
@@ -86,9 +86,9 @@ def test_other_config_data_or_start_model_is_refused(runs):
 
 def test_fresh_keeps_training_runs_of_other_processes(runs):
     folder = runs / "smt" / "tiny" / "k2-seed0"
-    with held(folder, wait=False) as is_free:
+    with locked(folder, wait=False) as is_free:
         assert is_free
-        with held(folder, wait=False) as second:
+        with locked(folder, wait=False) as second:
             assert not second
         refused(ConfigError, "--fresh", sweep, config(), (2,), 1, runs, fresh=True)
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 from small_runs import small_run
 
-from benchmarks.simuleval_beside import evaluate
+from benchmarks.compare_simuleval import evaluate
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import check_emissions
 from sqa.core.types import Question

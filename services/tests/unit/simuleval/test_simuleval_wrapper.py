@@ -12,7 +12,7 @@ pytest.importorskip("simuleval", reason=missing("simul"))
 import smt_models
 from doubles import question
 
-from benchmarks.simuleval_beside import evaluate
+from benchmarks.compare_simuleval import evaluate
 from smt.models.bundle import save_model
 from sqa.core.errors import ConfigError
 from sqa.core.registry import TRANSLATORS

@@ -26,13 +26,13 @@ def store_block(
     index: int,
     **kinds: str,
 ) -> None:
-    """Compute and store one block; the arguments are those of `stored`."""
+    """Compute and store one block; the arguments are those of `cached_rows`."""
     block = slice(index * stage.block_size, (index + 1) * stage.block_size)
     rows = ([id, *row] for id, row in zip(ids[block], make(block), strict=True))
     store.write(stage, index, table_of({"question_id": "text", **kinds}, rows))
 
 
-def stored(
+def cached_rows(
     store: Store,
     stage: Stage,
     ids: Sequence[str],

@@ -2,7 +2,7 @@
 
     for folder in run_all([config, ...], runs, workers=workers):                # sweeps, experiments, grids
         ...
-    for index, result in spread([Job(config, finish), ...], store, workers):    # the same with another last step
+    for index, result in run_jobs([Job(config, finish), ...], store, workers):    # the same with another last step
         ...
 
 Runs with the same translator and questions form a group and share its translation.  A group is planned on a worker
@@ -101,7 +101,7 @@ def run_all(
 ) -> list[RunFolder]:
     """Run each config, write its folder, and return the folders in order; finished runs are loaded.
 
-    progress: show a bar that counts runs.  workers: as in `spread`.  beside: `Job.beside` of each config.
+    progress: show a bar that counts runs.  workers: as in `run_jobs`.  beside: `Job.beside` of each config.
     """
     workshop, paths = workshop_of(Store(runs.resolve())), [runs / config.name for config in configs]
     saved = [workshop.finished(config, path) for config, path in zip(configs, paths, strict=True)]
@@ -109,7 +109,7 @@ def run_all(
     jobs = [Job(configs[i], partial(_files, configs[i]), beside=beside[i] if beside else "") for i in missing]
     shown = bar("runs", len(configs), len(configs) - len(jobs), "run") if progress and jobs else nullcontext()
     with shown as counted:
-        for index, files in spread(jobs, Store(runs), workers) if jobs else ():
+        for index, files in run_jobs(jobs, Store(runs), workers) if jobs else ():
             unpack(files, paths[missing[index]])
             if counted is not None:
                 counted.update()
@@ -123,11 +123,11 @@ def run_shard(configs: Sequence[RunConfig], runs: Path, shard: Shard, workers: i
     atomically.
     """
     store = Store(*shared(str(runs)))
-    planned = dict(spread([Job(config, partial(_planned, config)) for config in configs], store, workers, shard))
+    planned = dict(run_jobs([Job(config, partial(_planned, config)) for config in configs], store, workers, shard))
     return not any(store.missing(stage, plan.blocks) for plan in planned.values() for stage in plan.stages)
 
 
-def spread(
+def run_jobs(
     jobs: Sequence[Job], store: Store, workers: int | None = None, shard: Shard = (0, 1)
 ) -> Iterator[tuple[int, Any]]:
     """Yield (index, value of `finish`) of each job as it ends.  The first error cancels all jobs.
@@ -178,7 +178,7 @@ def make_ahead(
         work: The run.
         given: Whether its questions replace those of the data set.
         progress: Whether a bar goes to stderr.
-        workers: As in `spread`.
+        workers: As in `run_jobs`.
 
     Returns:
         The number of computed blocks by stage; and, for stages computed in full, the seconds summed over workers.

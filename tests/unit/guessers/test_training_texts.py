@@ -8,10 +8,10 @@ from refusals import refused
 
 from guessers import bonus
 from guessers.bonus import Bonus, HeldOut, Overlap, sift
-from guessers.lessons import identity_of, learnt, own_texts
 from guessers.retrieval.bm25 import Bm25Guesser
 from guessers.retrieval.counting import Bm25Training
 from guessers.train import main
+from guessers.training_texts import identity_of, learnt, own_texts
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA, ROOT
 from sqa.data.datasets import load_questions

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import FixedLocator
 
-from experiments.lab.ledger import DIGITS
+from experiments.results_book.ledger import DIGITS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

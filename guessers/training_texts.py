@@ -23,7 +23,7 @@ def mapped_tossups(folds: Sequence[str]) -> list[Tossup]:
     return [tossup for tossup in tossups_of(folds) if tossup.page is not None]
 
 
-def lessons(folds: Sequence[str], with_bonus: bool, texts: Sequence[Path] = ()) -> list[Tossup | Bonus]:
+def training_texts(folds: Sequence[str], with_bonus: bool, texts: Sequence[Path] = ()) -> list[Tossup | Bonus]:
     """Return the tossups of some folds, or the user's texts instead, and optionally bonus parts; all have a page."""
     return [*learnt(folds, texts), *(clean_bonus() if with_bonus else ())]
 

@@ -12,9 +12,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from experiments.lab import ledger as ledgers
-from experiments.lab.item import Item, chosen
-from experiments.lab.ledger import DIGITS, Ledger
+from experiments.results_book import ledger as ledgers
+from experiments.results_book.item import Item, chosen
+from experiments.results_book.ledger import DIGITS, Ledger
 from sqa.core.errors import DataError
 from sqa.core.packages import lacking
 from sqa.core.paths import ROOT
@@ -26,7 +26,7 @@ PAGES = ("README.md", "docs/*.md", "data/models/*/README.md")
 PICTURE = "Ledger"  # key in a PNG's metadata: digest of the ledger that the picture shows
 DRAWING = "Drawing"  # key in a PNG's metadata: digest of the drawing's contents; a screenshot has none
 _MARK = re.compile(r"^<!-- \[\[\[cog", re.MULTILINE)
-_PROLOGUE = "from experiments.lab.pages import show"
+_PROLOGUE = "from experiments.results_book.pages import show"
 
 
 def ledger_path(name: str) -> Path:
@@ -121,7 +121,7 @@ def _drawn(item: Item, name: str, to_file: bool = True) -> tuple[Any, str]:
     """Return a picture (None if `to_file` is false) and a digest of its contents ("" for a screenshot)."""
     from PIL import Image
 
-    from experiments.lab import drawing
+    from experiments.results_book import drawing
     from sqa.report.plots import close, style
 
     with style():

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from experiments.lab.ledger import Ledger, Row
+from experiments.results_book.ledger import Ledger, Row
 from sqa.results import NOTHING, markdown, with_interval
 
 Cell = Mapping[str, str | int]

@@ -1,6 +1,6 @@
-"""The lab book names each number, picture or page that is edited or older than its inputs.
+"""The results book names each number, picture or page that is edited or older than its inputs.
 
-tests/e2e/documents runs `sqa results check`, which checks the project's own lab book.
+tests/e2e/documents runs `sqa results check`, which checks the project's own results book.
 """
 
 import re
@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from refusals import refused
 
-from experiments.lab import item as lab_items
-from experiments.lab import ledger as ledgers
-from experiments.lab import main, pages
-from experiments.lab.item import Item, folder_digest, items
-from experiments.lab.ledger import Ledger, Row
-from experiments.lab.tables import Column, across, pivot, table
+from experiments.results_book import item as lab_items
+from experiments.results_book import ledger as ledgers
+from experiments.results_book import main, pages
+from experiments.results_book.item import Item, folder_digest, items
+from experiments.results_book.ledger import Ledger, Row
+from experiments.results_book.tables import Column, across, pivot, table
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import ROOT
 

@@ -9,10 +9,10 @@ import pytest
 from recorded import recorded
 from refusals import refused
 
-from smt.training import lexical, made
+from smt.training import lexical, synthetic
 from smt.training.config import SmtConfig
-from smt.training.made import MadeConfig, made_pairs, translated
 from smt.training.prepare import texts_for
+from smt.training.synthetic import MadeConfig, made_pairs, translated
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT, cache_dir
 from sqa.data.datasets import load_questions
@@ -41,7 +41,7 @@ def test_texts_of_extreme_length_are_skipped() -> None:
 
 
 def test_killed_translation_resumes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(made, "BLOCK", 2)
+    monkeypatch.setattr(synthetic, "BLOCK", 2)
     whole = translated(ECHO, TEXTS)
     (file,) = (cache_dir() / "made").glob("*/blocks.jsonl")
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True)

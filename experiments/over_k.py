@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.lab.ledger import Row, row_of
+from experiments.results_book.ledger import Row, row_of
 from sqa import metrics as metric_names
 from sqa.api.experiment import Result
 from sqa.core.differences import PERMUTATIONS, compare_pooled, null_of, p_value, p_values
 from sqa.core.k import FULL, K, order
 from sqa.core.types import Floats
 
-POOLED = "both"  # name of a ladder over several data sets
+POOLED = "both"  # name of a series over several data sets
 RESAMPLES = 2000
 RISE, FALL, GROWS = "rise", "fall", "grows"
 CLAIMS: Mapping[str, tuple[str, str, str]] = {  # name -> metric, compared values of k, description
@@ -33,7 +33,7 @@ LATER = "later peak"  # EW at its best k minus EW at oracle EW's best k
 COLUMNS = ("dataset", "translator", "contestant", "claim", "between")
 
 
-class Ladder(NamedTuple):
+class OverK(NamedTuple):
     """One translator at every k, answered by one contestant, on one data set or on several with equal weight."""
 
     dataset: str
@@ -75,8 +75,8 @@ class Ladder(NamedTuple):
         return indices[int(np.argmax(self.scores(metric)[list(indices)]))]
 
 
-def ladders(grid: Iterable[Result]) -> list[Ladder]:
-    """Return a ladder for each data set, contestant and translator with several k, then the pooled ladders.
+def all_series(grid: Iterable[Result]) -> list[OverK]:
+    """Return a series for each data set, contestant and translator with several k, then the pooled all_series.
 
     Data sets are pooled if they have the same k.  A question's statistics are means over the translator's trainings.
     """
@@ -84,7 +84,7 @@ def ladders(grid: Iterable[Result]) -> list[Ladder]:
     for cell, stats in ((row.cell, row.stats) for row in grid if row.cell.family != "reference"):
         by_k = rows.setdefault((cell.dataset, cell.family, cell.contestant), {})
         by_k.setdefault(cell.k, []).append(stats)
-    by_system: dict[tuple[str, str], list[Ladder]] = {}
+    by_system: dict[tuple[str, str], list[OverK]] = {}
     for (dataset, family, contestant), by_k in rows.items():
         ks = tuple(sorted(by_k, key=order))
         if len(ks) > 1:
@@ -94,36 +94,36 @@ def ladders(grid: Iterable[Result]) -> list[Ladder]:
             part = {name: np.stack(tables, axis=1) for name, tables in means.items()}
             counts = sorted({len(members) for members in by_k.values()})
             trainings = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
-            ladder = Ladder(dataset, family, contestant, ks, (part,), trainings)
-            by_system.setdefault((family, contestant), []).append(ladder)
-    single = [ladder for members in by_system.values() for ladder in members]
+            series = OverK(dataset, family, contestant, ks, (part,), trainings)
+            by_system.setdefault((family, contestant), []).append(series)
+    single = [series for members in by_system.values() for series in members]
     pools = [
-        members[0]._replace(dataset=POOLED, parts=tuple(ladder.parts[0] for ladder in members))
+        members[0]._replace(dataset=POOLED, parts=tuple(series.parts[0] for series in members))
         for members in by_system.values()
-        if len(members) > 1 and len({(ladder.ks, ladder.trainings) for ladder in members}) == 1
+        if len(members) > 1 and len({(series.ks, series.trainings) for series in members}) == 1
     ]
     return [*single, *pools]
 
 
-def differences(ladder: Ladder) -> Iterator[Row]:
-    """Yield a row for each claim that can be tested with the ladder's k and metrics."""
+def differences(series: OverK) -> Iterator[Row]:
+    """Yield a row for each claim that can be tested with the series' k and metrics."""
     for claim, (metric, kind, _) in CLAIMS.items():
-        compared = ladder.compared(kind)
-        if compared is not None and metric in ladder.metrics:
+        compared = series.compared(kind)
+        if compared is not None and metric in series.metrics:
             indices, end = compared
-            yield difference(ladder, claim, metric, ladder.best(metric, indices), end)
-    if {"ew", "oracle-ew"} <= ladder.metrics:
-        finite = [index for index, k in enumerate(ladder.ks) if k != FULL]
-        peaks = ladder.best("ew", finite), ladder.best("oracle-ew", finite)
+            yield difference(series, claim, metric, series.best(metric, indices), end)
+    if {"ew", "oracle-ew"} <= series.metrics:
+        finite = [index for index, k in enumerate(series.ks) if k != FULL]
+        peaks = series.best("ew", finite), series.best("oracle-ew", finite)
         if peaks[0] != peaks[1]:
-            yield difference(ladder, LATER, "ew", *peaks)
+            yield difference(series, LATER, "ew", *peaks)
 
 
-def difference(ladder: Ladder, claim: str, metric: str, a: int, b: int) -> Row:
+def difference(series: OverK, claim: str, metric: str, a: int, b: int) -> Row:
     """Return the metric at k index `a` minus the metric at k index `b`, with its percentile interval."""
     [built] = metric_names.build([metric])
-    gap = compare_pooled([(part[metric][:, a], part[metric][:, b]) for part in ladder.parts], built, RESAMPLES)
-    cell = (ladder.dataset, ladder.translator, ladder.contestant, claim, f"k = {ladder.ks[a]} minus k = {ladder.ks[b]}")
+    gap = compare_pooled([(part[metric][:, a], part[metric][:, b]) for part in series.parts], built, RESAMPLES)
+    cell = (series.dataset, series.translator, series.contestant, claim, f"k = {series.ks[a]} minus k = {series.ks[b]}")
     return row_of(cell, metric, gap, built.unit, built.signature())
 
 
@@ -131,24 +131,24 @@ def difference(ladder: Ladder, claim: str, metric: str, a: int, b: int) -> Row:
 
 
 def p_of(
-    ladder: Ladder,
+    series: OverK,
     claim: str,
     tables: Floats | None = None,
     shuffled_only: bool = True,
     permutations: int = PERMUTATIONS,
 ) -> Floats:
-    """Return the one-sided p-values of a claim on the ladder's own table, or on `tables` of shape (n, K, d, R).
+    """Return the one-sided p-values of a claim on the series' own table, or on `tables` of shape (n, K, d, R).
 
-    The result has shape (R,); R is 1 for the ladder's own table.  `shuffled_only` says that `tables` are the ladder's
+    The result has shape (R,); R is 1 for the series' own table.  `shuffled_only` says that `tables` are the series'
     table with the k of each question permuted, so that all have the same null distribution.  Raises ValueError if the
-    ladder has too few k for the claim.
+    series has too few k for the claim.
     """
     metric, kind, _ = CLAIMS[claim]
-    compared = ladder.compared(kind)
+    compared = series.compared(kind)
     if compared is None:
-        raise ValueError(f"{claim}: needs more values of k, got {ladder.ks}")
+        raise ValueError(f"{claim}: needs more values of k, got {series.ks}")
     indices, end = compared
-    several = ladder.table(metric)[..., None] if tables is None else tables
+    several = series.table(metric)[..., None] if tables is None else tables
     table = several[:, [end, *indices]]
     score = _scorer(metric, table.shape[2])
 
@@ -157,7 +157,7 @@ def p_of(
         return values[:, 1:].max(axis=1) - values[:, 0]
 
     observed = gap(_flat(table).sum(axis=0)[None])[0]
-    if tables is not None and shuffled_only and table.shape[1] == len(ladder.ks):
+    if tables is not None and shuffled_only and table.shape[1] == len(series.ks):
         return p_value(observed, null_of(_flat(table[..., :1]), gap, permutations, 0))
     return p_values(table, gap, observed, permutations, 0)
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from experiments.lab import tables
-from experiments.lab.ledger import DIGITS, Ledger, Row
-from experiments.lab.tables import Block as Block
+from experiments.results_book import tables
+from experiments.results_book.ledger import DIGITS, Ledger, Row
+from experiments.results_book.tables import Block as Block
 from sqa.core.errors import ConfigError
 from sqa.core.own import in_file, short
 from sqa.core.own.code import named

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from experiments.ladders import LATER, POOLED, Ladder, difference, differences, ladders, p_of
+from experiments.over_k import LATER, POOLED, OverK, all_series, difference, differences, p_of
 from sqa.core.differences import PERMUTATIONS, compare, holm, null_of, p_value, p_values, permuted_sums
 from sqa.metrics import build
 
@@ -20,12 +20,12 @@ def means(values: np.ndarray) -> np.ndarray:
     return np.stack([values, np.ones_like(values)], axis=2)
 
 
-def ladder(ew: list[float], oracle: list[float] | None = None, n: int = 300, seed: int = 1, ks=KS) -> Ladder:
-    """Return a ladder of random questions, where `ew` shifts EW at each k and `oracle` shifts oracle EW minus EW."""
+def series(ew: list[float], oracle: list[float] | None = None, n: int = 300, seed: int = 1, ks=KS) -> OverK:
+    """Return a series of random questions, where `ew` shifts EW at each k and `oracle` shifts oracle EW minus EW."""
     rng = np.random.default_rng(seed)
     tables = {"ew": rng.normal(0.3, 0.2, (n, 1)) + rng.normal(ew, 0.1, (n, len(ew)))}
     tables["oracle-ew"] = tables["ew"] + rng.normal(oracle or [0.0] * len(ew), 0.1, (n, len(ew)))
-    return Ladder("es", "wait-k", "bm25", ks, ({name: means(values) for name, values in tables.items()},))
+    return OverK("es", "wait-k", "bm25", ks, ({name: means(values) for name, values in tables.items()},))
 
 
 FLAT = [0.0] * 6
@@ -36,7 +36,7 @@ RISING = FALLING[::-1]
 
 @pytest.mark.parametrize(("ew", "rises", "falls"), [(FALLING, False, True), (RISING, True, False)])
 def test_planted_effects_are_found_and_no_others(ew: list[float], rises: bool, falls: bool) -> None:
-    of = ladder(ew)
+    of = series(ew)
     assert (p_of(of, "rise")[0] <= ALPHA, p_of(of, "fall")[0] <= ALPHA) == (rises, falls)
     gaps = {row.cell[3]: row for row in differences(of)}
     assert (gaps["rise"].low > 0 or not rises) and (gaps["fall"].low > 0 or not falls)
@@ -44,11 +44,11 @@ def test_planted_effects_are_found_and_no_others(ew: list[float], rises: bool, f
 
 
 def test_too_few_k_yield_no_claim() -> None:
-    short = ladder([0.0, 0.1], ks=(3, 6))
+    short = series([0.0, 0.1], ks=(3, 6))
     assert not list(differences(short))  # EW and oracle EW have the same optimal k, so the difference is 0
     refused(ValueError, "fall: needs more values of k, got ", p_of, short, "fall")
-    assert {row.cell[3] for row in differences(ladder([0.0, 0.1, 0.0], ks=(3, 6, 9)))} == {"rise", "oracle rise"}
-    apart = ladder([0.0, 0.1, 0.0], ks=(3, 6, 9), oracle=[0.3, 0.0, 0.0])
+    assert {row.cell[3] for row in differences(series([0.0, 0.1, 0.0], ks=(3, 6, 9)))} == {"rise", "oracle rise"}
+    apart = series([0.0, 0.1, 0.0], ks=(3, 6, 9), oracle=[0.3, 0.0, 0.0])
     assert {row.cell[3]: row.cell[4] for row in differences(apart)}[LATER] == "k = 6 minus k = 3"
 
 
@@ -56,12 +56,12 @@ def test_pooled_ladders_have_equal_weight() -> None:
     rows = [
         SimpleNamespace(
             cell=SimpleNamespace(dataset=dataset, family=family, contestant="bm25", k=k, seed=None),
-            stats={name: table[:, index] for name, table in ladder(ew, n=n).parts[0].items()},
+            stats={name: table[:, index] for name, table in series(ew, n=n).parts[0].items()},
         )
         for dataset, ew, n, family in (("es", HUMP, 50, "a"), ("pl", FLAT, 200, "a"), ("es", FLAT, 50, "b"))
         for index, k in enumerate(KS)
     ]
-    results = {one[:2]: one for one in ladders(rows)}
+    results = {one[:2]: one for one in all_series(rows)}
     assert set(results) == {("es", "a"), ("pl", "a"), ("es", "b"), (POOLED, "a")}
     mean = (results["es", "a"].scores("ew") + results["pl", "a"].scores("ew")) / 2
     pooled = results[POOLED, "a"]

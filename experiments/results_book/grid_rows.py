@@ -7,8 +7,8 @@ from typing import Any
 
 from experiments import grid
 from experiments.grid import AblationConfig
-from experiments.lab.item import Item, config_inputs, dataset_digests, digest_of, model_digests
-from experiments.lab.ledger import Row
+from experiments.results_book.item import Item, config_inputs, dataset_digests, digest_of, model_digests
+from experiments.results_book.ledger import Row
 from sqa.api.experiment import COLUMNS, Cell, Results
 from sqa.core.paths import CONFIGS
 from sqa.pipeline.config import load

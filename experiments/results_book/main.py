@@ -7,11 +7,11 @@ from datetime import date
 from pathlib import Path
 
 import sqa
-from experiments.lab import ledger as ledgers
-from experiments.lab import pages, values
-from experiments.lab.item import Item, chosen, items
-from experiments.lab.ledger import Ledger
-from experiments.lab.pages import ledger_of, ledger_path
+from experiments.results_book import ledger as ledgers
+from experiments.results_book import pages, values
+from experiments.results_book.item import Item, chosen, items
+from experiments.results_book.ledger import Ledger
+from experiments.results_book.pages import ledger_of, ledger_path
 from sqa.core.errors import DataError
 from sqa.core.paths import ROOT
 from sqa.files.atomic import write_text

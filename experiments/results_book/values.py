@@ -1,6 +1,6 @@
 """Per-question statistics of measured rows, from which intervals and p-values can be recomputed without runs.
 
-    from experiments.lab import values
+    from experiments.results_book import values
     from sqa import metrics
     from sqa.core.differences import compare
 
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.lab import grid_rows, pages
+from experiments.results_book import grid_rows, pages
 from sqa.api.experiment import Cell
 from sqa.core.errors import DataError
 from sqa.core.types import Floats

@@ -11,7 +11,7 @@ from sqa.core.errors import DataError
 from sqa.files.atomic import atomic
 
 
-def kept_vectors(
+def cached_vectors(
     folder: Path, texts: Sequence[str], block: int, width: int, compute: Callable[[Sequence[str]], np.ndarray]
 ) -> np.ndarray:
     """Return the vectors of texts, a float16 array of shape (texts, width).
