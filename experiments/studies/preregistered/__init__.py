@@ -1,3 +1,5 @@
 """Preregistered tests: claim, analysis and number of questions were committed before the questions were made."""
 
-from experiments.studies.preregistered.unseen import ITEMS as ITEMS
+from experiments.studies.preregistered import second, unseen
+
+ITEMS = (*unseen.ITEMS, *second.ITEMS)

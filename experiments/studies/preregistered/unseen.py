@@ -122,26 +122,27 @@ def write_questions(questions: Sequence[Question], path: Path) -> None:
 # ----------------------------------------------------------------------------------------------------------- analysis
 
 
-def configs(path: Path) -> dict[str, RunConfig]:
+def configs(
+    path: Path, texts: Sequence[K] = TEXTS, guesser: str = "rerank", buzzer: str = "rerank-translated"
+) -> dict[str, RunConfig]:
     """Return the config of the run of each text, by name."""
-    translators: dict[str, dict[str, Any]] = {str(k): {"name": "waitk", "model": "es-en", "k": k} for k in TEXTS}
+    translators: dict[str, dict[str, Any]] = {str(k): {"name": "waitk", "model": "es-en", "k": k} for k in texts}
     translators[HUMAN] = {"name": "fixed", "text": "reference", "unit": "sentence"}
     return {
         name: of_parts(
-            name=f"{path.stem}-{name.replace(' ', '-')}",
+            name=f"{path.stem}-{name.replace(' ', '-')}{'' if guesser == 'rerank' else f'-{guesser}'}",
             dataset={"name": str(path)},
             translator=translator,
-            guesser=GUESSER,
-            buzzer={"name": "mlp", "model": "rerank-translated"},
+            guesser={"name": guesser},
+            buzzer={"name": "mlp", "model": buzzer},
             metrics=["ew", "bleu"],
         )
         for name, translator in translators.items()
     }
 
 
-def played(path: Path, runs: Path) -> dict[str, RunFolder]:
+def played(of_texts: Mapping[str, RunConfig], runs: Path) -> dict[str, RunFolder]:
     """Return the run of each text, by name; missing runs are computed."""
-    of_texts = configs(path)
     return dict(zip(of_texts, run_all(list(of_texts.values()), runs), strict=True))
 
 
@@ -156,10 +157,10 @@ def p_of(full: Floats, own: Floats) -> float:
     return float(p_value(gap(table.sum(axis=0)[None])[0], null_of(table, gap, PERMUTATIONS, 0))[0])
 
 
-def at_paces(of_texts: Mapping[str, RunFolder]) -> dict[tuple[str, ...], Floats]:
+def at_paces(of_texts: Mapping[str, RunFolder], ks: Sequence[int] = KS) -> dict[tuple[str, ...], Floats]:
     """Return statistics (n, 2) by (text, k of the pace, metric), for the text at k, full input and the human text."""
     traces = {name: list(run.open().traces) for name, run in of_texts.items()}
-    cells = product(KS, (EW, *ADDED))
+    cells = product(ks, (EW, *ADDED))
     return {(name, str(k), m.name): at_pace(traces[name], k, m) for k, m in cells for name in (str(k), FULL, HUMAN)}
 
 
@@ -191,7 +192,7 @@ def prepared(runs: Path) -> Path:
 
 def measure(_: Path, runs: Path) -> Iterator[Row]:
     """Yield the rows of the test, and BLEU of each text as a description."""
-    of_texts = played(prepared(runs), runs)
+    of_texts = played(configs(prepared(runs)), runs)
     yield from rows(at_paces(of_texts))
     [bleu] = metric_names.build(["bleu"])
     for name, run in of_texts.items():
@@ -200,7 +201,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
 
 def values(_: Path, runs: Path) -> dict[tuple[str, ...], Floats]:
     """Return the statistics of each question, by (text, k of the pace, metric)."""
-    return at_paces(played(prepared(runs), runs))
+    return at_paces(played(configs(prepared(runs)), runs))
 
 
 def block(ledger: Ledger) -> list[str]:

@@ -1,6 +1,7 @@
 """The preregistered test on unseen questions: number of questions, p-value, texts and repeated questions."""
 
 import json
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 from doubles import question
 from refusals import refused
 
-from experiments.studies.preregistered import unseen
+from experiments.results_book.ledger import Ledger
+from experiments.studies.preregistered import second, unseen
 from experiments.studies.preregistered.repeats import nearest
 from sqa.core.errors import DataError
 from sqa.data.datasets import load_questions
@@ -70,3 +72,25 @@ def test_repeated_question_is_found(tmp_path: Path) -> None:
     assert not actual.excluded and actual.runs == 2
     (tmp_path / "bad.jsonl").write_text('{"title": "x"}\n')
     refused(DataError, "record 0: has no text", nearest, asked, [str(tmp_path / "bad.jsonl")])
+
+
+def test_second_test_has_enough_questions():
+    assert second.needed() <= second.QUESTIONS
+
+
+def test_second_test_finds_planted_differences():
+    rng = np.random.default_rng(1)
+    own = np.stack([rng.random(200), np.ones(200)], axis=1)
+    shift = {"1": 0.1, "2": 0.0, "3": -0.1}
+    changed = {k: own + np.stack([rng.normal(by, 0.2, 200), np.zeros(200)], axis=1) for k, by in shift.items()}
+    tables = {
+        (guesser, text, k, name): changed[k] if text == "full" else own
+        for guesser, k, name in product(second.BUZZERS, shift, second.OUTCOMES)
+        for text in (k, "full", unseen.HUMAN)
+    }
+    rows = tuple(second.rows(tables))
+    ledger = Ledger(("guesser", "k", "part"), rows, item="unseen-second", command="", version="", date="", inputs={})
+    verdicts = [line.split("|")[-2].strip() for line in second.block(ledger, "gru")[2:]]
+    assert verdicts == ["held"] * 2 + ["secondary"] + ["not held"] * 2 + ["secondary"] + ["reversed"] * 2 + [
+        "secondary"
+    ]
