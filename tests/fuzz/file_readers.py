@@ -49,7 +49,6 @@ from sqa.pipeline.folder import read as read_folder
 from sqa.pipeline.saving import save
 from sqa_services.protocols import vist
 from sqa_services.protocols.iwslt.corpus import load as load_corpus
-from sqa_services.protocols.iwslt.journal import Journal, Sentence
 from sqa_services.protocols.iwslt.table import read_participants
 
 LONGEST = 6000  # maximum number of characters on stderr: one or two screens
@@ -317,7 +316,6 @@ def _of_servers() -> list[Reader]:
         Reader("iwslt speech", speech, "s.json", JSON, _read_speech, named=size),
         Reader("iwslt wav", speech, "a.wav", by.BYTES, _read_speech, named=size),
         _file("participants", "p.txt", names, by.BYTES, read_participants),
-        _file("journal", "j.db", _journal(), by.BYTES, _open_journal),
     ]
 
 
@@ -330,21 +328,3 @@ def _read_speech(folder: Path) -> None:
     for sentence in range(len(corpus)):
         corpus.read(sentence, 0, 20)
         corpus.length(sentence)
-
-
-def _journal() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "j.db"
-        journal = Journal(path, "corpus")
-        journal.save("a", 0, Sentence(2, 0, 2, (0, 0), tokens=("x", "y"), delays=(1, 2), elapsed=(1.0, 2.0)), 0)
-        journal.close()
-        return path.read_bytes()
-
-
-def _open_journal(path: Path) -> None:
-    journal = Journal(path, "corpus")
-    try:
-        for name in journal.sessions():
-            journal.load(name)
-    finally:
-        journal.close()

@@ -87,9 +87,6 @@ def serve_iwslt(
     guesser: Guesser = "",
     buzzer: Buzzer = "",
     names: HostNames = None,
-    journal: Annotated[
-        Path | None, option("--journal FILE", "File that stores the sessions; default: in --output.")
-    ] = None,
     participants: Annotated[
         Path | None, option("--participants FILE", "File with NAME TOKEN per line; each participant has one session.")
     ] = None,
@@ -102,7 +99,7 @@ def serve_iwslt(
         raise ConfigError(f"--tokenizer: BLEU of the shared task uses 13a, got {tokenizer!r}; omit the option")
     address = Address(host, port, token, tuple(names or ()))
     people = () if participants is None else tuple(read_participants(participants).items())
-    config = ServeConfig(dialect, strict, output, address, journal, people)
+    config = ServeConfig(dialect, strict, output, address, people)
     serve(source, target, kind, config, questions, guesser, buzzer)
 
 

@@ -81,20 +81,16 @@ def corrupted(rng: random.Random, asked: Asked) -> Asked:
     return asked
 
 
-def served(folder: Any) -> list[Any]:
+def served() -> list[Any]:
     """Return the server's application in each configuration to test."""
-    configs = (
-        ServeConfig(journal=folder / "j.sqlite"),
-        ServeConfig(dialect="simuleval-1.0.2"),
-        ServeConfig(strict=True),
-    )
+    configs = (ServeConfig(), ServeConfig(dialect="simuleval-1.0.2"), ServeConfig(strict=True))
     return [iwslt_app(CORPUS, config) for config in configs]
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_corrupted_requests_get_a_response(name: str, tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_corrupted_requests_get_a_response(name: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR, LOG.name)
-    asyncio.run(_all_answered(name, served(tmp_path)))
+    asyncio.run(_all_answered(name, served()))
     assert not caplog.records, "an error was logged"
 
 

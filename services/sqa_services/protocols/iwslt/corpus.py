@@ -1,4 +1,4 @@
-"""Corpora of an evaluation server: source sentences word by word, or recordings in blocks of 10 ms.
+"""Corpora of an evaluation server, word by word or in blocks of 10 ms, and the state of a sentence in a session.
 
     text    two files with one sentence per line
     speech  a JSON file {"utts": {ID: {"input": {"path", "length_ms"}, "output": {"text"}}}} as the target file, or a
@@ -43,6 +43,25 @@ def words(text: str) -> list[str]:
 
 def _visible(character: str) -> bool:
     return unicodedata.category(character)[0] in "LNPS" and character not in INVISIBLE
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """The state of one sentence; each request that changes it creates a new object."""
+
+    step: float = 0  # position of the next read: words (the end counts as one) or ms
+    samples: int = 0  # the same position for SimulEval's requests of a recording
+    reads: int = 0  # number of reads
+    before: tuple[float, int] = (0, 0)  # step and samples before the last read
+    tokens: tuple[str, ...] = ()
+    delays: tuple[float, ...] = ()
+    elapsed: tuple[float, ...] = ()  # ms since the first read; for speech, in addition to the delay
+    started: float | None = None  # time.monotonic() of the first read
+    reach: float = 0  # furthest position sent so far, in the unit of `step`; it defines the delay
+
+    @property
+    def finished(self) -> bool:
+        return EOS in self.tokens
 
 
 class Segment(NamedTuple):

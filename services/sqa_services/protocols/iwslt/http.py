@@ -37,7 +37,6 @@ from sqa_services.net.address import Address
 from sqa_services.net.guard import Refused, given_token
 from sqa_services.net.server import LOG, OneThread, Route, application, json_reply, reply, run_app, tornado_page
 from sqa_services.protocols.iwslt.corpus import Corpus, load
-from sqa_services.protocols.iwslt.journal import Journal, corpus_digest
 from sqa_services.protocols.iwslt.questions import QuestionScorer
 from sqa_services.protocols.iwslt.scores import SO_FAR
 from sqa_services.protocols.iwslt.session import Session
@@ -59,7 +58,6 @@ class ServeConfig:
     strict: Annotated[bool, "reproduce faults of the original servers; see `session.py`"] = False
     output: Annotated[Path | None, "folder of text, delays and scores; named sessions use its sessions/NAME"] = None
     address: Annotated[Address, "all requests except GET / need its token"] = field(default_factory=Address)
-    journal: Annotated[Path | None, "file of the sessions; None = journal.sqlite in `output`, if given"] = None
     participants: Annotated[
         tuple[tuple[str, str], ...], "names and tokens; each participant has exactly one session, see `table`"
     ] = ()
@@ -71,16 +69,9 @@ class ServeConfig:
             wrong.append("--participants: also give a --token-file with the organiser's own token")
         if self.participants and self.strict:
             wrong.append("--participants: the original server publishes references; omit --strict-2020")
-        if self.participants and self.kept_in is None:
-            wrong.append("--participants: give --output or --journal, so that their sessions are stored")
         if self.address.token in dict(self.participants).values():
             wrong.append("--token-file: must differ from every participant's token")
         return wrong
-
-    @property
-    def kept_in(self) -> Path | None:
-        """File of the journal, or None without one."""
-        return self.output / "journal.sqlite" if self.journal is None and self.output is not None else self.journal
 
 
 def serve(
@@ -107,8 +98,6 @@ def serve(
     else:
         corpus = load(source, target, kind, config.strict)
     app = make_app(corpus, config, scorer)
-    kept = f"kept in {config.kept_in}" if config.kept_in else "lost at the end; --output or --journal keeps them"
-    print(f"sqa: sessions are {kept}", file=sys.stderr)
     if config.strict:
         print(f"sqa: {STRICT}", file=sys.stderr)
     print(f"sqa: {len(corpus.targets)} sentences of {corpus.kind} at {config.address.url}", file=sys.stderr)
@@ -149,17 +138,15 @@ class Server:
     def __init__(self, corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None) -> None:
         self.corpus, self.config, self.scorer = corpus, config, scorer
         self.participants = dict(config.participants)
-        journal = None if config.kept_in is None else Journal(config.kept_in, corpus_digest(corpus))
-        self.sessions = Sessions(partial(Session, corpus, config.strict, scorer), journal)
+        self.sessions = Sessions(partial(Session, corpus, config.strict, scorer))
         self._answering: set[asyncio.Task[None]] = set()
         self._copy = asyncio.Lock()
         self._scorer = OneThread("scorer")
 
     def close(self) -> None:
-        """Cancel the tasks that score questions, close the journal and end the scoring thread."""
+        """Cancel the tasks that score questions, and end the scoring thread."""
         for task in self._answering:
             task.cancel()
-        self.sessions.close()
         self._scorer.close()
 
     # ------------------------------------------------------------------------------------------------- routes
@@ -174,7 +161,7 @@ class Server:
         session = self._session(request)
         if session.sentences:
             self._refuse_participants(request)  # a participant who has read gets no second attempt
-            self.sessions.reset(session)
+            session.reset()
         return reply("")
 
     async def progress(self, request: Request) -> Response:

@@ -22,8 +22,7 @@ from sqa.core.types import Buzzer, Emission, Guesser, Metric, Question
 from sqa.metrics import build
 from sqa.metrics.quality.bleu import Bleu
 from sqa.pipeline.engine import buzz, guess
-from sqa_services.protocols.iwslt.corpus import EOS, TextCorpus
-from sqa_services.protocols.iwslt.journal import Sentence
+from sqa_services.protocols.iwslt.corpus import EOS, Sentence, TextCorpus
 
 MAX_WORDS = 2_000  # maximum number of words of one question's translation, ends included
 KEYS = {"ew": "EW", "oracle-ew": "OracleEW", "accuracy": "Accuracy", "bleu": "BLEU"}  # metric -> key of the result

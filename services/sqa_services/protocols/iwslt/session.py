@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -27,21 +27,19 @@ from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_
 from sqa_services.net.guard import Refused
 from sqa_services.net.server import LOG
 from sqa_services.protocols.iwslt import scores as scoring
-from sqa_services.protocols.iwslt.corpus import EOS, Corpus, SpeechCorpus, TextCorpus, words
-from sqa_services.protocols.iwslt.journal import Sentence
+from sqa_services.protocols.iwslt.corpus import EOS, Corpus, Sentence, SpeechCorpus, TextCorpus, words
 from sqa_services.protocols.iwslt.questions import MAX_WORDS, QuestionScorer, Row
 from sqa_services.protocols.iwslt.scores import Latency, Translated
 
 MAX_TOKENS = 10_000  # maximum number of tokens of one sentence
 TOKEN_BYTES = 250  # approximate bytes of a token, its delay and its time, without its letters
 SENTENCE_BYTES = 1500  # approximate bytes of a sentence without its tokens
-Save = Callable[[str, int, Sentence, int], None]  # session, sentence number, its new state, first new token
 
 
 class Session:
     """State of all sentences of one client.  Methods are called from one thread; `frozen` may be scored in another.
 
-    Raises Refused for these requests; a refused request, or one on which `save` fails, changes nothing:
+    Raises Refused for these requests; a refused request changes nothing:
 
     - 500: a sentence that the corpus does not contain or cannot score, as in the originals
     - 413: more than MAX_TOKENS tokens of a sentence
@@ -49,20 +47,9 @@ class Session:
     - 409: a participant's request out of the required order
     """
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        strict: bool = False,
-        scorer: QuestionScorer | None = None,
-        name: str = "",
-        save: Save | None = None,
-    ) -> None:
-        """Create an empty session.
-
-        With a `scorer`, the corpus consists of the scorer's questions.  `save` is called before a change is kept in
-        memory.
-        """
-        self.name, self.corpus, self.strict, self.scorer, self._save = name, corpus, strict, scorer, save
+    def __init__(self, corpus: Corpus, strict: bool = False, scorer: QuestionScorer | None = None) -> None:
+        """Create an empty session.  With a `scorer`, the corpus consists of the scorer's questions."""
+        self.corpus, self.strict, self.scorer = corpus, strict, scorer
         self.reset()
 
     def reset(self) -> None:
@@ -72,12 +59,6 @@ class Session:
         self.size = 0  # approximate size in bytes
         self.rows: dict[int, tuple[int, Row]] = {}  # question -> number of scored words, and their statistics
         self.waiting: set[int] = set()  # indices of the questions that are being scored
-
-    def resume(self, sentences: dict[int, Sentence]) -> None:
-        """Resume from the sentences of a journal."""
-        self.sentences = sentences
-        self.size = SENTENCE_BYTES * len(sentences)
-        self.size += sum(len(token) + TOKEN_BYTES for s in sentences.values() for token in s.tokens)
 
     def sentence(self, number: int, writing: bool = False, wrap: bool = True) -> Sentence:
         """Return the state of a sentence; every request for a sentence calls this method first.
@@ -100,13 +81,11 @@ class Session:
                 raise Refused(409, f"sentence {number}: finish sentence {earlier} of its question first")
 
     def _put(self, number: int, state: Sentence) -> None:
-        """Save the new state of a sentence, then keep it in memory; its tokens must extend those of the old state."""
+        """Keep the new state of a sentence; its tokens must extend those of the old state."""
         known = number in self.sentences
         if not known and len(self.sentences) >= 2 * len(self.corpus) + MAX_TOKENS:
             raise Refused(413, "more sentences than the corpus can have")
         first = len(self.sentences[number].tokens) if known else 0
-        if self._save is not None:
-            self._save(self.name, number, state, first)
         self.size += SENTENCE_BYTES * (not known) + sum(len(token) + TOKEN_BYTES for token in state.tokens[first:])
         self.sentences[number] = state
 

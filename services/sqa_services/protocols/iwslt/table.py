@@ -1,4 +1,4 @@
-"""The sessions of a server: lookup by name, persistence in a journal, and ownership.
+"""The sessions of a server: lookup by name, and ownership.
 
 A participant of an evaluation has a token and exactly one session, which it can neither leave nor reset.
 """
@@ -12,8 +12,6 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.files.records import lines
 from sqa_services.net.address import SHORTEST
 from sqa_services.net.guard import Refused
-from sqa_services.net.server import LOG
-from sqa_services.protocols.iwslt.journal import Journal
 from sqa_services.protocols.iwslt.session import Session
 
 SESSION_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -23,13 +21,10 @@ MAX_SESSIONS = 1024  # maximum number of sessions
 class Sessions:
     """Sessions by name; "" is the session of requests without a name."""
 
-    def __init__(self, build: Callable[..., Session], journal: Journal | None) -> None:
-        """Keep sessions that `build(name=..., save=...)` creates; a journal has those of an earlier server."""
-        self._build, self._journal = build, journal
+    def __init__(self, build: Callable[[], Session]) -> None:
+        """Keep sessions that `build` creates."""
+        self._build = build
         self._known: dict[str, Session] = {}
-        if journal is not None and (names := journal.sessions()):
-            ended = sum(state.finished for name in names for state in journal.load(name).values())
-            LOG.warning("%d sessions with %d finished sentences resumed from %s", len(names), ended, journal.path)
 
     def get(self, name: str, keep: bool = True) -> Session:
         """Return the session of a name; create one if memory allows it, else refuse (503).
@@ -38,10 +33,8 @@ class Sessions:
         """
         session = self._known.get(name)
         if session is None:
-            session = self._build(name=name, save=self._journal and self._journal.save)
-            kept = self._journal.load(name) if self._journal is not None else {}
-            session.resume(kept)
-            if not keep and not kept:
+            session = self._build()
+            if not keep:
                 return session
             if len(self._known) >= MAX_SESSIONS:  # empty sessions make room
                 self._known = {known: other for known, other in self._known.items() if other.sentences}
@@ -55,22 +48,9 @@ class Sessions:
         """Approximate bytes of all sessions in memory."""
         return sum(session.size for session in self._known.values())
 
-    def reset(self, session: Session) -> None:
-        """Empty a session."""
-        if self._journal is not None:
-            self._journal.forget(session.name)
-        session.reset()
-
     def forget(self, name: str) -> None:
         """End a session if it exists."""
-        if self._journal is not None:
-            self._journal.forget(name)
         self._known.pop(name, None)
-
-    def close(self) -> None:
-        """Close the journal."""
-        if self._journal is not None:
-            self._journal.close()
 
 
 def read_participants(path: Path) -> dict[str, str]:

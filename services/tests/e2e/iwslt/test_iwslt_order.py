@@ -1,15 +1,10 @@
-"""Participants read the source in order, and the server keeps every word that it confirmed."""
+"""Participants read the source in order."""
 
 import asyncio
 import json
 import os
 import re
-import sqlite3
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -19,10 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stand_ins.asked import Asked, ask
 
-from sqa.core.errors import DataError
 from sqa.core.types import Question
 from sqa_services.net.address import Address
-from sqa_services.net.database import Database
 from sqa_services.protocols.iwslt.corpus import EOS
 from sqa_services.protocols.iwslt.http import ServeConfig, make_app
 from sqa_services.protocols.iwslt.questions import QuestionScorer
@@ -91,7 +84,7 @@ others = st.sampled_from(
 )
 asked = st.one_of(reads, writes, results, guided, sent, others)
 steps = st.lists(
-    st.tuples(asked, st.sampled_from(("", "/sessions/ann")), st.sampled_from(("", "", "restart", "full disk"))),
+    st.tuples(asked, st.sampled_from(("", "/sessions/ann"))),
     max_size=40,
 )
 
@@ -125,14 +118,10 @@ class Told:
 class Client:
     """A participant and an organiser, who send requests to an application in the same process."""
 
-    def __init__(self, dialect: str, folder: Path) -> None:
-        address = Address(token=OWN)
-        self.config = ServeConfig(dialect, address=address, participants=(("ann", ANN),), journal=folder / "journal")
+    def __init__(self, dialect: str) -> None:
+        config = ServeConfig(dialect, address=Address(token=OWN), participants=(("ann", ANN),))
         self.told = Told()
-        self.start()
-
-    def start(self) -> None:
-        self.app = make_app(scorer().corpus(), self.config, scorer())
+        self.app = make_app(scorer().corpus(), config, scorer())
 
     async def end(self) -> None:
         async with self.app.router.lifespan_context(self.app):
@@ -154,33 +143,20 @@ class Client:
         return set(json.loads((await self.ask(Asked("GET", "/sessions/ann/progress"), OWN))[1])["finished"])
 
 
-@contextmanager
-def full_disk() -> Iterator[None]:
-    """Make every database write fail."""
-
-    def writing(*_: Any) -> None:
-        raise DataError("journal: database or disk is full")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Database, "writing", writing)
-        yield
-
-
 @pytest.mark.parametrize("dialect", DIALECTS)
 @settings(max_examples=int(os.environ.get("SQA_FUZZ", "50")))
 @given(steps=steps)
-def test_responses_reveal_nothing_too_early(dialect: str, steps: list[tuple[Asked, str, str]]) -> None:
-    """Refused requests change nothing, and a restarted server has the state of the previous one."""
+def test_responses_reveal_nothing_too_early(dialect: str, steps: list[tuple[Asked, str]]) -> None:
+    """Refused requests change nothing."""
 
-    async def run(folder: Path) -> None:
-        client = Client(dialect, folder)
+    async def run() -> None:
+        client = Client(dialect)
         try:
-            for request, base, event in steps:
+            for request, base in steps:
                 path = request.path if request.path.startswith("/sessions") else base + request.path
                 request = request._replace(path=path)
                 before = await client.state()
-                with full_disk() if event == "full disk" else nullcontext():
-                    status, body = await client.ask(request)
+                status, body = await client.ask(request)
                 client.told.check(request, status, body)
                 after = await client.state()
                 partly = request.path.endswith("/send")  # if a request is refused in part, its first words are kept
@@ -190,23 +166,18 @@ def test_responses_reveal_nothing_too_early(dialect: str, steps: list[tuple[Aske
                     written = client.told.finished | ended
                     assert written.issuperset(range(FIRST[number], number)), request
                 client.told.finished = ended
-                if event == "restart":
-                    await client.end()
-                    client.start()
-                    assert await client.state() == after
         finally:
             await client.end()
 
-    with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(run(Path(folder)))
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_unread_sentence_cannot_be_finished_early(dialect: str) -> None:
     """Regression test: `</s>` for an unread last clue counted its whole source as read: EW .714 instead of .468."""
 
-    async def run(folder: Path) -> None:
-        client = Client(dialect, folder)
+    async def run() -> None:
+        client = Client(dialect)
         for key in ("sent_id", "instance_id"):
             for extra in ("", "&written=0"):
                 put = Asked("PUT", "/hypo", f"{key}=2{extra}".encode(), EOS.encode())
@@ -220,57 +191,17 @@ def test_unread_sentence_cannot_be_finished_early(dialect: str) -> None:
         assert (shown["source"], shown["source_length"], shown["metric"]) == ("", None, {})
         await client.end()
 
-    with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(run(Path(folder)))
-
-
-REQUESTS = (
-    Asked("GET", "/src", b"sent_id=0&read=1"),
-    Asked("GET", "/src", b"instance_id=0&read=1"),
-    Asked("PUT", "/hypo", b"sent_id=0&written=1", b"b c"),
-    Asked("GET", "/send", b"hypo=" + quote('{"0": "b"}').encode()),
-    Asked("GET", "/get", b"info=" + quote('{"sent_id": 0, "value": null}').encode()),
-)
-
-
-@pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: request.path + request.query.decode()[:12])
-def test_full_disk_loses_no_word(request_: Asked) -> None:
-    """Regression test: a retry got status 200 without being saved, so a restarted server lost the word."""
-
-    async def run(folder: Path) -> None:
-        client = Client("iwslt-2020", folder)
-        for first in (Asked("GET", "/src", b"sent_id=0"), Asked("PUT", "/hypo", b"sent_id=0", b"a")):
-            assert (await client.ask(first))[0] == 200
-        before = await client.state()
-        with full_disk():
-            for _ in range(2):
-                assert (await client.ask(request_))[0] == 500
-                assert await client.state() == before
-        status, body = await client.ask(request_)
-        assert status == 200 and ("segment" not in body or "w0x1" in body)
-        after = await client.state()
-        assert after != before
-        await client.end()
-        client.start()
-        assert await client.state() == after
-        await client.end()
-
-    with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(run(Path(folder)))
+    asyncio.run(run())
 
 
 def test_refused_read_creates_no_sentence() -> None:
     """Regression test: a refused first read left the participant with a session that could not be reset."""
 
-    async def run(folder: Path) -> None:
-        client = Client("iwslt-2020", folder)
+    async def run() -> None:
+        client = Client("iwslt-2020")
         for query in ("sent_id=1", "sent_id=0&read=3", "sent_id=99"):
             assert (await client.ask(Asked("GET", "/src", query.encode())))[0] in (409, 500)
         assert (await client.ask(Asked("POST", "/")))[0] == 200
         await client.end()
-        with sqlite3.connect(folder / "journal") as journal:
-            assert journal.execute("SELECT * FROM sentences").fetchall() == []
-        journal.close()
 
-    with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(run(Path(folder)))
+    asyncio.run(run())

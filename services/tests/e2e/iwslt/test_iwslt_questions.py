@@ -13,8 +13,8 @@ from sqa.data.datasets import load_questions
 from sqa.pipeline.named import contestant_from
 from sqa_services.protocols.iwslt import http
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
+from sqa_services.protocols.iwslt.corpus import Sentence
 from sqa_services.protocols.iwslt.http import ServeConfig, make_app
-from sqa_services.protocols.iwslt.journal import Sentence
 from sqa_services.protocols.iwslt.questions import KEYS, MAX_WORDS, QuestionScorer
 
 

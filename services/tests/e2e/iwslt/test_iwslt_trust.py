@@ -1,24 +1,15 @@
-"""The evaluation server hides the unread source, restricts participants and loses no confirmed word."""
+"""The evaluation server hides the unread source, restricts participants and counts repeated requests once."""
 
-import random
-import subprocess
-import sys
-import threading
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import doubles
 import pytest
 import requests
 from stand_ins.http_server import anything, serving_app
 from stand_ins.iwslt_loopback import get, put, serving, translate
-from stand_ins.processes import ENVIRONMENT, free_port
 
 from sqa.core.errors import ConfigError, DataError
-from sqa_services.net import database
 from sqa_services.net.address import Address
 from sqa_services.net.server import json_reply, tornado_page
 from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
@@ -58,7 +49,7 @@ def test_results_show_only_words_that_were_read(dialect: str) -> None:
 
 
 def test_session_names_may_equal_output_files(tmp_path: Path) -> None:
-    names = ("text", "journal.sqlite", "sessions")
+    names = ("text", "delay", "sessions")
     with serving(CORPUS, ServeConfig(output=tmp_path)) as url:
         for name in ("", *names):
             service = EvaluationService(url, session=name)
@@ -103,64 +94,10 @@ def test_participants_are_read_from_a_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
         read_participants(path)
     assert [problem.split(":")[1] for problem in error.value.problems] == ["1", "3", "4", "5"]
-    people, kept = (("ann", ANN),), tmp_path / "journal"
-    for token, strict, journal in ((None, False, kept), (OWN, True, kept), (ANN, False, kept), (OWN, False, None)):
+    for token, strict in ((None, False), (OWN, True), (ANN, False)):
         with pytest.raises(ConfigError, match="--participants|--token") as error:
-            ServeConfig(strict=strict, address=Address(token=token), participants=people, journal=journal)
+            ServeConfig(strict=strict, address=Address(token=token), participants=(("ann", ANN),))
         assert len(error.value.problems) == 1
-
-
-# ---------------------------------------------------------------------------------------- no confirmed word is lost
-
-
-def test_server_resumes_from_its_journal(tmp_path: Path) -> None:
-    """The responses of the resumed server are identical to those of an uninterrupted server."""
-    config = ServeConfig(journal=tmp_path / "journal")
-
-    def first(url: str) -> None:
-        translate(EvaluationService(url, session="a"), end=2)
-        half = EvaluationService(url, session="b")
-        half.get_src(5)
-        half.get_src(5)
-        half.send_hypo(5, "two words")
-        half.get_src(5)
-        gone = EvaluationService(url, session="gone")
-        gone.get_src(0)
-        gone.new_session()
-        EvaluationService(url, session="ended").get_src(0)
-        requests.delete(f"{url}/sessions/ended", timeout=30)
-
-    def second(url: str) -> list[Any]:
-        replies = []
-        for name in ("a", "b", "gone", "ended"):
-            for number in range(6):
-                result = get(f"{url}/sessions/{name}/result?instance_id={number}").json()
-                replies.append(result | {"elapsed": len(result["elapsed"])})
-            replies.append(get(f"{url}/sessions/{name}/result").text)
-            replies.append(get(f"{url}/sessions/{name}/src?sent_id=5").text)
-        return replies
-
-    with serving(CORPUS, config) as url:
-        first(url)
-    with serving(CORPUS, config) as url:
-        resumed = second(url)
-    with serving(CORPUS) as url:
-        first(url)
-        assert second(url) == resumed
-
-
-def test_journal_has_one_server_and_one_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
-    config = ServeConfig(journal=tmp_path / "journal")
-    with serving(CORPUS, config) as url:
-        EvaluationService(url).get_src(0)
-        with pytest.raises(ConfigError, match="does another server or program use it"), serving(CORPUS, config):
-            pass
-    with pytest.raises(ConfigError, match="belongs to another corpus"), serving(TextCorpus((("a",),), ("b",)), config):
-        pass
-    (tmp_path / "text").write_text("no database" * 1000)
-    with pytest.raises(ConfigError, match="cannot be used"), serving(CORPUS, ServeConfig(journal=tmp_path / "text")):
-        pass
 
 
 def test_repeated_request_counts_once() -> None:
@@ -216,40 +153,3 @@ def test_requests_to_other_servers_are_not_repeated() -> None:
     with serving_app(anything(answer)) as url, pytest.raises(DataError, match="answered 503"):
         translate(EvaluationService(url, patience=5.0))
     assert asked == ["/", "/progress", "/src"]
-
-
-def test_randomly_killed_server_loses_nothing(tmp_path: Path) -> None:
-    """If the server is killed (-9) while clients retry, the scores equal those of an uninterrupted server."""
-    kills, people = 3, 4
-    (tmp_path / "src").write_text("".join(" ".join(words) + "\n" for words in CORPUS.sources))
-    (tmp_path / "tgt").write_text("".join(f"{line}\n" for line in CORPUS.targets))
-    port, chance, over = free_port(), random.Random(kills), threading.Event()
-    url = f"http://127.0.0.1:{port}"
-    files = ("--src-file", "src", "--tgt-file", "tgt", "--output", "out")
-    command = [sys.executable, "-m", "sqa", "serve", "iwslt", *files, "--port", str(port)]
-
-    def client(number: int) -> dict[str, Any]:
-        service = EvaluationService(url, session=f"c{number}", patience=120.0)
-        while True:
-            translate(service)
-            scores = service.get_scores()
-            if over.is_set():
-                return scores
-            service.new_session()
-
-    with ThreadPoolExecutor(people) as pool:
-        results = [pool.submit(client, number) for number in range(people)]
-        for kill in range(kills + 1):
-            with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT) as server:
-                try:
-                    EvaluationService(url, patience=120.0).finished()
-                    if kill < kills:
-                        time.sleep(chance.uniform(0.05, 0.5))
-                    else:
-                        over.set()
-                        scores = [result.result(120) for result in results]
-                finally:
-                    server.kill()
-    with serving(CORPUS) as undisturbed:
-        translate(EvaluationService(undisturbed))
-        assert scores == [EvaluationService(undisturbed).get_scores()] * people
