@@ -76,7 +76,6 @@ def make() -> Task:
         eval_metrics=("accuracy", "macro_f1"),
         perf_metric="accuracy",
         delta_metrics=("robustness",),
-        difference_metrics=("accuracy",),
         default_weights={"accuracy": 1.0, "robustness": 1.0},
     )
 

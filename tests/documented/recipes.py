@@ -216,7 +216,7 @@ RECIPES: dict[str, Run | Serve] = {
     ),
     # -------------------------------------------------------------------------------------- the board
     "sqa board register-model sqa-es theirs submission.jsonl": Run(after=REGISTERED),
-    "sqa board serve": Serve("sqa board serve --no-worker", ("GET /", "GET /api/status")),
+    "sqa board serve": Serve("sqa board serve", ("GET /", "GET /api/status")),
     "sqa board work": work("few"),
     "sqa board leaderboard sqa-es": Run(after=REGISTERED),
     "sqa board --metric answered.py:build leaderboard sqa-es --weights ew=4,answered.py:build=1": Run(after=REGISTERED),
@@ -229,7 +229,7 @@ RECIPES: dict[str, Run | Serve] = {
     ),
     "sqa board leaderboard sqa-es --dataset mini --weights ew=4,dal=1": Run(after=REGISTERED),
     f"{SERVE_BOARD} --token-file organiser.txt --submit-token-file theirs.txt": Serve(
-        "sqa board serve --no-worker --host 0.0.0.0 --name board.example.org --token-file organiser.txt"
+        "sqa board serve --host 0.0.0.0 --name board.example.org --token-file organiser.txt"
         " --submit-token-file theirs.txt",
         ("GET /", "GET /api/tasks"),
         "board.example.org",

@@ -12,7 +12,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,7 +68,6 @@ class Board:
     tasks: dict[str, Task]
     files: Files
     database: Database
-    standings: rank.Standings = field(default_factory=dict, compare=False)
 
     @classmethod
     def open(cls, config: BoardConfig) -> Board:
@@ -292,7 +291,7 @@ class Board:
             weights = {name: weight for name, weight in task.default_weights.items() if name not in lacking}
             weights = weights or {task.perf_metric: 1.0}
         done = self.evaluations(code, "done")
-        ranked = rank.rank(task, self.models(code), done, used, weights, self._details, self.standings)
+        ranked = rank.rank(task, self.models(code), done, used, weights)
         return {
             "task": code,
             "rank_version": rank.VERSION,
@@ -306,11 +305,6 @@ class Board:
     def metric_weights(self, code: str, text: str | None) -> dict[str, float] | None:
         """Parse weights of a task's metrics such as "ew=4,dal=1"; return None for None."""
         return None if text is None else parse_weights(text, self.task(code).metrics)
-
-    def _details(self, ids: Sequence[int]) -> dict[int, Any]:
-        """Return a dict that maps each evaluation id to the statistics of its examples."""
-        query = f"SELECT id, stats FROM evaluations WHERE id IN ({', '.join(map(str, ids))})"
-        return {id: stats for id, text in self.database.rows(query) if (stats := json.loads(text))}
 
     def export(self, code: str) -> Row:
         """Return a task's data sets, models, evaluations and leaderboard."""

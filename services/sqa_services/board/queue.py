@@ -76,11 +76,9 @@ def renew(database: Database, claimed: Claim, lease_seconds: float) -> bool:
         return _update(db, claimed, lease_until=time.time() + lease_seconds)
 
 
-def finish(
-    database: Database, claimed: Claim, result: Mapping[str, Any], stats: list[list[float]] | None = None
-) -> bool:
-    """Write the result and the statistics of each example; return False, without writing, if the lease is lost."""
-    return _end(database, claimed, state="done", error=None, result=json.dumps(result), stats=json.dumps(stats))
+def finish(database: Database, claimed: Claim, result: Mapping[str, Any]) -> bool:
+    """Write the result; return False, without writing, if the lease is lost."""
+    return _end(database, claimed, state="done", error=None, result=json.dumps(result))
 
 
 def fail(database: Database, claimed: Claim, error: str) -> bool:

@@ -1,47 +1,29 @@
-"""Rank of models: weighted metrics with intervals.
+"""Rank of models: weighted metrics.
 
-    rank      place by Dynascore, or by performance if there is no Dynascore; equal scores share a place
-    interval  95% interval of the performance, by resampling examples within each data set
-    places    [first, last] place by performance: 1 + number of surely better models, number of models - number of
-              surely worse models; "surely": the 95% interval of the paired difference excludes 0
-
-All intervals use the same resampled examples.
+rank      place by Dynascore, or by performance if there is no Dynascore; equal scores share a place
+interval  95% interval of the performance on the data set, or None for several data sets
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from sqa.core.errors import ConfigError, NotComputable
-from sqa.core.types import Floats
 from sqa.files.records import parse_json
-from sqa_services.board.metrics import Additive, Meta, additive, meta_of
+from sqa_services.board.metrics import Meta, meta_of
 from sqa_services.board.task import Task
 
-VERSION = 4
-RESAMPLES = 1000
+VERSION = 5
 CUTOFF = 0.0001  # minimum difference in performance, as a share of the largest performance
-MOST_KEPT = 64  # number of standings that a board caches
-STANDING = ("dynascore", "rank", "interval", "places")  # columns of a row that are null until computed
+STANDING = ("dynascore", "rank", "interval")  # columns of a row that are null until computed
 Row = dict[str, Any]  # row of the leaderboard
 Rows = Sequence[Mapping[str, Any]]  # rows of the database
 Weights = Mapping[str, float]  # weights of metrics
-Details = Callable[[Sequence[int]], Mapping[int, Any]]  # evaluation ids -> statistics of the examples
-Standing = tuple[list[list[float]], list[list[int]]]  # intervals and places, one each per row
-Standings = dict[Any, Standing]  # cache: key -> standing; the data behind a key are immutable
 
 
-def rank(
-    task: Task,
-    models: Rows,
-    done: Rows,
-    of_data: Sequence[str],
-    weights: Weights,
-    details: Details,
-    standings: Standings,
-) -> dict[str, Any]:
+def rank(task: Task, models: Rows, done: Rows, of_data: Sequence[str], weights: Weights) -> dict[str, Any]:
     """Return the rows of a leaderboard, best first, and the reason for a missing Dynascore."""
     values = _values(done)
     needed = dict.fromkeys((task.perf_metric, *(metric for metric, weight in weights.items() if weight)))
@@ -50,6 +32,8 @@ def rank(
         means = _means(task, [values.get((model["name"], data), {}) for data in of_data])
         about = {key: model[key] for key in ("kind", "created")} | {"run_here": model["kind"] == "config"}
         missing, standing = [metric for metric in needed if metric not in means], dict.fromkeys(STANDING)
+        if len(of_data) == 1 and not missing:
+            standing["interval"] = values[model["name"], of_data[0]]["intervals"].get(task.perf_metric)
         rows.append({"model": model["name"], **about, "metrics": means, "missing": missing, **standing})
     ranked, refusal = [row for row in rows if not row["missing"]], None
     try:
@@ -59,7 +43,6 @@ def rank(
             row["dynascore"] = score
     except NotComputable as error:
         refusal = str(error)
-    _add_places(task, ranked, done, of_data, details, standings)
     rows.sort(key=lambda row: _order(row, task))
     best = [row for row in rows if not row["missing"]]
     for index, row in enumerate(best):
@@ -68,7 +51,7 @@ def rank(
     return {"refusal": refusal, "rows": rows}
 
 
-def _means(task: Task, on_each: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def _means(task: Task, on_each: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return the mean over data sets of each metric that every data set has."""
     return {
         metric: sum(values[metric] for values in on_each) / len(on_each)
@@ -77,9 +60,9 @@ def _means(task: Task, on_each: Sequence[Mapping[str, float]]) -> dict[str, floa
     }
 
 
-def _values(done: Rows) -> dict[tuple[str, str], dict[str, float]]:
-    """Return a dict that maps (model, data set) to its metric values, from the results for all prefixes."""
-    by_pair: dict[tuple[str, str], dict[str, float]] = {}
+def _values(done: Rows) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return a dict that maps (model, data set) to its metrics, and their "intervals", from all prefixes."""
+    by_pair: dict[tuple[str, str], dict[str, Any]] = {}
     for row in done:
         values = by_pair.setdefault((row["model"], row["dataset"]), {})
         if row["prefix"]:
@@ -87,48 +70,8 @@ def _values(done: Rows) -> dict[tuple[str, str], dict[str, float]]:
         else:
             metadata = parse_json(row["result"]["metadata_json"])
             values |= {name: value for name, value in metadata.items() if isinstance(value, int | float)}
-            values |= row["result"]["job"]
+            values |= row["result"]["job"] | {"intervals": metadata.get("intervals", {})}
     return by_pair
-
-
-def _add_places(
-    task: Task, ranked: Sequence[Row], done: Rows, of_data: Sequence[str], details: Details, standings: Standings
-) -> None:
-    """Set `interval` and `places` of the rows if the sorting metric is additive."""
-    get = additive(task.perf_metric)
-    if get is None or not ranked:
-        return
-    ids = {(row["model"], row["dataset"]): (row["id"], row["finished"]) for row in done if not row["prefix"]}
-    evaluations = [tuple(ids[row["model"], data] for row in ranked) for data in of_data]
-    key = (task.code, tuple(of_data), tuple(evaluations))
-    if key not in standings:
-        stats = details([id for of_data in evaluations for id, _ in of_data])
-        if not all(id in stats for of_data in evaluations for id, _ in of_data):
-            return
-        on_each = [np.array([stats[id] for id, _ in of_data], dtype=np.float64) for of_data in evaluations]
-        if len(standings) >= MOST_KEPT:
-            standings.clear()
-        standings[key] = _standing(on_each, get)
-    for row, interval, place in zip(ranked, *standings[key], strict=True):
-        row["interval"], row["places"] = interval, place
-
-
-def _standing(on_each: Sequence[Floats], get: Additive) -> Standing:
-    """Return the interval and places of each model; `on_each` has an array (models, n, d) for each data set."""
-    samples = np.mean([_resampled(stats, get) for stats in on_each], axis=0)  # (models, RESAMPLES)
-    ends = np.nanpercentile(samples, [2.5, 97.5], axis=1).T  # (models, 2)
-    places = []
-    for sample in samples:
-        low, high = np.nanpercentile(get.meta.utility_direction * (samples - sample), [2.5, 97.5], axis=1)
-        places.append([1 + int((low > 0).sum()), len(samples) - int((high < 0).sum())])
-    return ends.tolist(), places
-
-
-def _resampled(stats: Floats, get: Additive) -> Floats:
-    """Return the scores on resampled examples, the same for all models, as an array of shape (models, RESAMPLES)."""
-    n = stats.shape[1]
-    drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)  # (RESAMPLES, n)
-    return np.stack([get.metric.score_many(drawn @ rows) for rows in stats])
 
 
 def _order(row: Mapping[str, Any], task: Task) -> tuple[bool, float, bool, float]:

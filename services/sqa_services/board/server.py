@@ -16,7 +16,6 @@ the owners' token.  On loopback, requests for other host names are refused (DNS 
 
 import json
 import sys
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -33,7 +32,6 @@ from sqa_services.board import queue
 from sqa_services.board.board import Board
 from sqa_services.board.rank import about_metrics
 from sqa_services.board.task import Denied, NotFound, Taken, TooMany, Unscorable
-from sqa_services.board.worker import beside
 from sqa_services.net.address import SHORTEST, Address
 from sqa_services.net.guard import PAGE_HEADERS, given_token, guards, same
 from sqa_services.net.server import page_files, run_app
@@ -49,7 +47,6 @@ SUBMISSION: dict[str, Any] = {
 OWNER, SUBMITTER = "owner", "submitter"  # holders of the two tokens
 REASONS = 1000  # reasons listed for a refused submission
 STATUS = ((Unscorable, 400), (Taken, 409), (NotFound, 404), (Denied, 403), (TooMany, 429))
-MOST_HELD = 1 << 27  # bytes of submissions that wait for their check
 
 TaskCode = Annotated[str, Path(pattern=NAME, examples=["sqa-es"])]
 Name = Annotated[str, Path(pattern=NAME, examples=["mini"])]
@@ -140,7 +137,7 @@ def add_standing(app: FastAPI, board: Board) -> None:
 
 def add_writing(app: FastAPI, board: Board, config: "ServeConfig") -> None:
     """Add the routes that need a token."""
-    held, one_at_a_time = 0, CapacityLimiter(1)  # bytes of submissions being processed; limiter for the checks
+    one_at_a_time = CapacityLimiter(1)  # for the checks of submissions
 
     def authenticate(request: Request) -> str:
         """Return the caller's role by the request's token; everybody is an owner if the server has no token."""
@@ -165,20 +162,11 @@ def add_writing(app: FastAPI, board: Board, config: "ServeConfig") -> None:
     @app.put("/api/tasks/{task}/models/{name}", status_code=201, openapi_extra=SUBMISSION)
     async def put_model(task: TaskCode, name: Name, request: Request, caller: str = authenticated) -> dict[str, Any]:
         """Register a submission and queue it on every data set; a refused submission also counts in the daily limit."""
-        nonlocal held
-        body = await request.body()
-        if held and held + len(body) > MOST_HELD:
-            problem = "too many submissions are being checked; try again later"
-            raise HTTPException(503, problem, {"Retry-After": "60"})
-        held += len(body)
-        try:  # check name and limit before parsing the body
-            await to_thread.run_sync(board.require_free, task, name)
-            if caller != OWNER:  # owners have no limit
-                await to_thread.run_sync(board.spend, config.per_day)
-            register = partial(board.register_model, task, name, "submission", body)
-            return await to_thread.run_sync(register, limiter=one_at_a_time)
-        finally:
-            held -= len(body)
+        await to_thread.run_sync(board.require_free, task, name)  # before the check of the body
+        if caller != OWNER:  # owners have no limit
+            await to_thread.run_sync(board.spend, config.per_day)
+        register = partial(board.register_model, task, name, "submission", await request.body())
+        return await to_thread.run_sync(register, limiter=one_at_a_time)
 
     _add_owners(app, board, [Depends(owner)])
 
@@ -229,11 +217,10 @@ class ServeConfig:
         return wrong
 
 
-def serve(board: Board, config: ServeConfig, worker: bool = True) -> None:
-    """Serve until interrupted, optionally with a worker process."""
-    print(f"sqa: the board is at {config.address.url}", file=sys.stderr)
-    with beside(board) if worker else nullcontext():
-        run_app(make_app(board, config), config.address)
+def serve(board: Board, config: ServeConfig) -> None:
+    """Serve until interrupted."""
+    print(f"sqa: the board is at {config.address.url}; start `sqa board work` beside it", file=sys.stderr)
+    run_app(make_app(board, config), config.address)
 
 
 def make_app(board: Board, config: ServeConfig) -> FastAPI:

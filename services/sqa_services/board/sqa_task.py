@@ -14,22 +14,18 @@ registered model is the config of a run, which the board runs on the data set, o
 import dataclasses
 import re
 import time
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqa.core.answers import key
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.registry import GUESSERS
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Buzz, Emission, Guess, Question
-from sqa.data import download, texts
 from sqa.data import perturb as perturbing
-from sqa.data.datasets import MINI, load_questions
+from sqa.data.datasets import load_questions
 from sqa.data.own_questions import record_of
-from sqa.files.records import json_document, lines_of
+from sqa.files.records import lines_of
 from sqa.files.store import Store, blocks_of
 from sqa.pipeline import engine
 from sqa.pipeline.config import RunConfig, run_in
@@ -68,7 +64,6 @@ def _peak() -> int | None:
 SHOWN_OF_PROBLEM = 300  # maximum number of characters of a problem
 STEP, LAST = 25, 125  # source words per length tag; lower end of the last tag
 MANY = 6  # minimum number of sentences for the last tag
-GUESSER = "bm25"  # guesser that decides which pages are guessable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,13 +80,7 @@ class QuestionTask(Task):
                 raise DataError(
                     f"{source}: {question.id} is in {question.language!r}, but the task is in {self.language!r}"
                 )
-        own_categories = _own_categories(source)
-        categories, guessable = page_categories(), guessable_pages()
-        loaded: list[Example] = []
-        for question in questions:
-            category = own_categories.get(question.id) or categories.get(key(question.page))
-            loaded.append(record_of(question) | {"tags": tags_of(question, category, guessable)})
-        return loaded
+        return [record_of(question) | {"tags": tags_of(question)} for question in questions]
 
     def perturb(self, examples: Sequence[Example], kinds: Sequence[str], seed: int) -> dict[str, list[Example]]:
         """Return perturbed copies of questions by family."""
@@ -148,13 +137,6 @@ class QuestionTask(Task):
         return list(map(_response, traces)), job
 
 
-def _own_categories(source: str) -> dict[str, str]:
-    """Return a dict that maps question ids to categories for a bundled data set, {} for others."""
-    if not source.startswith("mini-"):
-        return {}
-    return {f"{q['id']}{source.removeprefix('mini')}": q["category"] for q in json_document(MINI)["questions"]}
-
-
 def question_of(example: Example) -> Question:
     """Return the question of an example."""
     sentences = tuple(tuple(sentence.split()) for sentence in example["source"])
@@ -176,45 +158,16 @@ def _response(trace: QuestionTrace) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------------------ tags
 
 
-def tags_of(question: Question, category: str | None, guessable: Collection[str]) -> list[str]:
-    """Return the tags of a question; `guessable` holds `answers.key` of the pages that the guesser can name.
+def tags_of(question: Question) -> list[str]:
+    """Return the tags of a question.
 
-    category:History      the question's own category, else the most frequent one among the training tossups of its
-                          page; no tag if it is unknown
     length:50-74          source words, in steps of 25
     sentences:3           source sentences, at most "6+"
-    guessable:yes         whether the training data of the bundled guesser contains the page
     """
     start = min(len(question.words) // STEP * STEP, LAST)
     length = f"{start}+" if start == LAST else f"{start}-{start + STEP - 1}"
     sentences = f"{MANY}+" if len(question.sentences) >= MANY else str(len(question.sentences))
-    category_tags = [f"category:{category}"] if category else []
-    yes = "yes" if key(question.page) in guessable else "no"
-    return [*category_tags, f"length:{length}", f"sentences:{sentences}", f"guessable:{yes}"]
-
-
-@cache
-def guessable_pages() -> frozenset[str]:
-    """Return `answers.key` of every page that the bundled guesser can name."""
-    guesser = GUESSERS.build(GUESSER, GUESSERS.config_class(GUESSER)(model=GUESSER))
-    return frozenset(map(key, guesser.pages))
-
-
-def page_categories() -> Mapping[str, str]:
-    """Return a dict that maps `answers.key` of each page to the most frequent category of its training tossups.
-
-    The dict is empty if the training tossups are not available.
-    """
-    return {} if download.where("tossups") is None else _categories()
-
-
-@cache
-def _categories() -> Mapping[str, str]:
-    counts: dict[str, Counter[str]] = {}
-    for tossup in texts.load_tossups():
-        if tossup.page and tossup.category:
-            counts.setdefault(key(tossup.page), Counter())[tossup.category] += 1
-    return {page: min(counter, key=lambda name: (-counter[name], name)) for page, counter in counts.items()}
+    return [f"length:{length}", f"sentences:{sentences}"]
 
 
 # --------------------------------------------------------------------------------------------------------- models
@@ -244,7 +197,6 @@ def _task(language: str) -> QuestionTask:
         eval_metrics=("ew", "oracle_ew", "qa_accuracy", "corpus_bleu", "chrf", "al", "laal", "ap", "dal"),
         perf_metric="ew",
         delta_metrics=perturbing.FAMILIES,
-        difference_metrics=("ew", "oracle_ew", "qa_accuracy", "chrf", "dal"),
         default_weights={"ew": 4.0, "dal": 1.0, "fairness": 1.0, "robustness": 1.0, "simultaneous": 1.0},
     )
 

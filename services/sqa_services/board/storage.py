@@ -3,7 +3,7 @@
     datasets      names, seeds and prefixes of perturbed copies; a registered data set never changes
     models        names and kinds
     evaluations   one row for each model, data set and prefix ("" or that of a delta metric): the state, the lease of a
-                  worker, the result, and the statistics of each example for the sorting metric
+                  worker, and the result
     days          submissions with the submitters' token per day (since 1970)
 
 Names are unique within a task.  Times are seconds since 1970.
@@ -24,7 +24,7 @@ from sqa.files.atomic import atomic
 from sqa_services.board.task import NotFound
 from sqa_services.net.database import Database
 
-VERSION = 6
+VERSION = 7
 SCHEMA = """
 CREATE TABLE datasets (
     id INTEGER PRIMARY KEY, task TEXT NOT NULL, name TEXT NOT NULL, seed INTEGER NOT NULL, examples INTEGER NOT NULL,
@@ -36,7 +36,7 @@ CREATE TABLE evaluations (
     id INTEGER PRIMARY KEY, model INTEGER NOT NULL REFERENCES models ON DELETE CASCADE,
     dataset INTEGER NOT NULL REFERENCES datasets, prefix TEXT NOT NULL, state TEXT NOT NULL DEFAULT 'queued',
     attempts INTEGER NOT NULL DEFAULT 0, lease TEXT, lease_until REAL, error TEXT, queued REAL, started REAL,
-    finished REAL, result TEXT, stats TEXT, UNIQUE (model, dataset, prefix));
+    finished REAL, result TEXT, UNIQUE (model, dataset, prefix));
 CREATE INDEX evaluations_by_state ON evaluations (state, lease_until);
 CREATE TABLE days (day INTEGER PRIMARY KEY, sent INTEGER NOT NULL)
 """

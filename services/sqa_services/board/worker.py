@@ -1,12 +1,9 @@
 """Workers: evaluate the queue, one evaluation at a time.  Any number of workers may run on one board.
 
 An error in a config or a submission becomes the result of its evaluation.  A bug ends the worker with a traceback, and
-the next worker tries again, up to `queue.MAX_ATTEMPTS` times.  A server restarts its own worker if the worker dies, and
-ends the worker when the server ends.
+the next worker tries again, up to `queue.MAX_ATTEMPTS` times.
 """
 
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,42 +13,32 @@ from typing import Any
 
 from sqa.core.errors import ConfigError, NotComputable, SqaError
 from sqa_services.board import queue
-from sqa_services.board.board import Board, BoardConfig
-from sqa_services.board.evaluate import Labels, Predicted, delta, evaluate
-from sqa_services.board.metrics import JOB, Job, additive
+from sqa_services.board.board import Board
+from sqa_services.board.evaluate import delta, evaluate
+from sqa_services.board.metrics import JOB, Job
 from sqa_services.board.storage import as_lines, data_path, model_path, predictions_path, prefixed
-from sqa_services.board.task import Task, answer_all
+from sqa_services.board.task import answer_all
 
 LEASE_SECONDS = 60.0
 POLL_SECONDS = 2.0  # maximum seconds between polls of an empty queue
-AGAIN_SECONDS = 5.0  # seconds between a server's checks of its worker
-END_SECONDS = 10.0  # seconds after which a terminated worker is killed
 
 
-Outcome = tuple[dict[str, Any], list[list[float]] | None]  # the result, and the statistics of each example
-
-
-def work(
-    board: Board, until_empty: bool = False, lease_seconds: float = LEASE_SECONDS, beside: int | None = None
-) -> int:
+def work(board: Board, until_empty: bool = False, lease_seconds: float = LEASE_SECONDS) -> int:
     """Process the queue until interrupted, and return the number of evaluations that this worker finished.
 
-    Args:
-        until_empty: Whether to end as soon as nothing is queued or running.
-        beside: Process id of the parent; the worker stops after the parent has ended.
+    With `until_empty`, the worker ends as soon as nothing is queued or running.
     """
     if lease_seconds <= 0:
         raise ConfigError(f"--lease: must be > 0 seconds, got {lease_seconds}")
     finished = 0
-    while beside is None or os.getppid() == beside:
+    while True:
         claimed = queue.claim(board.database, lease_seconds)
         if claimed is not None:
             finished += _work_at(board, claimed, lease_seconds)
         elif until_empty and not any(queue.to_do(board.database).values()):
-            break
+            return finished
         else:
             time.sleep(min(POLL_SECONDS, lease_seconds))
-    return finished
 
 
 def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
@@ -65,13 +52,13 @@ def _work_at(board: Board, claimed: queue.Claim, lease_seconds: float) -> bool:
     print(f"sqa: {name}: started", file=sys.stderr)
     with _repeated(lease_seconds / 3, lambda: queue.renew(board.database, claimed, lease_seconds)):
         try:
-            result, details = run_one(board, model, data, claimed.prefix)
+            result = run_one(board, model, data, claimed.prefix)
         except SqaError as error:
             print(f"sqa: {name}: failed: {error}", file=sys.stderr)
             folder = board.config.folder
             problem = str(error).replace(f"{folder.absolute()}/", "").replace(f"{folder}/", "")
             return queue.fail(board.database, claimed, problem)
-    taken = queue.finish(board.database, claimed, result, details)
+    taken = queue.finish(board.database, claimed, result)
     print(f"sqa: {name}: {'done' if taken else 'dropped, since its lease expired'}", file=sys.stderr)
     return taken
 
@@ -94,7 +81,7 @@ def _repeated(seconds: float, action: Callable[[], object]) -> Iterator[None]:
         thread.join()
 
 
-def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], prefix: str) -> Outcome:
+def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     """Run a model on a data set or its perturbed copies, then store and score the responses."""
     code, name = model["task"], model["name"]
     task, read = board.task(code), board.files.read_lines
@@ -105,20 +92,11 @@ def run_one(board: Board, model: Mapping[str, Any], data: Mapping[str, Any], pre
     board.files.write(predictions_path(code, name, data["name"], prefix), as_lines(responses))
     labels = list(map(task.label, examples))
     if not prefix:
-        result = {**evaluate(task, labels, predictions, data["seed"]), "job": _job_metrics(job)}
-        return result, _details(task, labels, predictions)
+        return {**evaluate(task, labels, predictions, data["seed"]), "job": _job_metrics(job)}
     originals = read(data_path(code, data["name"]))
     before = answer_all(task, read(predictions_path(code, name, data["name"])), originals)
     targets = list(map(task.label, originals))
-    return delta(task, prefix, targets, before, labels, predictions, data["seed"]), None
-
-
-def _details(task: Task, labels: Labels, predictions: Predicted) -> list[list[float]] | None:
-    """Return each example's statistics of the sorting metric, or None if that metric is not additive."""
-    if (get := additive(task.perf_metric)) is None:
-        return None
-    stats = get.stats([prediction["pred"] for prediction in predictions], [label["answer"] for label in labels])
-    return stats.tolist()
+    return delta(task, prefix, targets, before, labels, predictions)
 
 
 def _job_metrics(job: Job) -> dict[str, float]:
@@ -128,36 +106,3 @@ def _job_metrics(job: Job) -> dict[str, float]:
         with suppress(NotComputable):
             values[name] = get(job)
     return values
-
-
-# -------------------------------------------------------------------------------- worker of a server
-
-
-@contextmanager
-def beside(board: Board) -> Iterator[None]:
-    """Run a worker process during the block, and restart it if it dies; it logs to stderr."""
-    process = _started(board.config)
-
-    def tend() -> None:
-        nonlocal process
-        if process.poll() is not None:
-            process = _started(board.config)
-
-    try:
-        with _repeated(AGAIN_SECONDS, tend):
-            yield
-    finally:
-        process.terminate()
-        try:
-            process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def _started(config: BoardConfig) -> subprocess.Popen[bytes]:
-    """Start a worker in its own process session, so that ^C reaches only the server, which then ends the worker."""
-    words = ["--board", str(config.folder.absolute()), *(f"--task={task}" for task in config.tasks)]
-    words += [f"--metric={name}" for name in config.metrics]
-    command = [sys.executable, "-m", "sqa", "board", *words, "work", "--beside", str(os.getpid())]
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -104,16 +102,12 @@ def work(
     context: Context,
     until_empty: Annotated[bool, Option("--until-empty", help="Stop when nothing is left to do.")] = False,
     lease: Annotated[float, option("S", "Seconds without a renewed lease after which a worker counts as dead.")] = 60.0,
-    beside: Annotated[int | None, option("PID", "Process id; the worker stops when this process ends.")] = None,
 ) -> None:
     """Evaluate the queue; any number of workers may run."""
     board = _board(context)
     from sqa_services.board.worker import work as work_on
 
-    if beside is not None:
-        os.nice(10)  # the server's clients come first
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    finished = work_on(board, until_empty, lease, beside)
+    finished = work_on(board, until_empty, lease)
     print(f"sqa: {finished} evaluations finished", file=sys.stderr)
 
 
@@ -135,10 +129,9 @@ def leaderboard(
     rows = []
     for row in ranked["rows"]:
         numbers = [row["dynascore"], *(row["metrics"].get(name) for name in metrics)]
-        places = "-".join(map(str, sorted(set(row["places"] or ()))))
-        standing = [row["rank"] or "-", places, "run here" if row["run_here"] else "unverified"]
+        standing = [row["rank"] or "-", "run here" if row["run_here"] else "unverified"]
         rows.append([row["model"], *numbers, ",".join(row["missing"]), *standing])
-    header = ["model", "dynascore", *metrics, "missing", "rank", "places", "made"]
+    header = ["model", "dynascore", *metrics, "missing", "rank", "made"]
     show(Table(header, rows, dict.fromkeys(header, 4)))
     if ranked["refusal"]:
         print(f"sqa: {ranked['refusal']}", file=sys.stderr)
@@ -185,7 +178,6 @@ def serve(
         str | None, option("--submit-token-file FILE", "File with the submitters' token.", parser=token_in)
     ] = None,
     per_day: Annotated[int, option("N", "Submissions per day with the submitters' token.")] = 20,
-    worker: Annotated[bool, Option("--worker/--no-worker", help="Also start a worker.")] = True,
     names: HostNames = None,
 ) -> None:
     """Serve the board over HTTP as a page and as JSON.
@@ -195,4 +187,4 @@ def serve(
     from sqa_services.board import server
 
     address = Address(host, port, token, tuple(names or ()), max_body)
-    server.serve(_board(context), server.ServeConfig(address, per_day, submit_token), worker)
+    server.serve(_board(context), server.ServeConfig(address, per_day, submit_token))

@@ -27,7 +27,6 @@ function numbersOf(row) {
   const perf = state.board.perf_metric;
   const said = Object.entries(row.metrics).map(([name, value]) =>
     `${title(state.board.metrics[name])} ${number(value)}${name === perf && row.interval ? ` ${interval(row.interval)}` : ""}`);
-  if (row.places) said.push(`places ${row.places.join(" to ")} by ${state.board.metrics[perf].pretty_name}`);
   return said.join("; ");
 }
 
@@ -40,12 +39,10 @@ function showTags(done) {
 }
 
 function showDeltas(done) {
-  const rows = done.flatMap((e) => JSON.parse(e.result.metadata_json).transforms.flatMap((transform) =>
-    Object.entries(transform.differences).map(([metric, d]) =>
-      line([transform.transform, e.dataset, transform.n, `${number(transform.unperturbed_percent, 1)} %`, metric,
-        d.refusal || number(d.diff), d.refusal || d.low === undefined ? "" : interval([d.low, d.high]), number(d.p)]))));
+  const rows = done.flatMap((e) => JSON.parse(e.result.metadata_json).transforms.map((each) =>
+    line([each.transform, e.dataset, each.n, `${number(each.unperturbed_percent, 1)} %`])));
   $("deltas").closest("div:not(.wide)").hidden = rows.length === 0;
-  fill($("deltas"), ["Perturbation", "Data", "Examples", "Same answer", "Metric", "Difference", "95% interval", "p"], rows);
+  fill($("deltas"), ["Perturbation", "Data", "Examples", "Same answer"], rows);
 }
 
 function showActions(model) {

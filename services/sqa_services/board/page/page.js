@@ -80,10 +80,10 @@ async function showBoard() {
   Object.assign(state, { board, evaluations, models, guarded: status.guarded });
   const perf = board.perf_metric;
   const metrics = [perf, ...Object.keys(board.metrics).filter((name) => name !== perf)];
-  const header = ["Rank", "Model", "Dynascore", title(board.metrics[perf]), "95% interval", "Places", "Made", "Date",
+  const header = ["Rank", "Model", "Dynascore", title(board.metrics[perf]), "95% interval", "Made", "Date",
     ...metrics.slice(1).map((name) => title(board.metrics[name])), "Missing"];
   fill($("board"), header, board.rows.map((row) => rankRow(row, metrics)));
-  [...$("board").rows].forEach((row) => [...row.cells].slice(4).forEach((c, i) => c.classList.toggle("more", i !== 2)));
+  [...$("board").rows].forEach((row) => [...row.cells].slice(4).forEach((c, i) => c.classList.toggle("more", i !== 1)));
   $("refusal").textContent = board.refusal || "";
   showHeadline(board);
   showQueue(status);
@@ -95,8 +95,7 @@ function rankRow(row, metrics) {
   const open = make("button", row.model, { type: "button" });
   open.addEventListener("click", () => { state.model = row.model; guarded(async () => { await showBoard(); await showModel(); }); });
   const mark = row.run_here ? "run here" : "unverified";
-  const places = row.places ? (row.places[0] === row.places[1] ? `${row.places[0]}` : `${row.places[0]}–${row.places[1]}`) : "–";
-  const made = line([row.rank ?? "–", open, number(row.dynascore), number(row.metrics[metrics[0]]), interval(row.interval), places,
+  const made = line([row.rank ?? "–", open, number(row.dynascore), number(row.metrics[metrics[0]]), interval(row.interval),
     make("span", mark, { className: "mark" }), day(row.created),
     ...metrics.slice(1).map((name) => number(row.metrics[name])), row.missing.join(", ")]);
   made.classList.toggle("chosen", row.model === state.model);

@@ -116,7 +116,7 @@ def test_killed_server_keeps_accepted_submissions(board: Board, tmp_path: Path, 
 
 
 def serving(folder: Path, port: int) -> subprocess.Popen[bytes]:
-    return board_command(folder, "serve", "--port", str(port), "--no-worker")
+    return board_command(folder, "serve", "--port", str(port))
 
 
 def submit(port: int, number: int, ended: threading.Event, taken: set[str]) -> None:

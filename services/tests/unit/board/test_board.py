@@ -12,7 +12,6 @@ from doubles import question, write_questions
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Question
-from sqa.data.datasets import load_questions
 from sqa.files.store import Store
 from sqa.pipeline import engine
 from sqa.pipeline.config import DatasetConfig
@@ -210,7 +209,7 @@ def test_submissions_are_evaluated_like_runs(board: Board) -> None:
     metadata = json.loads(rows["right", ""]["result"]["metadata_json"])
     assert metadata["qa_accuracy"] == 1.0 and metadata["corpus_bleu"] == pytest.approx(100)
     tags = {row["tag"]: row["n"] for row in metadata["perf_by_tag"]}
-    assert tags["sentences:4"] == 45 and sum(n for tag, n in tags.items() if tag.startswith("category:")) == 45
+    assert tags["sentences:4"] == 45 and sum(n for tag, n in tags.items() if tag.startswith("length:")) == 45
     assert rows["right", "robustness"]["result"]["robustness"] == 100.0
     assert rows["wrong", ""]["result"]["perf"] == 0.0
     failed = rows["wrong", "robustness"]
@@ -267,16 +266,5 @@ def test_configs_run_on_the_boards_questions(board: Board, tmp_path: Path) -> No
 
 def test_tags_describe_a_question() -> None:
     q, long = question(sentences=["uno dos tres cuatro cinco seis"] * 5), question(sentences=["a " * 30] * 7)
-    expected = ["category:History", "length:25-49", "sentences:5", "guessable:yes"]
-    assert sqa_task.tags_of(q, "History", {"spain"}) == expected
-    assert sqa_task.tags_of(long, None, set()) == ["length:125+", "sentences:6+", "guessable:no"]
-
-
-@pytest.mark.mirror
-def test_xqb_guessable_questions_and_categories() -> None:
-    # 85 of the 147 answer pages have a training tossup, and one of these tossups has no category. The guesser was also
-    # trained on bonus parts.
-    pages, categories = sqa_task.guessable_pages(), sqa_task.page_categories()
-    keys = [sqa_task.key(q.page) for q in load_questions("xqb-es")]
-    assert sum(key in categories for key in keys) == 84
-    assert sum(key in pages for key in keys) == 99
+    assert sqa_task.tags_of(q) == ["length:25-49", "sentences:5"]
+    assert sqa_task.tags_of(long) == ["length:125+", "sentences:6+"]

@@ -1,21 +1,18 @@
 """The board over HTTP: permissions, visible data, and invalid requests."""
 
-import os
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import board_task
 import pytest
 from board_task import model, submission
 from stand_ins.board_server import Person
-from stand_ins.processes import PATHS
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from sqa.data.own_questions import record_of
 from sqa_services.board import queue, worker
-from sqa_services.board.board import Board, BoardConfig
+from sqa_services.board.board import Board
 from sqa_services.board.server import ServeConfig
 from sqa_services.board.storage import as_lines
 from sqa_services.net.address import Address
@@ -169,21 +166,3 @@ def test_status_counts_running_and_queued(board: Board, owner: Person) -> None:
         assert status()["running"] == running
         with board.database.writing() as db:
             db.execute("UPDATE evaluations SET lease_until = 0")
-
-
-def test_worker_ends_with_its_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", PATHS)
-    board = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",)))
-    board.register_dataset("toy", "data", board_task.EXAMPLES)
-    board.register_model("toy", "m", "submission", model())
-    with worker.beside(board):
-        for _ in range(1200):  # one minute, for a busy machine
-            if not any(queue.to_do(board.database).values()):
-                break
-            Event().wait(0.05)
-        assert board.evaluations("toy")[0]["state"] == "done"
-    board.register_model("toy", "late", "submission", model())
-    Event().wait(3)  # longer than a worker sleeps
-    assert board.evaluations("toy")[1]["state"] == "queued"
-    assert worker.work(board, beside=os.getpid()) == 0  # the server is another process, so the worker ends at once
-    board.database.close()

@@ -2,11 +2,9 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import board_task
-import numpy as np
 import pytest
 from board_task import RIGHT, Row, model, submission
 
@@ -14,8 +12,6 @@ from sqa.core.errors import ConfigError
 from sqa.core.types import Question
 from sqa_services.board import worker
 from sqa_services.board.board import Board
-from sqa_services.board.rank import MOST_KEPT, rank
-from sqa_services.board.sqa_task import spanish
 from sqa_services.board.storage import VERSION, as_lines
 
 BEST = RIGHT | {"EINS": "a"}
@@ -76,34 +72,15 @@ def honest(late: float, q: Question, i: int) -> Iterator[Row]:
         yield word.lower(), g, q.page if sure and i % 2 else f"page {i}", sure
 
 
-def test_models_of_questions_have_places(board: Board) -> None:
+def test_models_of_one_data_set_have_intervals(board: Board) -> None:
     board.register_dataset("sqa-es", "mini", "mini-es")
     for name, late in (("first", 0.75), ("later", 0.9)):
         board.register_model("sqa-es", name, "submission", as_lines(submission(partial(honest, late))))
     worker.work(board, until_empty=True)
     first, later = board.leaderboard("sqa-es", {"ew": 4.0, "dal": 1.0})["rows"]
-    assert (first["rank"], first["places"], later["rank"], later["places"]) == (1, [1, 1], 2, [2, 2])
+    assert (first["rank"], later["rank"]) == (1, 2)
     low, high = first["interval"]
     assert low < first["metrics"]["ew"] < high and not first["run_here"]
-    board.remove("sqa-es", "first")  # including the statistics of its examples
-    assert len(board.models("sqa-es")) == 1
-
-
-def test_ranks_follow_paired_differences() -> None:
-    """The models have 10, 9 and 0 of 20 questions correct; the first two do not differ significantly."""
-    right = np.arange(20) < np.array([[10], [9], [0]])
-    stats = np.stack([right, np.ones((3, 20))], axis=-1).astype(float)
-    models = [{"id": i, "name": f"m{i}", "kind": "config", "created": 0.0} for i in range(3)]
-    done = [
-        {"id": i, "model": f"m{i}", "dataset": "data", "prefix": "", "finished": 0.0}
-        | {"result": {"metadata_json": json.dumps({"qa_accuracy": rows[:, 0].mean()})}}
-        for i, rows in enumerate(stats)
-    ]
-    for row in done:
-        row["result"] |= {"job": {}}
-    task = replace(spanish(), perf_metric="qa_accuracy")
-    details = {row["id"]: stats[row["id"]].tolist() for row in done}
-    standings = dict.fromkeys(range(MOST_KEPT))
-    ranked = rank(task, models, done, ["data"], {"qa_accuracy": 1.0}, lambda _: details, standings)
-    assert {row["model"]: row["places"] for row in ranked["rows"]} == {"m0": [1, 2], "m1": [1, 2], "m2": [3, 3]}
-    assert len(standings) == 1  # the full cache was emptied first
+    board.register_dataset("sqa-es", "again", "mini-es")
+    worker.work(board, until_empty=True)
+    assert board.leaderboard("sqa-es", {"ew": 1.0})["rows"][0]["interval"] is None  # a mean over two data sets
