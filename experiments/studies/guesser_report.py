@@ -71,7 +71,7 @@ class ReportConfig:
     guessers: tuple[NamedContestant, ...]
     fallback: tuple[str, ...] = ()
     fractions: tuple[float, ...] = (1.0,)
-    curve: Annotated[str, "a published one, or a .json of `sqa curve fit`"] = "qanta2018"
+    curve: Annotated[str, "a published one, or a .json of `sqa train curve`"] = "qanta2018"
     resamples: Count = 1000
     seed: int = 0
     limit: Count | None = None

@@ -29,10 +29,10 @@ INTERRUPTED = 130  # exit code of a shell after Ctrl-C
 PANELS = {  # help lists commands by task; commands of plugins that are not named here come last
     "Start": ("init", "doctor", "config", "questions", "data"),
     "Evaluate": ("run", "sweep", "latency", "ask"),
-    "Compare": ("compare", "report", "correlate", "curve"),
+    "Compare": ("compare", "report", "correlate"),
     "Look": ("view", "diagnose", "export", "store"),
-    "Train": ("train", "convert"),
-    "Serve": ("serve", "client", "scorer", "validate", "board", "simuleval-dir", "simulstream-score"),
+    "Train": ("train",),
+    "Serve": ("serve", "client", "scorer", "validate", "board"),
     "Reproduce": ("reproduce", "ablation", "results"),
 }
 GOES_ON = {"run", "sweep", "ablation", "reproduce", "train"}

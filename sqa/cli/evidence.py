@@ -35,7 +35,6 @@ from sqa.core.registry import Registry
 from sqa.results import show, show_lines
 
 evidence_app = typer.Typer(**SETTINGS)
-curve_app = typer.Typer(help="Fit and show expected-wins curves.", **SETTINGS)
 results_app = typer.Typer(help="Measure, check and list the published numbers.", **SETTINGS)
 
 QuestionIds = Annotated[list[str] | None, option("--questions ID", "Only this question; may be repeated.")]
@@ -290,38 +289,6 @@ def view(
     from sqa.report.viewer_data import ViewConfig
 
     call("sqa.report.viewer:main", runs, output, questions or (), ViewConfig(curve, priors))
-
-
-# ------------------------------------------------------------------------------------------------- sqa curve
-
-
-@curve_app.command("fit")
-def curve_fit(
-    buzzes: Annotated[str, argument("BUZZES", "human-buzzes, or a .jsonl or .jsonl.zst.")],
-    output: Annotated[Path, option("--output FILE.json", "Output file of the curve.  Figures are written beside it.")],
-    method: Annotated[
-        Literal["cubic", "monotone"],
-        option("--method", "cubic as published, or monotone, which follows the data and never rises."),
-    ] = "cubic",
-    beyond_end: Annotated[
-        Literal["refuse", "clip"], option("--beyond-end", "Treatment of positions above 1.")
-    ] = "refuse",
-    resamples: Annotated[int, option("--resamples N", "Number of resamples for the band.")] = 1000,
-    seed: Annotated[int, option("--seed N", "Seed of the band.")] = 0,
-) -> None:
-    """Fit an expected-wins curve to people's buzzes; `ew@FILE.json` is then a metric."""
-    from sqa.metrics.curve_fit import FitConfig
-
-    call("sqa.report.curves:main", buzzes, output, FitConfig(method, beyond_end, resamples, seed))
-
-
-@curve_app.command("show")
-def curve_show(
-    files: Annotated[list[Path] | None, argument("[FILE]...")] = None,
-    output: Annotated[Path | None, option("--output FILE.png", "Also draw the curves into this file.")] = None,
-) -> None:
-    """Print EW(t) of the published curves and of the files."""
-    call("sqa.report.curves:show", files or (), output)
 
 
 # ----------------------------------------------------------------------------------------------- sqa results

@@ -1,16 +1,15 @@
-"""Commands for training, for cleaning training text, and for converting models trained elsewhere."""
+"""Commands for training, for cleaning training text, for converting fairseq models, and for fitting curves."""
 
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from sqa.cli.options import DEFAULT_RUNS, SETTINGS, Config, Runs, argument, call, option
 from sqa.results import Table, show
 
-train_app = typer.Typer(help="Train a translator, a guesser or a buzzer; clean training text.", **SETTINGS)
-convert_app = typer.Typer(help="Convert models that were trained elsewhere.", **SETTINGS)
+train_app = typer.Typer(help="Train or convert a model, fit an expected-wins curve, clean training text.", **SETTINGS)
 
 
 @train_app.command("smt")
@@ -56,7 +55,7 @@ def _print_folder(folder: Path) -> None:
     show(Table(("model", "bytes"), [(folder, size)]))
 
 
-@convert_app.command("fairseq")
+@train_app.command("fairseq")
 def convert_fairseq(
     checkpoint: Annotated[Path, argument("CHECKPOINT")],
     source_dict: Annotated[Path, option("--source-dict", "dict.SRC.txt of fairseq-preprocess.")],
@@ -74,3 +73,23 @@ def convert_fairseq(
     model = convert(checkpoint, source_dict, target_dict, output, bpe, codes, moses)
     header = ("architecture", "parameters", "k_pieces", "folder")
     show(Table(header, [(model.architecture, model.parameters, model.k, model.folder)]))
+
+
+@train_app.command("curve")
+def train_curve(
+    buzzes: Annotated[str, argument("BUZZES", "human-buzzes, or a .jsonl or .jsonl.zst.")],
+    output: Annotated[Path, option("--output FILE.json", "Output file of the curve.  Figures are written beside it.")],
+    method: Annotated[
+        Literal["cubic", "monotone"],
+        option("--method", "cubic as published, or monotone, which follows the data and never rises."),
+    ] = "cubic",
+    beyond_end: Annotated[
+        Literal["refuse", "clip"], option("--beyond-end", "Treatment of positions above 1.")
+    ] = "refuse",
+    resamples: Annotated[int, option("--resamples N", "Number of resamples for the band.")] = 1000,
+    seed: Annotated[int, option("--seed N", "Seed of the band.")] = 0,
+) -> None:
+    """Fit an expected-wins curve to people's buzzes; `ew@FILE.json` is then a metric."""
+    from sqa.metrics.curve_fit import FitConfig
+
+    call("sqa.report.curves:main", buzzes, output, FitConfig(method, beyond_end, resamples, seed))

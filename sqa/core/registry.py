@@ -303,8 +303,6 @@ COMMANDS = Registry(  # an entry names a typer.Typer: the group of this name, or
         "data": "sqa.cli.data:data_app",
         "store": "sqa.cli.data:store_app",
         "train": "sqa.cli.train:train_app",
-        "convert": "sqa.cli.train:convert_app",
-        "curve": "sqa.cli.evidence:curve_app",
     },
 )
 ITEMS = Registry("items", {})  # an entry is a function that returns a sequence of experiments.results_book.item.Item

@@ -5,7 +5,7 @@ resampling (`sqa.core.significance`) works for every metric.  A metric's name pa
 (sqa/metrics/measure.py): `parse("ew@xqb-interface")` has a unit, a direction and requirements, and prints as its name.
 A metric's `signature()` holds everything that makes two numbers comparable.
 
-`ew`, `oracle-ew` and `stable-ew` accept the file of a curve: `ew@curves/mine.json` (written by `sqa curve fit`).
+`ew`, `oracle-ew` and `stable-ew` accept the file of a curve: `ew@curves/mine.json` (written by `sqa train curve`).
 Every metric of answers can match answers as Quizbowl does: `ew@aliases`.  A user-defined metric is "module:build" or
 "file.py:build", a function without parameters that returns a `Metric` or a latency `Formula`.  `al@file.py:build`
 uses a user-defined `Convention`.

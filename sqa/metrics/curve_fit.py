@@ -1,4 +1,4 @@
-"""Fit the expected-wins curve to human buzzes: `sqa curve fit BUZZES --method cubic|monotone --output curve.json`.
+"""Fit the expected-wins curve to human buzzes: `sqa train curve BUZZES --method cubic|monotone --output curve.json`.
 
     EW(t) = 1 - (right buzzes before t) / (all buzzes)
 

@@ -19,7 +19,7 @@ from sqa.metrics.delays import Delays, pack
 EOS = "</s>"
 MAX_SIZE = 1 << 30  # characters of a log
 SCORED_BY: dict[str, str] = {  # programs whose logs other commands score
-    "simulstream": "`sqa simulstream-score` computes its latencies",
+    "simulstream": "`sqa scorer simulstream` computes its latencies",
     "SimulStreaming": "`sqa run` scores it, as `translator: {name: recorded, file: LOG}`",
 }
 ROUNDING = 1e-3  # tolerance in ms: delays are sums of chunk lengths

@@ -4,7 +4,7 @@ A position is the fraction of source characters read when the target word became
 Carpuat and Boyd-Graber 2022 gives the words, `sqa.core.trace` the characters.  A question without target words has
 no step; it is never answered and counts as wrong.
 
-User-defined curves are read from the JSON files of `sqa curve fit` (sqa/metrics/curve_fit.py):
+User-defined curves are read from the JSON files of `sqa train curve` (sqa/metrics/curve_fit.py):
 {"kind": "expected-wins curve", "version": 1, "method": "cubic", "coefficients": [c0, c1, c2, c3]}
 or {..., "method": "monotone", "knots": {"t": [0, ..., 1], "ew": [...]}}.  Keys about the fit are ignored here.
 """
@@ -134,7 +134,7 @@ def curve_named(name: str, where: str = "curve") -> AnyCurve:
 def curve_in(path: Path) -> AnyCurve:
     """Read the curve in a file.  Raises DataError if the file is missing or is not a curve."""
     if not path.is_file():
-        raise DataError(f"{path}: this curve does not exist; create it with `sqa curve fit BUZZES --output {path}`")
+        raise DataError(f"{path}: this curve does not exist; create it with `sqa train curve BUZZES --output {path}`")
     if path.stat().st_size > _LARGEST:
         raise DataError(f"{path}: is larger than {_LARGEST} bytes, not an expected-wins curve")
     document = json_document(path)

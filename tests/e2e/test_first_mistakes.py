@@ -41,7 +41,7 @@ MISTAKES = {
     f"run {ROOT}/configs/train_buzzers.yaml:mlp-bm25": (2, f"{A_RUN} kind, output, data, training, network (for"),
     f"run {LOG}": (2, f"got JSON lines; a config names a log: `translator: {{name: recorded, file: {LOG}}}`"),
     "run one.log": (2, f"sqa: one.log: {A_RUN} index, prediction, delays, elapsed, prediction_length"),
-    f"latency {STREAM}": (3, f"sqa: {STREAM}:1: a log of simulstream; `sqa simulstream-score` computes its latencies"),
+    f"latency {STREAM}": (3, f"sqa: {STREAM}:1: a log of simulstream; `sqa scorer simulstream` computes its latencies"),
     "latency whisper.jsonl": (3, "sqa: whisper.jsonl:1: a log of SimulStreaming; `sqa run` scores it"),
     f"latency {EXAMPLE / 'heard.jsonl'}": (3, "heard.jsonl:1: a file of questions, not a log"),
     f"latency {LOG} --facts --pair pl-en": (0, f"sqa: {LOG}: its sources look like 'es', not 'pl'; is --pair"),

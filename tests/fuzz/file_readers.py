@@ -42,6 +42,7 @@ from sqa.data.human_buzzes import first_of_game, load_buzzes, regular_players
 from sqa.data.texts import load_own_pairs
 from sqa.files.model_files import content
 from sqa.metrics.curve_fit import FitConfig, fit
+from sqa.metrics.qa import curve_in
 from sqa.metrics.quality.score_file import read as read_scores
 from sqa.metrics.quality.text_metric import Segment
 from sqa.pipeline.config import load, load_run
@@ -163,7 +164,7 @@ def finished_run() -> Path:
 
 
 def _fit(path: Path) -> None:
-    """Read a file of buzzes as `sqa curve fit` does, without drawing."""
+    """Read a file of buzzes as `sqa train curve` does, without drawing."""
     fit(str(path), FitConfig("monotone", "clip", 10, 0))
     buzzes = regular_players(load_buzzes(str(path), "clip"), 1)
     if buzzes.game is not None:
@@ -260,7 +261,7 @@ def _of_results() -> list[Reader]:
         Reader("submission", files, "s.jsonl", JSON_LINES, validate),
         Reader("vist", stories, "test.json", JSON, _evaluate, named=names),
         Reader("vist gold", stories, "gold.json", JSON, _evaluate, named=names),
-        Reader("curve", {"c.json": json.dumps(good.CURVE).encode()}, "c.json", JSON, ("curve", "show", "{}/c.json")),
+        _file("curve", "c.json", json.dumps(good.CURVE).encode(), JSON, curve_in),
         _file("scores", "s.tsv", scores, TABLE, lambda path: read_scores(path, SEGMENTS)),
     ]
     for name, changes in {"run.json": JSON, "config.yaml": YAML, "stats.npz": by.BYTES, "times.json": JSON}.items():

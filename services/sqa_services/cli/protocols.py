@@ -103,24 +103,6 @@ def serve_iwslt(
     serve(source, target, kind, config, questions, guesser, buzzer)
 
 
-@app.command("simuleval-dir")
-def simuleval_dir() -> None:
-    """Print the folder for SimulEval's --user-dir, which has SQA's metrics.
-
-    The metrics are SQA_EW, SQA_ORACLE_EW, SQA_STABLE_EW and SQA_ACCURACY.
-    """
-    show_lines(Path(__file__).parents[1] / "simuleval" / "sqa_scorers")
-
-
-@app.command("simulstream-score", context_settings=RAW | {"help_option_names": []})
-def simulstream_score(context: typer.Context) -> None:
-    """Run simulstream_score_latency with SQA's scorers.
-
-    The scorers are SQA_EW, SQA_ORACLE_EW, SQA_STABLE_EW and SQA_ACCURACY.
-    """
-    call("sqa_services.simuleval.simulstream:main", context.args)
-
-
 @client_app.command("iwslt")
 def client_iwslt(
     arguments: AgentOptions = None,
@@ -164,13 +146,18 @@ def client_iwslt(
 @app.command("scorer", context_settings=RAW)
 def scorer(
     context: typer.Context,
-    metric: Annotated[str, argument("METRIC", "bleu, chrf, ter or meteor.")],
+    metric: Annotated[str, argument("METRIC", "bleu, chrf, ter or meteor; or simuleval or simulstream.")],
 ) -> None:
-    """Score for programs that use cdec's SCORE/EVAL protocol.
+    """Score for other programs.
 
-    The metric `meteor` also takes the arguments of its jar.
+    With bleu, chrf, ter or meteor, serve cdec's SCORE/EVAL protocol; meteor also takes the arguments of its jar.
+    With simuleval, print the folder for SimulEval's --user-dir.  With simulstream, run simulstream_score_latency.  Both
+    have the scorers SQA_EW, SQA_ORACLE_EW, SQA_STABLE_EW and SQA_ACCURACY.
     """
-    call("sqa_services.protocols.scorer:main", metric, context.args)
+    if metric == "simuleval":
+        return show_lines(Path(__file__).parents[1] / "simuleval" / "sqa_scorers")
+    target = "simuleval.simulstream:main" if metric == "simulstream" else "protocols.scorer:main"
+    call(f"sqa_services.{target}", *(() if metric == "simulstream" else (metric,)), context.args)
 
 
 @validate_app.command("vist", context_settings=RAW | {"help_option_names": []})

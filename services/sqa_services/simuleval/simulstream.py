@@ -1,6 +1,6 @@
 """Expected wins inside simulstream 1.0: its command for latency scores, with SQA_EW and related metrics as scorers.
 
-    sqa simulstream-score --scorer SQA_EW --sqa-questions questions.jsonl --log-file metrics.jsonl \\
+    sqa scorer simulstream --scorer SQA_EW --sqa-questions questions.jsonl --log-file metrics.jsonl \\
         --eval-config eval.yaml --audio-definition segments.yaml
 
 With `detokenizer_type: simuleval`, `--eval-config` tells whether tokens are words or subwords.  For other detokenizers,

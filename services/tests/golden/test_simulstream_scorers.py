@@ -1,4 +1,4 @@
-"""The `simulstream-score` command gives exactly the expected wins that `sqa run` gives for the same log.
+"""The command `scorer simulstream` gives exactly the expected wins that `sqa run` gives for the same log.
 
 The tests need simulstream and mweralign in this environment, or in another environment whose Python is named by
 SQA_SIMULSTREAM_PYTHON. That environment also needs the packages of the light core.
@@ -30,7 +30,7 @@ COMMAND = "import sqa_services.parts; from sqa.cli import main; main()"  # works
 
 def simulstream(folder: Path, log: Path, scorer: str, *more: str) -> subprocess.CompletedProcess[str]:
     (folder / "eval.yaml").write_text("detokenizer_type: simuleval\nlatency_unit: spm\n", encoding="utf-8")
-    words = ("simulstream-score", "--scorer", scorer, "--log-file", log, "--eval-config", folder / "eval.yaml")
+    words = ("scorer", "simulstream", "--scorer", scorer, "--log-file", log, "--eval-config", folder / "eval.yaml")
     asked = [str(word) for word in (PYTHON, "-c", COMMAND, *words, "--audio-definition", "none", *more)]
     paths = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "services")])}
     return subprocess.run(asked, capture_output=True, text=True, env={**os.environ, **paths})
@@ -59,7 +59,7 @@ def test_scores_of_a_log_equal_a_run(log: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def spoken(tmp_path: Path) -> tuple[str, ...]:
-    """Return options of simulstream-score for recordings of one segment each, with their human translations."""
+    """Return options of `scorer simulstream` for recordings of one segment each, with their human translations."""
     questions = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
     ends = [(question["id"] + ".wav", question["word_times"][-1]) for question in questions]
     segments = "".join(f"- {{wav: {name}, offset: 0.0, duration: {end + 1}}}\n" for name, end in ends)
@@ -91,7 +91,7 @@ def test_facts_need_only_references(spoken: tuple[str, ...], tmp_path: Path) -> 
 
 
 def test_missing_simulstream_error_names_the_package() -> None:
-    code = f"import sys; sys.modules['simulstream'] = None; sys.argv[1:] = ['simulstream-score']; {COMMAND}"
+    code = f"import sys; sys.modules['simulstream'] = None; sys.argv[1:] = ['scorer', 'simulstream']; {COMMAND}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (
         done.returncode and done.stderr == "sqa: this needs the Python package simulstream: pip install 'simulstream'\n"

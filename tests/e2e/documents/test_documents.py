@@ -52,7 +52,7 @@ def test_commands_are_found_and_checked() -> None:
         "walk": "sqa has no command walk",
         "view RUN --colour": "view: No such option: --colour (Possible options: --curve)",
         "train clean A B": "clean takes no B",
-        "curve fit human-buzzes": "fit needs output",
+        "train curve human-buzzes": "curve needs output",
         "board --board x serve": "",
     }.items():
         assert complaint(words.split(), complete=True) == wrong

@@ -154,7 +154,7 @@ def test_run_may_not_have_the_name_of_the_store():
     refused(ConfigError, "^name: 'store' is the folder of stored results", run_from_mapping, plain)
 
 
-@pytest.mark.parametrize("words", [["questions", "mini-es"], ["curve", "show"], ["results", "page"]])
+@pytest.mark.parametrize("words", [["questions", "mini-es"], ["results", "page"]])
 def test_folder_as_an_output_file_is_refused(tmp_path, monkeypatch, capsys, words):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["sqa", *words, "--output", "."])

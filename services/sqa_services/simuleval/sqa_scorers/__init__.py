@@ -1,6 +1,6 @@
 """Expected wins inside SimulEval: a folder for its `--user-dir` that registers SQA_EW and related latency metrics.
 
-    simuleval --user-dir $(sqa simuleval-dir) --latency-metrics AL SQA_EW --sqa-questions mini-es --sqa-guesser bm25 ...
+    simuleval --user-dir $(sqa scorer simuleval) --latency-metrics AL SQA_EW --sqa-questions mini-es --sqa-guesser bm25
 
 The sentences must be those of a question set, in order (`sqa questions show SET`).  Guesser and buzzer answer as in
 `sqa run` on the same log, so the numbers are the same.  `--score-only` scores old logs.
