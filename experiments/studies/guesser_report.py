@@ -49,7 +49,7 @@ from sqa.pipeline.blocks import words_of, workshop_of
 from sqa.pipeline.config import DatasetConfig, load
 from sqa.pipeline.engine import BLOCK_SIZE, FEW
 from sqa.pipeline.parts import Parts
-from sqa.pipeline.pool import Call, in_pool
+from sqa.pipeline.pool import Call, Processes, results
 from sqa.report import plots
 from sqa.results import Frame
 
@@ -255,7 +255,7 @@ def make_ranks(inputs: Given, config: ReportConfig, store: Store) -> None:
                 group, large = f"{name} {entry.label}", model_size(str(entry.guesser.get("name"))) == "large"
                 calls.append(Call(_make_block, arguments, len(calls), words=words[index], group=group, large=large))
     if len(calls) * BLOCK_SIZE > FEW:
-        for _ in in_pool(processors(), len(calls), lambda done: [c for c in calls if c.result not in done]):
+        for _ in results(Processes(processors()), lambda done: [[c for c in calls if c.result not in done]]):
             pass
 
 

@@ -75,8 +75,6 @@ VERSION = 1  # version of the stages; raise it when the rows of a component chan
 
 EMPTY_QUESTIONS, EMPTY_SENTENCES, _, ANSWERED = metric_names.PRINTED  # counts printed in addition to the metrics
 Tick = Callable[[int], object]  # called with the number of questions just completed
-RowsOf = Callable[[str], Mapping[str, Any]]
-TracesOf = Callable[[], Sequence[QuestionTrace]]
 Ahead = Callable[["Work", bool, bool], tuple[dict[str, int], dict[str, float]]]
 
 
@@ -197,7 +195,7 @@ def run(
 
 def _whole_stage(work: Work, name: str, progress: bool) -> tuple[int, float | None]:
     """Compute the missing blocks of a stage; return how many were missing, and the wall time if all were."""
-    store, stage, blocks = work.store, work.stages[name], blocks_of(work.questions, BLOCK_SIZE)
+    store, stage, blocks = work.store, work.stages[name], work.blocks
     store.describe(stage, lambda: work.key_parts(name))
     if not store.missing(stage, len(blocks)):
         return 0, None
@@ -240,6 +238,7 @@ class Work:
         whole: Callable[[], Sequence[Question]] | None = None,
     ) -> None:
         self.config, self.store, self.parts, self.questions, self.until = config, store, parts, questions, until
+        self.blocks = blocks_of(questions, BLOCK_SIZE)
         self.stages: dict[str, Stage] = {}  # in the order of STAGES
         self.codes: dict[str, Sequence[Code]] = {}  # stage -> user-defined code
         self.built: dict[str, Any] = {}  # stage -> component, shared by all blocks
@@ -277,7 +276,12 @@ class Work:
     def traces(self, *names: str) -> Traces:
         """Return the traces with the results of the named stages (default: translate, guess and buzz)."""
         shown = {name: stage for name, stage in self.stages.items() if name in (names or COMPONENTS)}
-        return Traces(self.store, blocks_of(self.questions, BLOCK_SIZE), shown)
+        return Traces(self.store, self.blocks, shown)
+
+    def lacking(self) -> list[int]:
+        """Return the blocks of which the store lacks a stage."""
+        missing = (self.store.missing(stage, len(self.blocks)) for stage in self.stages.values())
+        return sorted(set().union(*missing))
 
     def check(self, name: str, missing: Sequence[int]) -> None:
         """Pass the texts of the missing blocks to a `ChecksTexts` guesser."""
@@ -287,16 +291,11 @@ class Work:
 
     def make(self, name: str, index: int, tick: Tick) -> None:
         """Compute one block of a stage; the store must have the same block of every earlier stage."""
-        block = blocks_of(self.questions, BLOCK_SIZE)[index]
-
-        def rows(earlier: str) -> Mapping[str, Any]:
-            return read_rows(self.store, self.stages[earlier], index, block)
-
-        with self.watched(name), self.counting(name, index):
-            table = self.table(name, block, rows, lambda: self.traces().block(index), tick)
+        with self._watched(name), self._counting(name, index):
+            table = self._table(name, index, tick)
         self.store.write(self.stages[name], index, table)
 
-    def watched(self, name: str) -> AbstractContextManager[None]:
+    def _watched(self, name: str) -> AbstractContextManager[None]:
         """Return a context that checks the imports of user-defined parts."""
         if not self.codes[name]:
             return nullcontext()
@@ -304,7 +303,7 @@ class Work:
 
         return at_work()
 
-    def counting(self, name: str, index: int) -> AbstractContextManager[None]:
+    def _counting(self, name: str, index: int) -> AbstractContextManager[None]:
         """Return a context that stores the counts of a language model's replies for a block."""
         usage = getattr(self.built.get(name), "usage", None)
         if not isinstance(usage, Counter):
@@ -313,15 +312,15 @@ class Work:
 
         return counting(self.store, self.stages[name], index, usage)
 
-    def table(self, name: str, block: Sequence[Question], rows: RowsOf, traces: TracesOf, tick: Tick) -> Table:
-        """Return a stage's rows for a block; `rows` loads an earlier stage's rows, `traces` loads the traces."""
+    def _table(self, name: str, index: int, tick: Tick) -> Table:
+        """Return a stage's rows for a block."""
+        block = self.blocks[index]
         if name == "translate":
             return translate(self.built[name], block, tick)
-        if name == "guess":
-            return guess(self.built[name], block, rows("translate"), tick)
-        if name == "buzz":
-            return buzz(self.built[name], block, rows("guess"), tick)
-        return score(self.of_traces, traces(), tick)
+        if name == "score":
+            return score(self.of_traces, self.traces().block(index), tick)
+        make, earlier = (guess, "translate") if name == "guess" else (buzz, "guess")
+        return make(self.built[name], block, read_rows(self.store, self.stages[earlier], index, block), tick)
 
 
 # ------------------------------------------------------------------------------------------------------- stages

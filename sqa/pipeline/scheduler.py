@@ -14,14 +14,19 @@ Without `scheduled`, `current()` is None: work stays in this process and its poo
 from __future__ import annotations
 
 import logging
+import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any
+from uuid import uuid4
 
 from sqa.core.errors import ConfigError, RemoteProtocolError
 from sqa.core.packages import need
@@ -29,6 +34,7 @@ from sqa.core.schema import Count, checked
 from sqa.files.shared import shared
 from sqa.files.store import Store
 from sqa.pipeline.config import load
+from sqa.pipeline.pool import Call, Measured, Pool, Running
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -42,6 +48,10 @@ LOCAL = {
 }
 LOOK = 10.0  # seconds between two checks of whether Slurm jobs are left
 RETURN = 600.0  # seconds to wait for the return of a lost scheduler
+PER_WORKER = 8  # calls submitted ahead per worker thread
+FEWEST = 4  # minimum number of worker threads assumed, because more may start
+GPU = "GPU"  # Dask resource of a worker: dask worker ... --resources GPU=1
+RECOUNT = 10.0  # seconds between two counts of the workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +76,7 @@ class SchedulerGone(RemoteProtocolError):
     """Raised if the scheduler has ended or has not started; the request itself is valid."""
 
 
-class Scheduler:
+class Scheduler(Pool):
     """A Dask scheduler, started or connected on first use, and the store that its workers share."""
 
     def __init__(self, spec: str, store: Store) -> None:
@@ -78,6 +88,9 @@ class Scheduler:
         self._cluster: Any = None
         self._fixed: SlurmConfig | None = None  # a Slurm cluster whose jobs Dask does not replace
         self._looked, self._worked, self._finished = 0.0, False, -1  # see `renew`
+        self.workers, self._counted = FEWEST, -math.inf  # worker threads, and the time at which they were counted
+        self._no_gpu: list[str] = []  # workers without the GPU resource, preferred for other calls
+        self._name, self._number, self._ended = uuid4().hex[:12], count(), 0
 
     def client(self, workers: int) -> Client:
         """Return the client; `workers` is the number of processes of a local cluster if the spec gives none."""
@@ -122,14 +135,54 @@ class Scheduler:
                     raise SchedulerGone(f"--scheduler {self.spec}: no scheduler answers; start it first") from error
                 time.sleep(1.0)
 
-    def reopen(self) -> Client:
-        """Return the client of a lost scheduler's replacement.  Raises SchedulerGone if none appears within RETURN."""
+    def has_room(self, _: Call, running: Collection[Call]) -> bool:
+        if time.monotonic() - self._counted > RECOUNT:
+            assert self._client is not None
+            workers = self._client.scheduler_info(n_workers=-1)["workers"]
+            self.workers, self._counted = max(FEWEST, sum(w["nthreads"] for w in workers.values())), time.monotonic()
+            self._no_gpu = [address for address, worker in workers.items() if GPU not in worker["resources"]]
+        return len(running) < PER_WORKER * self.workers
+
+    def submit(self, call: Call) -> Future[Measured]:
+        assert self._client is not None
+        # Dask assigns tasks whose keys form one group as workers become free
+        key = (f"{call.function.__name__}-{self._name}", next(self._number))
+        where: dict[str, Any] = {"workers": self._no_gpu, "allow_other_workers": True} if self._no_gpu else {}
+        where = {"resources": {GPU: 1}} if call.gpu else where
+        submit = self._client.get_executor().submit
+        return submit(_alone, call.function, call.arguments, key=key, pure=False, **where)
+
+    def wait(self, running: Running) -> Collection[Future[Measured]]:
+        while not (done := wait(running, 1.0, FIRST_COMPLETED).done):
+            self.renew(self._ended, [call.title for call in running.values()])
+        self._ended += len(done)
+        return done
+
+    def replaces(self, error: Exception) -> bool:
+        from distributed.client import ClosedClientError
+        from distributed.comm.core import CommClosedError
+        from distributed.scheduler import KilledWorker
+
+        if isinstance(error, KilledWorker):
+            problem = f"{error.task}: every worker that tried it died; is there enough memory?"
+            raise RemoteProtocolError(problem) from error
+        if isinstance(error, CancelledError | ClosedClientError | CommClosedError):
+            self.reopen()
+            return True
+        return False
+
+    def stop(self, running: Running) -> None:
+        if self._client is not None and self._client.status == "running":
+            for future in running:
+                future.cancel()
+
+    def reopen(self) -> None:
+        """Wait for a lost scheduler's replacement.  Raises SchedulerGone if none appears within RETURN."""
         if self._client is None or self._kind != "address":
             raise SchedulerGone(f"--scheduler {self.spec}: is gone; run the same command again to continue")
         print(f"sqa: the scheduler is gone; waiting {RETURN:.0f} s for one at {self._argument}", file=sys.stderr)
         self._client.close(timeout=1)
         self._client = self._connect(time.monotonic() + RETURN)
-        return self._client
 
     def renew(self, finished: int, waiting: Sequence[str]) -> None:
         """Submit new Slurm jobs if all jobs have ended, for example because they reached their walltime.
@@ -211,6 +264,14 @@ def _slurm(config: SlurmConfig) -> Any:
     else:
         cluster.scale(jobs=config.jobs)
     return cluster
+
+
+_ALONE = Lock()  # one call at a time per worker, even with several threads: models are not thread-safe
+
+
+def _alone(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Measured:
+    with _ALONE:
+        return function(*arguments), 0.0, 0
 
 
 _CURRENT: ContextVar[Scheduler | None] = ContextVar("scheduler", default=None)

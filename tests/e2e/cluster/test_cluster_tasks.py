@@ -77,9 +77,10 @@ def test_two_workers_give_the_same_translation_table(table, scheduler, capsys):
 def test_only_gpu_workers_translate_on_a_gpu(table, monkeypatch):
     made, make = set(), Workshop.make
 
-    def noted(self: Workshop, config: Any, wanted: Any, *more: Any) -> bool:
-        made.add((wanted.name, get_worker().name))
-        return make(self, config, wanted, *more)
+    def noted(self: Workshop, *arguments: Any) -> dict[str, float]:
+        seconds = make(self, *arguments)
+        made.update((stage, get_worker().name) for stage in seconds)
+        return seconds
 
     monkeypatch.setattr(Workshop, "make", noted)
     parts = PARTS | {"translator": {"name": "doubles:build_placed", "k": 3}}

@@ -170,8 +170,8 @@ def test_worker_counts_the_replies_of_its_block(tmp_path):
         expected = json.loads(saved(mapping, tmp_path / "runs")["run.json"])["translator"]
         store, loaded = Store(tmp_path / "others"), run_from_mapping(mapping)
         workshop = Workshop(store)
-        [stage] = workshop.plan(loaded, "translate").stages
-        workshop.part(loaded, [stage], (0, 0, 1), None, "translate", {})
+        assert [*workshop.make(loaded, 0, until="translate")] == ["translate"]
+        stage = workshop.work(loaded, "translate").stages["translate"]
     assert spent(store, stage, (1.0, 2.0)) == expected
 
 

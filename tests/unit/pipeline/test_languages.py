@@ -26,7 +26,7 @@ def run_of(translator, dataset="mini-es"):
 
 
 def planned(translator, tmp_path, dataset="mini-es"):
-    return Workshop(Store(tmp_path / "runs")).plan(run_of(translator, dataset))
+    return Workshop(Store(tmp_path / "runs")).work(run_of(translator, dataset))
 
 
 def refused(translator, tmp_path, dataset="mini-es"):

@@ -1,7 +1,6 @@
 """Worker processes: results with any number of workers, crashes, errors, memory, and a killed parent."""
 
 import gc
-import heapq
 import os
 import signal
 import subprocess
@@ -12,7 +11,6 @@ from concurrent.futures import Future
 from functools import partial
 from itertools import count, product
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from doubles import EchoConfig, EchoTranslator, write_questions
@@ -27,7 +25,7 @@ from sqa.files.store import Store
 from sqa.pipeline import engine, pool, runner, saving
 from sqa.pipeline.blocks import workshop_of
 from sqa.pipeline.config import run_from_mapping
-from sqa.pipeline.pool import Call, Pools, available, fitting, in_pool, in_process
+from sqa.pipeline.pool import Call, Processes, available, fitting, in_process, results
 
 
 def square(number: int) -> int:
@@ -52,33 +50,33 @@ def refuse(number: int) -> int:
 
 
 def calls(function, numbers=range(4)):
-    return lambda done: [Call(function, (n,), n) for n in numbers if n not in done]
+    return lambda done: [[Call(function, (n,), n) for n in numbers if n not in done]]
 
 
 def chain(done):
     """Return a call whose value decides the calls that follow."""
-    return [Call(square, (3,), then=lambda value: [Call(square, (value + i,), i) for i in range(3) if i not in done])]
+    return [[Call(square, (3,), then=lambda value: [Call(square, (value + i,), i) for i in range(3) if i not in done])]]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_pool_gives_the_same_results_as_one_process(workers):
     for wanted in (calls(square), chain):
         expected = dict(in_process(wanted))
-        assert dict(in_pool(workers, len(expected), wanted)) == expected
+        assert dict(results(Processes(workers), wanted)) == expected
 
 
 def test_dead_worker_is_replaced(tmp_path, capsys):
     wanted = calls(partial(die_once, mark=tmp_path / "dead"))
-    assert sorted(in_pool(2, 4, wanted)) == [(0, 0), (1, 1), (2, 4), (3, 9)]  # no result occurs twice
+    assert sorted(results(Processes(2), wanted)) == [(0, 0), (1, 1), (2, 4), (3, 9)]  # no result occurs twice
     assert capsys.readouterr().err.count("a worker died") == 1
 
 
 def test_pool_stops_after_repeated_worker_deaths():
-    refused(RemoteProtocolError, "4 workers died; is there enough memory", list, in_pool(1, 1, calls(die, [0])))
+    refused(RemoteProtocolError, "4 workers died; is there enough memory", list, results(Processes(1), calls(die, [0])))
 
 
 def test_error_of_a_task_ends_the_pool():
-    refused(DataError, "no 0", list, in_pool(2, 1, calls(refuse, [0])))
+    refused(DataError, "no 0", list, results(Processes(2), calls(refuse, [0])))
 
 
 def test_translators_with_different_k_share_the_weights():
@@ -182,12 +180,12 @@ def say_and_sleep(number):
 """
 PACES = (0.8, 1.4, 1.4, 1.3, 1.5, 1.7, 2.2, 2.6)  # recorded ms per source word, by translator and k, two runs each
 BLOCKS = ((5600, 5700, 1700), (3600,) * 7 + (3400,))  # source words per block of XQB Spanish and Polish
-PLAN, END = 0.4, 0.2  # recorded seconds of a group's plan and of a run's end
+END = 0.2  # recorded seconds of a run's end
 
 
-def recorded_calls(copies):
+def recorded_groups(copies):
     """Return `copies` copies of the recorded calls of an ablation, which only sleep, and the seconds of each call."""
-    seconds, planning, ends = [], [], count()
+    seconds, groups, ends = [], [], count()
 
     def call(value, **more):
         seconds.append(value)
@@ -200,44 +198,42 @@ def recorded_calls(copies):
             left.pop()
             return [] if left else last
 
-        made = [call(pace * n / 1000, words=n, group=str(group), then=ended) for n in words]
-        planning.append(call(PLAN, then=lambda _, made=made: made))
-    return planning, seconds
+        groups.append([call(pace * n / 1000, words=n, group=str(group), then=ended) for n in words])
+    return groups, seconds
 
 
-class Clock(Pools):
+class Clock(Processes):
     """Workers that advance a simulated clock instead of executing their calls."""
 
-    now, running, order = 0.0, [], count()
+    now, submitted = 0.0, 0
 
     def submit(self, call):
         future = Future()
-        heapq.heappush(Clock.running, (Clock.now + call.arguments[0], next(Clock.order), future, call))
+        future.set_result((None, call.arguments[0], 1 << 20))
+        self.submitted += 1
+        self.ends = {**getattr(self, "ends", {}), future: (self.now + call.arguments[0], self.submitted)}
         return future
 
-    @staticmethod
-    def wait(futures, return_when):
-        Clock.now, _, future, call = heapq.heappop(Clock.running)
-        future.set_result((None, call.arguments[0], 1 << 20))
-        return SimpleNamespace(done=[future])
+    def wait(self, running):
+        first = min(running, key=self.ends.get)
+        self.now = self.ends[first][0]
+        return [first]
 
 
 @pytest.mark.parametrize("workers", [4, 16, 64])
 def test_schedule_reaches_90_percent_of_the_ideal(workers, monkeypatch):
-    monkeypatch.setattr(pool, "Pools", Clock)
-    monkeypatch.setattr(pool, "wait", Clock.wait)
-    monkeypatch.setattr(Clock, "now", 0.0)
-    planning, seconds = recorded_calls(copies=4)
-    done = list(in_pool(workers, len(seconds), lambda _: planning))
-    assert len(done) == 128 and not Clock.running
-    assert max(max(seconds), sum(seconds) / workers) / Clock.now >= 0.9
+    monkeypatch.setattr(pool, "available", lambda: None)
+    groups, seconds = recorded_groups(copies=4)
+    clock = Clock(workers)
+    assert len(list(results(clock, lambda _: groups))) == 128
+    assert max(max(seconds), sum(seconds) / workers) / clock.now >= 0.9
 
 
 WORKERS = """
-from sqa.pipeline.pool import Call, in_pool
+from sqa.pipeline.pool import Call, Processes, results
 from task import say_and_sleep
 
-list(in_pool(2, 2, lambda done: [Call(say_and_sleep, (n,), n) for n in range(2)]))  # workers do not execute this line
+list(results(Processes(2), lambda _: [[Call(say_and_sleep, (n,), n) for n in range(2)]]))  # not executed by workers
 """
 
 
