@@ -2,10 +2,10 @@
 
     guesser: {name: llm, endpoint: {base_url: "https://api.example.org/v1", model: m, api_key_env: MY_KEY}}
     guesser: {name: llm, local: {base: models/some-causal-model}}
-    guesser: {name: llm, base: {base: gemma3-270m}}
+    guesser: {name: llm, local: {base: gemma3-270m}, api: completions, reply: title, pages: bm25}
 
-The last example is a base language model (trained only on plain text) in this process: guessers/llm/base.py. The model
-is asked after every `every` words, and the steps in between share its guesses.  A text of W words therefore costs
+The last example is a base language model (trained only on plain text), which continues four solved questions.  The
+model is asked after every `every` words, and the steps in between share its guesses.  A text of W words therefore costs
 floor(W / every) requests, and no step depends on later words.  Replies are stored on disk (sqa/net/reply_cache.py).  A
 reply that is not the requested JSON gives an empty guess list, and is counted and logged.
 
@@ -16,14 +16,13 @@ import argparse
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 from tqdm import tqdm
 
-from guessers.llm.base import BaseChat, BaseConfig, weighed
 from guessers.llm.reply import Parsed, Titles, parse, parse_title
 from smt.lm.local import LocalConfig, LocalModel
 from sqa.core.errors import ConfigError, returns_exit_code
@@ -69,16 +68,15 @@ Answer:"""
 @dataclass(frozen=True, slots=True)
 @checked
 class LlmConfig:
-    """Options of `guesser: {name: llm, ...}`: one of `endpoint`, `local` and `base`, and the prompt."""
+    """Options of `guesser: {name: llm, ...}`: `endpoint` or `local`, and the prompt."""
 
     endpoint: Annotated[EndpointConfig | None, "a model behind an OpenAI-compatible endpoint"] = None
     local: Annotated[LocalConfig | None, "a causal language model in this process"] = None
-    base: Annotated[BaseConfig | None, "a causal language model in this process, shown solved questions"] = None
     api: Annotated[
         Literal["chat", "completions"],
         "protocol of the model: chat = it answers; completions = it continues the prompt",
     ] = "chat"
-    reply: Annotated[Literal["json", "title"], "reply of endpoint and local: JSON, or a line with one title"] = "json"
+    reply: Annotated[Literal["json", "title"], "form of a reply: JSON, or a line with one title"] = "json"
     every: Annotated[Count, "number of words between two requests; 1 = a request after each word"] = 5
     guesses: Annotated[int, Meta(ge=1, le=50), "number of pages requested"] = 10
     pages: Annotated[File | None, "permitted pages: a .txt file, one title per line, or a bundled BM25 model"] = None
@@ -93,11 +91,9 @@ class LlmConfig:
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
         wrong = []
-        if [self.endpoint, self.local, self.base].count(None) != 2:
-            wrong.append("endpoint: give either endpoint (with base_url and model), local or base")
-        if self.base is not None and self.reply != "json":
-            wrong.append("reply: base has its own format; use base.answers: free for titles that it writes itself")
-        if self.api == "completions" and (self.base is not None or self.reply != "title"):
+        if (self.endpoint is None) == (self.local is None):
+            wrong.append("endpoint: give either endpoint (with base_url and model) or local")
+        if self.api == "completions" and self.reply != "title":
             wrong.append("api: completions is for `reply: title`, since a reply ends with its line")
         if "{text}" not in self.asked:
             wrong.append("prompt: must contain {text}, the place of the question so far")
@@ -110,7 +106,7 @@ class LlmConfig:
         """Return the prompt, still with {text} and {guesses}."""
         if self.prompt is not None:
             return self.prompt
-        return PROMPT if self.base is None and self.reply == "json" else SOLVED
+        return PROMPT if self.reply == "json" else SOLVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +145,6 @@ class LlmGuesser:
         c = self.config
         listed = self._titles.fingerprint if self._titles else None
         replies: list[object] = [] if c.reply == "json" else [c.reply, TITLE_VERSION]
-        replies += [list(astuple(c.base.weights))] if c.base is not None else []
         return digest(["llm", VERSION, self.chat.chat.identity, c.asked, c.every, c.guesses, listed, *replies])
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
@@ -176,12 +171,7 @@ class LlmGuesser:
     def _parsed(self, text: str) -> Parsed:
         """Return the guesses in a reply; count and log unusable ones."""
         c = self.config
-        if c.base is not None and c.base.answers == "likelihood":
-            parsed = weighed(text, c.base.weights)
-        elif c.reply == "title":
-            parsed = parse_title(text, self._titles)
-        else:
-            parsed = parse(text, c.guesses, self._titles)
+        parsed = parse_title(text, self._titles) if c.reply == "title" else parse(text, c.guesses, self._titles)
         self.left_out += parsed.left_out
         if parsed.problem:
             self.unusable += 1
@@ -228,11 +218,9 @@ def build(config: LlmConfig) -> LlmGuesser:
     titles = Titles.of(config.pages) if config.pages else None
     if config.endpoint is not None:
         return LlmGuesser(config, Endpoint(config.endpoint, budget, route), titles)
-    if config.local is not None:
-        return LlmGuesser(config, LocalModel(config.local, budget, route), titles)
-    if config.base is None:
-        raise ConfigError("endpoint: give either endpoint, local or base")
-    return LlmGuesser(config, BaseChat(config.base, budget, config.asked, config.every), titles)
+    if config.local is None:
+        raise ConfigError("endpoint: give either endpoint or local")
+    return LlmGuesser(config, LocalModel(config.local, budget, route), titles)
 
 
 @returns_exit_code

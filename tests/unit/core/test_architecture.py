@@ -66,9 +66,9 @@ ARROWS: dict[str, set[str]] = {
     "guessers.gru": {"sqa", *SQA, "guessers"},
     "guessers.bert": {"sqa", *SQA, "guessers"},
     "guessers.rerank": {"sqa", *SQA, "guessers", "guessers.retrieval"},
-    "guessers.llm": {"sqa", *SQA, "guessers", "guessers.retrieval", "smt.lm"},  # the network and its tokenizer
+    "guessers.llm": {"sqa", *SQA, "guessers", "guessers.retrieval", "smt.lm"},  # the local backend
     "guessers.elastic": {"sqa", *SQA, "guessers", "guessers.retrieval"},
-    "guessers.open_qa": {"sqa", *SQA, "guessers", "guessers.retrieval", "guessers.llm", "smt.lm"},
+    "guessers.open_qa": {"sqa", *SQA, "guessers", "guessers.retrieval"},
     "guessers.train": {"sqa", *SQA, "guessers"}
     | {"guessers.retrieval", "guessers.gru", "guessers.bert", "guessers.rerank"},
     "buzzers": {"sqa", *SQA},
