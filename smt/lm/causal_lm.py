@@ -1,20 +1,16 @@
-"""A causal language model as a translator.
+"""A causal language model with an adapter as a translator.
 
-    translator: {name: causal-lm, model: lm-es-en, k: 6}                      trained for wait-k: an adapter
+    translator: {name: causal-lm, model: lm-es-en, k: 6}                      continues its own translation, at any k
     translator: {name: causal-lm, model: lm-es-en, policy: local-agreement}   the same, prefixes retranslated
-    translator: {name: causal-lm, model: gemma3-270m, source_language: es, policy: hold, n: 3}     untrained, by prompt
 
-An adapter (bundled, or a folder written by `sqa train smt`) continues its own translation, at any k.  A language model
-without an adapter translates whole texts after the prompt "Spanish: ...", "English:"; a policy of
-`smt.policies.prefixes` makes it simultaneous.
+The adapter is bundled, or a folder written by `sqa train smt`.  A language model without an adapter is prompted
+(smt/engines/llm.py).
 """
 
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, ClassVar
-
-import torch
 
 from smt.lm.adapter import PEFT, adapter_digest, load_adapter
 from smt.lm.base import base_folder, load_base, load_fingerprint
@@ -31,6 +27,7 @@ from smt.statistical.lexicon import GLOSSES_VERSION, Lexicon, load_glosses
 from sqa.core.errors import ConfigError
 from sqa.core.k import parse_k
 from sqa.core.paths import DATA
+from sqa.core.registry import did_you_mean
 from sqa.core.schema import File
 from sqa.data.languages import certain_pair
 from sqa.files.devices import Arithmetic, Device, Dtype, Place, place
@@ -43,16 +40,12 @@ VERSION = 2  # increase when decoding changes its output
 class CausalLmConfig:
     """The model, its policy and its arithmetic."""
 
-    model: Annotated[File, "an adapter, or a language model: name, folder, .gguf file, hub name"]
-    base: Annotated[File | None, "an adapter's language model, if its name differs from the one used in training"] = (
-        None
-    )
+    model: Annotated[File, "an adapter: a bundled one, or the folder of a trained one"]
+    base: Annotated[File | None, "its language model, if its name differs from the one used in training"] = None
     policy: Annotated[PolicyConfig, "policy, see smt/policies/prefixes.py"] = "wait-k"
     k: PolicyK = "full"
-    emission_rate: Annotated[float, "target words per source word (0.5 to 2) in an adapter's wait-k"] = 1.0
+    emission_rate: Annotated[float, "wait-k: target words per source word, 0.5 to 2"] = 1.0
     n: PolicyN = None
-    source_language: Annotated[str | None, "ISO 639-1 code or English name; omit it for an adapter"] = None
-    target_language: Annotated[str, "language of the translation"] = "en"
     beam: Annotated[int, "number of hypotheses, for full input only; see smt/models/beam.py; 1 = greedy"] = 1
     bidirectional: Annotated[bool, "whether the source attends in both directions, for full input only"] = False
     lexicon: Annotated[File | None, "phrase-based model used as lexicon: statistical/lexicon.py, glosses.py"] = None
@@ -81,7 +74,7 @@ class Model:
     """A language model with its adapter, for any policy."""
 
     folder: Path  # folder of the language model
-    adapter: Path | None
+    adapter: Path
     files: tuple[str, str]  # sha256 of the files of the language model and of the adapter
     languages: tuple[str, str]
     where: Place
@@ -97,24 +90,16 @@ def resolve(config: CausalLmConfig) -> Model:
     bundled = DATA / "models" / config.model
     folder = bundled if (bundled / PEFT).is_file() else Path(config.model).expanduser()
     where = place(config)
-    if (folder / PEFT).is_file():
-        about = load_adapter(folder).config
-        if config.source_language is not None:
-            raise ConfigError(f"source_language: the adapter {config.model} sets its languages; omit this key")
-        base = base_folder(config.base or about["base"]["name"], config.download, config.revision)
-        if config.bidirectional and not about.get("bidirectional", False):
-            raise ConfigError(f"bidirectional: {config.model} was not trained for it (train.bidirectional_share)")
-        files, languages = (load_fingerprint(base), adapter_digest(folder)), (about["source"], about["target"])
-        return Model(base, folder, files, languages, where, config.bidirectional, about.get("glosses", False))
-    if config.bidirectional:
-        raise ConfigError(f"bidirectional: {config.model} is not an adapter that was trained for it")
-    if config.base is not None:
-        raise ConfigError(f"base: {config.model} is not an adapter; omit this key")
-    base = base_folder(config.model, config.download, config.revision)  # checked first, because a name may be misspelt
-    if config.source_language is None:
-        raise ConfigError(f"source_language: missing; the prompt for {config.model} names it (es, pl)")
-    languages = (config.source_language, config.target_language)
-    return Model(base, None, (load_fingerprint(base), ""), languages, where)
+    if not (folder / PEFT).is_file():
+        prompted = f"to prompt a language model use {{name: llm, local: {{base: {config.model}}}}}"
+        near = did_you_mean(config.model, [path.parent.name for path in (DATA / "models").glob(f"*/{PEFT}")])
+        raise ConfigError(f"model: {config.model} is not an adapter{near}; {prompted}")
+    about = load_adapter(folder).config
+    base = base_folder(config.base or about["base"]["name"], config.download, config.revision)
+    if config.bidirectional and not about.get("bidirectional", False):
+        raise ConfigError(f"bidirectional: {config.model} was not trained for it (train.bidirectional_share)")
+    files, languages = (load_fingerprint(base), adapter_digest(folder)), (about["source"], about["target"])
+    return Model(base, folder, files, languages, where, config.bidirectional, about.get("glosses", False))
 
 
 @lru_cache(maxsize=1)  # a model takes a gigabyte; runs of one model follow each other
@@ -123,14 +108,10 @@ def writer(model: Model) -> LmWriter:
     for held in (writer, helped_writer, _system):  # frees the last model before the next one is loaded
         held.cache_clear()
     base = load_base(model.folder)
-    layout = Layout.of(base.tokens, *model.languages)
-    adapter = load_adapter(model.adapter) if model.adapter else None
-    if adapter:
-        adapter.put_into(base)
+    adapter = load_adapter(model.adapter)
+    adapter.put_into(base)
     base.network.place(model.where)
-    if adapter is None:
-        return LmWriter.of(base, layout, torch.arange(base.tokens.size), None)
-    return LmWriter.of(base, layout, adapter.pieces, ahead=model.bidirectional)
+    return LmWriter.of(base, Layout.of(base.tokens, *model.languages), adapter.pieces, model.bidirectional)
 
 
 @lru_cache(maxsize=1)
@@ -169,12 +150,10 @@ def build(config: CausalLmConfig) -> WaitKTranslator | PolicyTranslator:
     ]
     key += model.where.key
     key += [lexicons.fingerprint(lexicon, config.lexicon_bonus)] if lexicon else []
-    if model.adapter is not None and config.policy == "wait-k":
+    if config.policy == "wait-k":
         schedule = Schedule(parse_k(config.k), config.emission_rate)
         fingerprint = digest(["causal-lm", key, asdict(schedule)])
         load = partial(helped_writer, model, lexicon, config.lexicon_bonus)
         return WaitKTranslator(load, schedule, search, fingerprint, certain_pair(*model.languages))
-    if config.emission_rate != 1.0:
-        raise ConfigError(f"emission_rate: {config.model} is not an adapter, so it retranslates every prefix")
     whole = digest(["causal-lm, whole texts", key])
     return PolicyTranslator(_system(model, search, lexicon, config.lexicon_bonus, whole), policy_of(config))

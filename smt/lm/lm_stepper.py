@@ -42,15 +42,12 @@ class LmWriter:
     numbers: np.ndarray  # `pieces` on the CPU
     rows: Tensor | Matrix8  # (V, D) the rows of these pieces in the output layer
     rules: Rules  # rules over the indices of `pieces`
-    offset: int | None = OFFSET  # position of the first target piece; None = the end of the source segment
     ahead: bool = False  # whether the source attends in both directions, which needs the complete source
     bonus: Bonus | None = None  # bonus on translations of the words read
     glosses: Glosses | None = None  # glosses after rare source words
 
     @classmethod
-    def of(
-        cls, base: Base, layout: Layout, pieces: Tensor, offset: int | None = OFFSET, ahead: bool = False
-    ) -> LmWriter:
+    def of(cls, base: Base, layout: Layout, pieces: Tensor, ahead: bool = False) -> LmWriter:
         """Return a writer that chooses from `pieces` (V,); pieces with whitespace inside are never chosen."""
         model, tokens = base.network, base.tokens
         numbers = np.unique(np.concatenate([pieces.numpy(), [layout.end]]))
@@ -62,7 +59,7 @@ class LmWriter:
         choice = torch.from_numpy(numbers).to(model.device)
         rows = model.output_rows(choice)
         table = quantised(rows) if model.is_int8 else rows
-        return cls(model, tokens, layout, choice, numbers, table, rules, offset, ahead)
+        return cls(model, tokens, layout, choice, numbers, table, rules, ahead)
 
     @property
     def device(self) -> torch.device:
@@ -132,7 +129,6 @@ class LmStepper:
         self.memory, self.room = Memory(), 0  # the source has the slots below `room`
         self.pieces = list(writer.layout.opening)  # pieces of the streamed source read so far
         self.asked = False  # whether the network has read the pieces before the first target word, except the last
-        self.first = torch.full_like(length, OFFSET if writer.offset is None else writer.offset)  # (B,) of piece 0
         self.scored = 0  # number of choices so far, an upper bound on the pieces written
 
     @torch.inference_mode()
@@ -148,8 +144,6 @@ class LmStepper:
         slots = (size - n + self.arange(n)).expand(b, n)
         self.memory.fill(slots, size)
         self.writer.model(pieces, slots, mask_of(allowed, self.writer.model.dtype), self.memory)
-        if self.writer.offset is None:
-            self.first = (self.state.needs < HIDDEN_WORD).sum(1)
 
     def _make_room(self, room: int) -> None:
         """Insert slots before those of the target, so that the source has `room` slots."""
@@ -202,7 +196,7 @@ class LmStepper:
         allowed = torch.cat([visible[:, None].expand(b, n, -1), before], 2)
         self.memory.fill(self.room + positions, self.room + longest)
         mask = mask_of(allowed, self.writer.model.dtype)
-        return self.writer.model(pieces, self.first[:, None] + positions, mask, self.memory)
+        return self.writer.model(pieces, OFFSET + positions, mask, self.memory)
 
     def keep(self, rows: Tensor) -> None:
         """Keep only these rows (B,) bool, and only the slots that they use."""
@@ -217,7 +211,6 @@ class LmStepper:
     def take(self, rows: Tensor) -> None:
         """Keep these rows, indices or bool (B,), in this order."""
         self.state.take(rows)
-        self.first = self.first[rows]
         self.memory = self.memory.map(lambda x: x[rows])
 
     def move(self, rows: Tensor, start: int) -> None:

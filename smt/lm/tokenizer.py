@@ -148,7 +148,7 @@ class Layout:
 
     @classmethod
     def of(cls, tokens: Tokens, source_language: str, target_language: str) -> Layout:
-        """Return the layout of a direction; languages are given by ISO 639-1 code or by name."""
+        """Return the layout of a direction; languages are ISO 639-1 codes."""
         [end] = tokens.text("\n")
         opening = ([] if tokens.bos is None else [tokens.bos]) + tokens.text(f"{name_of(source_language)}:")
         return cls(tuple(opening), tuple(tokens.text(f"{name_of(target_language)}:")), end)

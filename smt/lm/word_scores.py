@@ -64,8 +64,7 @@ class LmScorer:
         w = self.writer
         source_pieces, _ = w.layout.source(w.tokens, source)
         target_inputs = [*w.layout.asking, *pieces[:-1]]  # (A + T - 1,); the last T positions predict the pieces
-        first = OFFSET if w.offset is None else w.offset
-        positions = [*range(len(source_pieces)), *range(first, first + len(target_inputs))]
+        positions = [*range(len(source_pieces)), *range(OFFSET, OFFSET + len(target_inputs))]
         tensor = partial(torch.tensor, device=w.device)
         allowed = torch.ones(1, len(positions), len(positions), dtype=torch.bool, device=w.device).tril()
         mask = mask_of(allowed, w.model.dtype)

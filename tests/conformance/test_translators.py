@@ -63,13 +63,6 @@ def hub(folder):
     return {"model": str(save_models(folder)["marian"]), "max_new_tokens": 12, "policy": "local-agreement"}
 
 
-def language_model(folder):
-    from stand_ins.lm_models import make
-
-    options = {"source_language": "es", "dtype": "float32", "policy": "hold", "n": 1}
-    return {"model": str(make(folder / "lm", "llama"))} | options
-
-
 def adapter(folder):
     from stand_ins import lm_models
 
@@ -105,7 +98,7 @@ def servers_end():
         yield
 
 
-MAKERS = (log, agent, hub, language_model, adapter, statistical, asked_at_wait_k, asked_with_agreement)
+MAKERS = (log, agent, hub, adapter, statistical, asked_at_wait_k, asked_with_agreement)
 OPTIONS: dict[str, Callable[[Path], dict]] = {make.__name__: make for make in MAKERS}
 DECLARED = {name: row for (kind, name), row in TABLE.items() if kind == "translator"}
 CASES = [(name, case) for name, row in DECLARED.items() for case in row.cases]

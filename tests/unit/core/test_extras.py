@@ -72,7 +72,7 @@ PARTS = {  # name of a config -> its keys other than `dataset`
     "pbmt": "translator: {name: pbmt, model: x}",
     "simuleval": "translator: {name: simuleval, agent: 'x.py:X'}",
     "lm": "translator: {name: causal-lm, model: lm-es-en, k: 3}",
-    "gguf": "translator: {name: causal-lm, model: FOLDER/gguf.yaml, source_language: es}",
+    "gguf": "translator: {name: llm, source_language: es, local: {base: FOLDER/gguf.yaml}}",
     "waitk": "translator: {name: waitk, model: es-en, k: 3}",
     "bert": "translator: fixed\nguesser: bert",
     "int8": "translator: fixed\nguesser: {name: bert, dtype: int8}",

@@ -1,7 +1,5 @@
 """Decoding with a language model: streamed and batched words, beams, refused options, and scores of given words."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 from refusals import refused
@@ -58,12 +56,11 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def built(folder, tmp_path):
-    """Return a function that builds a translator with a randomly initialized bidirectional adapter or with its base."""
+    """Return a function that builds a translator with a randomly initialized bidirectional adapter."""
     path = adapter(folder, tmp_path / "adapter", 7, bidirectional=True)
 
-    def of(of_base=False, **options):
-        model = {"model": str(folder), "source_language": "es"} if of_base else {"model": str(path)}
-        return build(CausalLmConfig(**model, dtype="float32", **options))
+    def of(**options):
+        return build(CausalLmConfig(str(path), dtype="float32", **options))
 
     return of
 
@@ -127,28 +124,16 @@ def test_wider_beam_finds_more_probable_text(writer):
     assert [searched(writer, [s], 5)[0] for s in sentences] == wide  # independent of the other sentences
 
 
-@torch.inference_mode()
-def test_untrained_model_translates_by_prompt(writer):
-    prompted = replace(writer, offset=None)
-    source, _ = writer.layout.source(writer.tokens, SENTENCES[1])
-    pieces = torch.tensor([[*source, *writer.layout.asking]])
-    expected = prompted.scores(writer.model.read(pieces)[:, -1])
-    torch.testing.assert_close(begun(prompted, SENTENCES[1]).score()[0], expected, atol=1e-4, rtol=1e-4)
-
-
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"model": "gemma3-270n", "source_language": "es"}, "did you mean 'gemma3-270m'"),
-        ({"model": "lm-pl-xx"}, "model lm-pl-xx not found"),
-        ({"model": "no/such/folder.gguf", "source_language": "es"}, "this file does not exist"),
-        ({"model": "{folder}"}, "source_language: missing"),
-        ({"model": "{folder}", "base": "x", "source_language": "es"}, "base: .* is not an adapter"),
-        ({"model": "{adapter}", "source_language": "es"}, "sets its languages"),
+        ({"model": "lm-pl-e"}, "lm-pl-e is not an adapter, did you mean 'lm-pl-en'"),
+        ({"model": "{folder}"}, "is not an adapter; to prompt a language model use {name: llm"),
+        ({"model": "{adapter}", "base": "gemma3-270n"}, "did you mean 'gemma3-270m'"),
+        ({"model": "{adapter}", "base": "no/such/folder.gguf"}, "this file does not exist"),
         ({"model": "{adapter}", "bidirectional": True}, "was not trained for it"),
         ({"model": "{adapter}", "beam": 4, "k": 3}, "beam: needs the whole sentence first"),
         ({"model": "{adapter}", "emission_rate": 1.2, "policy": "hold", "n": 1}, "emission_rate: only for policy"),
-        ({"model": "{folder}", "emission_rate": 1.2, "source_language": "es"}, "emission_rate: .* is not an adapter"),
     ],
 )
 def test_unavailable_options_give_a_one_line_error(folder, tmp_path, config, message):
@@ -166,7 +151,7 @@ def scorer(tmp_path_factory):
     base = load_base(make(tmp_path_factory.mktemp("base"), "gemma3_text", seed=3))
     layout = Layout.of(base.tokens, "es", "en")
     pieces = torch.tensor([i for i in range(4, base.tokens.size) if i not in base.tokens.text(" big")])
-    writer = LmWriter.of(base, layout, pieces, OFFSET)
+    writer = LmWriter.of(base, layout, pieces)
     return LmScorer(lambda: writer, "f")
 
 
