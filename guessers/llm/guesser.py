@@ -8,24 +8,20 @@ The last example is a base language model (trained only on plain text), which co
 model is asked after every `every` words, and the steps in between share its guesses.  A text of W words therefore costs
 floor(W / every) requests, and no step depends on later words.  Replies are stored on disk (sqa/net/reply_cache.py).  A
 reply that is not the requested JSON gives an empty guess list, and is counted and logged.
-
-`python -m guessers.llm CONFIG` estimates the cost of a run without sending a request.
 """
 
-import argparse
-import math
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 from tqdm import tqdm
 
 from guessers.llm.reply import Parsed, Titles, parse, parse_title
 from smt.lm.local import LocalConfig, LocalModel
-from sqa.core.errors import ConfigError, returns_exit_code
+from sqa.core.errors import ConfigError
 from sqa.core.schema import Count, File, checked
 from sqa.core.types import Guess
 from sqa.files.store import digest
@@ -84,9 +80,6 @@ class LlmConfig:
     max_requests: Annotated[Count, "maximum requests of a run, with retries; runs that need more do not start"] = 1000
     cache: Annotated[Path | None, "file of replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)"] = None
     cache_mb: Annotated[Count, "maximum size in MB; a full cache stops the run"] = 1024
-    prices: Annotated[
-        tuple[float, float] | None, "prices per million tokens read and written, for the cost estimate"
-    ] = None
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
@@ -97,8 +90,6 @@ class LlmConfig:
             wrong.append("api: completions is for `reply: title`, since a reply ends with its line")
         if "{text}" not in self.asked:
             wrong.append("prompt: must contain {text}, the place of the question so far")
-        if self.prices is not None and not all(0 <= price < math.inf for price in self.prices):
-            wrong.append(f"prices: must be >= 0, got {list(self.prices)}")
         return wrong
 
     @property
@@ -107,22 +98,6 @@ class LlmConfig:
         if self.prompt is not None:
             return self.prompt
         return PROMPT if self.reply == "json" else SOLVED
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """Estimated cost of guessing some texts; None = unknown, because no reply of this model reported tokens."""
-
-    steps: int  # texts
-    prompts: int  # distinct prompts for the texts
-    kept: int  # prompts with a reply in the cache
-    requests: int  # prompts without a reply in the cache
-    max_requests: int  # limit of the config
-    prompt_characters: int  # in those requests
-    reply_tokens_at_most: int  # requests * max_tokens
-    prompt_tokens: int | None  # estimated from the tokens per character of the cached replies
-    reply_tokens: int | None  # estimated from the mean of the cached replies
-    cost: float | None  # of prompt and reply tokens, in the currency of `prices`
 
 
 class LlmGuesser:
@@ -180,35 +155,14 @@ class LlmGuesser:
                 tqdm.write(f"sqa: llm: unusable reply, no guesses ({self.unusable} so far): {reason}", file=sys.stderr)
         return parsed
 
-    def estimate(self, texts: Iterable[Sequence[str]]) -> Estimate:
-        """Return the estimated cost of guessing these texts (one sequence per question), without sending a request."""
-        steps = 0
-        distinct: dict[str, None] = {}
-        for of_question in texts:
-            steps += len(of_question)
-            distinct |= dict.fromkeys(prompt for prompt in map(self.prompt, of_question) if prompt)
-        missing = self.chat.missing(list(distinct))
-        characters = sum(map(len, missing))
-        usage = self.chat.cache.usage(self.chat.chat.identity)
-        read = written = cost = None
-        if usage.replies:
-            read = math.ceil(characters * usage.prompt_tokens / usage.prompt_characters)
-            written = math.ceil(len(missing) * usage.reply_tokens / usage.replies)
-            if self.config.prices:
-                cost = (read * self.config.prices[0] + written * self.config.prices[1]) / 1e6
-        at_most = len(missing) * self.chat.chat.max_tokens
-        kept = len(distinct) - len(missing)
-        limit = self.config.max_requests
-        return Estimate(steps, len(distinct), kept, len(missing), limit, characters, at_most, read, written, cost)
-
     def check_texts(self, texts: Iterable[Sequence[str]]) -> None:
         """Raise ConfigError with the number of requests that these texts need if `max_requests` does not allow it."""
-        needed = self.estimate(texts)
+        needed = len(self.chat.missing([prompt for steps in texts for prompt in map(self.prompt, steps) if prompt]))
         left = self.config.max_requests - self.chat.chat.budget.spent
-        if needed.requests > left:
+        if needed > left:
             raise ConfigError(
-                f"max_requests: the run needs {needed.requests} requests ({needed.kept} more are in the cache), "
-                f"{left} are allowed; raise it, ask less often (every: {self.config.every}) or limit the questions"
+                f"max_requests: the run needs {needed} requests that are not in the cache, {left} are allowed; "
+                f"raise it, ask less often (every: {self.config.every}) or limit the questions"
             )
 
 
@@ -221,31 +175,3 @@ def build(config: LlmConfig) -> LlmGuesser:
     if config.local is None:
         raise ConfigError("endpoint: give either endpoint or local")
     return LlmGuesser(config, LocalModel(config.local, budget, route), titles)
-
-
-@returns_exit_code
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command: translate missing questions, print the estimate, and send no request."""
-    from sqa.core.registry import GUESSERS
-    from sqa.files.store import Store
-    from sqa.pipeline.config import load_run, with_limit
-    from sqa.pipeline.engine import run
-
-    parser = argparse.ArgumentParser(
-        prog="python -m guessers.llm", description="Estimate the cost of a run with an llm."
-    )
-    parser.add_argument("config", type=Path, help="a run's YAML file whose guesser is an llm")
-    parser.add_argument("--runs", type=Path, default=Path("runs"), help="store of stages (default: %(default)s)")
-    parser.add_argument("--limit", type=int, help="only the first N questions")
-    options = parser.parse_args(arguments)
-    config = load_run(options.config)
-    config = config if options.limit is None else with_limit(config, options.limit)
-    guesser: Any = GUESSERS.build(config.guesser.name, config.guesser.options) if config.guesser else None
-    if not hasattr(guesser, "estimate"):
-        raise ConfigError(f"{options.config}: its guesser is not an llm")
-    traces = run(config, Store(options.runs), until="translate").traces
-    estimate = asdict(guesser.estimate(trace.prefixes.texts for trace in traces))
-    print(*estimate, sep="\t")
-    print(*("n/a" if value is None else value for value in estimate.values()), sep="\t")
-    if estimate["prompt_tokens"] is None:
-        print("sqa: tokens are n/a until there are replies; run a few questions (--limit 2) first", file=sys.stderr)

@@ -11,7 +11,6 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from tqdm import tqdm
 
@@ -39,15 +38,6 @@ CREATE TABLE IF NOT EXISTS replies (
 """
 _NEW = ("finish", "day")  # columns that version 1 lacks
 _REPLY = "SELECT text, prompt_tokens, reply_tokens, finish FROM replies WHERE key = ?"
-
-
-class Usage(NamedTuple):
-    """The cost of the replies from a source, without the replies whose token counts are unknown."""
-
-    replies: int
-    prompt_characters: int
-    prompt_tokens: int
-    reply_tokens: int
 
 
 class Cache:
@@ -95,16 +85,6 @@ class Cache:
         with self._open() as file:
             days = file.execute("SELECT MIN(day), MAX(day) FROM replies WHERE source = ? AND day != ''", [source])
             return " to ".join(dict.fromkeys(day for day in days.fetchone() if day))
-
-    def usage(self, source: str) -> Usage:
-        """Return the cost of a source's replies, in the tokens that the source counted."""
-        if not self.path.is_file():
-            return Usage(0, 0, 0, 0)
-        with self._open() as file:
-            sums = "COUNT(*), SUM(prompt_characters), SUM(prompt_tokens), SUM(reply_tokens)"
-            counted = "prompt_tokens IS NOT NULL AND reply_tokens IS NOT NULL"
-            row = file.execute(f"SELECT {sums} FROM replies WHERE source = ? AND {counted}", [source]).fetchone()
-        return Usage(*(value or 0 for value in row))
 
     def check_room(self) -> None:
         """Raise ConfigError if the file has reached its limit."""

@@ -17,7 +17,7 @@ DATA: dict[str, Any] = {"guesser": "bm25", "model": "bm25", "cache": Path(), "li
 DATA |= {"noise_least": 1.6}
 ENDPOINT: dict[str, Any] = {"base_url": "x", "model": "", "api_key_env": "sk-1", "requests_per_minute": math.inf}
 ENDPOINT |= {"max_tokens": 0, "concurrency": 0, "retries": -1, "timeout": 0.0, "temperature": 3.0}
-LLM: dict[str, Any] = {"every": 0, "guesses": 51, "prompt": "?", "max_requests": 0, "prices": (-1.0, 1.0)}
+LLM: dict[str, Any] = {"every": 0, "guesses": 51, "prompt": "?", "max_requests": 0}
 WRONG: list[tuple[type, dict[str, Any], list[str]]] = [  # config, keys, message for each key
     (EndpointConfig, ENDPOINT, ["" for _ in ENDPOINT]),
     (LlmConfig, LLM, ["" for _ in [*LLM, "endpoint"]]),

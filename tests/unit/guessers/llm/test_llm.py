@@ -228,45 +228,6 @@ def test_retries_count_towards_the_budget(guesser_of):
     assert len(server.prompts) == 3
 
 
-def test_estimate_counts_requests_and_tokens(guesser_of):
-    with ChatServer() as server:
-        guesser = guesser_of(server, every=5, prices=(1.0, 2.0))
-        before = guesser.estimate([PREFIXES])
-        assert (before.steps, before.prompts, before.kept, before.requests) == (17, 3, 0, 3)
-        assert before.reply_tokens_at_most == 1800
-        assert (before.prompt_tokens, before.reply_tokens, before.cost) == (None, None, None)
-        assert server.prompts == []
-        guesser.guess([" ".join(WORDS[:10])], 1)
-        after = guesser.estimate([PREFIXES])
-        assert (after.kept, after.requests) == (1, 2)
-        asked = len(server.prompts[0])
-        assert after.prompt_tokens == -(-after.prompt_characters * (asked // 4) // asked)
-        assert after.cost == pytest.approx((after.prompt_tokens + 2 * after.reply_tokens) / 1e6)
-        guesses_per_word(guesser, WORDS, 1)
-        assert sum(map(len, set(server.prompts) - {server.prompts[0]})) == after.prompt_characters
-        assert len(server.prompts) == 3 and guesser.estimate([PREFIXES]).requests == 0
-
-
-def test_estimate_command_prints_the_costs(tmp_path, capsys):
-    config = tmp_path / "t.yaml"
-    arguments = [str(config), "--runs", str(tmp_path / "runs"), "--limit", "2"]
-    with ChatServer() as server:
-        config.write_text(json.dumps(questions_config(tmp_path, server.base_url)))
-        assert llm.main(arguments) == 0
-        printed = capsys.readouterr()
-        header, row = (line.split("\t") for line in printed.out.splitlines())
-        actual = dict(zip(header, row, strict=True))
-        assert (actual["requests"], actual["prompt_tokens"], actual["cost"]) == ("9", "n/a", "n/a")
-        assert "tokens are n/a until there are replies" in printed.err and server.prompts == []
-        run(load_run(config), Store(tmp_path / "runs"), progress=False)
-        assert llm.main(arguments) == 0 and "\t0\t1000\t" in capsys.readouterr().out
-    config.write_text(json.dumps(questions_config(tmp_path, "http://h/v1") | {"guesser": "doubles:build_guesser"}))
-    assert llm.main([str(config)]) == 2 and "its guesser is not an llm" in capsys.readouterr().err
-
-
-# --------------------------------------------------------------------------------------------------------------- config
-
-
 @pytest.mark.parametrize(
     "url",
     ["localhost:8000", "ftp://x/v1", "http:///v1", "http://x:99999/v1", "http://u:p@h/v1", "http://h/v1?key=s", ""],
