@@ -4,60 +4,25 @@ Nothing is downloaded unless the config allows it, no pickle is read, and no cod
 """
 
 import re
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.packages import need
 from sqa.core.registry import did_you_mean
 from sqa.data.languages import Pair, certain_pair, code_of
-from sqa.files.hub import files_digest
 from sqa.files.pretrained import check_folder
 
 MODEL_TYPES = ("marian", "m2m_100", "mbart")  # config.json's model_type; NLLB is an m2m_100
 WANTED = ("*.json", "*.safetensors", "*.spm", "*.model", "*.txt")  # fetched from a hub
-TOKENIZER_FILES = ("tokenizer.json", "source.spm", "sentencepiece.bpe.model", "spm_file", "vocabulary.model")
 MULTILINGUAL = ("M2M100Tokenizer", "NllbTokenizer", "MBartTokenizer", "MBart50Tokenizer")
 LANGUAGE_TOKEN = re.compile(r"[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")  # en_XX of mBART, eng_Latn of NLLB
 
 
-def check_model(folder: Path) -> str:
-    """Return the model_type of a folder that can be loaded safely; else raise DataError or ConfigError."""
-    model_type = check_folder(folder)
-    if model_type not in MODEL_TYPES:
+def check_model(folder: Path) -> None:
+    """Raise DataError or ConfigError for a folder without a translation model that can be loaded safely."""
+    if (model_type := check_folder(folder)) not in MODEL_TYPES:
         raise ConfigError(f"model: {folder} is a {model_type!r} model, but must be one of {', '.join(MODEL_TYPES)}")
-    check_tokenizer(folder)
-    return model_type
-
-
-def check_tokenizer(folder: Path) -> None:
-    """Raise DataError for a folder without a tokenizer."""
-    if not any((folder / name).is_file() for name in TOKENIZER_FILES):
-        raise DataError(f"{folder}: no tokenizer; save the model's tokenizer there with tokenizer.save_pretrained")
-
-
-def load_tokenizer(folder: Path) -> Any:
-    """Load the tokenizer of a folder; the Rust version only if its file exists, since none is converted here."""
-    need("transformers", f"the model {folder.name}")
-    check_tokenizer(folder)
-    from transformers import AutoTokenizer
-
-    try:
-        with warnings.catch_warnings():
-            # Marian's tokenizer recommends a package that translation does not use.
-            warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses", category=UserWarning)
-            safe = {"local_files_only": True, "trust_remote_code": False}
-            return AutoTokenizer.from_pretrained(folder, use_fast=(folder / "tokenizer.json").is_file(), **safe)
-    except (ValueError, OSError, KeyError, TypeError, RuntimeError, AssertionError, ImportError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise DataError(f"{folder}: its tokenizer cannot be loaded: {reason}") from error
-
-
-def files_fingerprint(folder: Path) -> str:
-    """Return the sha256 over names and bytes of all files that determine a model's output."""
-    return files_digest(folder, (*WANTED, "model.bin"))
 
 
 class TextCodec:

@@ -11,18 +11,17 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from smt.engines.hub import WANTED, TextCodec, check_model, files_fingerprint, load_tokenizer
+from smt.engines.hub import WANTED, TextCodec, check_model
 from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of, simultaneous
 from smt.policies.prefixes import PolicyTranslator, in_batches
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError
 from sqa.core.packages import need
 from sqa.core.schema import Count, File, checked
 from sqa.files.devices import FLOATS, Arithmetic, Device, Dtype, place
-from sqa.files.hub import find_model
-from sqa.files.pretrained import load_weights
+from sqa.files.hub import files_digest, find_model
+from sqa.files.pretrained import load_pretrained
 from sqa.files.store import digest
 
 VERSION = 2  # increase when the output changes
@@ -65,15 +64,16 @@ class Pretrained:
         self.config, self.where = config, place(config)
         self.device = self.where.device
         self.folder = find_model(config.model, config.revision, config.download, WANTED)
-        self.model = load_translator(self.folder, self.where.dtype).to(self.device)
-        self.codec = TextCodec(load_tokenizer(self.folder), config.source_language, config.target_language)
+        check_model(self.folder)
+        loaded = load_pretrained(self.folder, "AutoModelForSeq2SeqLM", "a translation model", self.where.dtype)
+        tokenizer, self.model = loaded[0], loaded[1].to(self.device)
+        self.codec = TextCodec(tokenizer, config.source_language, config.target_language)
         self.languages = self.codec.languages
         self.limit = int(self.model.config.max_position_embeddings)  # maximum number of pieces of source and target
         if config.max_new_tokens >= self.limit:
             raise ConfigError(f"max_new_tokens: must be less than {self.limit}, got {config.max_new_tokens}")
-        check_vocabulary(self.folder, self.model, self.codec.tokenizer)
         self.model.generation_config = self._generation()  # `generate` ignores default values passed to it
-        self._files = files_fingerprint(self.folder)
+        self._files = files_digest(self.folder, WANTED)
 
     def _generation(self) -> Any:
         """Return the model's own search settings (forbidden pieces, length penalty), without sampling."""
@@ -124,20 +124,6 @@ class Pretrained:
             *other,
         ]
         return digest(["pretrained", VERSION, transformers.__version__, search, self._files])
-
-
-def load_translator(folder: Path, dtype: str = "float32") -> Any:
-    """Load the model of a folder in eval mode, from safetensors only."""
-    check_model(folder)
-    return load_weights(folder, "AutoModelForSeq2SeqLM", "a translation model", dtype)
-
-
-def check_vocabulary(folder: Path, model: Any, tokenizer: Any) -> None:
-    """Raise DataError for a tokenizer with more pieces than the model."""
-    highest = max(tokenizer.get_vocab().values())
-    if highest >= (pieces := model.config.vocab_size):
-        problem = f"its tokenizer has piece {highest}, but the model has only {pieces} pieces"
-        raise DataError(f"{folder}: {problem}; they belong to different models")
 
 
 def build(config: PretrainedConfig) -> PolicyTranslator:

@@ -4,6 +4,7 @@ Weights are read only from safetensors, nothing is downloaded, and no code in a 
 """
 
 import math
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -70,7 +71,9 @@ def load_pretrained(folder: Path, architecture: str, kind: str, dtype: str = "fl
     model = load_weights(folder, architecture, kind, dtype)
     loader: Any = import_module("transformers").AutoTokenizer
     try:
-        tokenizer = loader.from_pretrained(folder, **_LOCAL)
+        with warnings.catch_warnings():  # Marian's tokenizer recommends a package that translation does not use
+            warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses", category=UserWarning)
+            tokenizer = loader.from_pretrained(folder, **_LOCAL)
     except _FAILURES as error:
         raise DataError(f"{folder}: cannot be loaded as {kind}: {_first_line(error)}") from error
     pieces = model.get_input_embeddings().num_embeddings

@@ -13,10 +13,11 @@ from refusals import refused
 from safetensors.torch import load_file, save_file
 from stand_ins.hub_models import LANGUAGES, save_models
 
-from smt.engines.hub import WANTED, check_model, load_tokenizer
-from smt.engines.pretrained import Pretrained, PretrainedConfig, build, load_translator
+from smt.engines.hub import WANTED, check_model
+from smt.engines.pretrained import Pretrained, PretrainedConfig, build
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.hub import find_model
+from sqa.files.pretrained import load_pretrained
 from sqa.metrics.quality.comet import CometConfig
 from sqa.pipeline.saving import hub_models
 
@@ -55,7 +56,7 @@ def test_batched_words_equal_single_translations(loaded):
 def test_words_equal_a_plain_greedy_loop(loaded):
     """Compare with the argmax of the model's logits, decoded from the start tokens in the model's documentation."""
     name, system = loaded
-    tokenizer, network = load_tokenizer(system.folder), load_translator(system.folder)
+    tokenizer, network = load_pretrained(system.folder, "AutoModelForSeq2SeqLM", "a translation model")
     source, target = LANGUAGES[name]
     end, forbidden, text = tokenizer.eos_token_id, None, TEXTS[0]
     if name.startswith("marian"):
@@ -104,7 +105,7 @@ def copied(folders, tmp_path, *remove):
 
 def test_folders_of_other_models_are_refused(folders, tmp_path):
     folder = copied(folders, tmp_path, "source.spm", "target.spm", "vocab.json")
-    refused(DataError, "model: no tokenizer", check_model, folder)
+    refused(DataError, "model: cannot be loaded as a translation model", build, PretrainedConfig(str(folder)))
     (folder / "config.json").write_text('{"model_type": "gpt2"}')
     refused(ConfigError, "is a 'gpt2' model, but must be one of marian, m2m_100, mbart", check_model, folder)
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
@@ -168,7 +169,7 @@ def test_parts_of_different_models_are_refused(folders, tmp_path):
         ({"d_model": 64}, "cannot be loaded"),
     ):
         (folder / "config.json").write_text(json.dumps(settings | change))
-        refused(DataError, message, load_translator, folder)
+        refused(DataError, message, build, PretrainedConfig(str(folder)))
     (folder / "config.json").write_text(json.dumps(settings))
     vocabulary = json.loads((folder / "vocab.json").read_text())
     (folder / "vocab.json").write_text(json.dumps({**vocabulary, "extra": len(vocabulary)}))
