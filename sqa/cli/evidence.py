@@ -47,7 +47,6 @@ Computing = Annotated[
     option("--computing", "With --segments: computing time of a word; see docs/latency.md."),
 ]
 Items = Annotated[list[str] | None, argument("[ITEM]...", "Names of items, or mine.py:ITEM.  Default: all.")]
-Priors = Annotated[Path | None, option("--priors DIR", "Folder of priors for the word aligner.")]
 
 PAPER = {  # figure or table of the paper -> (its function, its config in configs/)
     "fig3": ("experiments.ablation.report:main", "ablation.yaml"),
@@ -258,7 +257,6 @@ def diagnose(
     kinds: Annotated[
         list[str] | None, option("--kind KIND", "Kind of error: hallucination, omission or drop; may be repeated.")
     ] = None,
-    priors: Priors = None,
     detector: Annotated[
         str,
         option(
@@ -272,7 +270,7 @@ def diagnose(
 
     Each row has the probability of an error, the source span, and the answer's rank before and after.
     """
-    call("sqa.diagnose.findings:main", run, top, questions or (), kinds or (), priors, detector)
+    call("sqa.diagnose.findings:main", run, top, questions or (), kinds or (), detector)
 
 
 @evidence_app.command()
@@ -283,12 +281,11 @@ def view(
     ] = None,
     questions: QuestionIds = None,
     curve: Annotated[str, option("--curve NAME|FILE", "Expected-wins curve.")] = "qanta2018",
-    priors: Priors = None,
 ) -> None:
     """Write one HTML page that shows runs word by word, offline."""
     from sqa.report.viewer_data import ViewConfig
 
-    call("sqa.report.viewer:main", runs, output, questions or (), ViewConfig(curve, priors))
+    call("sqa.report.viewer:main", runs, output, questions or (), ViewConfig(curve))
 
 
 # ----------------------------------------------------------------------------------------------- sqa results

@@ -3,7 +3,7 @@
 Word aligners link function words by chance, so an unaligned "the" or an untranslated "que" is not worth reporting
 (`is_content`).
 
-`python -m smt.training.alignment_priors CONFIG DATA FOLDER` makes the priors of another pair.
+The bundled priors were counted by `smt/training/alignment_priors.py` of commit 12c84463.
 """
 
 from __future__ import annotations
@@ -26,13 +26,9 @@ from sqa.core.paths import DATA
 from sqa.files.model_files import (
     CONFIG,
     folder_digest,
-    pack_integers,
-    pack_strings,
     read_tensors,
-    resolve_model,
     unpack_integers,
     unpack_strings,
-    write_tensors,
 )
 
 KIND, VERSION = "alignment-priors", 1
@@ -117,22 +113,9 @@ class Priors:
     target: Mapping[str, int]
     digest: str = ""  # digest of the source files
 
-    def save(self, folder: Path) -> None:
-        """Write model.safetensors and config.json."""
-        words = {"source": sorted(self.source), "target": sorted(self.target)}
-        index = {side: {word: i for i, word in enumerate(words[side])} for side in words}
-        rows = sorted((index["source"][s], index["target"][t], count) for (s, t), count in self.links.items())
-        source, target, counts = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-        links = {"source": np.diff(source, prepend=0), "target": target, "counts": counts}
-        tensors = {f"link_{name}": pack_integers(column) for name, column in links.items()}
-        for side, occurrences in (("source", self.source), ("target", self.target)):
-            tensors[f"{side}_words"] = pack_strings(words[side])
-            tensors[f"{side}_counts"] = pack_integers(np.array([occurrences[w] for w in words[side]], dtype=np.int64))
-        write_tensors(folder, tensors, {"kind": KIND, "version": VERSION, "pair": self.pair})
-
     @classmethod
     def load(cls, folder: Path) -> Priors:
-        """Read a folder that `save` wrote.  Raises DataError if it is damaged."""
+        """Read a folder of priors.  Raises DataError if it is damaged."""
         tensors, config = read_tensors(folder, KIND, VERSION)
         try:
             words = {side: unpack_strings(tensors[f"{side}_words"]) for side in ("source", "target")}
@@ -145,7 +128,7 @@ class Priors:
             links = {(words["source"][s], words["target"][t]): count for s, t, count in rows}
             return cls(str(config["pair"]), links, counts["source"], counts["target"], folder_digest(folder))
         except (KeyError, IndexError, ValueError) as error:
-            raise DataError(f"{folder}: the priors are damaged ({error}); restore or recompute them") from error
+            raise DataError(f"{folder}: the priors are damaged ({error}); restore them") from error
 
 
 def has_priors(pair: str) -> bool:
@@ -153,21 +136,6 @@ def has_priors(pair: str) -> bool:
     return (DATA / "models" / f"{PREFIX}{pair}" / CONFIG).is_file()
 
 
-def load_priors(pair: str, folder: str | Path | None = None) -> Priors:
-    """Return the bundled priors of a pair ("es-en"), or the priors in `folder`.
-
-    Raises ConfigError if there are no priors, or if they belong to another pair.
-    """
-    if folder is not None:
-        priors = Priors.load(resolve_model(str(folder)))
-        if priors.pair != pair:
-            raise ConfigError(f"{folder}: contains priors for {priors.pair}, expected {pair}")
-        return priors
-    bundled = DATA / "models" / f"{PREFIX}{pair}"
-    if not (bundled / CONFIG).is_file():
-        available = sorted(path.parent.name.removeprefix(PREFIX) for path in bundled.parent.glob(f"{PREFIX}*/{CONFIG}"))
-        raise ConfigError(
-            f"no priors for aligning {pair} (bundled: {', '.join(available) or 'none'}); "
-            "give a folder made by `python -m smt.training.alignment_priors`"
-        )
-    return Priors.load(bundled)
+def load_priors(pair: str) -> Priors:
+    """Return the bundled priors of a pair ("es-en"); see `has_priors`."""
+    return Priors.load(DATA / "models" / f"{PREFIX}{pair}")

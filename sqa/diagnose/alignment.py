@@ -5,8 +5,7 @@
     alignment.links           # ((0, 0), (1, 1), (2, 2)): source word, target word
 
 A test set is too small to learn word translations from, so the aligner (sqa/diagnose/hmm.py) uses *priors*: link counts
-of stemmed words in a large parallel corpus.  The priors of es-en and pl-en are included.  `python -m
-smt.training.alignment_priors CONFIG DATA FOLDER` computes priors of other pairs.
+of stemmed words in a large parallel corpus.  The priors of es-en and pl-en are included.
 
 The aligner runs with several seeds.  A word's trust is a mean over seeds, and its spread is the standard deviation.
 The same texts give the same numbers, and `load_aligner(..., cache=FILE)` stores them.
@@ -66,19 +65,16 @@ class Aligner(Protocol):
         """Return one alignment per pair of source and target words; a pair with an empty side has no links."""
 
 
-def load_aligner(
-    pair: str, folder: str | Path | None = None, cache: Path | None = None, seeds: Sequence[int] = SEEDS
-) -> Aligner:
-    """Return the default aligner of a pair, with the bundled priors or those of a folder; `cache` stores results.
+def load_aligner(pair: str, cache: Path | None = None, seeds: Sequence[int] = SEEDS) -> Aligner:
+    """Return the default aligner of a pair, with the bundled priors; `cache` stores results.
 
     A pair without bundled priors is aligned from the texts alone, with a warning on stderr.  With one seed, the trust
     comes from a single alignment.
     """
-    if folder is None and not has_priors(pair):
-        hint = "aligned from these texts alone; priors reduce errors: python -m smt.training.alignment_priors"
-        print(f"sqa: no priors for {pair}; {hint}", file=sys.stderr)
+    if not has_priors(pair):
+        print(f"sqa: no priors for {pair}; aligned from these texts alone, with more errors", file=sys.stderr)
         return HmmAligner(Priors(pair, {}, {}, {}, "none"), seeds, cache)
-    return HmmAligner(load_priors(pair, folder), seeds, cache)
+    return HmmAligner(load_priors(pair), seeds, cache)
 
 
 class HmmAligner:

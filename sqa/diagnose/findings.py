@@ -31,7 +31,6 @@ def main(
     top: int | None = 20,
     questions: Collection[str] = (),
     kinds: Collection[str] = (),
-    priors: Path | None = None,
     detector: str = UNSCORED,
 ) -> None:
     """Print the `top` worst findings (None: all) of the given questions and kinds (empty: all).
@@ -47,7 +46,7 @@ def main(
         if kind not in KINDS:
             raise ConfigError(f"--kind: {kind!r} is not one of {', '.join(KINDS)}{did_you_mean(kind, KINDS)}")
     finished = open_run(run)
-    findings = findings_of(finished, questions, kinds, priors, detector)
+    findings = findings_of(finished, questions, kinds, detector)
     for line in summary(finished, findings):
         print(f"sqa: {line}", file=sys.stderr)
     shown = findings[:top]
@@ -58,7 +57,6 @@ def findings_of(
     run: FinishedRun,
     questions: Collection[str] = (),
     kinds: Collection[str] = (),
-    priors: Path | None = None,
     detector: str = UNSCORED,
 ) -> list[Finding]:
     """Return the findings of a run, worst first.
@@ -70,7 +68,7 @@ def findings_of(
     for id in questions:
         if id not in ids:
             raise ConfigError(f"--questions: {id!r} is not a question of {run.folder}{did_you_mean(id, ids)}")
-    errors = errors_of(run, priors, detector)
+    errors = errors_of(run, detector)
     return ranked(
         finding
         for finding in chain.from_iterable(question.findings for question in errors)
@@ -78,7 +76,7 @@ def findings_of(
     )
 
 
-def errors_of(run: FinishedRun, priors: Path | None = None, detector: str = UNSCORED) -> list[StepErrors]:
+def errors_of(run: FinishedRun, detector: str = UNSCORED) -> list[StepErrors]:
     """Return the errors of each question; the arguments are those of `findings_of`."""
     if not run.guessed:
         raise ConfigError(
@@ -89,7 +87,7 @@ def errors_of(run: FinishedRun, priors: Path | None = None, detector: str = UNSC
         raise ConfigError(
             f"{run.folder}: questions in {', '.join(languages)}; only one language can be aligned at a time"
         )
-    aligner = load_aligner(f"{languages[0]}-{TARGET}", priors, run.folder / LINKS)
+    aligner = load_aligner(f"{languages[0]}-{TARGET}", run.folder / LINKS)
     scorer = _scorer(detector, f"{languages[0]}-{TARGET}", run.folder)
     return step_errors(run.traces, aligner, detector=load_detector(languages[0], scorer))
 

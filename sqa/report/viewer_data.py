@@ -27,7 +27,6 @@ decisions.  "traces" has one entry per question, in the same order.  With n step
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -62,14 +61,13 @@ class ViewConfig:
     """Settings of the viewer's page."""
 
     curve: Annotated[str, "a published expected-wins curve, or a curve file (.json)"] = "qanta2018"
-    priors: Annotated[Path | None, "folder of the word aligner's priors; None = the bundled priors"] = None
 
 
 def page_data(runs: Sequence[FinishedRun], indices: Sequence[int], config: ViewConfig) -> dict[str, Any]:
     """Return the page's data for the questions at `indices`, in that order; all runs have the same questions."""
     pages: Pages = {}
     names = run_names([run.folder for run in runs])
-    shown = [_run(run, name, indices, pages, config) for run, name in zip(runs, names, strict=True)]
+    shown = [_run(run, name, indices, pages) for run, name in zip(runs, names, strict=True)]
     questions = [runs[0].questions[index] for index in indices]
     curve = curve_named(config.curve)
     t = np.linspace(0, 1, GRID)
@@ -94,9 +92,9 @@ def page_data(runs: Sequence[FinishedRun], indices: Sequence[int], config: ViewC
     }
 
 
-def _run(run: FinishedRun, name: str, indices: Sequence[int], pages: Pages, config: ViewConfig) -> dict[str, Any]:
+def _run(run: FinishedRun, name: str, indices: Sequence[int], pages: Pages) -> dict[str, Any]:
     traces = list(run.traces)
-    errors, notes = _errors(run, traces, config)
+    errors, notes = _errors(run, traces)
     parts = {part: getattr(run.config, part) for part in ("translator", "guesser", "buzzer")}
     notes += [f"no {part} ran" for part, component in parts.items() if component is None]
     return {
@@ -127,9 +125,7 @@ def _threshold(run: FinishedRun, traces: Sequence[QuestionTrace]) -> float | Non
     return float(threshold) if all(above == answered for above, answered in decisions) else None
 
 
-def _errors(
-    run: FinishedRun, traces: Sequence[QuestionTrace], config: ViewConfig
-) -> tuple[list[StepErrors] | None, list[str]]:
+def _errors(run: FinishedRun, traces: Sequence[QuestionTrace]) -> tuple[list[StepErrors] | None, list[str]]:
     """Return the step-wise errors of all questions, or None and the reason if the words cannot be aligned.
 
     All questions are aligned, shown or not, because the links of a question depend on all texts.
@@ -138,10 +134,8 @@ def _errors(
     if len(languages) != 1:
         return None, [f"unaligned words not marked: questions in {', '.join(sorted(languages)) or 'no language'}"]
     try:
-        aligner = load_aligner(f"{next(iter(languages))}-{TARGET}", config.priors, run.folder / LINKS)
+        aligner = load_aligner(f"{next(iter(languages))}-{TARGET}", run.folder / LINKS)
     except ConfigError as reason:
-        if config.priors is not None:  # requested explicitly
-            raise
         return None, [f"unaligned words not marked: {reason}"]
     return step_errors(traces, aligner, ERRORS, load_detector(next(iter(languages)))), []
 

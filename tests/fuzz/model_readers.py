@@ -35,7 +35,7 @@ from smt.statistical.packed import CONFIG, NGRAMS, PHRASES, unpack, write_zst
 from sqa.core.paths import DATA
 from sqa.core.types import Guess
 from sqa.data.priors import Priors
-from sqa.diagnose.alignment import load_aligner
+from sqa.diagnose.alignment import HmmAligner
 from sqa.diagnose.detector import read_networks
 from sqa.diagnose.signals import GROUPS
 from sqa.files.model_files import content
@@ -118,8 +118,7 @@ def _decide(buzzer: object) -> None:
 
 
 def _align(folder: Path) -> None:
-    Priors.load(folder)
-    load_aligner("es-en", folder).align([(WORDS, ["the", "big", "house"])])
+    HmmAligner(Priors.load(folder)).align([(WORDS, ["the", "big", "house"])])
 
 
 def _detect(folder: Path) -> None:

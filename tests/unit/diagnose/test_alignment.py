@@ -1,21 +1,21 @@
 """Word forms, priors on disk, and the links of the aligner."""
 
 import json
+import shutil
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
 from refusals import refused
-from smt_models import vocabulary
 
-from smt.training.alignment_priors import count, pruned
-from smt.training.corpus import pack
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import DATA
 from sqa.data.priors import Priors, form, load_priors, similar
 from sqa.diagnose import hmm
 from sqa.diagnose.alignment import SEEDS, HmmAligner
 
+MODELS = DATA / "models"
 COLOURS = {"rojo": "red", "verde": "green", "azul": "blue", "negro": "black"}
 THINGS = {"perro": "dog", "gato": "cat", "pájaro": "bird", "tren": "train", "libro": "book"}
 WORDS = {**COLOURS, **THINGS}
@@ -51,39 +51,14 @@ def test_similar_words_are_recognised(source: str, target: str, expected: bool) 
     assert similar(source, target) == expected
 
 
-def test_saved_priors_load_unchanged(tmp_path: Path) -> None:
-    PRIORS.save(tmp_path)
-    loaded = Priors.load(tmp_path)
-    assert all(getattr(loaded, name) == getattr(PRIORS, name) for name in ("pair", "links", "source", "target"))
-    assert len(loaded.digest) == 64
-    assert load_priors("es-en", tmp_path).digest == loaded.digest
-
-
-def test_rare_words_and_links_are_removed() -> None:
-    """Words need at least 3 occurrences. Links need 2, and at least 1 in 50 occurrences of the rarer word."""
-    links = {("a", "x"): 2, ("a", "y"): 1, ("b", "x"): 5, ("c", "z"): 2, ("d", "z"): 2}
-    kept = pruned(Priors("es-en", links, {"a": 3, "b": 2, "c": 100, "d": 101}, {"x": 9, "y": 9, "z": 200}))
-    assert (set(kept.links), set(kept.source)) == ({("a", "x"), ("c", "z")}, {"a", "c", "d"})
-
-
-def test_priors_count_linked_words_of_whole_sentences() -> None:
-    words = vocabulary()
-    sentence = len(words.words(["tren", "rojo"])[0])
-    links = [(i, j) for i in range(sentence) for j in range(sentence)]
-    priors = count(pack([("tren rojo", "tren rojo", "own")] * 3, words, [links] * 3), words, "es-en")
-    first, last = form("tren", "es"), form("rojo", "en")
-    assert priors.links[first, last] == 3 and priors.target[last] == 3
-
-
-def test_priors_of_another_pair_or_kind_are_refused(tmp_path: Path) -> None:
-    PRIORS.save(tmp_path)
-    refused(ConfigError, "contains priors for es-en, expected pl-en", load_priors, "pl-en", tmp_path)
-    refused(ConfigError, "no priors for aligning fi-en .*smt.training.alignment_priors", load_priors, "fi-en")
-    config = tmp_path / "config.json"
+def test_damaged_priors_are_refused(tmp_path: Path) -> None:
+    assert load_priors("es-en").links["perr", "dog"] > 1
+    folder = shutil.copytree(MODELS / "align-es-en", tmp_path / "priors")
+    config = folder / "config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "kind": "gru"}))
-    refused(DataError, "kind 'alignment-priors', version 1, got 'gru', 1", load_priors, "es-en", tmp_path)
+    refused(DataError, "kind 'alignment-priors', version 1, got 'gru', 1", Priors.load, folder)
     config.write_text(json.dumps({"kind": "alignment-priors", "version": 1}))
-    refused(DataError, "the priors are damaged", load_priors, "es-en", tmp_path)
+    refused(DataError, "the priors are damaged", Priors.load, folder)
 
 
 @pytest.fixture(scope="module")

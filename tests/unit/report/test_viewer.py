@@ -125,8 +125,6 @@ def test_missing_aligner_is_stated_on_the_page(tmp_path, monkeypatch, capsys):
     [shown] = data_in((folder / "view.html").read_text(encoding="utf-8"))["runs"]
     assert shown["notes"] == [note]
     assert not shown["aligned"] and "u" not in shown["traces"][0]
-    # requested priors must exist
-    refused(ConfigError, "stemmer", main, [folder], config=ViewConfig(priors=tmp_path))
 
 
 def test_other_runs_or_questions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
