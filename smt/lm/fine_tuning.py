@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from smt.lm.adapter import PEFT, adapt, load_adapter, save_adapter
 from smt.lm.base import Base, base_folder, load_base
 from smt.lm.data import IGNORED, Batch, Batches, Pairs, frequent, writable
 from smt.lm.fine_tuning_config import LmConfig, LmTrainConfig
 from smt.lm.lm_stepper import LmWriter
-from smt.lm.network import CausalLM
 from smt.lm.tokenizer import Layout
 from smt.policies.waitk import FULL, Schedule
 from smt.statistical.lexicon import Glosses, load_glosses
@@ -45,23 +44,6 @@ from sqa.pipeline.config import load
 from sqa.training.trainer import Checkpoints, Moments, Trainer
 
 
-class Factors:
-    """The parameters of an adapter, as a checkpointed part of a training run."""
-
-    def __init__(self, model: CausalLM) -> None:
-        self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """Return the parameters by name."""
-        return {name: parameter.detach() for name, parameter in self.parameters.items()}
-
-    @torch.no_grad()
-    def load_state_dict(self, kept: Mapping[str, Tensor]) -> None:
-        """Load the values that `state_dict` returned."""
-        for name, parameter in self.parameters.items():
-            parameter.copy_(kept[name])
-
-
 class LmTraining:
     """A fine-tuning run: model, optimiser, batches."""
 
@@ -80,11 +62,12 @@ class LmTraining:
         if config.threads:
             torch.set_num_threads(config.threads)
         adapt(model, config.rank, config.scale, config.seed)
-        factors = Factors(model)
+        factors = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
         optimiser = torch.optim.AdamW(
-            factors.parameters.values(), lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True
+            factors.values(), lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True
         )
-        parts = {"model": factors, "optimizer": Moments(optimiser, factors.parameters.items())}
+        kept = nn.ParameterDict({name.replace(".", "/"): factor for name, factor in factors.items()})
+        parts = {"model": kept, "optimizer": Moments(optimiser, factors.items())}
         self.trainer = Trainer(folder, optimiser, parts, Checkpoints(folder, keep=2), config.clip, "step")
         if config.compile:
             for layer in model.model.get_decoder().layers:

@@ -70,10 +70,11 @@ def load_pretrained(folder: Path, architecture: str, kind: str, dtype: str = "fl
     """Return the tokenizer and the model in a folder.  Raises DataError if the two do not match."""
     model = load_weights(folder, architecture, kind, dtype)
     loader: Any = import_module("transformers").AutoTokenizer
+    fast = (folder / "tokenizer.json").is_file() or not any(folder.glob("*.model"))  # conversion needs protobuf
     try:
         with warnings.catch_warnings():  # Marian's tokenizer recommends a package that translation does not use
             warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses", category=UserWarning)
-            tokenizer = loader.from_pretrained(folder, **_LOCAL)
+            tokenizer = loader.from_pretrained(folder, use_fast=fast, **_LOCAL)
     except _FAILURES as error:
         raise DataError(f"{folder}: cannot be loaded as {kind}: {_first_line(error)}") from error
     pieces = model.get_input_embeddings().num_embeddings
