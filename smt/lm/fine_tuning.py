@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from smt.lm.adapter import PEFT, adapt, load_adapter, save_adapter
+from smt.lm.adapter import adapt, save_adapter
 from smt.lm.base import Base, base_folder, load_base
 from smt.lm.data import IGNORED, Batch, Batches, Pairs, frequent, writable
 from smt.lm.fine_tuning_config import LmConfig, LmTrainConfig
@@ -36,7 +36,6 @@ from smt.training.prepare import cleaned, development_pairs, lexicon_pairs, name
 from smt.training.steps import corpus_bleu, run_steps
 from smt.training.transformer_training import report as report_model
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.paths import DATA
 from sqa.files.atomic import claimed, joined_digest, locked, write_text
 from sqa.files.devices import place
 from sqa.files.records import json_document
@@ -208,20 +207,9 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
         training = LmTraining(
             base, pairs, layout, pieces, config.train, folder, lambda: {"bleu_full": development_bleu(writer, config)}
         )
-        if config.start is not None:
-            begin_with(training, config.start, base)
         training.trainer.resume()
         ended = run_steps(training, folder / "stop")
         return save_adapter(folder / "model", base, written, config, len(pairs)) if ended else None
-
-
-def begin_with(training: LmTraining, start: str, base: Base) -> None:
-    """Load an adapter's factors; raises ConfigError if its base or rank differs."""
-    folder = DATA / "models" / start
-    adapter = load_adapter(folder if (folder / PEFT).is_file() else Path(start))
-    if adapter.identity != base.identity or adapter.config["rank"] != training.settings.rank:
-        raise ConfigError(f"start: {start} has another base or rank {adapter.config['rank']}")
-    adapter.copy_into(training.model)
 
 
 def development_bleu(writer: LmWriter, config: LmConfig) -> float:

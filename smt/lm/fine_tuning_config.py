@@ -57,7 +57,6 @@ class LmConfig:
     output_pieces: Annotated[Count, "number of frequent target pieces to learn, in addition to letters and bytes"] = (
         36_000
     )
-    start: Annotated[str | None, "initial adapter: a bundled name or a folder"] = None
     glosses: Annotated[str | None, "phrase-based model that glosses rare source words: statistical/lexicon.py"] = None
     development: Annotated[str, "part whose first sentences are used to measure BLEU during training"] = "flores-dev"
     train: LmTrainConfig = field(default_factory=LmTrainConfig)

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 import smt.lm.fine_tuning as lm_train
 import smt.train
-from smt.lm.adapter import factors, load_adapter, save_adapter
+from smt.lm.adapter import load_adapter
 from smt.lm.base import load_base
 from smt.lm.data import Batches, Pairs, frequent, writable
-from smt.lm.fine_tuning import LmTraining, begin_with
+from smt.lm.fine_tuning import LmTraining
 from smt.lm.fine_tuning_config import LmConfig, LmTrainConfig
 from smt.lm.lm_stepper import LmWriter
 from smt.lm.tokenizer import Layout
@@ -147,19 +147,6 @@ def test_changed_config_cannot_resume_a_training_run(tmp_path):
     take(tmp_path, {"base": "a", "train": {"rank": 4}})
     problem = "trained with another base, train.rank;"
     refused(ConfigError, problem, take, tmp_path, {"base": "b", "train": {"rank": 8}})
-
-
-def test_training_can_start_from_an_adapter(folder, tmp_path):
-    base, _, _, trainer = parts(folder, tmp_path)
-    trainer.step(0)
-    config = LmConfig("a", "tiny", CorpusConfig("es-en"), train=trainer.settings)
-    path = save_adapter(tmp_path / "a", base, trainer.choice, config, 16)
-    other, *_, fresh = parts(folder, tmp_path / "again")
-    begin_with(fresh, str(path), other)
-    for name, value in factors(other.network).items():
-        assert torch.allclose(value, factors(base.network)[name], atol=1e-3), name
-    wrong, *_, small = parts(folder, tmp_path / "small", rank=2)
-    refused(ConfigError, "another base or rank", begin_with, small, str(path), wrong)
 
 
 def test_pairs_have_glosses_after_rare_source_words(folder, tmp_path, monkeypatch):
