@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from sqa.core.registry import GUESSERS
 from sqa.core.types import Guess, guesses_per_word
-from sqa.pipeline.config import of_parts
+from sqa.pipeline.config import read_parts
 from sqa.pipeline.parts import fingerprint_of
 
 DEPTH = 50  # number of guesses requested from each guesser
@@ -33,7 +33,7 @@ class Fusion:
 
     @cached_property
     def _configs(self):
-        return [of_parts(guesser=guesser).guesser for guesser in self.guessers]
+        return [part for guesser in self.guessers for part in read_parts(guesser=guesser)]
 
     @cached_property
     def _parts(self):

@@ -22,7 +22,7 @@ from sqa.core.errors import ConfigError, SqaError
 from sqa.core.packages import lacking
 from sqa.core.schema import checked
 from sqa.files.store import digest
-from sqa.pipeline.config import ComponentConfig, of_parts, to_mapping
+from sqa.pipeline.config import ComponentConfig, read_parts, to_mapping
 
 _DIGITS = 8  # digits of the config's sha256 in a name
 
@@ -86,9 +86,8 @@ def components(
     guesser: Mapping[str, Any], buzzer: Mapping[str, Any] | None = None
 ) -> tuple[ComponentConfig, ComponentConfig | None]:
     """Return the checked configs of a guesser and a buzzer; raises ConfigError with all problems."""
-    run = of_parts(guesser=guesser, buzzer=buzzer)
-    assert run.guesser is not None  # guesser is a required argument
-    return run.guesser, run.buzzer
+    named, buzzes = read_parts(guesser=guesser, buzzer=buzzer)
+    return named, buzzes
 
 
 def names_of(contestants: Sequence[Contestant], reserved: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -17,7 +17,7 @@ from sqa.data import datasets as question_sets
 from sqa.data.languages import code_of
 from sqa.files.store import Store
 from sqa.pipeline.blocks import Workshop, workshop_of
-from sqa.pipeline.config import QualityConfig, folder_name, of_parts, to_mapping
+from sqa.pipeline.config import QualityConfig, folder_name, read_parts, to_mapping
 
 SEPARATE = "separate wait-k"  # one model per k
 CONTINUED = "multi-path wait-k"  # one model for all k, trained further for as long as the separate models
@@ -41,7 +41,7 @@ class System:
         wrong += ["k: at least one value, or null"] if self.k == () else []
         wrong += ["translator.k: give it as `k` of the entry"] if "k" in self.translator else []
         if not wrong:
-            of_parts(translator=self.translator)
+            read_parts(translator=self.translator)
         return wrong
 
 

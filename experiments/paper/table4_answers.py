@@ -27,7 +27,7 @@ from sqa.data.xor_tydi import OpenQuestion
 from sqa.files.store import Stage, Store, digest
 from sqa.metrics.short_answers import normalise, says
 from sqa.pipeline import engine
-from sqa.pipeline.config import of_parts
+from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.engine import BLOCK_SIZE
 from sqa.pipeline.parts import Parts
 from sqa.pipeline.runner import make_ahead
@@ -186,7 +186,7 @@ class Steps:
         """Return each question in English, translated at full input; raises SqaError if the translator fails."""
         sources = [question.as_question() for question in self.questions]
         run = engine.run(
-            of_parts(translator=translator),
+            run_from_mapping({"name": "questions", "dataset": "mini-es", "translator": translator}),
             self.store,
             parts=parts,
             questions=sources,

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from experiments.contestants import twice
 from experiments.paper.table4_answers import ReaderEntry
 from sqa.core.schema import Count, checked
-from sqa.pipeline.config import QualityConfig, of_parts
+from sqa.pipeline.config import QualityConfig, read_parts
 
 MEAN = "mean"  # mean over the languages
 COLUMNS = ("set", "language", "system", "reader")
@@ -46,7 +46,7 @@ class System:
         if (self.question == "translated") != bool(self.translator):
             return ["translator: needed for question: translated, and for nothing else"]
         if self.translator:
-            of_parts(translator=self.translator)
+            read_parts(translator=self.translator)
         return []
 
 

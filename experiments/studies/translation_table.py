@@ -33,7 +33,7 @@ from sqa.core.types import Question
 from sqa.data import datasets, download, texts
 from sqa.files import records
 from sqa.files.store import Store
-from sqa.pipeline.config import RunConfig, load, of_parts
+from sqa.pipeline.config import RunConfig, load, run_from_mapping
 from sqa.pipeline.engine import run as run_stages
 from sqa.pipeline.paired import intervals, scored
 from sqa.pipeline.parts import Parts
@@ -115,7 +115,8 @@ class TranslatorConfig:
     def run(self, k: int | str | None, dataset: str = "mini-es", metrics: Sequence[str] = METRICS) -> RunConfig:
         """Return the config of a run whose questions the caller supplies."""
         translator = self.translator if k is None else {**self.translator, "k": k}
-        return of_parts(name="translations", dataset={"name": dataset}, translator=translator, metrics=tuple(metrics))
+        run = {"name": "translations", "dataset": dataset, "translator": translator, "metrics": tuple(metrics)}
+        return run_from_mapping(run)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from sqa.core.types import BatchTranslator, Question, Translator
 from sqa.files.atomic import claimed
 from sqa.files.records import parse_json
 from sqa.files.store import digest
-from sqa.pipeline.config import of_parts
+from sqa.pipeline.config import read_parts
 from sqa.pipeline.engine import stream
 
 BLOCK = 512  # texts translated and stored together
@@ -53,7 +53,7 @@ class MadeConfig:
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""
-        of_parts(translator=self.translator)
+        read_parts(translator=self.translator)
         if (self.texts == "tossups") != (self.makes == "source"):
             return ["made: for tossups, which are English, the source must be made; for other texts, the target"]
         return []
@@ -69,7 +69,7 @@ def made_pairs(config: MadeConfig, texts: Sequence[str]) -> Iterator[Pair]:
 
 def translated(translator: dict[str, Any], texts: Sequence[str], name: str = "texts") -> list[str]:
     """Translate each text with full input; reuse cached translations."""
-    component = of_parts(translator=translator).translator
+    [component] = read_parts(translator=translator)
     built = TRANSLATORS.build(component.name, component.options)
     key = digest([built.fingerprint(), *texts])
     folder = cache_dir() / "made" / key[:32]

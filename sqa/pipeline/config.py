@@ -24,7 +24,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.own import OwnPart
 from sqa.core.paths import DATA, beside
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, Registry, did_you_mean
-from sqa.core.schema import SOUGHT, Count, File, Key, Whole, checked, describe, keys, kind_of
+from sqa.core.schema import SOUGHT, Count, File, Whole, checked, describe, keys, kind_of
 from sqa.files.records import GREATEST_WHOLE
 from sqa.files.yaml_reader import mapping_in, name_of, read_yaml
 
@@ -105,9 +105,9 @@ class RunConfig:
 
     name: Annotated[str, "name of the run's folder; default: the config file's name"]
     dataset: DatasetConfig
-    translator: ComponentConfig
-    guesser: ComponentConfig | None = None
-    buzzer: ComponentConfig | None = None
+    translator: Annotated[ComponentConfig, TRANSLATORS]
+    guesser: Annotated[ComponentConfig | None, GUESSERS] = None
+    buzzer: Annotated[ComponentConfig | None, BUZZERS] = None
     metrics: tuple[str, ...] = field(default_factory=_default_metrics)
     seed: Annotated[Whole, "seed of the resamples for intervals"] = 0
     quality: tuple[QualityConfig, ...] = field(default=(), metadata=_WRITTEN_IF_ANY)
@@ -230,10 +230,16 @@ def _with_trained_buzzer(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
     return mapping if known["model"].default is None else {**mapping, "buzzer": {**buzzer, "model": trained}}
 
 
-def of_parts(**parts: Any) -> RunConfig:
-    """Return a run's config with these parts and placeholders for the others, to check parts without a run."""
-    stand_ins = {"name": "parts", "dataset": {"name": "mini-es"}, "translator": {"name": "fixed"}, "metrics": ("bleu",)}
-    return run_from_mapping({**stand_ins, **parts})
+def read_parts(**values: Any) -> list[Any]:
+    """Return the configs of parts from plain values, such as `translator="waitk"`; None stays None.
+
+    Raises ConfigError that lists all problems.
+    """
+    reader, values = Reader(), dict(_with_trained_buzzer(values))
+    parts = [None if value is None else reader.part(PARTS[kind], value, kind) for kind, value in values.items()]
+    if reader.problems:
+        raise ConfigError(reader.problems)
+    return parts
 
 
 def with_limit(config: RunConfig, limit: int) -> RunConfig:
@@ -286,7 +292,7 @@ class Reader:
         for name, declared in known.items():
             inner = join(key, name)
             if name in value:
-                arguments[name] = self._part_or_value(declared, value[name], inner)
+                arguments[name] = self.value(declared.hint, value[name], inner)
             elif declared.required:
                 self._add(inner, f"missing; expected {describe(declared.hint)}")
         if len(self.problems) > before:
@@ -299,12 +305,7 @@ class Reader:
             self.problems.append(_placed(key, str(error)))
         return None
 
-    def _part_or_value(self, declared: Key, value: Any, key: str) -> Any:
-        """Read the value of a key, which may be a translator, guesser or buzzer."""
-        is_part = declared.hint == ComponentConfig or (declared.hint == ComponentConfig | None and value is not None)
-        return self.component(PARTS[declared.name], value, key) if is_part else self.value(declared.hint, value, key)
-
-    def component(self, registry: Registry, value: Any, key: str) -> ComponentConfig | None:
+    def part(self, registry: Registry, value: Any, key: str) -> ComponentConfig | None:
         """Read a part, such as {name: waitk, k: 6}; the plain name waitk means {name: waitk}."""
         value = {"name": value} if isinstance(value, str) else value
         if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
@@ -312,20 +313,26 @@ class Reader:
             given = f", got {kind_of(value['name'])}" if given and "name" in value else given
             self._add(f"{key}.name", f"expected one of {', '.join(registry.names())}{given}")
             return None
-        name = own.located(value["name"], self.folder)
-        try:
-            cls = registry.config_class(name)
-        except ConfigError as error:
-            self.problems += [f"{key}.name: {problem}" for problem in error.problems]
-            return None
         options = {name: option for name, option in value.items() if name != "name"}
         other = registry is TRANSLATORS and options.pop(OTHER_LANGUAGES, False)
         if not isinstance(other, bool):
             self._add(join(key, OTHER_LANGUAGES), f"expected true or false, got {kind_of(other)}")
-        if "policy" in options and "policy" in keys(cls):
+        return self._options(registry, value["name"], options, key, f"{key}.name", bool(other))
+
+    def _options(
+        self, registry: Registry, written: str, options: Any, key: str, at: str, other: bool = False
+    ) -> ComponentConfig | None:
+        """Read the options of a part named at the key `at`."""
+        name = own.located(written, self.folder)
+        try:
+            cls = registry.config_class(name)
+        except ConfigError as error:
+            self.problems += [f"{at}: {problem}" for problem in error.problems]
+            return None
+        if isinstance(options, Mapping) and "policy" in options and "policy" in keys(cls):
             options = self._with_policy(options, join(key, "policy"))
         config = self.record(cls, options, key)
-        return None if config is None else ComponentConfig(name, config, bool(other))
+        return None if config is None else ComponentConfig(name, config, other)
 
     def _with_policy(self, options: Mapping[str, Any], key: str) -> dict[str, Any]:
         """Rewrite `policy: {name: wait-k, k: 6}` as `policy: wait-k, k: 6`; a user's policy becomes an `OwnPart`."""
@@ -335,7 +342,7 @@ class Reader:
             return dict(options)  # the key's type check reports the error
         others = {name: option for name, option in options.items() if name != "policy"}
         if ":" in nested["name"]:
-            part = self.component(POLICIES, nested, key)
+            part = self.part(POLICIES, nested, key)
             return others if part is None else {**others, "policy": OwnPart(part.name, part.options)}
         inner = {name: option for name, option in nested.items() if name != "name"}
         for name in inner:
@@ -347,25 +354,18 @@ class Reader:
 
     def _quality(self, value: Any, key: str) -> tuple[QualityConfig, ...]:
         """Read `quality:`, a list such as [{comet: {model: m}}, {external: [program]}] or a mapping of kinds."""
-        items: list[tuple[str, Any]] = []  # (kind, options)
         given = [{kind: options} for kind, options in value.items()] if isinstance(value, Mapping) else value
-        for i, entry in enumerate(given if isinstance(given, (list, tuple)) else [given]):
-            if isinstance(entry, Mapping) and len(entry) == 1:
-                items += entry.items()
-            else:
-                self._add(f"{key}[{i}]", f"expected {{comet: {{model: folder}}}} or the like, got {kind_of(entry)}")
         entries = []
-        for i, (written, options) in enumerate(items):
-            kind = own.located(str(written), self.folder)
-            try:
-                cls = QUALITY.config_class(kind)
-            except ConfigError as error:
-                self.problems += [f"{key}[{i}]: {problem}" for problem in error.problems]
+        for i, entry in enumerate(given if isinstance(given, (list, tuple)) else [given]):
+            at = f"{key}[{i}]"
+            if not isinstance(entry, Mapping) or len(entry) != 1:
+                self._add(at, f"expected {{comet: {{model: folder}}}} or the like, got {kind_of(entry)}")
                 continue
+            [(kind, options)] = entry.items()
             short = {"model": options} if isinstance(options, str) else {"command": options}
-            mapping = short if isinstance(options, (str, list)) else options
-            config = self.record(cls, mapping, f"{key}[{i}].{written}")
-            entries.append(QualityConfig(kind, config))
+            options = short if isinstance(options, (str, list)) else options
+            if part := self._options(QUALITY, str(kind), options, f"{at}.{kind}", at):
+                entries.append(QualityConfig(part.name, part.options))
         return tuple(entries)
 
     def value(self, hint: Any, value: Any, key: str) -> Any:
@@ -374,6 +374,9 @@ class Reader:
         if hint is Any:  # checked later by the part
             return value
         if origin is typing.Annotated:
+            if isinstance(registry := arguments[1], Registry):
+                absent = value is None and isinstance(None, arguments[0])
+                return None if absent else self.part(registry, value, key)
             is_file = SOUGHT in arguments and isinstance(value, str)
             return self.value(arguments[0], beside(value, self.folder) if is_file else value, key)
         if hint == tuple[QualityConfig, ...]:

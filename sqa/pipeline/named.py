@@ -1,6 +1,5 @@
 """Build the parts named on a command line: a translator that reads word by word, or a guesser and a buzzer."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.registry import BUZZERS, GUESSERS, TRANSLATORS
 from sqa.core.types import Buzzer, Guesser, Translator
 from sqa.files.yaml_reader import is_config, parse_yaml
-from sqa.pipeline.config import ComponentConfig, load_run, of_parts
+from sqa.pipeline.config import ComponentConfig, load_run, read_parts
 
 GUESSER, BUZZER = "bm25", "{name: mlp, model: bm25}"  # default guesser and buzzer
 
@@ -17,7 +16,8 @@ def translator_config(text: str) -> ComponentConfig:
     """Return the config of the translator that `--translator` names, as described in `translator_from`."""
     if is_config(text):
         return load_run(Path(text)).translator
-    return of_parts(translator=_parsed("--translator", text)).translator
+    [translator] = read_parts(translator=_parsed("--translator", text))
+    return translator
 
 
 def translator_from(text: str) -> Translator:
@@ -42,15 +42,17 @@ def contestant_from(guesser: str = "", buzzer: str = "") -> tuple[Guesser, Buzze
     """
     if is_config(guesser):
         run = load_run(Path(guesser))
-        if buzzer and run.guesser is not None:
-            run = replace(run, buzzer=of_parts(guesser=GUESSER, buzzer=_parsed("--buzzer", buzzer)).buzzer)
+        named, buzzes = run.guesser, run.buzzer
+        if buzzer:
+            [buzzes] = read_parts(buzzer=_parsed("--buzzer", buzzer))
     else:
         buzzer = buzzer or ("" if guesser else BUZZER)
-        run = of_parts(guesser=_parsed("--guesser", guesser or GUESSER), buzzer=_parsed("--buzzer", buzzer))
-    if run.guesser is None:
+        parts = {"guesser": _parsed("--guesser", guesser or GUESSER), "buzzer": _parsed("--buzzer", buzzer)}
+        named, buzzes = read_parts(**parts)
+    if named is None:
         raise ConfigError(f"--guesser: {guesser} names no guesser")
-    built = GUESSERS.build(run.guesser.name, run.guesser.options)
-    return built, None if run.buzzer is None else BUZZERS.build(run.buzzer.name, run.buzzer.options)
+    built = GUESSERS.build(named.name, named.options)
+    return built, None if buzzes is None else BUZZERS.build(buzzes.name, buzzes.options)
 
 
 def _parsed(option: str, text: str) -> Any:

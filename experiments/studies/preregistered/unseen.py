@@ -41,7 +41,7 @@ from sqa.data.datasets import load_questions
 from sqa.data.own_questions import record_of
 from sqa.data.sentences import split
 from sqa.files.atomic import write_text
-from sqa.pipeline.config import RunConfig, of_parts
+from sqa.pipeline.config import RunConfig, read_parts, run_from_mapping
 from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.paired import intervals
 from sqa.pipeline.parts import Parts
@@ -83,8 +83,7 @@ def chosen(pool: Sequence[Question], n: int) -> list[Question]:
 
     A question is usable if no training text repeats it and the guesser can name its answer.
     """
-    config = of_parts(guesser=GUESSER).guesser
-    assert config is not None
+    [config] = read_parts(guesser=GUESSER)
     known = {key(page) for page in Parts().component(GUESSERS, config).pages}
     repeats = {repeat.question for repeat in nearest(pool, TRAINING).values() if repeat.excluded}
     usable = [question for question in pool if key(question.page) in known and question.id not in repeats]
@@ -129,13 +128,15 @@ def configs(
     translators: dict[str, dict[str, Any]] = {str(k): {"name": "waitk", "model": "es-en", "k": k} for k in texts}
     translators[HUMAN] = {"name": "fixed", "text": "reference", "unit": "sentence"}
     return {
-        name: of_parts(
-            name=f"{path.stem}-{name.replace(' ', '-')}{'' if guesser == 'rerank' else f'-{guesser}'}",
-            dataset={"name": str(path)},
-            translator=translator,
-            guesser={"name": guesser},
-            buzzer={"name": "mlp", "model": buzzer},
-            metrics=["ew", "bleu"],
+        name: run_from_mapping(
+            {
+                "name": f"{path.stem}-{name.replace(' ', '-')}{'' if guesser == 'rerank' else f'-{guesser}'}",
+                "dataset": str(path),
+                "translator": translator,
+                "guesser": {"name": guesser},
+                "buzzer": {"name": "mlp", "model": buzzer},
+                "metrics": ["ew", "bleu"],
+            }
         )
         for name, translator in translators.items()
     }

@@ -14,7 +14,7 @@ from sqa.core.paths import ROOT
 from sqa.core.registry import GUESSERS
 from sqa.core.types import guesses_per_word
 from sqa.data.texts import Tossup
-from sqa.pipeline.config import of_parts
+from sqa.pipeline.config import read_parts
 from sqa.pipeline.parts import Parts
 
 Lesson = namedtuple("Lesson", "id text page")
@@ -46,7 +46,7 @@ TEXTS = {"Ebro": "Ebro. the river", "Philip_II": "Philip II. the king of silver"
 
 def built(name: str, **keys):
     """Return a guesser of one's own."""
-    return Parts().component(GUESSERS, of_parts(guesser={"name": name, **keys}).guesser)
+    return Parts().component(GUESSERS, *read_parts(guesser={"name": name, **keys}))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from smt.engines.pretrained import PretrainedConfig
 from sqa.core.errors import ConfigError, DataError, NotComputable
 from sqa.pipeline import folder as runs
 from sqa.pipeline import paired, saving
-from sqa.pipeline.config import ComponentConfig, load_run, of_parts
+from sqa.pipeline.config import ComponentConfig, load_run, run_from_mapping
 
 METRICS = ["ew", "accuracy", "bleu", "al"]
 
@@ -74,7 +74,7 @@ def test_comparison_gives_paired_differences(tmp_path):
 def member(run, k, model, shift):
     """Return a copy of `run` that belongs to `model` at wait-k, with EW shifted by `shift`."""
     options = {"name": "waitk", "model": model, "k": k}
-    config = of_parts(name=run.config.name, dataset={"name": "mini-es"}, translator=options)
+    config = run_from_mapping({"name": run.config.name, "dataset": "mini-es", "translator": options})
     moved = run.stats["ew"] + np.array([shift, 0])
     signatures = {"ew": run.signatures["ew"]}
     return replace(run, config=config, folder=f"{k}-{model}", stats={"ew": moved}, signatures=signatures)
