@@ -127,7 +127,7 @@ def prepared(config: LmConfig, base: Base, layout: Layout, folder: Path) -> tupl
     folder.mkdir(parents=True, exist_ok=True)
     report, rng = Report(), np.random.default_rng(config.corpus.seed)
     language = config.corpus.pair[:2]
-    rows = [*cleaned(config.corpus, folder, report), *lexicon_pairs(config.corpus.pair), *names(language)]
+    rows = [*cleaned(config.corpus, report), *lexicon_pairs(config.corpus.pair), *names(language)]
     texts = [(t, s) if config.reverse else (s, t) for s, t, _ in weigh(rows, weights(config), rng)]
     if glosses := glosses_of(config):
         texts = [(glosses.training_text(source, rng), target) for source, target in texts]

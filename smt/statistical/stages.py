@@ -17,7 +17,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -75,9 +75,8 @@ def choose(pairs: Sequence[Pair], sizes: dict[str, int], max_words: int) -> list
 def make_corpus(config: PbmtConfig, folder: Path) -> None:
     """Write train.source, train.target, language.txt and forms.json (the usual case of words, per side)."""
     part = config.corpus
-    whole = CorpusConfig(part.pair, back_translation=part.back_translation, clean=part.clean)
-    whole = replace(whole, back_translation_every=part.back_translation_every)
-    pairs = [pair for pair in cleaned(whole, folder, Report()) if pair[2] in part.pairs]
+    whole = CorpusConfig(part.pair, made=part.made, clean=part.clean)
+    pairs = [pair for pair in cleaned(whole, Report()) if pair[2] in part.pairs]
     missing = [corpus for corpus in part.pairs if corpus not in {pair[2] for pair in pairs}]
     if missing:
         raise ConfigError(f"corpus.pairs: no clean pairs in {', '.join(missing)}; check the names of the corpora")

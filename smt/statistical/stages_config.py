@@ -7,6 +7,7 @@ from smt.statistical.model import Decoding
 from smt.statistical.packed import PackingConfig
 from smt.training.clean import CleanConfig
 from smt.training.prepare import HELD_OUT
+from smt.training.synthetic import MadeConfig
 from sqa.core.schema import BelowOne, Count, Whole, checked
 
 
@@ -19,10 +20,7 @@ class PartsConfig:
     pairs: Annotated[
         dict[str, int], "corpus -> number of pairs to align; the pairs most similar to Quizbowl are chosen"
     ]
-    back_translation: Annotated[
-        Literal["none", "apertium", "lexical"], "method that makes the source side of English tossups"
-    ] = "none"
-    back_translation_every: Annotated[Count, "every n-th tossup sentence is back-translated"] = 1
+    made: Annotated[tuple[MadeConfig, ...], "corpora in which a translator made one side"] = ()
     max_words: Annotated[Count, "maximum number of words on either side of an aligned pair"] = 50
     clean: CleanConfig = field(default_factory=CleanConfig)
 

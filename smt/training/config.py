@@ -32,10 +32,6 @@ class CorpusConfig:
         default_factory=dict
     )
     default_weight: Annotated[NotNegative, "weight of corpora that `weights` does not name"] = 0.1
-    back_translation: Annotated[
-        Literal["none", "apertium", "lexical"], "method that makes the source side of English tossups"
-    ] = "none"
-    back_translation_every: Annotated[Count, "every n-th tossup sentence is back-translated"] = 1
     made: Annotated[tuple[MadeConfig, ...], "corpora in which a translator made one side"] = ()
     lexicon_weight: Annotated[NotNegative, "weight of bilingual lexicons and CLDR names"] = 1.0
     vocabulary_size: Annotated[
@@ -58,8 +54,6 @@ class CorpusConfig:
             wrong.append(f"corpus.pair: expected two languages, such as 'fr-en', got {self.pair!r}")
         if self.train is None and self.development is not None:
             wrong.append("corpus.development: belongs to your own pairs; also name them: `train: pairs.tsv`")
-        if self.train is not None and self.back_translation != "none":
-            wrong.append("corpus.back_translation: must be none with your own pairs")
         if self.train is not None and self.clean.language:
             wrong.append("corpus.clean.language: must be false with your own pairs")
         return wrong

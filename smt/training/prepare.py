@@ -1,12 +1,11 @@
 """Preparation of one direction's training data, from data sets to packed arrays: `prepare(config, folder)`.
 
 The data consist of the parallel corpora, names (countries, languages and currencies of Unicode CLDR, bilingual
-lexicons), and English tossups with a machine-made source side (back-translation).
+lexicons), and synthetic pairs such as back-translated English tossups (smt/training/synthetic.py).
 """
 
 import json
 import re
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -22,7 +21,7 @@ from smt.training.config import CorpusConfig, SmtConfig
 from smt.training.corpus import Packed, align, lexicon, pack, save_arrays, weigh
 from smt.training.language import Languages
 from smt.training.synthetic import MadeConfig, made_pairs
-from sqa.core.errors import ConfigError, DataError
+from sqa.core.errors import ConfigError
 from sqa.core.packages import need
 from sqa.data import texts
 from sqa.data.datasets import load_questions
@@ -97,25 +96,6 @@ def tossup_sentences() -> list[str]:
     return [sentence.strip() for text in whole for sentence in splitter.split(text) if sentence.strip()]
 
 
-def back_translate(config: CorpusConfig, folder: Path) -> Iterator[Pair]:
-    """Yield English tossup sentences with a source side by Apertium or a lexicon, which is stored in `folder`."""
-    english = tossup_sentences()[:: config.back_translation_every]
-    file = folder / f"back_translation.{config.back_translation}.txt"
-    if not file.exists():
-        if config.back_translation == "apertium":
-            lines = _apertium(english, f"eng-{ {'es': 'spa'}[config.pair[:2]] }")
-        else:
-            from smt.training.lexical import back_translate_lexically
-
-            lines = back_translate_lexically(english, list(lexicon_pairs(config.pair)) + list(names("pl")), config.seed)
-        write_text(file, "\n".join(lines) + "\n")
-    sources = file.read_text(encoding="utf-8").split("\n")[:-1]
-    if len(sources) != len(english):
-        raise DataError(f"{file}: {len(sources)} lines for {len(english)} tossup sentences; delete it and run again")
-    for source, target in zip(sources, english, strict=True):
-        yield source, target, "tossups"
-
-
 def texts_for(entry: MadeConfig, pair: str, earlier: Mapping[str, list[Pair]]) -> list[str]:
     """Return the texts for the translator of `entry`; `earlier` holds the pairs of the preceding entries."""
     if entry.texts == "tossups":
@@ -127,20 +107,8 @@ def texts_for(entry: MadeConfig, pair: str, earlier: Mapping[str, list[Pair]]) -
     return [source for source, _, corpus in rows if not entry.of or corpus in entry.of]
 
 
-def _apertium(lines: list[str], mode: str) -> list[str]:
-    text = "\n".join(lines) + "\n"
-    try:
-        done = subprocess.run(["apertium", "-u", mode], input=text, capture_output=True, encoding="utf-8", check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise DataError(f"apertium -u {mode}: {error}; install apertium-eng-spa") from error
-    return done.stdout.split("\n")[:-1]
-
-
-def cleaned(config: CorpusConfig, folder: Path, report: Report) -> Iterator[Pair]:
-    """Yield the pairs of all parallel corpora and back-translated tossups that pass the cleaner."""
-    sources = [_pairs(config.train, config.pair, "train")]
-    if config.back_translation != "none":
-        sources.append(back_translate(config, folder))
+def cleaned(config: CorpusConfig, report: Report) -> Iterator[Pair]:
+    """Yield the pairs of all parallel and synthetic corpora that pass the cleaner."""
     made: dict[str, list[Pair]] = {}
     for entry in config.made:
         made[entry.corpus] = list(made_pairs(entry, texts_for(entry, config.pair, made)))
@@ -148,7 +116,7 @@ def cleaned(config: CorpusConfig, folder: Path, report: Report) -> Iterator[Pair
     if config.clean.language:
         good = texts.load_parallel(config.pair, KNOWN_LANGUAGE)
         languages = Languages([(normalise(source), normalise(target)) for source, target, _ in good])
-    raw = chain(*sources, *made.values())
+    raw = chain(_pairs(config.train, config.pair, "train"), *made.values())
     passed = clean(raw, held_out(config), config.clean, report, languages)
     return aligned_enough(passed, config.clean.min_aligned, report)
 
@@ -156,7 +124,6 @@ def cleaned(config: CorpusConfig, folder: Path, report: Report) -> Iterator[Pair
 def _need(config: CorpusConfig) -> None:
     modules = ["babel"] if config.train is None else []
     modules += ["eflomal"] if config.lexicon_width or config.clean.min_aligned else []
-    modules += ["morfeusz2"] if config.back_translation == "lexical" else []
     for module in modules:
         need(module, "preparing training data")
 
@@ -196,7 +163,7 @@ def prepare(config: CorpusConfig, folder: Path, vocabulary: Vocabulary | None = 
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(config.seed)
     dropped = Report()
-    pairs = list(cleaned(config, folder, dropped))
+    pairs = list(cleaned(config, dropped))
     write_text(folder / "clean.tsv", dropped.table().to_tsv())
     weights = {OWN: 1.0, **config.weights, "freedict": config.lexicon_weight, "cldr": config.lexicon_weight}
     words = () if config.train is not None else (*lexicon_pairs(config.pair), *names(config.pair[:2]))
@@ -252,7 +219,7 @@ def main(config_path: Path, runs: Path) -> None:
     _need(config.corpus)
     folder.mkdir(parents=True, exist_ok=True)
     with atomic(folder / "corpus.tsv") as partial, partial.open("w", encoding="utf-8") as file:
-        file.writelines("\t".join(pair) + "\n" for pair in cleaned(config.corpus, folder, counts))
+        file.writelines("\t".join(pair) + "\n" for pair in cleaned(config.corpus, counts))
     write_text(folder / "clean.tsv", counts.table().to_tsv())
     print(folder / "corpus.tsv", file=sys.stderr)
     show(counts.table())

@@ -87,7 +87,7 @@ def test_edited_file_causes_a_new_preparation(folder: Path) -> None:
     prepare(corpus, folder / "data")
     assert is_prepared(corpus, folder / "data")
     assert "overlap" in (folder / "data/clean.tsv").read_text("utf-8")
-    kept = len(list(cleaned(corpus, folder / "again", Report())))
+    kept = len(list(cleaned(corpus, Report())))
     done = json.loads((folder / "data/prepared.json").read_text("utf-8"))
     assert done["pairs"] == kept and list(done["corpora"]) == ["own"]  # each pair once
     with (folder / "pairs.tsv").open("a", encoding="utf-8") as file:
@@ -102,7 +102,6 @@ def test_edited_file_causes_a_new_preparation(folder: Path) -> None:
         ({"development": None}, "corpus.development: needed to measure BLEU"),
         ({"train": None}, "corpus.development: belongs to your own pairs; also name them"),
         ({"pair": "French"}, "corpus.pair: expected two languages, such as 'fr-en', got 'French'"),
-        ({"back_translation": "apertium"}, "corpus.back_translation: must be none with your own pairs"),
         ({"vocabulary_size": 200}, r"corpus.vocabulary_size: must be in \[300, 65535\], got 200"),
         ({"weights": {"news": -1.0}}, "corpus.weights.news: must be >= 0, got -1.0"),
     ],
