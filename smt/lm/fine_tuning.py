@@ -31,7 +31,7 @@ from smt.statistical.lexicon import model_folder as packed_folder
 from smt.statistical.packed import PHRASES
 from smt.training.clean import Pair, Report
 from smt.training.corpus import load_arrays, save_arrays, weigh
-from smt.training.identity import clear, take
+from smt.training.identity import clear, described, take
 from smt.training.prepare import cleaned, development_pairs, lexicon_pairs, names
 from smt.training.steps import corpus_bleu, run_steps
 from smt.training.transformer_training import report as report_model
@@ -164,23 +164,8 @@ def weights(config: LmConfig) -> Callable[[Pair], float]:
     return weight_of
 
 
-def identity(config: LmConfig, base: Base) -> dict[str, Any]:
-    """Return, as JSON, the values that must not change when a fine-tuning run is resumed, and its device."""
-    free = (
-        "steps",
-        "cooldown",
-        "threads",
-        "compile",
-        "evaluate_every",
-        "evaluate_sentences",
-        "checkpoint_every",
-        "device",
-    )
-    kept = {key: value for key, value in asdict(config).items() if key not in ("name", "development")}
-    kept["train"] = {key: value for key, value in kept["train"].items() if key not in free}
-    where = place(config.train)
-    kept["train"]["dtype"] = where.dtype
-    return json.loads(json.dumps({**kept, "base": base.fingerprint, "device": where.device}))
+FREE = {"name", "development", "base"}  # config keys that may change; the fingerprint of the base may not
+FREE_TRAIN = set("steps cooldown threads compile evaluate_every evaluate_sentences checkpoint_every device".split())
 
 
 def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Path | None:
@@ -199,7 +184,7 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
         base = load_base(base_folder(config.base))
         base.network.place(where)
         layout = Layout.of(base.tokens, *config.direction)
-        take(folder, identity(config, base))
+        take(folder, described(config, FREE, FREE_TRAIN, {"base": base.fingerprint}))
         with locked(data, wait=True):
             pairs, pieces = prepared(config, base, layout, data)
         written = writable(pieces, base.tokens)

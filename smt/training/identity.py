@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,20 +16,30 @@ from sqa.files.records import parse_json
 from sqa.training.trainer import Checkpoints
 
 FILE = "run.json"
-_NO_MATTER = {"name", "data", "full_encoder"}  # config keys that do not change the result
-_NO_MATTER_TRAIN = {"threads", "compile", "device"}  # keys that change only the last digits
+_FREE = {"name", "data", "full_encoder"}  # config keys that do not change the result
+_FREE_TRAIN = {"threads", "compile", "device"}  # keys that change only the last digits
 
 
 def identity(config: SmtConfig, data: Path) -> dict[str, Any]:
-    """Return everything that a training run's result depends on, as JSON values, and its device, which may change."""
-    kept = {key: value for key, value in asdict(config).items() if key not in _NO_MATTER}
-    kept["train"] = {key: value for key, value in kept["train"].items() if key not in _NO_MATTER_TRAIN}
-    where = place(config.train)
-    kept["train"]["dtype"] = where.dtype
+    """Return everything that a training run's result depends on; see `described`."""
     files = ("vocabulary.model", "lexicon_probabilities.npy", "packed/target_start.npy")
     total = joined_digest(data / name for name in files)
     start = folder_fingerprint(model_folder(config.start, "start")) if config.start else None
-    return json.loads(json.dumps({"config": kept, "data": total, "start model": start, "device": where.device}))
+    return described(config, _FREE, _FREE_TRAIN, {"data": total, "start model": start})
+
+
+def described(
+    config: Any, free: Container[str], free_train: Container[str], inputs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a config and other inputs of a training run as JSON values, and its device, which may change.
+
+    The keys `free` of the config, and `free_train` of its `train`, are left out.
+    """
+    kept = {key: value for key, value in asdict(config).items() if key not in free}
+    kept["train"] = {key: value for key, value in kept["train"].items() if key not in free_train}
+    where = place(config.train)
+    kept["train"]["dtype"] = where.dtype
+    return json.loads(json.dumps({"config": kept, **inputs, "device": where.device}))
 
 
 def problems(folder: Path, now: Mapping[str, Any]) -> list[str]:
