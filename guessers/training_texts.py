@@ -13,8 +13,10 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
 from sqa.data.texts import Tossup, fold_of, tossups_of
-from sqa.files.records import name_of, numbered_lines
+from sqa.files.records import lines, name_of, numbered_lines
 
+# Converts QANTA's list of questions to JSON lines; questions without a page cannot be used for training.
+CONVERT = "jq -c '(.questions? // .)[] | select(.page) | {id: .qanta_id, text, page}'"
 KEYS = ("text", "page", "id", "meta")  # keys of a user's own text
 
 
@@ -46,6 +48,8 @@ def own_texts(files: Sequence[Path]) -> list[Tossup]:
     """
     texts: dict[str, Tossup] = {}
     for file in files:
+        if (first := next(lines(file), "")).startswith(("[", '{"questions"')) or first.strip() == "{":
+            raise DataError(f"{file}: one JSON document; convert it to JSON lines: {CONVERT} {file}")
         for number, (line, record) in enumerate(numbered_lines(file), start=1):
             where = f"{file}:{line}: record {number}"
             if unknown := [key for key in record if key not in KEYS and not key.startswith("_")]:

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from unicodedata import is_normalized
 
 from sqa.core.errors import DataError
 from sqa.core.schema import SOUGHT, File
@@ -197,7 +198,7 @@ def _simuleval(path: Path, pieces: Pieces | None) -> Iterator[Record]:
             raise DataError(f"{where}: word {tokens.index(EOS)} is {EOS}, but more words follow")
         if tokens and tokens[-1] == EOS:
             del tokens[-1], delays[-1]
-        if any(sign in text for sign in ODD):
+        if any(sign in text for sign in ODD) or not is_normalized("NFC", text):
             from sqa.files.target_words import Cleaner
 
             cleaner = cleaner or Cleaner(path)

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sqa.api.runs import Run, part_names
 from sqa.core.compute import set_for
-from sqa.core.differences import interval_over_levels
+from sqa.core.differences import compare_levels, interval_over_levels
 from sqa.core.errors import ConfigError
 from sqa.core.k import FULL, K
 from sqa.core.paths import DATA
@@ -30,7 +29,8 @@ from sqa.pipeline.overrides import named
 from sqa.pipeline.paired import intervals
 from sqa.pipeline.runner import run_all
 from sqa.pipeline.saving import RESAMPLES, signed
-from sqa.report.plots import COLUMN, Panel, canvas, draw, lines, style
+from sqa.report.data import over_trainings
+from sqa.report.plots import COLUMN, Panel, canvas, distinct, draw, lines, style
 from sqa.results import Frame, Row, Table, frames, row_of
 
 if TYPE_CHECKING:
@@ -358,7 +358,7 @@ class Results(tuple[Result, ...]):
         rows = []
         for key, runs in systems.items():
             for name in dict.fromkeys(name for run in runs for name in run.rows):
-                rows.append(_over_trainings(key, [run.rows[name] for run in runs if name in run.rows]))
+                rows.append(over_trainings(key, [run.rows[name] for run in runs if name in run.rows]))
         return Frame((*COLUMNS, "trainings"), tuple(rows))
 
     def __repr__(self) -> str:
@@ -446,6 +446,53 @@ class Results(tuple[Result, ...]):
             >>> row.cell, row.n
             (('mini-es', 'waitk', '3', 'every guesser'), 3)
         """
+        rows = []
+        for key, runs in self._crossed(levels).items():
+            for name in metrics or ("ew",):
+                metric = self._metric(name)
+                interval = interval_over_levels(_tables(key, runs, name), metric)
+                rows.append(row_of(key, name, interval, metric.unit, metric.signature()))
+        return Frame(COLUMNS, tuple(rows))
+
+    def difference(self, a: str, b: str, *metrics: str, levels: str = "seed") -> pandas.DataFrame:
+        """Compare two translators at each k, with 95% intervals and p-values over questions and the given levels.
+
+        Training runs of different translators are independent.  Guessers that answer both are paired.
+
+        Args:
+            a: Label of a translator.
+            b: Label of the translator that is subtracted.
+            metrics: Names of metrics; default: `ew`.
+            levels: As in `over`.
+
+        Returns:
+            A frame with one row per data set, k, guesser and metric.  Columns: dataset, k, guesser, metric, diff (a
+            minus b), low, high (95% interval) and p, both by Student's t.
+
+        Raises:
+            ConfigError: If the translators have no common data set, k and guesser, or as in `over`.
+
+        Examples:
+            >>> human = [{"name": "fixed", "text": "reference", "reveal": reveal} for reveal in ("full", "diagonal")]
+            >>> entries = [sqa.Entry("slow", human[0], "-"), sqa.Entry("fast", human[1], "-")]
+            >>> results = sqa.Experiment(entries, ["bm25"], limit=3).run(progress=False)
+            >>> list(results.difference("fast", "slow", levels="guesser").columns[3:])
+            ['metric', 'diff', 'low', 'high', 'p']
+        """
+        systems, rows = self._crossed(levels), []
+        for of_b, (dataset, _, *at) in [(of_b, key) for key, of_b in systems.items() if key[1] == b]:
+            for of_a in [of_a for key, of_a in systems.items() if key == (dataset, a, *at)]:
+                same = [{guesser for guesser, _ in of_a} == {guesser for guesser, _ in of_b}, False]
+                for name in metrics or ("ew",):
+                    tables = (_tables((dataset, *at), runs, name) for runs in (of_a, of_b))
+                    gap = compare_levels(*tables, self._metric(name), self[0].resamples, same)
+                    rows.append((dataset, *at, name, gap.diff, gap.low, gap.high, gap.p))
+        if not rows:
+            raise ConfigError(f"{a!r} and {b!r} have no data set, k and guesser in common")
+        return frames().DataFrame(rows, columns=("dataset", "k", "guesser", "metric", "diff", "low", "high", "p"))
+
+    def _crossed(self, levels: str) -> dict[tuple[str, str, str, str], dict[tuple[str, int | None], Result]]:
+        """Return the results of each system by guesser and seed; a system covers all members of the levels."""
         named = {"seed" if level == "training" else level for level in levels.split(",")}
         if not named <= {"guesser", "seed"}:
             raise ConfigError(f"levels: expected guesser, seed or guesser,seed, got {levels!r}")
@@ -455,19 +502,7 @@ class Results(tuple[Result, ...]):
             contestant = EVERY_GUESSER if "guesser" in named else cell.contestant
             key = (cell.dataset, cell.family if "seed" in named else cell.translator, str(cell.k), contestant)
             systems.setdefault(key, {})[cell.contestant, cell.seed] = result
-        rows = []
-        for key, runs in systems.items():
-            guessers, seeds = (list(dict.fromkeys(names)) for names in zip(*runs, strict=True))
-            if missing := [f"{g}, seed {s}" for g, s in product(guessers, seeds) if (g, s) not in runs]:
-                raise ConfigError(f"{', '.join(key)}: no run of {'; '.join(missing)}")
-            for name in metrics or ("ew",):
-                metric = self._metric(name)
-                if lacking := [run.saved.folder.name for run in runs.values() if name not in run.stats]:
-                    raise ConfigError(f"{name}: no value for {', '.join(lacking)}")
-                tables = np.array([[runs[g, s].stats[name] for s in seeds] for g in guessers])
-                interval = interval_over_levels(tables, metric)
-                rows.append(row_of(key, name, interval, metric.unit, metric.signature()))
-        return Frame(COLUMNS, tuple(rows))
+        return systems
 
     def plot(self, metric: str = "ew", ax: Axes | None = None) -> Axes:
         """Plot a metric over k, one line per translator and guesser.
@@ -485,19 +520,18 @@ class Results(tuple[Result, ...]):
         Raises:
             ConfigError: If no run has the metric.
         """
-        label = getattr(self._metric(metric), "label", metric)
         shown = [*(["dataset"] if "dataset" in self.keys else []), "translator", "contestant"]
-        drawn = self.systems.where(metric)
-        rows = [replace(row, cell=(", ".join(row[i] for i in shown), row["k"], row["trainings"])) for row in drawn]
-        rows = list(Frame(("line", "k", "trainings"), rows).rows)
+        rows = self.systems.where(metric)
+        rows = [replace(row, cell=(", ".join(row[i] for i in shown), row["k"], row["trainings"])) for row in rows]
+        drawn = lines(Frame(("line", "k", "trainings"), rows).rows, "line", "k", trainings="trainings")
         with style(to_files=False):
             if ax is None:
                 _, [[ax]] = canvas((COLUMN, 2.6))
-            draw(ax, Panel("", lines(rows, "line", "k", trainings="trainings"), label))
+            draw(ax, Panel("", drawn, getattr(self._metric(metric), "label", metric)), distinct(len(drawn)))
             ax.set_xlabel("k (source words read first)")
             ax.set_ylim(bottom=0)
             if rows:
-                ax.legend()
+                ax.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.3)
         return ax
 
     def _names(self) -> tuple[str, ...]:
@@ -515,15 +549,14 @@ class Results(tuple[Result, ...]):
         return None if folder is None else paired.metrics_of([name], folder)[0]
 
 
-def _over_trainings(key: tuple[str, ...], rows: Sequence[Row]) -> Row:
-    """Return the row of a system from the rows of its trainings."""
-    cell = (*key, str(len(rows)))
-    if len(rows) == 1:
-        return replace(rows[0], cell=cell)
-    values = [row.value for row in rows]
-    mean, spread = fmean(values), stdev(values)
-    signature = f"{rows[0].signature}|trainings:{len(rows)}|interval:one standard deviation"
-    return replace(rows[0], cell=cell, value=mean, low=mean - spread, high=mean + spread, signature=signature)
+def _tables(key: tuple[str, ...], runs: Mapping[tuple[str, int | None], Result], name: str) -> Floats:
+    """Return a system's statistics of a metric, of shape (guessers, seeds, n, d)."""
+    guessers, seeds = (list(dict.fromkeys(names)) for names in zip(*runs, strict=True))
+    if missing := [f"{g}, seed {s}" for g, s in product(guessers, seeds) if (g, s) not in runs]:
+        raise ConfigError(f"{', '.join(key)}: no run of {'; '.join(missing)}")
+    if lacking := [run.saved.folder.name for run in runs.values() if name not in run.stats]:
+        raise ConfigError(f"{name}: no value for {', '.join(lacking)}")
+    return np.array([[runs[g, s].stats[name] for s in seeds] for g in guessers])
 
 
 def _mapping(part: Part) -> dict[str, Any]:

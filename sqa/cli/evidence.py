@@ -175,7 +175,6 @@ def correlate(
 def report(
     runs: Annotated[list[Path], argument("RUN...", "Folders of finished runs.  The first is the baseline.")],
     output: Annotated[Path | None, option("--output DIR", "Output folder; default: report/ in the first RUN.")] = None,
-    html: Annotated[bool, option("--html/--no-html", "Also write the HTML page.")] = True,
     over: Levels = "questions",
 ) -> None:
     """Write a report of finished runs as Markdown and one HTML page.
@@ -183,7 +182,7 @@ def report(
     The report has scores, tests, figures and origins, and says what is missing and why.  With further levels, the
     intervals of differences are those of `sqa compare --over`.
     """
-    call("sqa.report.report:main", runs, output, html, over)
+    call("sqa.report.report:main", runs, output, over)
 
 
 @evidence_app.command()

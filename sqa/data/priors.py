@@ -20,8 +20,8 @@ import numpy as np
 import snowballstemmer
 
 from sqa.core.answers import unmarked
-from sqa.core.errors import ConfigError, DataError
-from sqa.core.languages import every, language_of, marks
+from sqa.core.errors import DataError
+from sqa.core.languages import language_of, marks
 from sqa.core.paths import DATA
 from sqa.files.model_files import (
     CONFIG,
@@ -64,21 +64,21 @@ def strip_edges(word: str) -> str:
 
 @cache
 def _stemmer(language: str) -> Any:
-    if not language_of(language).stemmer:
-        allowed = ", ".join(each.code for each in every() if each.stemmer)
-        raise ConfigError(f"no stemmer for the language {language!r}; known: {allowed}")
-    return snowballstemmer.stemmer(language_of(language).stemmer)
+    """Return the stemmer of a language, or None if it has none."""
+    name = language_of(language).stemmer
+    return snowballstemmer.stemmer(name) if name else None
 
 
 @lru_cache(maxsize=1 << 18)
 def form(word: str, language: str) -> str:
     """Return the aligner's form of a word: lower case, no punctuation at the edges, no "'s", stemmed.
 
-    A word of punctuation only is returned unchanged.
+    A word of a language without a stemmer is not stemmed, and a word of punctuation only is returned unchanged.
     """
     plain = unicodedata.normalize("NFC", word).replace("’", "'").lower()
     bare = strip_edges(plain).removesuffix(language_of(language).possessive)
-    return str(_stemmer(language).stemWord(bare)) if bare else plain
+    stemmer = _stemmer(language)
+    return str(stemmer.stemWord(bare)) if bare and stemmer else bare or plain
 
 
 @lru_cache(maxsize=1 << 18)

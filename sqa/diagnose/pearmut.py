@@ -28,7 +28,7 @@ INFO = {"assignment": "task-based", "protocol": "ESA"}
 
 
 def campaign(run: FinishedRun, detector: str = AUTO) -> str:
-    """Return the campaign of a run as JSON; raises ConfigError if no guesser ran or the language has no stemmer."""
+    """Return the campaign of a run as JSON; raises ConfigError if no guesser ran."""
     findings = defaultdict(list)
     for finding in findings_of(run, kinds=KINDS, detector=detector):  # worst first
         findings[finding.question, finding.sentence].append(finding)

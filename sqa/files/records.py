@@ -131,6 +131,8 @@ def suffix(path: Path) -> str:
 
 def chunks(path: Path) -> Iterator[bytes]:
     """Yield the file's bytes in pieces, unpacked if its name ends in .zst or .gz; raises DataError if unreadable."""
+    if path.suffix in (".zip", ".xz", ".tar", ".tgz", ".7z", ".bz2"):
+        raise DataError(f"{path}: packed; unpack it and give the file in it (of packed files, .gz and .zst are read)")
     try:
         with path.open("rb") as file:
             raw = iter(lambda: file.read(_CHUNK), b"")
@@ -140,7 +142,7 @@ def chunks(path: Path) -> Iterator[bytes]:
 
 
 def _unpacked(path: Path, raw: Iterator[bytes]) -> Iterator[bytes]:
-    kind, begin, unsound = _gzip() if path.suffix == ".gz" else _zstd(path)
+    kind, begin, unsound = _GZIP if path.suffix == ".gz" else _zstd(path)
     frame = None  # the frame being read, None between frames
     packed = unpacked = 0
     try:
@@ -162,8 +164,7 @@ def _unpacked(path: Path, raw: Iterator[bytes]) -> Iterator[bytes]:
         raise DataError(f"{path}: the {kind} stream ends too early; the file is truncated, download it again")
 
 
-def _gzip() -> Packing:
-    return "gzip", lambda: zlib.decompressobj(wbits=zlib.MAX_WBITS | 16), zlib.error
+_GZIP: Packing = ("gzip", lambda: zlib.decompressobj(wbits=zlib.MAX_WBITS | 16), zlib.error)
 
 
 def _zstd(path: Path) -> Packing:
@@ -203,9 +204,8 @@ def lines_of(pieces: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def _decode(name: str, line: bytes, number: int) -> str:
-    line = line.removesuffix(b"\r")
     try:
-        text = line.decode("utf-8")
+        text = line.removesuffix(b"\r").decode("utf-8")
     except UnicodeDecodeError as error:
         problem = f"not UTF-8 (byte {line[error.start]:#04x} at {error.start}); convert it to UTF-8"
         raise DataError(f"{name}:{number}: {problem}") from error

@@ -24,6 +24,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
+from unicodedata import is_normalized, normalize
 
 from sqa.core.errors import DataError
 from sqa.files.logs import Pieces
@@ -106,16 +107,12 @@ def _joined(
 
 
 def _of_bytes(tokens: Sequence[str]) -> str:
-    letters = "".join(tokens)
-    return bytes(_BYTE_OF.get(letter, 63) for letter in letters).decode("utf-8", "replace")
+    return bytes(_BYTE_OF.get(letter, 63) for letter in "".join(tokens)).decode("utf-8", "replace")
 
 
 def _of_sentencepiece(tokens: Sequence[str]) -> str:
-    return _BYTES.sub(_letters, "".join(tokens).replace("▁", " "))
-
-
-def _letters(match: re.Match[str]) -> str:
-    return bytes.fromhex(match.group().replace("<0x", "").replace(">", "")).decode("utf-8", "replace")
+    text = "".join(tokens).replace("▁", " ")
+    return _BYTES.sub(lambda match: bytes.fromhex(re.sub("<0x|>", "", match[0])).decode("utf-8", "replace"), text)
 
 
 def _byte_letters() -> dict[str, int]:
@@ -196,6 +193,8 @@ class Cleaner:
         self._changed.clear()
 
     def _word(self, where: str, word: str) -> str:
+        if not is_normalized("NFC", word):
+            word = self._replaced(re.compile(".+"), normalize("NFC", word), "decomposed letters are composed,", word)
         if not _ODD.search(word):
             return word
         if "\ufffd" in word:

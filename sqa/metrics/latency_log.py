@@ -289,5 +289,6 @@ def _lines(log: str, segments: Segments) -> list[str]:
             lang=segments.language,
         )
     except (OSError, ValueError, KeyError, TypeError, AssertionError) as error:
-        raise DataError(f"{log}: OmniSTEval cannot segment it by {segments.file}: {error}") from error
+        problem = f"OmniSTEval cannot segment it by {segments.file}, only SimulEval's logs of speech: {error}"
+        raise DataError(f"{log}: {problem}; docs/latency.md names the commands for other logs") from error
     return [json.dumps(row, ensure_ascii=False) for row in rows]

@@ -129,8 +129,6 @@ def comparable(systems: Sequence[tuple[str, Mapping[str, str]]]) -> tuple[list[s
 
 
 def _check_runs(runs: Sequence[folders.RunFolder]) -> None:
-    if len(runs) < LEAST:
-        raise ConfigError(f"a correlation needs at least {LEAST} runs, got {len(runs)}")
     check_distinct([run.folder for run in runs])
     for a, b in pairwise(runs):
         if (a.dataset, a.questions) != (b.dataset, b.questions):

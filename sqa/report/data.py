@@ -1,9 +1,12 @@
 """The report's data: finished runs grouped by questions and compared, and the reasons for missing values."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 import yaml
@@ -22,6 +25,9 @@ from sqa.pipeline.folder import RunFolder
 from sqa.pipeline.paired import ComparisonRow
 from sqa.results import Row
 
+_TRAINING = re.compile(
+    r"(k(\d+|full)-)?seed-?\d+"
+)  # names a training in the path of a model: runs/smt/NAME/k3-seed0/model
 _HUMAN_BUZZES = {"human-buzzes": "human-buzz-questions"}  # question set -> its name in the manifest, if different
 
 
@@ -31,6 +37,20 @@ class Gap(NamedTuple):
     what: str  # a metric or another item
     runs: tuple[str, ...]  # labels of the affected runs; () = the whole report
     why: str
+
+
+def over_trainings(cell: tuple[str, ...], rows: Sequence[Row]) -> Row:
+    """Return the row of a system from the rows of its trainings, whose number is appended to its cell.
+
+    The value is the mean over trainings, and the interval is one standard deviation (n - 1) on either side.
+    """
+    cell = (*cell, str(len(rows)))
+    if len(rows) == 1:
+        return replace(rows[0], cell=cell)
+    values = [row.value for row in rows]
+    mean, spread = fmean(values), stdev(values)
+    signature = f"{rows[0].signature}|trainings:{len(rows)}|interval:one standard deviation"
+    return replace(rows[0], cell=cell, value=mean, low=mean - spread, high=mean + spread, signature=signature)
 
 
 class Component(NamedTuple):
@@ -67,12 +87,18 @@ class Reported:
 
     @property
     def family(self) -> str:
-        """Key of the translator (without its k), guesser and buzzer; equal for runs that differ only in k."""
+        """Key of the translator, guesser and buzzer; equal for runs that differ only in k and training."""
         config = self.saved.config
         translator = to_mapping(config.translator)
         translator.pop("k", None)
+        translator["model"] = untrained(str(translator.get("model")))
         parts = [None if part is None else to_mapping(part) for part in (config.guesser, config.buzzer)]
         return digest([translator, *parts])
+
+
+def untrained(text: str) -> str:
+    """Return a text that contains a model's path, with a star for the training."""
+    return _TRAINING.sub("*", text)
 
 
 def read_runs(folders: Sequence[Path]) -> list[Reported]:
@@ -147,11 +173,8 @@ def _digits(saved: RunFolder) -> dict[str, int]:
     """Return decimal places by metric, without metrics that cannot be built, for example for lack of a program."""
     digits = {}
     for name in saved.signatures:
-        try:
-            [metric] = paired.metrics_of([name], saved)
-        except SqaError:
-            continue
-        digits[name] = metric.digits
+        with suppress(SqaError):
+            digits[name] = paired.metrics_of([name], saved)[0].digits
     return digits
 
 

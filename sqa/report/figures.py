@@ -1,13 +1,13 @@
 """The report's figures: scores over k, scores over lag, expected wins over the share of the source read.
 
 Each is written as PDF and PNG with the drawn numbers as CSV beside it.  Bands and bars are the 95% intervals over
-questions from the runs' own reports.
+questions from the runs' own reports.  For a system with several trainings, the line is the mean over trainings, the
+band is one standard deviation, and the legend gives their number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,14 +18,14 @@ from sqa.core.answers import is_right
 from sqa.core.errors import ConfigError, NotComputable, SqaError
 from sqa.core.k import FULL, order
 from sqa.core.packages import need
-from sqa.core.significance import Interval, bootstrap_band, mean_curve, means
+from sqa.core.significance import bootstrap_band, mean_curve, means
 from sqa.core.trace import QuestionTrace
 from sqa.metrics.qa import curve_named, log_reciprocal_rank
 from sqa.pipeline.folder import open_run
 from sqa.pipeline.parts import Parts
-from sqa.report.data import Gap, Reported, described, one_line
-from sqa.report.plots import PAGE, Drawn, Line, Panel, finish, lines, over_k
-from sqa.results import Frame, Table
+from sqa.report.data import Gap, Reported, described, one_line, over_trainings, untrained
+from sqa.report.plots import PAGE, Drawn, Panel, finish, lines, over_k
+from sqa.results import Frame, Row, Table, row_of
 
 if TYPE_CHECKING:
     from sqa.report.plots import Figure
@@ -34,6 +34,7 @@ PANELS = (("ew", "expected wins (EW)"), ("oracle-ew", "oracle EW"), ("bleu", "BL
 LAGS = (("dal", "DAL"), ("laal", "LAAL"), ("al", "AL"))  # the x axis shows the lag that most runs have
 BINS = 20  # number of positions at which expected wins are drawn
 CURVE = "qanta2018"
+NO_K = "-"  # k of a translator without one
 FLOOR = -4.0  # log reciprocal rank of an answer that is not in the list
 Series = Mapping[str, Sequence[Reported]]  # name in the legend -> runs, in the order of k
 
@@ -57,14 +58,19 @@ def draw_all(group: Sequence[Reported], folder: Path, suffix: str) -> tuple[list
 
 
 def series_of(group: Sequence[Reported]) -> dict[str, list[Reported]]:
-    """Group the runs that differ only in k; name groups after their translator, and guesser and buzzer if needed."""
+    """Group the runs that differ only in k and training; name groups after their translator, guesser and buzzer."""
     families: dict[str, list[Reported]] = {}
     for run in group:
-        families.setdefault(run.family, []).append(run)
+        key, translator = run.family, run.saved.config.translator
+        while any(other.saved.config.translator == translator for other in families.get(key, ())):
+            key += "'"  # the same run again is no other training
+        families.setdefault(key, []).append(run)
     parts = {}
     for key, runs in families.items():
         config = runs[0].saved.config
-        parts[key] = [described(config.translator, "k"), described(config.guesser), described(config.buzzer)]
+        name = described(config.translator, "k")
+        name = untrained(name) if len(runs) > len({run.k for run in runs}) else name
+        parts[key] = [name, described(config.guesser), described(config.buzzer)]
     telling = [i for i, each in enumerate(zip(*parts.values(), strict=True)) if i == 0 or len(set(each)) > 1]
     names = {key: _legend(", ".join(parts[key][i] for i in telling)) for key in parts}
     if len(set(names.values())) < len(names):
@@ -79,47 +85,51 @@ def _dataset(group: Sequence[Reported]) -> str:
 # ----------------------------------------------------------------------------------------- scores over k or lag
 
 
-def _frame(series: Series) -> Frame:
-    """Return the rows of all runs that have a value.
+def systems_of(series: Series) -> Frame:
+    """Return the rows of all systems that have a value, means over trainings where there are several.
 
     The BLEU of the reference translation itself, 100, is left out because it would flatten the axis.
     """
-    rows = [
-        replace(row, cell=(name, run.label, str(run.k or run.label)))
-        for name, runs in series.items()
-        for run in runs
-        for row in run.rows.values()
-        if row.value is not None and not (row.unit == "0-100" and row.low == row.value == 100)
-    ]
-    return Frame(("series", "run", "k"), tuple(rows))
+    rows: dict[tuple[str, ...], list[Row]] = {}
+    for name, runs in series.items():
+        for run in runs:
+            for row in run.rows.values():
+                if row.value is not None and not (row.unit == "0-100" and row.low == row.value == 100):
+                    rows.setdefault((name, str(run.k or NO_K), row.metric), []).append(row)
+    return _averaged(("series", "k"), rows)
+
+
+def _averaged(columns: Sequence[str], rows: Mapping[tuple[str, ...], Sequence[Row]]) -> Frame:
+    """Return the means over trainings of rows by cell (and metric)."""
+    averaged = [over_trainings(key[: len(columns)], of_trainings) for key, of_trainings in rows.items()]
+    return Frame((*columns, "trainings"), averaged)
 
 
 def _over_k(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> list[Drawn | Gap]:
     sweeps = {name: runs for name, runs in series.items() if len({run.k for run in runs} - {None}) > 1}
-    frame = _frame(sweeps)
+    frame = systems_of(sweeps)
     panels = _panels(frame)
     if not panels:
         why = "the runs have none of its metrics" if sweeps else "no two runs differ only in k"
         return [Gap("figure over k", (), why)]
     draw = partial(over_k, [panels], "k (source words read first)", 2.0, PAGE)
     title = f"Scores over k, {_dataset(group)}"
-    caption = f"Bands: 95% intervals over {len(group[0].saved.questions)} questions."
+    caption = f"Bands: 95% intervals over {_questions(series)}."
     return [finish(draw, folder, f"over_k{suffix}", title, caption, _numbers(frame))]
 
 
 def _over_lag(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> list[Drawn | Gap]:
     if len(group) < 2:
         return [Gap("figure over lag", (), "a single run has a single lag; give several runs")]
-    frame = _frame(series)
+    frame = systems_of(series)
     lag, name = max(LAGS, key=lambda item: len(frame.where(item[0])))  # the first one if several are equal
-    having = {row["run"] for row in frame.where(lag)}
     panels = _panels(frame, lag)
-    if len(having) < 2 or not panels:
+    if len(frame.where(lag)) < 2 or not panels:
         return [Gap("figure over lag", (), "fewer than two runs have a lag and a score")]
     draw = partial(over_k, [panels], f"lag ({name}, source words)", 2.0, PAGE, bars=True)
     title = f"Scores over lag, {_dataset(group)}"
-    caption = f"Bars: 95% intervals over {len(group[0].saved.questions)} questions; a number at a point is its k."
-    left = [run.label for run in group if run.label not in having]
+    caption = f"Bars: 95% intervals over {_questions(series)}; a number at a point is its k."
+    left = [run.label for run in group if lag not in run.rows or run.rows[lag].value is None]
     caption += f" Without a lag: {', '.join(left)}." if left else ""
     return [finish(draw, folder, f"over_lag{suffix}", title, caption, _numbers(frame, lag))]
 
@@ -127,8 +137,8 @@ def _over_lag(group: Sequence[Reported], series: Series, folder: Path, suffix: s
 def _panels(frame: Frame, lag: str = "") -> list[Panel]:
     """Return a panel for each metric that some run has, with a line for each series over k or over a lag."""
     names, over = frame.values("series"), frame.where(lag) if lag else None
-    drawn = {label: frame.where(metric) for metric, label in PANELS}
-    return [Panel(label, lines(rows, "series", "k", names, over=over)) for label, rows in drawn.items() if rows]
+    drawn = partial(lines, by="series", x="k", names=names, over=over, trainings="trainings")
+    return [Panel(label, drawn(rows)) for metric, label in PANELS if (rows := frame.where(metric))]
 
 
 def _numbers(frame: Frame, *more: str) -> Table:
@@ -136,6 +146,13 @@ def _numbers(frame: Frame, *more: str) -> Table:
     metrics = [*more, *(metric for metric, _ in PANELS)]
     rows = [(*row.cell, row.metric, row.value, row.low, row.high) for row in frame.rows if row.metric in metrics]
     return Table((*frame.columns, "metric", "value", "low", "high"), rows)
+
+
+def _questions(series: Series) -> str:
+    """Return the part of a caption that explains bands: the number of questions, or of trainings if several."""
+    several = any(len(runs) > len({run.k for run in runs}) for runs in series.values())
+    trainings = ", or one standard deviation over the trainings that the legend counts" if several else ""
+    return f"{len(next(iter(series.values()))[0].saved.questions)} questions{trainings}"
 
 
 def _legend(name: str) -> str:
@@ -173,10 +190,10 @@ def _right(trace: QuestionTrace, step: int) -> bool:
 
 
 def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix: str) -> list[Drawn | Gap]:
-    bands: dict[str, list[Interval]] = {}
+    rows: dict[tuple[str, ...], list[Row]] = {}  # (series, k, share of the source) -> a row for each training
     gaps: list[Drawn | Gap] = []
     parts = Parts()
-    for run in group:
+    for name, run in ((name, run) for name, runs in series.items() for run in runs):
         try:
             if run.saved.config.guesser is None:
                 raise NotComputable("no guesser ran")
@@ -184,39 +201,35 @@ def _over_source(group: Sequence[Reported], series: Series, folder: Path, suffix
         except SqaError as error:
             gaps.append(Gap("expected wins over the source read", (run.label,), one_line(str(error))))
             continue
-        bands[run.label] = bootstrap_band(means(values), mean_curve, seed=run.saved.config.seed)
-    if not bands:
+        for i, point in enumerate(bootstrap_band(means(values), mean_curve, seed=run.saved.config.seed), start=1):
+            rows.setdefault((name, _k(run), f"{i / BINS:g}"), []).append(row_of((), "ew", point, "", CURVE))
+    if not rows:
         return gaps
-    drawn = [(name, [run for run in runs if run.label in bands]) for name, runs in series.items()]
-    panels = {name: {_k(run): bands[run.label] for run in runs} for name, runs in drawn if len(runs) > 1}
-    if single := {name: bands[runs[0].label] for name, runs in drawn if len(runs) == 1}:
-        panels["other runs" if panels else "all runs"] = single
+    frame = _averaged(("series", "k", "source_read"), rows)
     title = f"Expected wins over the source read, {_dataset(group)}"
     caption = (
-        f"Expected wins if every question were answered at this point (curve {CURVE}): the mean over "
-        f"{len(group[0].saved.questions)} questions, with its 95% band."
+        f"Expected wins if every question were answered at this point (curve {CURVE}).  "
+        f"Bands: 95% intervals over {_questions(series)}."
     )
-    numbers = [
-        (label, f"{i / BINS:g}", point.value, point.low, point.high)
-        for label, band in bands.items()
-        for i, point in enumerate(band, start=1)
-    ]
-    table = Table(("run", "source_read", "ew", "low", "high"), numbers)
-    draw = partial(_source_figure, panels)
-    return [finish(draw, folder, f"over_source{suffix}", title, caption, table), *gaps]
+    draw = partial(_source_figure, frame)
+    return [finish(draw, folder, f"over_source{suffix}", title, caption, _numbers(frame)), *gaps]
 
 
 def _k(run: Reported) -> str:
     return "full input" if run.k == FULL else f"k = {run.k}"
 
 
-def _source_figure(panels: Mapping[str, Mapping[str, Sequence[Interval]]]) -> Figure:
-    """Draw a panel for each series of several runs, and one for the other runs."""
-    x = {str(i): 100 * i / BINS for i in range(1, BINS + 1)}
-    drawn = []
-    for title, bands in panels.items():
-        by_name = [(name, dict(zip(x, band, strict=True))) for name, band in bands.items()]
-        drawn.append(Panel(title, [Line(name, i, by_bin, x=x) for i, (name, by_bin) in enumerate(by_name)]))
+def _source_figure(frame: Frame) -> Figure:
+    """Draw a panel for each series of several k, and one for the other runs."""
+    of_series = {name: frame.where(series=name) for name in frame.values("series")}
+    panels = {name: ("k", rows) for name, rows in of_series.items() if len({row["k"] for row in rows}) > 1}
+    if single := [row for name, rows in of_series.items() if name not in panels for row in rows]:
+        panels["other runs" if panels else "all runs"] = ("series", single)
+    x = {share: 100 * float(share) for share in frame.values("source_read")}
+    drawn = [
+        Panel(title, [line._replace(x=x) for line in lines(rows, by, "source_read", trainings="trainings")])
+        for title, (by, rows) in panels.items()
+    ]
     columns = min(2, len(drawn))
     grid = [drawn[start : start + columns] for start in range(0, len(drawn), columns)]
     width = PAGE if columns > 1 else 0.7 * PAGE

@@ -197,15 +197,18 @@ def over_k(
     xlabel: str,
     height: float = 2.0,
     width: float = PAGE,
-    colours: Sequence[str] = COLOURS,
+    colours: Sequence[str] = (),
     bars: bool = False,
     ylabel: str = "",
     title: str = "",
 ) -> Figure:
     """Draw a row of panels for each element of `grid`, below the title and the legend of all lines.
 
-    bars: draw intervals as bars, and the k at each point, instead of bands.
+    colours: by number of line; empty: as many distinct ones as there are lines.  bars: draw intervals as bars, and the
+    k at each point, instead of bands.
     """
+    numbers = [drawn.number for row in grid for panel in row for drawn in (*panel.lines, *panel.levels)]
+    colours = colours or distinct(1 + max(numbers, default=0))
     figure, all_axes = canvas((width, 0.6 + height * len(grid)), len(grid), max(map(len, grid)))
     named: dict[str, Artist] = {}
     for axes_row, panels in zip(all_axes, grid, strict=True):
@@ -233,6 +236,11 @@ def above(figure: Figure, named: Mapping[str, Any], title: str = "") -> None:
         if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
             return
         legend.remove()
+
+
+def distinct(n: int) -> Sequence[str]:
+    """Return colours for n lines, and black: COLOURS if they suffice, else a ramp."""
+    return COLOURS if n <= len(COLOURS) else [*ramp(n), COLOURS[-1]]
 
 
 def ramp(n: int) -> list[str]:
@@ -271,15 +279,9 @@ def _draw(axes: Axes, line: Line, x: Mapping[str, float], offset: float, colour:
     elif rows:
         if len(ends) == len(rows) and bars:
             axes.vlines(at, low, high, color=colour, alpha=0.35, linewidth=0.8)
-            options = {
-                "xytext": (0, 3.5),
-                "textcoords": "offset points",
-                "ha": "center",
-                "fontsize": SMALLEST,
-                "color": colour,
-            }
+            look: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": SMALLEST}
             for k, position, row in zip(ks, at, rows, strict=True):
-                axes.annotate(k, (position, row.value), **options)
+                axes.annotate(k, (position, row.value), xytext=(0, 3.5), color=colour, **look)
         elif len(ends) == len(rows):
             axes.fill_between(at, low, high, color=colour, alpha=0.12, linewidth=0)
         every = max(1, len(at) // MAX_MARKERS)

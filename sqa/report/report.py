@@ -47,7 +47,7 @@ PACKAGES = (
 _USUAL_DIGITS = 3  # decimal places of a metric that cannot be built
 
 
-def main(runs: Sequence[Path], output: Path | None = None, html: bool = True, over: str = QUESTIONS) -> None:
+def main(runs: Sequence[Path], output: Path | None = None, over: str = QUESTIONS) -> None:
     """Write the report of finished runs and print the files' paths.
 
     All runs are compared with the first one.  With further levels in `over`, the two systems to which the runs belong
@@ -57,13 +57,10 @@ def main(runs: Sequence[Path], output: Path | None = None, html: bool = True, ov
     folder = Path(output) if output is not None else reported[0].saved.folder / DEFAULT_OUTPUT
     text, figures, gaps = compose(reported, folder, over)
     write_text(folder / MARKDOWN, text)
-    paths = [folder / MARKDOWN]
-    if html:
-        write_text(folder / HTML, page(text, title(reported), figures))
-        paths.append(folder / HTML)
+    write_text(folder / HTML, page(text, title(reported), figures))
     missing = len({gap.what for gap in gaps})
     print(f"sqa: {len(reported)} runs, {len(figures)} figures, {missing} items not computed", file=sys.stderr)
-    show_lines(*paths, *(path for figure in figures for path in figure.files))
+    show_lines(folder / MARKDOWN, folder / HTML, *(path for figure in figures for path in figure.files))
 
 
 def title(reported: Sequence[Reported]) -> str:

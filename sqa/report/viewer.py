@@ -30,7 +30,6 @@ from sqa.results import show_lines
 
 UPLOT = "1.6.32"
 DEFAULT_OUTPUT = "view.html"  # default file, in the first run's folder
-LARGE = 5_000_000  # bytes; larger pages are slow to send and to open
 SCRIPTS = ("uPlot.iife.min.js", "moments.js", "charts.js", "address.js", "page.js")  # in order of execution
 STYLES = ("uPlot.min.css", "page.css")
 # "<" could end the script element that contains the data; U+2028 and U+2029 end a line in old JavaScript
@@ -52,10 +51,8 @@ def main(
     for run in data["runs"]:
         for note in run["notes"]:
             print(f"sqa: {run['name']}: {note}", file=sys.stderr)
-    size = len(page.encode())
-    print(f"sqa: {len(data['questions'])} questions, {len(opened)} runs, {size / 1e6:.1f} MB", file=sys.stderr)
-    if size > LARGE:
-        print("sqa: the page is large; select questions with --questions", file=sys.stderr)
+    size = f"{len(page.encode()) / 1e6:.1f} MB (fewer with --questions)"
+    print(f"sqa: {len(data['questions'])} questions, {len(opened)} runs, {size}", file=sys.stderr)
     show_lines(output)
 
 

@@ -26,13 +26,14 @@ decisions.  "traces" has one entry per question, in the same order.  With n step
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 
 from sqa import __version__
-from sqa.core.errors import ConfigError, SqaError
+from sqa.core.errors import SqaError
 from sqa.core.registry import BUZZERS
 from sqa.core.trace import QuestionTrace
 from sqa.data.priors import is_content
@@ -115,10 +116,8 @@ def _threshold(run: FinishedRun, traces: Sequence[QuestionTrace]) -> float | Non
         return None
     threshold = getattr(run.config.buzzer.options, "threshold", None)
     if threshold is None:  # the threshold is in the trained model
-        try:
+        with suppress(SqaError):  # a run can be viewed without its buzzer
             threshold = getattr(Parts().component(BUZZERS, run.config.buzzer), "threshold", None)
-        except SqaError:  # a run can be viewed without its buzzer
-            return None
     if not isinstance(threshold, (int, float)):
         return None
     decisions = ((buzz.score >= threshold, buzz.buzz) for trace in traces for buzz in trace.buzzes or ())
@@ -133,11 +132,9 @@ def _errors(run: FinishedRun, traces: Sequence[QuestionTrace]) -> tuple[list[Ste
     languages = Counter(trace.question.language for trace in traces)
     if len(languages) != 1:
         return None, [f"unaligned words not marked: questions in {', '.join(sorted(languages)) or 'no language'}"]
-    try:
-        aligner = load_aligner(f"{next(iter(languages))}-{TARGET}", run.folder / LINKS)
-    except ConfigError as reason:
-        return None, [f"unaligned words not marked: {reason}"]
-    return step_errors(traces, aligner, ERRORS, load_detector(next(iter(languages)))), []
+    language = next(iter(languages))
+    aligner = load_aligner(f"{language}-{TARGET}", run.folder / LINKS)
+    return step_errors(traces, aligner, ERRORS, load_detector(language)), []
 
 
 def _trace(trace: QuestionTrace, errors: StepErrors | None, pages: Pages) -> dict[str, Any]:

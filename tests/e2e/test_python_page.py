@@ -73,6 +73,33 @@ def test_over_averages_and_refuses_missing_runs(tmp_path: Path) -> None:
     refused(ConfigError, "no run of gru, seed 1", sqa.Results(results[:3]).over, "guesser,training")
 
 
+def test_translators_are_compared_over_seeds(tmp_path: Path) -> None:
+    import sqa
+
+    config = {"dataset": "mini-es", "translator": {"name": "waitk", "model": "es-en"}, "guesser": "bm25"}
+    runs = {
+        k: sqa.run({**config, "name": f"k{k}", "translator": {**config["translator"], "k": k}}, limit=3, runs=tmp_path)
+        for k in (1, 6)
+    }
+    made = [
+        Result(Cell("mini-es", family, 3, "bm25", runs[k].config, seed), runs[k].read)
+        for family, ks in (("a", (6, 6)), ("b", (1, 1)))
+        for seed, k in enumerate(ks)
+    ]
+    results = sqa.Results(made)
+    [row] = results.difference("a", "b", "mrr").to_dict("records")
+    assert row["diff"] == pytest.approx(runs[6].metrics["mrr"] - runs[1].metrics["mrr"])
+    assert row["low"] <= row["diff"] <= row["high"] and 0 < row["p"] <= 1
+    refused(ConfigError, "'a' and 'c' have no data set, k and guesser in common", results.difference, "a", "c")
+    axes = results.plot("mrr")
+    assert [line.get_text() for line in axes.get_legend().get_texts()] == [
+        "a, bm25, 2 trainings",
+        "b, bm25, 2 trainings",
+    ]
+    axes.figure.canvas.draw()
+    assert axes.get_legend().get_window_extent().y0 >= axes.bbox.y1  # above the data
+
+
 def test_columns_of_data_frames_have_fixed_types(tmp_path: Path) -> None:
     """The types are the same without a guesser, without buzzes, and for a metric without a value."""
     import sqa

@@ -41,7 +41,14 @@ def test_latencies_of_segments_equal_omnisteval(computing, aware, printed):
 def test_missing_recording_is_an_error(tmp_path):
     log = tmp_path / "one.log"
     log.write_text(Path(LOG).read_text("utf-8").splitlines()[0], encoding="utf-8")
-    refused(DataError, "OmniSTEval cannot segment it by .*segments.yaml: Number of hypotheses", resegment, str(log))
+    refused(DataError, "OmniSTEval cannot segment it by .*segments.yaml, .*: Number of hypotheses", resegment, str(log))
+
+
+@needs_omnisteval
+def test_log_of_simulstream_names_its_command(tmp_path):
+    log = tmp_path / "simulstream.jsonl"
+    log.write_text('{"id": 0, "metadata": {"wav_name": "one.wav"}}\n')
+    refused(DataError, "only SimulEval's logs of speech: .*; docs/latency.md names the commands", resegment, str(log))
 
 
 def test_segments_need_references():

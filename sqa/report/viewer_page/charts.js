@@ -1,7 +1,7 @@
 "use strict";
 // The two charts of a system, drawn by uPlot.
 
-const HEIGHT = 165;
+const HEIGHT = 200; // the label "log reciprocal rank (nats)" fits beside the plot
 
 /** Return a colour of the page's style, by name. */
 function colour(name) {

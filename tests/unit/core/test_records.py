@@ -121,6 +121,8 @@ READERS = {".json": records.json_document, ".jsonl": records.json_lines, ".tsv":
         *[("a.jsonl.zst", PACKED[:cut], r"a\.jsonl\.zst.*truncated") for cut in (6, 999)],
         ("a.zst", b"plain text, not compressed", "not a valid zstd file"),
         ("a.gz", b"plain text, not compressed", "not a valid gzip file"),
+        ("a.log.zip", b"PK", r"a\.log\.zip: packed; unpack it and give the file in it"),
+        ("a.log.xz", b"\xfd7zXZ", r"a\.log\.xz: packed; unpack it"),
         ("a.jsonl.gz", GZIPPED[:999], r"a\.jsonl\.gz.*truncated"),
         ("a.txt", "fine\na\u00f1o\n".encode("latin-1"), r"a\.txt:2: not UTF-8 \(byte 0xf1 at 1\)"),
         ("a.json", b'{"questions": [', r"a\.json: not JSON"),

@@ -77,6 +77,12 @@ def test_oddity_is_cleaned_and_reported(reader, oddity, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("reader", READERS)
+def test_decomposed_letters_are_composed(reader, tmp_path, capsys):
+    assert read(reader, tmp_path, ("The", "cafe\u0301", "rose")) == ("The", "caf\u00e9", "rose")
+    assert "decomposed letters are composed, such as cafe\u0301" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("reader", READERS)
 def test_plain_words_are_kept_silently(reader, tmp_path, capsys):
     assert read(reader, tmp_path, ("R&D", "<3", "a@b")) == ("R&D", "<3", "a@b")
     assert not capsys.readouterr().err

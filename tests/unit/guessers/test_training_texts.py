@@ -140,6 +140,13 @@ def test_wrong_texts_are_refused_by_record(tmp_path: Path, records: list[object]
     refused(DataError, problem, own_texts, [pages(tmp_path, *records)])
 
 
+@pytest.mark.parametrize("document", ['[{"text": "a"}]', '{"questions": [{"text": "a"}]}', '{\n"questions": []}'])
+def test_lists_of_questions_name_a_converter(tmp_path: Path, document: str) -> None:
+    path = tmp_path / "qanta.train.json"
+    path.write_text(document)
+    refused(DataError, r"qanta.train.json: one JSON document; convert it to JSON lines: jq -c", own_texts, [path])
+
+
 def test_missing_file_of_texts_is_an_error(tmp_path: Path) -> None:
     refused(DataError, "nowhere.jsonl", main, config(tmp_path, tmp_path / "nowhere.jsonl"))
 

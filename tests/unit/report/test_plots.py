@@ -52,3 +52,11 @@ def test_plot_leaves_jupyter_interactive(tmp_path: Path, monkeypatch: pytest.Mon
     code += "print(matplotlib.is_interactive())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True"]
+
+
+def test_many_lines_have_distinct_colours() -> None:
+    drawn = [Line(str(number), number, {"3": Row(("x", "3"), "ew", 0.5, 0.4, 0.6)}) for number in range(9)]
+    figure = over_k([[Panel("EW", drawn)]], "k")
+    colours = {container.lines[0].get_color() for container in figure.axes[0].containers}
+    pyplot.close(figure)
+    assert len(colours) == 9

@@ -1,10 +1,12 @@
 """The report of finished runs: correct numbers, explained gaps, and escaped text."""
 
+import csv
 import hashlib
 import html
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,14 +17,16 @@ from recorded import Keep, recorded
 from refusals import refused
 from viewer_runs import EVIL, make
 
+from smt.engines.pretrained import PretrainedConfig
 from sqa.core.errors import ConfigError, DataError, SqaError
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Guess
 from sqa.metrics.qa import curve_named
 from sqa.pipeline import folder as runs
 from sqa.pipeline import paired, saving
-from sqa.report.data import changes, read_runs
-from sqa.report.figures import wins_at
+from sqa.pipeline.config import ComponentConfig
+from sqa.report.data import Reported, changes, read_runs
+from sqa.report.figures import draw_all, series_of, wins_at
 from sqa.report.html import code, page, plain
 from sqa.report.report import main
 from sqa.results import MEASURED, markdown
@@ -148,7 +152,7 @@ def test_runs_on_different_questions_are_separate(tmp_path: Path) -> None:
 def test_differences_cover_further_levels(tmp_path: Path) -> None:
     buzzers = [{"buzzer": {"name": "doubles:build_buzzer", "threshold": t}} for t in (0.5, 0.7)]
     folders = [make(tmp_path, f"w{k}-{i}", k=k, **METRICS, **buzzers[i]) for k in (1, 6) for i in range(2)]
-    main(folders, tmp_path / "report", html=False, over="questions,guesser")
+    main(folders, tmp_path / "report", over="questions,guesser")
     text = (tmp_path / "report" / "report.md").read_text()
     head, *rows = cells(section(text, "### Differences over questions, guesser"))
     assert head == ["metric", "difference", "95% interval", "p"] and "Differences to" not in text
@@ -158,6 +162,26 @@ def test_differences_cover_further_levels(tmp_path: Path) -> None:
     value, low, high, p = by_metric["al"]
     assert value < 0 and rows[-2][1:] == [f"{value:+.2f}", f"[{low:+.2f}, {high:+.2f}]", f"{p:.3f}"]
     refused(ConfigError, "got 2 members", main, folders[:2], tmp_path / "half", over="guesser")
+
+
+def test_trainings_are_drawn_as_their_mean(sweep: list[Path], tmp_path: Path) -> None:
+    """Runs of models k3-seed0/model, k3-seed1/model, ... are one line, with one standard deviation as its band."""
+
+    def training(run: Reported, seed: int) -> Reported:
+        part = ComponentConfig("pretrained", PretrainedConfig(model=f"runs/smt/x/k{run.k}-seed{seed}/model", k=run.k))
+        saved = replace(run.saved, config=replace(run.saved.config, translator=part))
+        rows = {"ew": replace(run.rows["ew"], value=0.5 + seed / 10)}
+        return replace(run, label=f"{run.k}-{seed}", saved=saved, rows=rows)
+
+    group = [training(run, seed) for run in read_runs(sweep[:2]) for seed in (0, 1, 2)]
+    assert list(map(len, series_of(group).values())) == [6]
+    assert len(series_of([*group, group[0]])) == 2  # the same run twice is no fourth training
+    drawn, _ = draw_all(group, tmp_path, "")
+    tables = {figure.files[-1].stem: list(csv.reader(figure.files[-1].read_text().splitlines())) for figure in drawn}
+    [_, *rows] = tables["over_k"]
+    assert [row[1:] for row in rows] == [[k, "3", "ew", "0.600000", "0.500000", "0.700000"] for k in ("1", "3")]
+    assert {row[3] for row in tables["over_source"][1:]} == {"3"}
+    assert all("one standard deviation over the trainings" in figure.caption for figure in drawn)
 
 
 def test_equal_runs_yield_identical_reports(report: Path, sweep: list[Path], tmp_path: Path) -> None:

@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from refusals import refused
-from viewer_runs import EVIL, CopyAligner, TrustJudge, make
+from viewer_runs import EVIL, RECORDS, CopyAligner, TrustJudge, make
 
 from sqa.core.errors import ConfigError
 from sqa.core.paths import ROOT
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission
+from sqa.diagnose.findings import UNSCORED
+from sqa.diagnose.pearmut import campaign
 from sqa.pipeline.folder import open_run
 from sqa.report import viewer, viewer_data
 from sqa.report.viewer import UPLOT, as_script, main, open_runs, render
@@ -111,20 +113,14 @@ def test_scripts_of_the_viewer_never_set_html() -> None:
             assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|fetch\(", script), path
 
 
-def test_missing_aligner_is_stated_on_the_page(tmp_path, monkeypatch, capsys):
-    def missing(*_: object) -> None:
-        raise ConfigError("no stemmer for the language")
-
-    monkeypatch.setattr(viewer_data, "load_aligner", missing)
-    folder = make(tmp_path, "one")
+@pytest.mark.parametrize("language", ["ja", "cs", "ar"])
+def test_words_are_aligned_without_stemmer(tmp_path, language, capsys):
+    folder = make(tmp_path, "one", records=[{**record, "language": language} for record in RECORDS])
     main([folder], questions=["q0"])
-    captured = capsys.readouterr()
-    assert captured.out.strip() == str(folder / "view.html")
-    note = "unaligned words not marked: no stemmer for the language"
-    assert captured.err.splitlines()[0] == f"sqa: one: {note}"
+    assert f"no priors for {language}-en" in capsys.readouterr().err
     [shown] = data_in((folder / "view.html").read_text(encoding="utf-8"))["runs"]
-    assert shown["notes"] == [note]
-    assert not shown["aligned"] and "u" not in shown["traces"][0]
+    assert shown["aligned"] and len(shown["traces"][0]["u"]) == 10
+    assert json.loads(campaign(open_run(folder), UNSCORED))["campaign_id"] == "one"
 
 
 def test_other_runs_or_questions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
