@@ -15,8 +15,6 @@ from sqa.core.registry import did_you_mean
 from sqa.data.texts import Tossup, fold_of, tossups_of
 from sqa.files.records import lines, name_of, numbered_lines
 
-# Converts QANTA's list of questions to JSON lines; questions without a page cannot be used for training.
-CONVERT = "jq -c '(.questions? // .)[] | select(.page) | {id: .qanta_id, text, page}'"
 KEYS = ("text", "page", "id", "meta")  # keys of a user's own text
 
 
@@ -36,8 +34,7 @@ def learnt(folds: Sequence[str], texts: Sequence[Path]) -> list[Tossup]:
         return mapped_tossups(folds)
     chosen = [lesson for lesson in own_texts(texts) if fold_of(lesson.id) in folds]
     if not chosen:
-        files = ", ".join(map(str, texts))
-        raise DataError(f"{files}: no text is in the folds {', '.join(folds)} (sqa/data/texts.py); give more texts")
+        raise DataError(f"no text of {', '.join(map(str, texts))} is in the folds {', '.join(folds)}; give more texts")
     return chosen
 
 
@@ -49,7 +46,7 @@ def own_texts(files: Sequence[Path]) -> list[Tossup]:
     texts: dict[str, Tossup] = {}
     for file in files:
         if (first := next(lines(file), "")).startswith(("[", '{"questions"')) or first.strip() == "{":
-            raise DataError(f"{file}: one JSON document; convert it to JSON lines: {CONVERT} {file}")
+            raise DataError(f"{file}: expected JSON lines; of QANTA's list: jq -c '.questions[]|{{text,page}}' {file}")
         for number, (line, record) in enumerate(numbered_lines(file), start=1):
             where = f"{file}:{line}: record {number}"
             if unknown := [key for key in record if key not in KEYS and not key.startswith("_")]:
@@ -73,8 +70,7 @@ def own_texts(files: Sequence[Path]) -> list[Tossup]:
 
 def check_output(output: Path, texts: Sequence[Path]) -> None:
     """Raise ConfigError if a guesser trained on the user's own texts would overwrite a bundled model."""
-    bundled = (DATA / "models").resolve()
-    if texts and (output.resolve() == bundled or bundled in output.resolve().parents):
+    if texts and output.resolve().is_relative_to((DATA / "models").resolve()):
         raise ConfigError(f"output: {output} is the folder of a bundled model; name another folder for your own texts")
 
 

@@ -144,7 +144,7 @@ def test_wrong_texts_are_refused_by_record(tmp_path: Path, records: list[object]
 def test_lists_of_questions_name_a_converter(tmp_path: Path, document: str) -> None:
     path = tmp_path / "qanta.train.json"
     path.write_text(document)
-    refused(DataError, r"qanta.train.json: one JSON document; convert it to JSON lines: jq -c", own_texts, [path])
+    refused(DataError, r"qanta.train.json: expected JSON lines; of QANTA.s list: jq -c", own_texts, [path])
 
 
 def test_missing_file_of_texts_is_an_error(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_missing_file_of_texts_is_an_error(tmp_path: Path) -> None:
 
 def test_too_few_and_edited_texts_are_detected(tmp_path: Path) -> None:
     few = pages(tmp_path, {"id": "x", "text": "a", "page": "A"})
-    refused(DataError, r"no text is in the folds dev .*; give more texts", learnt, ("dev",), [few])
+    refused(DataError, r"no text of .* is in the folds dev; give more texts", learnt, ("dev",), [few])
     before = identity_of(Bm25Training("bm25", tmp_path, texts=(few,)), ("bonus",))
     assert "bonus" not in before and "folds" in before and "output" not in before
     other = pages(tmp_path, {"id": "x", "text": "b", "page": "A"})
