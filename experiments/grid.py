@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -192,6 +192,18 @@ def left_out(config: AblationConfig, results: Results) -> list[LeftOut]:
 def workshop(runs: Path) -> Workshop:
     """Return the questions, components and plans that all runs of this process share."""
     return workshop_of(Store(runs.resolve()))
+
+
+def following(config: AblationConfig, words: Sequence[str], workers: int | None = None) -> AblationConfig:
+    """Return the config of a command line; a `k` given there also restricts the translators' own `k`."""
+    given, kept = any(word.startswith("k=") for word in words), []
+    for system in config.translators:
+        own = tuple(k for k in system.k or config.k if k in config.k or not given)
+        if own:
+            kept.append(replace(system, k=own if system.k else None))
+        else:
+            print(f"{system.label}, {system.language}: left out, it has none of the given k", file=sys.stderr)
+    return replace(config, translators=tuple(kept), workers=config.workers if workers is None else workers)
 
 
 def trained(runs: Path, sweeps: Mapping[str, str], ks: Sequence[K]) -> list[Entry]:

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.grid import AblationConfig, finished, left_out
+from experiments.grid import AblationConfig, finished, following, left_out
 from experiments.outputs import Outputs
 from experiments.over_k import OverK, all_series, differences
-from experiments.paper.figure3 import BANDS, OVER_K, panel_over_k
+from experiments.paper.figure3 import axis_of_k, panel_over_k
 from experiments.results_book.tables import number
 from experiments.studies import training
 from sqa.api.experiment import COLUMNS, Result, Results
@@ -41,12 +41,12 @@ class Panels(NamedTuple):
 
     answers: Mapping[str, str]  # measured for each contestant
     texts: Mapping[str, str]  # the same for all contestants
+    xlabel: str
 
 
 def main(config_path: Path, runs: Path, words: Sequence[str] = (), workers: int | None = None) -> None:
     """Compute missing runs, write the tables, differences, figures and report, and print the peaks of EW."""
-    config = load_study(config_path, AblationConfig, words)
-    config = config if workers is None else replace(config, workers=workers)
+    config = following(load_study(config_path, AblationConfig, words), words, workers)
     rows = finished(config, runs)
     frame, lines, outputs, panels = rows.systems, all_series(rows), Outputs(runs / config.name), panels_of(config, rows)
     outputs.rows("table.csv", COLUMNS, rows.frame.rows)
@@ -82,7 +82,7 @@ def panels_of(config: AblationConfig, rows: Results) -> Panels:
             [metric] = paired.metrics_of([name], measuring)
         kind = texts if name in entries or getattr(metric, "kind", "") != "answers" else answers
         kind[name] = getattr(metric, "label", name)
-    return Panels(answers, texts)
+    return Panels(answers, texts, axis_of_k(config.translators))
 
 
 def peak(series: OverK) -> list[Any]:
@@ -112,7 +112,7 @@ def figure(frame: Frame, dataset: str, panels: Panels, above: str) -> plots.Figu
         grid += [[drawn[0]._replace(ylabel=contestant), *drawn[1:]]] if drawn else []
     texts = {label: text_rows(of_dataset, name) for name, label in panels.texts.items()}
     drawn = [panel_over_k(label, measured, "translator", names) for label, measured in texts.items() if measured]
-    return plots.over_k([*grid, *([drawn] if drawn else [])], f"{OVER_K}\n{BANDS}", title=above)
+    return plots.over_k([*grid, *([drawn] if drawn else [])], panels.xlabel, title=above)
 
 
 def text_rows(frame: Frame, metric: str) -> list[Row]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from experiments.grid import SEPARATE
+from experiments.grid import SEPARATE, System
 from experiments.results_book import grid_rows, values
 from experiments.results_book.item import Block
 from experiments.results_book.ledger import Ledger, Row
@@ -114,6 +114,12 @@ def panel_over_k(title: str, rows: Iterable[Row], by: str, names: Sequence[str])
             levels.append(plots.Level(label, names.index(row[by]), row, band=row["trainings"] != "1"))
     lines = plots.lines((row for row in systems if row["k"] != FULL), by, "k", names, trainings="trainings")
     return plots.Panel(title, lines, levels=levels)
+
+
+def axis_of_k(systems: Iterable[System]) -> str:
+    """Return the label of the x axis, which names the translators whose k counts pieces of words."""
+    pieces = dict.fromkeys(system.label for system in systems if system.translator.get("unit") == "piece")
+    return f"{OVER_K}{'; pieces of words for ' * bool(pieces)}{' and '.join(pieces)}\n{BANDS}"
 
 
 def figure3(ledger: Ledger, lag: bool = False) -> plots.Figure:

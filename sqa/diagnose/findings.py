@@ -121,7 +121,7 @@ def summary(run: FinishedRun, findings: Sequence[Finding]) -> list[str]:
     for kind in KINDS:
         of_kind = [finding for finding in findings if finding.kind == kind]
         loss = sum(max(finding.loss, 0.0) for finding in of_kind)
-        lost = "" if kind == "omission" else f", {loss:.1f} nats of log MRR lost there"
+        lost = "" if kind == "omission" else f", {loss:.1f} nats of log reciprocal rank lost there"
         of = len({finding.question for finding in of_kind})
         lines.append(f"{kind}: {len(of_kind)} in {of} of {len(run.questions)} questions{lost}")
     return lines

@@ -129,8 +129,10 @@ def named(config: Any, words: Iterable[str]) -> Any:
 
 
 def _slug(override: Override) -> str:
-    """Return an override as part of a folder's name: k9, gru; "" for a list or a mapping."""
+    """Return an override as part of a folder's name: k9, k3_full, gru; "" for values that contain a mapping or list."""
     value, last = override.value, override.key.rpartition(".")[2]
+    if isinstance(value, list) and not any(isinstance(each, Mapping | list) for each in value):
+        return last + "_".join(map(_flow, value))
     if isinstance(value, Mapping | list):
         return ""
     text = value if isinstance(value, str) and value != "full" else f"{last}{_flow(value)}"

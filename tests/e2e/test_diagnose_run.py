@@ -39,7 +39,7 @@ def test_drop_is_at_the_word_that_caused_it(finished: Path, capsys: pytest.Captu
     assert (cells["question"], cells["kind"], cells["target"]) == ("q0", "drop", "France")
     assert (cells["rank_before"], cells["rank_after"], cells["step"], cells["read"]) == ("1", "2", "8", "9")
     assert (cells["source_at"], cells["source"]) == ("8", "France")
-    assert "sqa: drop: 1 in 1 of 1 questions, 0.7 nats of log MRR lost there" in captured.err.splitlines()
+    assert "sqa: drop: 1 in 1 of 1 questions, 0.7 nats of log reciprocal rank lost there" in captured.err.splitlines()
     assert (finished / LINKS).is_file()
     with printing("json"):
         main(finished, top=1, questions=["q0"], kinds=["drop"])

@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from refusals import refused
 
 from experiments.contestants import Needs
-from experiments.grid import AblationConfig, System, experiment, usable
+from experiments.grid import AblationConfig, System, experiment, following, usable
+from experiments.paper.figure3 import axis_of_k
 from sqa.core.errors import ConfigError, DataError
 
 CAT = {"name": "command", "command": ["cat"]}
@@ -109,3 +111,15 @@ def test_ambiguous_names_are_refused(systems, changes, message):
 )
 def test_invalid_entries_are_refused(values, message):
     refused(ConfigError, message, System, **{"label": "a", "language": "es", "translator": CAT} | values)
+
+
+def test_given_k_restricts_the_own_k_of_translators(capsys):
+    grid = config(System("a", "es", CAT), System("b", "es", CAT, (2, 3, 6)), System("c", "es", CAT, (2,)))
+    assert [system.k for system in following(replace(grid, k=(3, "full")), ["k=3,full"]).translators] == [None, (3,)]
+    assert "c, es: left out, it has none of the given k" in capsys.readouterr().err
+    assert following(grid, ["limit=3"]).translators == grid.translators
+
+
+def test_axis_names_translators_that_count_pieces():
+    systems = [System("a", "es", CAT), System("b", "es", {"name": "waitk", "model": "es-en", "unit": "piece"})]
+    assert "; pieces of words for b\n" in axis_of_k(systems) and "pieces" not in axis_of_k(systems[:1])
