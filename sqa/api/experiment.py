@@ -484,8 +484,8 @@ class Results(tuple[Result, ...]):
             for of_a in [of_a for key, of_a in systems.items() if key == (dataset, a, *at)]:
                 same = [{guesser for guesser, _ in of_a} == {guesser for guesser, _ in of_b}, False]
                 for name in metrics or ("ew",):
-                    tables = (_tables((dataset, *at), runs, name) for runs in (of_a, of_b))
-                    gap = compare_levels(*tables, self._metric(name), self[0].resamples, same)
+                    tables = [_tables((dataset, *at), runs, name) for runs in (of_a, of_b)]
+                    gap = compare_levels(tables[0], tables[1], self._metric(name), self[0].resamples, same)
                     rows.append((dataset, *at, name, gap.diff, gap.low, gap.high, gap.p))
         if not rows:
             raise ConfigError(f"{a!r} and {b!r} have no data set, k and guesser in common")
