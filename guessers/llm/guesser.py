@@ -6,8 +6,8 @@
 
 The last example is a base language model (trained only on plain text), which continues four solved questions.  The
 model is asked after every `every` words, and the steps in between share its guesses.  A text of W words therefore costs
-floor(W / every) requests, and no step depends on later words.  Replies are stored on disk (sqa/net/reply_cache.py).  A
-reply that is not the requested JSON gives an empty guess list, and is counted and logged.
+floor(W / every) requests, and no step depends on later words.  The replies of a server are stored on disk
+(sqa/net/reply_cache.py).  A reply that is not the requested JSON gives an empty guess list, and is counted and logged.
 """
 
 import sys
@@ -20,14 +20,14 @@ from msgspec import Meta
 from tqdm import tqdm
 
 from guessers.llm.reply import Parsed, Titles, parse, parse_title
-from smt.lm.local import LocalConfig, LocalModel
+from smt.lm.local import LocalConfig, language_model
 from sqa.core.errors import ConfigError
 from sqa.core.schema import Count, File, checked
 from sqa.core.types import Guess
 from sqa.files.store import digest
-from sqa.net.chat import Budget, Chat
-from sqa.net.endpoint import CHAT, PLAIN, Endpoint, EndpointConfig
-from sqa.net.reply_cache import Cache, CachedChat
+from sqa.net.chat import LanguageModel
+from sqa.net.endpoint import CHAT, PLAIN, EndpointConfig
+from sqa.net.reply_cache import CachedChat
 
 VERSION = 1  # version of the code from texts to prompts and from replies to guesses; raise it when guesses change
 TITLE_VERSION = 2  # version of that code for `reply: title` alone
@@ -103,10 +103,9 @@ class LlmConfig:
 class LlmGuesser:
     """A guesser that asks a chat model for pages."""
 
-    def __init__(self, config: LlmConfig, chat: Chat, titles: Titles | None) -> None:
+    def __init__(self, config: LlmConfig, model: LanguageModel, titles: Titles | None) -> None:
         """Store the parts; the guesser may name only pages in `titles`, or any page if it is None."""
-        self.config, self._titles = config, titles
-        self.chat = CachedChat(chat, Cache.at(config.cache, config.cache_mb))
+        self.config, self.model, self._titles = config, model, titles
         self.unusable = 0  # replies that do not have the requested form
         self.left_out = 0  # guesses in usable replies that were malformed or not in the list
 
@@ -120,7 +119,7 @@ class LlmGuesser:
         c = self.config
         listed = self._titles.fingerprint if self._titles else None
         replies: list[object] = [] if c.reply == "json" else [c.reply, TITLE_VERSION]
-        return digest(["llm", VERSION, self.chat.chat.identity, c.asked, c.every, c.guesses, listed, *replies])
+        return digest(["llm", VERSION, self.model.identity, c.asked, c.every, c.guesses, listed, *replies])
 
     def guess(self, texts: Sequence[str], n: int) -> list[list[Guess]]:
         """Return at most `n` pages for each text, given its words up to the last multiple of `every`.
@@ -131,7 +130,7 @@ class LlmGuesser:
         if n < 1:
             return [[] for _ in texts]
         prompts = [self.prompt(text) for text in texts]
-        replies = self.chat.ask([prompt for prompt in prompts if prompt])
+        replies = self.model.ask([prompt for prompt in prompts if prompt])
         parsed = {prompt: self._parsed(reply.text) for prompt, reply in replies.items()}
         return [list(parsed[prompt].guesses[:n]) if prompt else [] for prompt in prompts]
 
@@ -157,8 +156,10 @@ class LlmGuesser:
 
     def check_texts(self, texts: Iterable[Sequence[str]]) -> None:
         """Raise ConfigError with the number of requests that these texts need if `max_requests` does not allow it."""
-        needed = len(self.chat.missing([prompt for steps in texts for prompt in map(self.prompt, steps) if prompt]))
-        left = self.config.max_requests - self.chat.chat.budget.spent
+        if not isinstance(self.model, CachedChat):
+            return
+        needed = len(self.model.missing([prompt for steps in texts for prompt in map(self.prompt, steps) if prompt]))
+        left = self.config.max_requests - self.model.chat.budget.spent
         if needed > left:
             raise ConfigError(
                 f"max_requests: the run needs {needed} requests that are not in the cache, {left} are allowed; "
@@ -168,10 +169,5 @@ class LlmGuesser:
 
 def build(config: LlmConfig) -> LlmGuesser:
     """Return the guesser of a config; nothing is sent, and no weights are read, before the first text."""
-    budget, route = Budget(config.max_requests), CHAT if config.api == "chat" else PLAIN
     titles = Titles.of(config.pages) if config.pages else None
-    if config.endpoint is not None:
-        return LlmGuesser(config, Endpoint(config.endpoint, budget, route), titles)
-    if config.local is None:
-        raise ConfigError("endpoint: give either endpoint or local")
-    return LlmGuesser(config, LocalModel(config.local, budget, route), titles)
+    return LlmGuesser(config, language_model(config, CHAT if config.api == "chat" else PLAIN), titles)

@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from smt.engines import llm_replies
 from smt.engines.llm_replies import VOID, Asked, translation
-from smt.lm.local import LocalConfig, LocalModel
+from smt.lm.local import LocalConfig, language_model
 from smt.policies.chosen import PolicyK, PolicyN, policy_of
 from smt.policies.policy import Words
 from smt.policies.prefixes import PolicyTranslator
@@ -35,9 +35,8 @@ from sqa.core.schema import Count, Whole, checked
 from sqa.core.types import Emission, Question
 from sqa.data.languages import certain_pair, code_of
 from sqa.files.store import digest
-from sqa.net.chat import Budget, LanguageModel, Reply, Task
-from sqa.net.endpoint import CHAT, PLAIN, Endpoint, EndpointConfig
-from sqa.net.reply_cache import Cache, CachedChat
+from sqa.net.chat import Reply, Task
+from sqa.net.endpoint import CHAT, PLAIN, EndpointConfig
 
 VERSION = 1  # increase when the same config sends different prompts
 CONTINUATION = "continuation"
@@ -172,15 +171,9 @@ class Llm:
         self._asked, self._void = 0, Counter[str]()  # replies of the whole run, and those without a translation by kind
         self.codes = code_of(config.source_language), code_of(config.target_language)
         self.languages = certain_pair(*self.codes)
-        budget = Budget(config.max_requests)
-        if config.local is not None:
-            before = re.split(r"\{(?:previous|source|target)\}", config.template)[0]
-            beginning = self._filled(before, Step((), False)).rstrip(" ")
-            self._model: LanguageModel = LocalModel(config.local, budget, PLAIN, beginning)
-        elif config.endpoint is not None:
-            route = PLAIN if config.api == "completions" else CHAT
-            endpoint = Endpoint(config.endpoint, budget, route)
-            self._model = CachedChat(endpoint, Cache.at(config.cache, config.cache_mb))
+        before = re.split(r"\{(?:previous|source|target)\}", config.template)[0]
+        beginning = self._filled(before, Step((), False)).rstrip(" ")
+        self._model = language_model(config, PLAIN if config.api == "completions" else CHAT, beginning)
 
     def fingerprint(self) -> str:
         """Return a hash of the model, the prompt and the rules for replies."""

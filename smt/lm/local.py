@@ -1,13 +1,12 @@
 """A causal language model in this process, behind the interface that an endpoint has as well (sqa/net/chat.py).
 
-    model = LocalModel(LocalConfig("gemma3-270m"), Budget(100))
+    model = LocalModel(LocalConfig("gemma3-270m"))
     model.ask([Task("Spanish: la casa", "English:", 8)])  # {task: Reply(" the house", 9, 2)}
 
 With `completions`, a reply is the most likely line after the text.  With `chat`, it is the most likely answer in the
 format of the model's chat template; a model without one continues the text after a line break.
 """
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,8 +17,9 @@ from sqa.core.schema import Count, File, checked
 from sqa.files.devices import FLOATS, Arithmetic, Device, Dtype
 from sqa.files.hub import files_digest
 from sqa.files.store import digest
-from sqa.net.chat import Budget, P, Prompt, Reply, Task
-from sqa.net.endpoint import CHAT, PLAIN
+from sqa.net.chat import Budget, LanguageModel, P, Reply, Task
+from sqa.net.endpoint import CHAT, PLAIN, Endpoint
+from sqa.net.reply_cache import Cache, CachedChat
 
 if TYPE_CHECKING:
     from smt.lm.base import Base
@@ -44,23 +44,19 @@ class LocalConfig:
 class LocalModel:
     """A model that is loaded for the first prompt; prompts of one call are completed in batches."""
 
-    workers = 1
-
-    def __init__(self, config: LocalConfig, budget: Budget, route: str = PLAIN, beginning: str = "") -> None:
+    def __init__(self, config: LocalConfig, route: str = PLAIN, beginning: str = "") -> None:
         """Check the model without reading its weights; raises ConfigError or DataError if it is missing.
 
         Args:
             config: The model.
-            budget: Counts every prompt.
             route: PLAIN, or CHAT for an answer.
             beginning: Common start of all texts, which is read once.
         """
         from smt.lm.base import base_folder  # a config does not load torch
         from smt.lm.lines import model_identity
 
-        self.config, self.budget, self.max_tokens = config, budget, config.max_tokens
-        self.folder, self._is_chat, self._lock = base_folder(config.base), route == CHAT, threading.Lock()
-        self._beginning = beginning
+        self.config, self.max_tokens, self._beginning = config, config.max_tokens, beginning
+        self.folder, self._is_chat = base_folder(config.base), route == CHAT
         files = files_digest(self.folder, TEMPLATE) if self._is_chat else ""
         self.identity = digest(["local", VERSION, model_identity(config), route, files, config.max_tokens])
 
@@ -87,20 +83,14 @@ class LocalModel:
         tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
         return tokenizer if tokenizer.chat_template else None
 
-    def complete(self, prompt: Prompt) -> Reply:
-        """Return the reply to a prompt."""
-        self.budget.spend()
-        return self.ask([prompt])[prompt]
-
     def ask(self, prompts: Sequence[P]) -> dict[P, Reply]:
-        """Return the reply to each prompt; one thread at a time is served."""
+        """Return the reply to each prompt."""
         tasks = {prompt: Task(prompt, "", self.max_tokens) if isinstance(prompt, str) else prompt for prompt in prompts}
         replies: dict[P, Reply] = {}
-        with self._lock:
-            for most in sorted({task.max_tokens for task in tasks.values()}):
-                group = {prompt: self._text(task) for prompt, task in tasks.items() if task.max_tokens == most}
-                lines = self._writer.write([*group.values()], min(most, self.max_tokens))
-                replies |= {prompt: Reply(*line) for prompt, line in zip(group, lines, strict=True)}
+        for most in sorted({task.max_tokens for task in tasks.values()}):
+            group = {prompt: self._text(task) for prompt, task in tasks.items() if task.max_tokens == most}
+            lines = self._writer.write([*group.values()], min(most, self.max_tokens))
+            replies |= {prompt: Reply(*line) for prompt, line in zip(group, lines, strict=True)}
         return replies
 
     def _text(self, task: Task) -> str:
@@ -116,3 +106,11 @@ class LocalModel:
             return str(self._template.apply_chat_template(turns, add_generation_prompt=True, tokenize=False))
         except (TemplateError, ValueError) as error:
             raise DataError(f"{self.folder}: its chat template cannot be used: {str(error)[:200]}") from error
+
+
+def language_model(config: Any, route: str, beginning: str = "") -> LanguageModel:
+    """Return the model of a config that has `local`, or `endpoint` with `max_requests`, `cache` and `cache_mb`."""
+    if config.local is not None:
+        return LocalModel(config.local, route, beginning)
+    endpoint = Endpoint(config.endpoint, Budget(config.max_requests), route)
+    return CachedChat(endpoint, Cache.at(config.cache, config.cache_mb))

@@ -126,7 +126,7 @@ def test_failure_keeps_replies_and_stops_requests(guesser_of, workers):
         asked = guesser_of(server, endpoint={"concurrency": workers})
         refused(ConfigError, "HTTP 401", asked.guess, ["Spain", "Atlantis", "Peru", "Chile", "Cuba", "Rome"], 5)
         answered = [prompt for prompt in server.prompts if "Atlantis" not in prompt]
-        assert answered and guesser_of(server).chat.missing(answered) == []
+        assert answered and guesser_of(server).model.missing(answered) == []
     assert len(server.prompts) <= workers + 1
 
 
@@ -151,7 +151,7 @@ def test_killed_run_repeats_no_finished_request(tmp_path):
         assert process.wait() == -signal.SIGKILL
         guesser = build(load_run(config).guesser.options)
         asked = set(server.prompts)
-        kept = asked - set(guesser.chat.missing(sorted(asked)))
+        kept = asked - set(guesser.model.missing(sorted(asked)))
         assert len(kept) >= 6  # of ten requests, four were in flight
         result = run(load_run(config), Store(tmp_path / "runs"), progress=False)
         assert {count for prompt, count in Counter(server.prompts).items() if prompt in kept} == {1}

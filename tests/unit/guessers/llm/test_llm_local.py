@@ -54,17 +54,16 @@ def test_reply_is_the_most_likely_text(folder, tmp_path, template, prompt):
     if not template:
         folder = shutil.copytree(folder, tmp_path / "plain")
         (folder / "chat_template.jinja").unlink()
-    reply = local(folder, tmp_path).chat.chat.complete("big house")
+    reply = local(folder, tmp_path).model.ask(["big house"])["big house"]
     assert (reply.text, reply.prompt_tokens, reply.reply_tokens) == likeliest(folder, prompt, 12)
 
 
-def test_stored_reply_needs_no_model(folder, tmp_path):
-    guesser, again = local(folder, tmp_path), local(folder, tmp_path)
-    assert guesser.guess(["big house"], 5) == again.guess(["big house"], 5) == [[]] and guesser.unusable == 1
-    assert again.chat.chat.budget.spent == 0 and "_base" not in vars(again.chat.chat)
+def test_fingerprint_covers_the_files_of_the_model(folder, tmp_path):
+    guesser = local(folder, tmp_path)
+    assert guesser.guess(["big house", "big house"], 5) == [[], []] and guesser.unusable == 1
     other = shutil.copytree(folder, tmp_path / "other")
     change(other, rope_theta=5.0)
-    assert local(other, tmp_path).fingerprint() != guesser.fingerprint() == again.fingerprint()
+    assert local(other, tmp_path).fingerprint() != guesser.fingerprint() == local(folder, tmp_path).fingerprint()
 
 
 @pytest.mark.parametrize(
@@ -91,6 +90,6 @@ def test_impossible_settings_are_refused(folder, tmp_path, monkeypatch):
 def test_base_model_continues_solved_questions(folder, tmp_path):
     options = {"api": "completions", "reply": "title", "every": 1, "prompt": "{text}", "cache": tmp_path / "kept"}
     guesser = build(LlmConfig(local=LocalConfig(base=str(folder), max_tokens=6), **options))
-    reply = guesser.chat.chat.complete("big house")
+    reply = guesser.model.ask(["big house"])["big house"]
     assert "\n" not in reply.text and reply.reply_tokens <= 6
     assert guesser.guess(["big house"], 5) == [list(parse_title(reply.text, None).guesses)]
