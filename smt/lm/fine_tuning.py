@@ -34,7 +34,6 @@ from smt.training.corpus import load_arrays, save_arrays, weigh
 from smt.training.identity import clear, described, take
 from smt.training.prepare import cleaned, development_pairs, lexicon_pairs, names
 from smt.training.steps import corpus_bleu, run_steps
-from smt.training.transformer_training import report as report_model
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import claimed, joined_digest, locked, write_text
 from sqa.files.devices import place
@@ -168,10 +167,8 @@ FREE = {"name", "development", "base"}  # config keys that may change; the finge
 FREE_TRAIN = set("steps cooldown threads compile evaluate_every evaluate_sentences checkpoint_every device".split())
 
 
-def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Path | None:
-    """Fine-tune in `folder` and write the adapter.
-
-    Returns the adapter's folder, or None if a stop file ended the training early.
+def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Path:
+    """Fine-tune in `folder`, write the adapter and return its folder.
 
     Args:
         data: Folder for the segmented pairs; several training runs may share it.
@@ -193,8 +190,8 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
             base, pairs, layout, pieces, config.train, folder, lambda: {"bleu_full": development_bleu(writer, config)}
         )
         training.trainer.resume()
-        ended = run_steps(training, folder / "stop")
-        return save_adapter(folder / "model", base, written, config, len(pairs)) if ended else None
+        run_steps(training)
+        return save_adapter(folder / "model", base, written, config, len(pairs))
 
 
 def development_bleu(writer: LmWriter, config: LmConfig) -> float:
@@ -216,4 +213,4 @@ def main(config_path: Path, runs: Path, fresh: bool = False, seeds: int | None =
     for seed in range(config.train.seed, config.train.seed + (seeds or 1)):
         work = folder if seeds is None else folder / f"seed{seed}"
         seeded = replace(config, train=replace(config.train, seed=seed))
-        report_model(train(seeded, work, folder / "data", fresh), work)
+        print(train(seeded, work, folder / "data", fresh))

@@ -36,18 +36,14 @@ class Training(Protocol):
         """Return development scores by name."""
 
 
-def run_steps(training: Training, stop: Path) -> bool:
-    """Train to the last step with a progress bar, checkpoints, BLEU and log lines.
-
-    A file at `stop` ends the training after the current step and a checkpoint.  Returns whether the last step was
-    reached.
-    """
+def run_steps(training: Training) -> None:
+    """Train to the last step with a progress bar, checkpoints, BLEU and log lines."""
     trainer, config, folder = training.trainer, training.settings, training.folder
     _cut(folder / LOG, trainer.done)
     bleu: Mapping[str, float] = {}
     since, pieces = time.monotonic(), 0
     window: list[float] = []
-    for number in trainer.rounds(config.steps, config.checkpoint_every, stop.exists):
+    for number in trainer.rounds(config.steps, config.checkpoint_every):
         began = time.monotonic()
         rate = training.rate(number)
         trainer.set_rate(rate)
@@ -63,7 +59,6 @@ def run_steps(training: Training, stop: Path) -> bool:
             with (folder / "log.jsonl").open("a") as file:
                 file.write(json.dumps(row) + "\n")
             since, pieces = time.monotonic(), 0
-    return trainer.done == config.steps
 
 
 def _cut(log: Path, step: int) -> None:

@@ -90,24 +90,19 @@ def check(runs: Sequence[Run], data: Path) -> None:
         raise ConfigError(wrong)
 
 
-def finish(run: Run, data: Path) -> bool:
-    """Train and score an unfinished run, whose folder the caller holds; return False if a stop file ended it."""
-    if (run.folder / "done.json").exists():
-        return True
-    stop = run.folder.parent / "stop"
-    if stop.exists():
-        return False
-    print(f"sqa: {run.folder.name}", file=sys.stderr)
-    identity.take(run.folder, identity.identity(run.config, data))
-    if train_in(run.folder, run.config, data, stop=stop) is None:
-        return False
-    model, vocabulary, _ = load_model(run.folder / "model")
-    bleu = bleu_by_k(model.to(place(run.config.train).device), vocabulary, run.config, run.config.train.k)
-    seconds = [float(line.rsplit("\t", 1)[1]) for line in (run.folder / LOG).read_text().splitlines()[1:]]
-    done = {"k": run.k, "seed": run.seed, "bleu": bleu, "minutes": sum(seconds) / 60}
-    write_text(run.folder / "done.json", json.dumps(done, indent=1) + "\n")
-    Checkpoints(run.folder).remove()  # the model is saved, and a sweep's checkpoints would fill the disk
-    return True
+def train_one(run: Run, data: Path, wait: bool) -> None:
+    """Train and score an unfinished run, unless another process holds it and `wait` is False."""
+    with locked(run.folder, wait) as is_free:
+        if not is_free or (run.folder / "done.json").exists():
+            return
+        print(f"sqa: {run.folder.name}", file=sys.stderr)
+        identity.take(run.folder, identity.identity(run.config, data))
+        model, vocabulary, _ = load_model(train_in(run.folder, run.config, data))
+        bleu = bleu_by_k(model.to(place(run.config.train).device), vocabulary, run.config, run.config.train.k)
+        seconds = [float(line.rsplit("\t", 1)[1]) for line in (run.folder / LOG).read_text().splitlines()[1:]]
+        done = {"k": run.k, "seed": run.seed, "bleu": bleu, "minutes": sum(seconds) / 60}
+        write_text(run.folder / "done.json", json.dumps(done, indent=1) + "\n")
+        Checkpoints(run.folder).remove()  # the model is saved, and a sweep's checkpoints would fill the disk
 
 
 def finished(folder: Path) -> list[Finished]:
@@ -147,20 +142,10 @@ def sweep(config: SmtConfig, ks: Sequence[int | str], seeds: int, runs: Path, fr
         data = prepared_data(config, runs)
         check(todo, data)
     for wait in (False, True):
-        if any(train_one(run, data, wait) is False for run in todo):
-            print(f"sqa: stopped by {folder / 'stop'}: delete it and run again to continue", file=sys.stderr)
-            break
+        for run in todo:
+            train_one(run, data, wait)
     labels = {(run.k, run.seed) for run in todo}
     return [run for run in finished(folder) if (run.k, run.seed) in labels]
-
-
-def train_one(run: Run, data: Path, wait: bool) -> bool | None:
-    """Train a run as `finish` does; return None if another process holds it and `wait` is False."""
-    with locked(run.folder, wait) as is_free:
-        if not is_free:
-            return None
-        check([run], data)
-        return finish(run, data)
 
 
 def clear(runs: Sequence[Run]) -> None:

@@ -5,7 +5,6 @@ the gradient, and updates the weights.  Every random choice is keyed by (seed, s
 same batches, k and dropout as an uninterrupted one.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
@@ -201,7 +200,7 @@ def prepared_data(config: SmtConfig, runs: Path) -> Path:
     return folder
 
 
-def train(config: SmtConfig, runs: Path, fresh: bool = False) -> Path | None:
+def train(config: SmtConfig, runs: Path, fresh: bool = False) -> Path:
     """Prepare the data if necessary, train and finish in `work_folder`; see `train_in`.
 
     Raises ConfigError if another process trains there, or if the checkpoints belong to another config and `fresh` is
@@ -216,14 +215,13 @@ def train(config: SmtConfig, runs: Path, fresh: bool = False) -> Path | None:
         return train_in(folder, config, data)
 
 
-def train_in(folder: Path, config: SmtConfig, data: Path, stop: Path | None = None) -> Path | None:
-    """Train (resuming), average checkpoints and write the model; return its folder, or None if a stop file ended it."""
+def train_in(folder: Path, config: SmtConfig, data: Path) -> Path:
+    """Train (resuming), average checkpoints and write the model; return its folder."""
     training = SmtTraining(config, folder, data)
     if not training.trainer.resume() and config.start is not None:
         training.start_from(model_folder(config.start, "start"))
     with denormals_flushed():
-        if not run_steps(training, stop or folder / "stop"):
-            return None
+        run_steps(training)
     model = Transformer(replace(config.model, dropout=0.0))
     model.load_state_dict(Checkpoints(folder).average(config.train.keep))
     about = {"training": asdict(config), "steps": config.train.steps}
@@ -233,12 +231,4 @@ def train_in(folder: Path, config: SmtConfig, data: Path, stop: Path | None = No
 def main(config_path: Path, runs: Path, fresh: bool = False) -> None:
     """Train (resuming unless `fresh`) and print the model's folder."""
     config = load(config_path, SmtConfig)
-    report(train(config, runs, fresh), work_folder(config, runs))
-
-
-def report(model: Path | None, folder: Path) -> None:
-    """Print the finished model's folder, or the next step after a stop file ended the training in `folder`."""
-    if model is None:
-        print(f"sqa: stopped; delete {folder / 'stop'} and run again to continue", file=sys.stderr)
-    else:
-        print(model)
+    print(train(config, runs, fresh))

@@ -120,7 +120,7 @@ def test_padding_has_no_effect_on_training(folder, tmp_path):
 
 def test_resumed_training_equals_an_uninterrupted_one(folder, tmp_path):
     *_, whole = parts(folder, tmp_path / "whole")
-    run_steps(whole, tmp_path / "stop")
+    run_steps(whole)
     *_, first = parts(folder, tmp_path / "cut")
     for number in first.trainer.rounds(6, every=2):
         first.trainer.set_rate(first.rate(number))
@@ -130,7 +130,7 @@ def test_resumed_training_equals_an_uninterrupted_one(folder, tmp_path):
     *_, second = parts(folder, tmp_path / "cut")
     second.trainer.resume()
     assert second.trainer.done == 4
-    run_steps(second, tmp_path / "stop")
+    run_steps(second)
     for name, a in whole.trainer.parts["model"].state_dict().items():
         assert torch.equal(a, second.trainer.parts["model"].state_dict()[name]), name
     assert (tmp_path / "whole" / "steps.tsv").read_text().count("\n") == 7
@@ -138,7 +138,7 @@ def test_resumed_training_equals_an_uninterrupted_one(folder, tmp_path):
 
 def test_training_lowers_the_loss(folder, tmp_path):
     *_, trainer = parts(folder, tmp_path, steps=60, cooldown=10)
-    run_steps(trainer, tmp_path / "stop")
+    run_steps(trainer)
     losses = [float(line.split("\t")[1]) for line in (tmp_path / "steps.tsv").read_text().splitlines()[1:]]
     assert np.mean(losses[-5:]) < 0.5 * np.mean(losses[:3])
 

@@ -9,7 +9,6 @@ import pytest
 from refusals import refused
 
 import smt.training.sweep
-import sqa.data.texts
 from smt.models.bundle import load_model, save_model
 from smt.models.vocab import Vocabulary
 from smt.training.sweep import Finished, expand, finished, main, parse_sweep, sweep, table
@@ -91,25 +90,6 @@ def test_fresh_keeps_training_runs_of_other_processes(runs):
         with locked(folder, wait=False) as second:
             assert not second
         refused(ConfigError, "--fresh", sweep, config(), (2,), 1, runs, fresh=True)
-
-
-def test_stop_file_ends_a_sweep_with_a_checkpoint(runs, monkeypatch, capsys):
-    stop = runs / "smt" / "tiny" / "stop"
-    kept = smt.training.transformer_training.SmtTraining.step
-
-    def second_step_is_the_last(self, number):
-        if number == 1:
-            stop.touch()
-        return kept(self, number)
-
-    monkeypatch.setattr(smt.training.transformer_training.SmtTraining, "step", second_step_is_the_last)
-    assert sweep(config(), (2, "full"), 1, runs) == []
-    assert [path.name for path in stop.parent.glob("*/checkpoint-*")] == ["checkpoint-0000002.pt"]
-    assert "delete it" in capsys.readouterr().err
-    monkeypatch.undo()
-    monkeypatch.setattr(sqa.data.texts, "load_parallel", sentence_pairs)
-    stop.unlink()
-    assert [run.k for run in sweep(config(), (2, "full"), 1, runs)] == [2, "full"]
 
 
 def test_run_starts_from_the_start_model(runs):
