@@ -31,7 +31,8 @@ Output = Annotated[Path | None, option("--output FILE", "Output file; default: s
 References = Annotated[Path | None, option("--references FILE", "Reference translation, one line per segment.")]
 Sources = Annotated[Path | None, option("--sources FILE", "Source text, one line per segment.")]
 Endpoint = Annotated[
-    Path | None, option("--endpoint FILE.yaml", "With endpoint: base_url, model and other keys of the server.")
+    Path | None,
+    option("--endpoint FILE.yaml", "With endpoint: base_url and model of the server, or base: a local model."),
 ]
 Requests = Annotated[int, option("--limit-requests N", "With endpoint: greatest number of requests.", min=1)]
 Cache = Annotated[Path | None, option("--cache FILE", "With endpoint: replies; default: in the cache folder.")]
@@ -40,9 +41,10 @@ CACHE_MB = 1024
 
 def _asking(endpoint: Path | None, limit: int, cache: Path | None) -> tuple[Any, str]:
     """Return a language model that is asked for JSON objects, and its name."""
+    from sqa.files.yaml_reader import read_yaml
     from sqa.net.chat import Budget
+    from sqa.net.endpoint import CHAT, EndpointConfig
     from sqa.net.endpoint import Endpoint as Server
-    from sqa.net.endpoint import EndpointConfig
     from sqa.net.reply_cache import Cache as Replies
     from sqa.net.reply_cache import CachedChat
     from sqa.pipeline.config import load
@@ -50,6 +52,11 @@ def _asking(endpoint: Path | None, limit: int, cache: Path | None) -> tuple[Any,
 
     if endpoint is None:
         raise ConfigError("--endpoint: give a YAML file with base_url and model of the server")
+    if "base" in read_yaml(endpoint):
+        local: Any = import_module("smt.lm.local")
+        here = load(endpoint, local.LocalConfig)
+        model = local.LocalModel(here, CHAT)
+        return Asking(model), f"{Path(here.base).name}-{model.identity[:8]}"
     config = load(endpoint, EndpointConfig)
     chat = CachedChat(Server(config, Budget(limit)), Replies.at(cache, CACHE_MB))
     return Asking(chat), f"{config.label or config.model}-{chat.identity[:8]}"

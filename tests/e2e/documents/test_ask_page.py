@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from stand_ins.chat_server import Answer, ChatServer, completion
 
 REFERENCES = ("They saw three ships.", "There Bolívar slept.")
@@ -35,3 +36,19 @@ def test_commands_use_the_server_of_a_file(command, tmp_path, monkeypatch):
     assert command(*first, "replies").out == (tmp_path / "asked.jsonl").read_text("utf-8")  # the server is closed
     assert "--limit-requests: 2 more are needed" in command(*first, "others", "--limit-requests", "1").err
     assert "--endpoint: give a YAML file" in command(*first[:-3]).err
+
+
+@pytest.mark.needs("transformers")
+def test_model_in_this_process_answers_questions(command, tmp_path, monkeypatch):
+    from stand_ins.lm_models import make
+
+    monkeypatch.chdir(tmp_path)
+    make(tmp_path / "model", "llama")
+    (tmp_path / "local.yaml").write_text("base: model\nmax_tokens: 4\n", encoding="utf-8")
+    (tmp_path / "references.txt").write_text(f"{REFERENCES[0]}\n", encoding="utf-8")
+    command("questions", "make", "--references", "references.txt", "--output", "asked.jsonl")
+    done = command(
+        "ask", "references.txt", "--questions", "asked.jsonl", "--reader", "endpoint", "--endpoint", "local.yaml"
+    )
+    assert "no JSON: 3 replies" in done.err  # the model is random, and each question is asked three times
+    assert done.out.splitlines()[1].split("\t")[1:4] == ["all", "answered", "0.000000"]
