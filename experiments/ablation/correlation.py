@@ -25,7 +25,7 @@ from experiments.results_book import grid_rows
 from experiments.results_book.ledger import Row
 from sqa.api.experiment import COLUMNS, Results
 from sqa.core.errors import ConfigError, NotComputable
-from sqa.metrics import is_variant
+from sqa.metrics.measure import SIGN
 from sqa.pipeline import paired
 from sqa.pipeline.config import load
 from sqa.pipeline.folder import RunFolder
@@ -56,7 +56,7 @@ def main(config_path: Path, runs: Path) -> None:
     outputs.rows("correlation.csv", COLUMNS, finished.frame.rows)
     lines = [[*group, *tau.cells()] for group, correlations in taus.items() for tau in correlations]
     outputs.csv("correlation_tau.csv", [head, *lines])
-    plain = [name for name in metrics if not is_variant(name)]
+    plain = [name for name in metrics if SIGN not in name]
     names = [name for kind in ("quality", "lag") for name in plain if metrics[name].kind == kind]
     for dataset in dict.fromkeys(dataset for (dataset, _), correlations in taus.items() if correlations):
         by_guesser = {guesser: correlations for (other, guesser), correlations in taus.items() if other == dataset}

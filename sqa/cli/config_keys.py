@@ -18,7 +18,7 @@ from sqa.core.own import OwnPart
 from sqa.core.registry import BUZZERS, GUESSERS, POLICIES, QUALITY, TRANSLATORS, did_you_mean
 from sqa.core.schema import describe
 from sqa.files.yaml_reader import ENTRIES, LIKE
-from sqa.metrics import ALL
+from sqa.metrics import all_names
 from sqa.pipeline.config import OTHER_LANGUAGES, DatasetConfig, QualityConfig, RunConfig, to_mapping
 
 KINDS = {"translator": TRANSLATORS, "guesser": GUESSERS, "buzzer": BUZZERS, "quality": QUALITY, "policy": POLICIES}
@@ -42,7 +42,8 @@ class Key:
 def keys_of(kind: str, name: str) -> list[Key]:
     """Return the keys of a part, in the order of its dataclass; raises ConfigError for an unknown kind or name."""
     if kind == "metric":
-        variants = [each for each in ALL if each.partition("@")[0] == name.partition("@")[0]] or ALL
+        every = all_names()
+        variants = [each for each in every if each.partition("@")[0] == name.partition("@")[0]] or every
         raise ConfigError(f"a metric has no keys: `metrics:` is a list of names, such as {', '.join(variants)}")
     if kind not in KINDS:
         raise ConfigError(f"unknown kind {kind!r}{did_you_mean(kind, KINDS)}; known: {', '.join(KINDS)}")
@@ -91,7 +92,7 @@ def _parts_of_a_run(extra: Schema) -> dict[str, Schema]:
     """Return the schemas of a run's parts, data set and metrics; `extra` is one more accepted form of a part."""
     more = [extra] if extra else []
     optional = {kind: {"anyOf": [_to(kind), {"type": "null"}, *more]} for kind in OPTIONAL}
-    metrics = {"type": "array", "items": {"anyOf": [{"enum": list(ALL)}, {"pattern": "[:@]"}]}}
+    metrics = {"type": "array", "items": {"anyOf": [{"enum": list(all_names())}, {"pattern": "[:@]"}]}}
     dataset = {"anyOf": [_mapping(DatasetConfig), TEXT]}
     return {"translator": {"anyOf": [_to("translator"), *more]}, **optional, "dataset": dataset, "metrics": metrics}
 

@@ -18,12 +18,10 @@ import numpy as np
 
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
-from sqa.metrics import FAMILIES
-from sqa.metrics.measure import Family, MeanMetric, lines
+from sqa.metrics.measure import Family, MeanMetric, choices, lines
 from sqa.metrics.quality.facts import Judged, judge, lexicon_digest
 
 Side = Literal["arrived", "invented", "timed", "lag", "seconds"]
-SIDES: tuple[Side, ...] = ("arrived", "invented", "lag", "timed")  # sides that are computed for a log
 
 
 def fact_stats(side: Side, judged: Judged, reads: Sequence[float], positions: Sequence[float]) -> Floats:
@@ -44,23 +42,23 @@ def fact_stats(side: Side, judged: Judged, reads: Sequence[float], positions: Se
     return np.array([sum(lags), len(lags)], dtype=np.float64)
 
 
+@Family(
+    "facts",
+    "Facts",
+    parameters=(choices("side", "invented", "timed"),),
+    shown={"invented": {"label": "Facts invented", "higher_is_better": False}, "timed": {"label": "Facts timed"}},
+)
 @dataclass(frozen=True, slots=True)
 class Facts(MeanMetric):
     """A metric of facts, see the module's docstring; its additive statistics are those of `fact_stats`."""
 
     side: Side = "arrived"
 
-    @property
-    def family(self) -> Family:
-        return FAMILIES["facts-lag" if self.side in ("lag", "seconds") else "facts"]
-
     def signature(self) -> str:
         return f"{self.family.base}|{self.side}|segment:question|told:once|lexicon:{lexicon_digest()}|version:2"
 
     def stats(self, trace: QuestionTrace) -> Floats:
-        question = trace.question
-        _, reference = lines(trace)
-        target, reads = written(trace)
+        question, (_, reference), (target, reads) = trace.question, lines(trace), written(trace)
         judged = judge(question.words, target, tuple(reference.split()), question.language)
         if self.side != "seconds":
             return fact_stats(self.side, judged, reads, range(1, len(question.words) + 1))
@@ -68,6 +66,30 @@ class Facts(MeanMetric):
             return np.zeros(2)
         times = (0.0, *question.word_times)  # seconds at which each number of words has been spoken
         return fact_stats("lag", judged, [times[read] for read in reads], question.word_times)
+
+
+@Family(
+    "facts-lag",
+    "Lag of facts",
+    kind="lag",
+    unit="words",
+    parameters=(choices("side", "seconds"),),
+    shown={"seconds": {"label": "Lag of facts, s", "unit": "seconds"}},
+)
+@dataclass(frozen=True, slots=True)
+class FactsLag(Facts):
+    """The lag of facts in source words, or in seconds of speech."""
+
+    side: Side = "lag"
+
+
+# metrics that are computed for a log, by side
+OF_LOGS: dict[Side, Facts] = {
+    "arrived": Facts(),
+    "invented": Facts("invented"),
+    "lag": FactsLag(),
+    "timed": Facts("timed"),
+}
 
 
 def summary_of(trace: QuestionTrace) -> str:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -238,12 +239,7 @@ FORMULAS: dict[str, Formula] = {
         Formula("cw", "CW", consecutive_wait),
         Formula("laal", "LAAL", length_adaptive_average_lagging, reference="question"),
         Formula("yaal", "YAAL", yet_another_average_lagging, reference="question"),
-        Formula(
-            "long-yaal",
-            "LongYAAL",
-            lambda delays, convention: yet_another_average_lagging(delays, convention, long_form=True),
-            reference="question",
-        ),
+        Formula("long-yaal", "LongYAAL", partial(yet_another_average_lagging, long_form=True), reference="question"),
         Formula(
             "chunks",
             "NumChunks",
@@ -291,12 +287,11 @@ def family_of(formula: Formula) -> Family:
     variants = {convention.name: convention.name for convention in listing(formula.name) if convention.name != usual}
     return Family(
         formula.name,
-        "sqa.metrics.latency:Latency",
         formula.label,
-        "lag",
-        formula.unit,
-        formula.digits,
-        higher_is_better=False,
+        kind="lag",
+        unit=formula.unit,
+        digits=formula.digits,
+        needs=(),
         parameters=(
             Parameter("convention", variants),
             Parameter("per", {"char": "char"}),
@@ -305,6 +300,7 @@ def family_of(formula: Formula) -> Family:
         ),
         arguments={"formula": formula.name, "convention": usual},
         shown={"reference": {"needs": ("reference",)}},
+        make=Latency,
     )
 
 
@@ -388,7 +384,7 @@ class Latency(MeanMetric):
         object.__setattr__(self, "_convention", convention)
 
     @property
-    def family(self) -> Family:
+    def family(self) -> Family:  # type: ignore[override]
         return family_of(self._formula)
 
     def signature(self) -> str:

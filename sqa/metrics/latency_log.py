@@ -218,11 +218,8 @@ def main(path: str, options: LogOptions, as_json: bool) -> None:
     if as_json:
         sys.stdout.writelines(json.dumps(row) + "\n" for row in scored.rows())
         return
-    cells: list[tuple[Any, ...]] = []
-    for name, numbers in scored.means().items():
-        cells.append((name, *numbers, scored.signature, scored.references[name]))
-    for name, share in scored.whole.items():
-        cells.append((name, share, len(scored.index), 0, scored.signature, "none"))
+    cells: list[Any] = [(name, *row, scored.signature, scored.references[name]) for name, row in scored.means().items()]
+    cells += [(name, share, len(scored.index), 0, scored.signature, "none") for name, share in scored.whole.items()]
     header: tuple[str, ...] = ("metric", "value", "n", "undefined", "convention", "reference")
     if "LongYAAL" in scored.values and scored.speech:
         header, cells = (*header, "regime"), [(*row, regime(row[0], row[1])) for row in cells]

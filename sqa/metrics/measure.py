@@ -6,24 +6,32 @@
     str(measure)                                           the same name; parse(str(measure)) == measure
     measure.build()                                        the metric, which turns traces into numbers
 
-A name is a family's base (`FAMILIES` in sqa/metrics/__init__.py), followed by "@" and each parameter that is not the
-default.  `build` in sqa/metrics/__init__.py also takes names of user-defined metrics.
+A name is a family's base, followed by "@" and each parameter that is not the default.  A metric declares its family:
+
+    @Family("ne", "NE", kind="lag", unit="per word")
+    def erasure(trace):
+        return numerator, denominator  # both are summed over questions
+
+`TARGETS` in sqa/metrics/__init__.py names the modules of the metrics.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib import import_module
 from itertools import accumulate
 from typing import Any, Protocol
+
+import numpy as np
 
 from sqa.core.errors import NotComputable
 from sqa.core.significance import ratio, ratio_many
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import BuiltMetric, Floats, Kind, Question
 
+KEPT = 50  # guesses per step that a run stores
 SIGN, ALIASES = "@", "@aliases"  # separator of variants; variant that matches answers as Quizbowl does (`ByAliases`)
 RANGES = {"0-1": (0.0, 1.0), "0-100": (0.0, 100.0)}  # unit -> (minimum, maximum)
 # Inputs that a metric may need -> (test of a trace, message if the test fails).
@@ -57,21 +65,39 @@ class Parameter:
         return next((text for text, choice in self.choices.items() if choice == plain), str(plain))
 
 
+def choices(name: str, *texts: str, pattern: str = "") -> Parameter:
+    """Return a parameter whose values equal their text."""
+    return Parameter(name, {text: text for text in texts}, pattern)
+
+
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The metrics of one base name, with their construction, labels and requirements."""
+    """The metrics of one base name, declared by decorating their class or function.
+
+    A function returns (numerator, denominator) of a trace, and both are summed over questions (`Quotient`).  A metric
+    with parameters, or with another score, is a class that inherits from `MeanMetric`.
+    """
 
     base: str
-    target: str  # "module:class" of the metric
-    label: str
-    kind: Kind
+    label: str  # in figures and tables
+    settings: str = ""  # middle of the signature, in which {m.at} stands for the metric's field `at`
+    version: int = 1  # end of the signature; increase it when the values change
+    kind: Kind = "quality"
     unit: str = "0-1"
-    digits: int = 3
-    higher_is_better: bool = True
-    needs: tuple[str, ...] = ()  # keys of NEEDS
-    parameters: tuple[Parameter, ...] = ()  # in the order in which names list them
+    digits: int = 3  # decimal places in tables
+    higher_is_better: bool = True  # a lower lag is always better
+    needs: tuple[str, ...] = ("reference",)  # keys of NEEDS
+    parameters: tuple[Parameter, ...] = ()  # fields of the class, in the order in which names list them
     arguments: Mapping[str, Any] = field(default_factory=dict)  # arguments of the class, the same for all metrics
     shown: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # variant -> attributes above that it changes
+    make: Any = field(default=None, repr=False)  # builds a metric: the class; set by the decoration
+
+    def __call__(self, made: Any) -> Any:
+        """Declare a class, or turn a function into a `Quotient`."""
+        if isinstance(made, type):
+            made.family = replace(self, make=made)  # type: ignore[attr-defined]
+            return made
+        return Quotient(made, self)
 
     def names(self) -> Iterator[str]:
         """Yield the base and each of its variants, except those with a file or a number."""
@@ -108,7 +134,8 @@ class Measure:
     @classmethod
     def of(cls, metric: object, family: Family) -> Measure:
         """Return the measure of a built metric, derived from its fields."""
-        usual = {each.name: each.default for each in fields(metric)} | dict(family.arguments)  # type: ignore[arg-type]
+        own = fields(metric) if is_dataclass(metric) else ()
+        usual = {each.name: each.default for each in own} | dict(family.arguments)
         given = {parameter.name: getattr(metric, parameter.name) for parameter in family.parameters}
         return cls(family, {name: value for name, value in given.items() if value != usual[name]})
 
@@ -141,22 +168,16 @@ class Measure:
 
     @property
     def higher_is_better(self) -> bool:
-        return bool(self._shown("higher_is_better"))
+        return self.family.kind != "lag" and bool(self._shown("higher_is_better"))
 
     @property
     def needs(self) -> tuple[str, ...]:
         """Keys of NEEDS."""
         return tuple(self._shown("needs"))
 
-    @property
-    def range(self) -> tuple[float, float] | None:
-        """(minimum, maximum), or None if unbounded."""
-        return RANGES.get(self.unit)
-
     def build(self) -> BuiltMetric:
         """Build the metric."""
-        module, _, attribute = self.family.target.partition(":")
-        metric: Any = getattr(import_module(module), attribute)(**{**self.family.arguments, **self.parameters})
+        metric: Any = self.family.make(**{**self.family.arguments, **self.parameters})
         built: BuiltMetric = ByAliases(metric) if self.aliases else metric
         return built
 
@@ -167,12 +188,12 @@ class MeanMetric(Protocol):
     Metrics with other scores override `score` and `score_many`.
     """
 
-    @property
-    def family(self) -> Family: ...
-
-    def signature(self) -> str: ...
+    family: Family = None  # type: ignore[assignment]  # set by the decoration
 
     def stats(self, trace: QuestionTrace) -> Floats: ...
+
+    def signature(self) -> str:
+        return f"{self.family.base}|{self.family.settings.format(m=self)}|version:{self.family.version}"
 
     @property
     def described(self) -> Measure:
@@ -217,6 +238,22 @@ class MeanMetric(Protocol):
         return ratio_many(stats)
 
 
+class Quotient(MeanMetric):
+    """A metric from a decorated function; stats = [numerator, denominator], (2,)."""
+
+    def __init__(self, compute: Callable[[QuestionTrace], tuple[float, float]], family: Family) -> None:
+        self.compute, self.family = compute, replace(family, make=lambda: self)
+
+    def __call__(self) -> Quotient:
+        """Return the metric, so that a user's function is a metric like a user's class."""
+        return self
+
+    def stats(self, trace: QuestionTrace) -> Floats:
+        """Return [numerator, denominator] of one question.  Raises NotComputable without the required inputs."""
+        self.require(trace)
+        return np.array(self.compute(trace), dtype=np.float64)
+
+
 @dataclass(frozen=True, slots=True)
 class ByAliases(MeanMetric):
     """A metric of answers that matches answers as Quizbowl does: `ew@aliases`.
@@ -228,7 +265,7 @@ class ByAliases(MeanMetric):
     strict: MeanMetric
 
     @property
-    def family(self) -> Family:
+    def family(self) -> Family:  # type: ignore[override]
         return self.strict.family
 
     @property

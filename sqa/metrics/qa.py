@@ -9,14 +9,14 @@ User-defined curves are read from the JSON files of `sqa train curve` (sqa/metri
 or {..., "method": "monotone", "knots": {"t": [0, ..., 1], "ew": [...]}}.  Keys about the fit are ignored here.
 """
 
-import functools
 import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from msgspec import Meta, Struct, structs
@@ -27,10 +27,7 @@ from sqa.core.significance import ratio
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Bools, Floats, Ints
 from sqa.files.records import converted, json_document
-from sqa.metrics import FAMILIES
-from sqa.metrics.measure import Family, MeanMetric
-
-VERSION = 1  # increase it when the values of a metric in this module change
+from sqa.metrics.measure import KEPT, Family, MeanMetric, Parameter, choices
 
 # ------------------------------------------------------------------------------------------------------------- curves
 
@@ -94,7 +91,7 @@ class MonotoneCurve(Struct, frozen=True, omit_defaults=True, tag_field="method",
 AnyCurve = Curve | MonotoneCurve
 
 
-@functools.lru_cache(maxsize=64)
+@lru_cache(maxsize=64)
 def _spline(knots: Knots) -> Callable[[Any], Any]:
     from scipy.interpolate import PchipInterpolator
 
@@ -217,6 +214,19 @@ def _may_answer_at_end(trace: QuestionTrace) -> bool:
     return last.sentence == len(sentences) - 1 and last.g == len(sentences[-1])
 
 
+_EW = "curve:{m._curve.name}|pos:source-char|every:word"
+_CURVE = choices("curve", "xqb-interface", pattern=r".+\.json")  # default: qanta2018
+_NUMBER_BUT = r"(?!{}(?!\d))[1-9]\d{{0,3}}"  # pattern of all numbers except the default {}
+_answers = partial(Family, kind="answers", needs=("guesses",))
+
+
+def _kept(text: str) -> int:
+    """Parse a number of guesses.  Raises ValueError if a run stores fewer."""
+    if int(text) > KEPT:
+        raise ValueError(f"a run keeps the first {KEPT} guesses of each step")
+    return int(text)
+
+
 class CurveMetric(MeanMetric, Protocol):
     """A metric with a curve and one other parameter.  Raises ConfigError for an unknown curve."""
 
@@ -227,6 +237,13 @@ class CurveMetric(MeanMetric, Protocol):
         object.__setattr__(self, "_curve", curve_named(self.curve, f"metrics.{self.family.base}.curve"))
 
 
+@_answers(
+    "ew",
+    "EW",
+    _EW + "|never:0|end:{m.end}",
+    needs=("guesses", "buzzes"),
+    parameters=(_CURVE, Parameter("end", {"answer-at-end": "answer"})),
+)
 @dataclass(frozen=True, slots=True)
 class ExpectedWins(CurveMetric):
     """Mean over questions of EW at the buzzer's first buzz, 0 to about 1.
@@ -238,14 +255,9 @@ class ExpectedWins(CurveMetric):
     stats = [sum of EW, number of questions].
     """
 
-    family: ClassVar[Family] = FAMILIES["ew"]
-
     curve: str = "qanta2018"  # a key of CURVES, or a .json file
     end: str = "silent"  # "silent" or "answer"
     _curve: AnyCurve = field(init=False, repr=False, compare=False)
-
-    def signature(self) -> str:
-        return f"ew|curve:{self._curve.name}|pos:source-char|every:word|never:0|end:{self.end}|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """Return the statistics [EW, 1]."""
@@ -256,6 +268,7 @@ class ExpectedWins(CurveMetric):
         return np.array([expected_wins(self._curve, trace.fraction, trace.correct, buzz), 1.0])
 
 
+@_answers("oracle-ew", "oracle EW", _EW + "|never:{m.never}", parameters=(_CURVE, choices("never", "curve-end")))
 @dataclass(frozen=True, slots=True)
 class OracleExpectedWins(CurveMetric):
     """Mean over questions of EW when the buzz comes at the first right top guess.
@@ -265,14 +278,9 @@ class OracleExpectedWins(CurveMetric):
     stats = [sum of EW, number of questions].
     """
 
-    family: ClassVar[Family] = FAMILIES["oracle-ew"]
-
     curve: str = "qanta2018"  # a key of CURVES, or a .json file
     never: str = "0"  # "0" or "curve-end"
     _curve: AnyCurve = field(init=False, repr=False, compare=False)
-
-    def signature(self) -> str:
-        return f"oracle-ew|curve:{self._curve.name}|pos:source-char|every:word|never:{self.never}|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """Return the statistics [EW, 1]."""
@@ -282,6 +290,9 @@ class OracleExpectedWins(CurveMetric):
         return np.array([oracle_expected_wins(curve, trace.fraction, trace.correct, never), 1.0])
 
 
+@_answers(
+    "stable-ew", "stable EW", _EW + "|at:{m.at}|never:{m.never}", parameters=(_CURVE, choices("at", "last-wrong"))
+)
 @dataclass(frozen=True, slots=True)
 class StableExpectedWins(CurveMetric):
     """Mean over questions of EW when the buzz comes after the last wrong top guess.
@@ -293,15 +304,13 @@ class StableExpectedWins(CurveMetric):
     stats = [sum of EW, number of questions].
     """
 
-    family: ClassVar[Family] = FAMILIES["stable-ew"]
-
     curve: str = "qanta2018"  # a key of CURVES, or a .json file
     at: str = "first-right"  # "first-right" or "last-wrong"
     _curve: AnyCurve = field(init=False, repr=False, compare=False)
 
-    def signature(self) -> str:
-        at = f"at:{self.at}|never:{'0' if self.at == 'first-right' else 'last-step'}"
-        return f"stable-ew|curve:{self._curve.name}|pos:source-char|every:word|{at}|version:{VERSION}"
+    @property
+    def never(self) -> str:
+        return "0" if self.at == "first-right" else "last-step"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """Return the statistics [EW, 1]."""
@@ -312,6 +321,12 @@ class StableExpectedWins(CurveMetric):
         return np.array([stable_expected_wins(curve, *steps, 0.0), 1.0])
 
 
+@_answers(
+    "accuracy",
+    "accuracy",
+    "at:{m.at}|input:full",
+    parameters=(Parameter("at", {"10": 10}, _NUMBER_BUT.format(1), _kept),),
+)
 @dataclass(frozen=True, slots=True)
 class Accuracy(MeanMetric):
     """Share of questions whose answer is among the first `at` guesses on the full translation, 0 to 1.
@@ -319,12 +334,7 @@ class Accuracy(MeanMetric):
     stats = [questions with the answer among these guesses, questions].
     """
 
-    family: ClassVar[Family] = FAMILIES["accuracy"]
-
     at: int = 1
-
-    def signature(self) -> str:
-        return f"accuracy|at:{self.at}|input:full|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """Return the statistics [1, 1] if the rank of the answer is at most `at`, else [0, 1]."""
@@ -332,6 +342,7 @@ class Accuracy(MeanMetric):
         return np.array([float(0 < _final_rank(trace) <= self.at), 1.0])
 
 
+@_answers("mrr", "MRR", "top:{m.top}|input:full", parameters=(Parameter("top", {}, _NUMBER_BUT.format(KEPT), _kept),))
 @dataclass(frozen=True, slots=True)
 class ReciprocalRank(MeanMetric):
     """Mean reciprocal rank of the answer on the full translation, 0 to 1; 0 outside the first `top` guesses.
@@ -339,12 +350,7 @@ class ReciprocalRank(MeanMetric):
     stats = [1/rank, questions].
     """
 
-    family: ClassVar[Family] = FAMILIES["mrr"]
-
-    top: int = 50
-
-    def signature(self) -> str:
-        return f"mrr|top:{self.top}|input:full|version:{VERSION}"
+    top: int = KEPT
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """Return the statistics [1/rank, 1], or [0, 1] if the answer is not among the first `top` guesses."""
@@ -353,6 +359,15 @@ class ReciprocalRank(MeanMetric):
         return np.array([1.0 / rank if 0 < rank <= self.top else 0.0, 1.0])
 
 
+@Family(
+    "answer-lag",
+    "answer lag",
+    "unit:source-word|at:stable|of:right",
+    kind="lag",
+    unit="words",
+    digits=2,
+    needs=("guesses", "answerable"),
+)
 @dataclass(frozen=True, slots=True)
 class AnswerLag(MeanMetric):
     """Mean lag of the final right answer behind the earliest answerable point, in source words.
@@ -362,11 +377,6 @@ class AnswerLag(MeanMetric):
     their share).  It is negative if the guesser answered before the source gave the answer.  stats = [sum of lags in
     source words, number of these questions].
     """
-
-    family: ClassVar[Family] = FAMILIES["answer-lag"]
-
-    def signature(self) -> str:
-        return f"answer-lag|unit:source-word|at:stable|of:right|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """Return the statistics [lag, 1], or [0, 0] if the last guess is wrong."""

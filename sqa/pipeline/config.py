@@ -127,11 +127,11 @@ class RunConfig:
         return (run_from_mapping, (mapping,)) if _names_own(mapping) else object.__reduce_ex__(self, protocol)
 
     def problems(self) -> list[str]:
-        from sqa.metrics import ALL, problems
+        from sqa.metrics import is_known, problems
 
         wrong = problems(self.metrics)
         names = [entry.name for entry in self.quality]
-        for name in dict.fromkeys(name for name in names if names.count(name) > 1 or name in ALL):
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1 or is_known(name)):
             wrong.append(f"quality: two metrics would be called {name!r}; give one a `name`")
         if not self.metrics:
             wrong.append("metrics: at least one is needed")

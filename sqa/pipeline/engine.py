@@ -55,6 +55,7 @@ from sqa.core.types import (
     Write,
 )
 from sqa.files.store import Stage, Store, Traces, blocks_of, dataset_fingerprint, digest, read_rows
+from sqa.metrics.measure import KEPT as N_GUESSES
 from sqa.pipeline.config import ComponentConfig, RunConfig
 from sqa.pipeline.parts import Parts, check_questions, code_parts, fingerprint_of, flat, key_parts
 
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
 MOST_WORDS = 1000  # target words per source word; a translator that writes more never ends
 BLOCK_SIZE = 64  # questions per block
 FEW = 100  # questions of all runs together; workers are used only for more
-N_GUESSES = metric_names.KEPT  # guesses stored per step
 STAGES = ("translate", "guess", "buzz", "score")
 COMPONENTS: Mapping[str, tuple[str, Registry]] = {  # stage -> (key of a run's config, registry)
     "translate": ("translator", TRANSLATORS),

@@ -15,7 +15,7 @@ from sqa.core.significance import LEVEL
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Question
 from sqa.data.own_questions import record_of
-from sqa.metrics.measure import sentence_references
+from sqa.metrics.measure import RANGES, sentence_references
 from sqa.pipeline import paired
 from sqa.pipeline.config import to_mapping
 from sqa.pipeline.folder import RunFolder
@@ -23,7 +23,6 @@ from sqa.pipeline.saving import SUMMARY
 from sqa.results import Row
 
 EVERY_EVAL_EVER = "0.3.0"  # schema version of eval.schema.json in github.com/evaleval/every_eval_ever
-BOUNDS = {"0-1": (0.0, 1.0), "0-100": (0.0, 100.0)}  # by unit; the schema also requires bounds for all other units
 
 Unit = Literal["sentence", "question"]
 Side = Literal["hypotheses", "references", "sources"]
@@ -166,7 +165,7 @@ def every_eval_ever(run: RunFolder) -> str:
 
 def _result(row: Row, higher_is_better: bool, source: dict[str, Any]) -> dict[str, Any]:
     """Return an entry of `evaluation_results`."""
-    low, high = BOUNDS.get(row.unit, (-sys.float_info.max, sys.float_info.max))
+    low, high = RANGES.get(row.unit, (-sys.float_info.max, sys.float_info.max))  # the schema requires bounds
     score: dict[str, Any] = {"score": row.value, "details": {"signature": row.signature}}
     if row.low is not None and row.high is not None:
         interval = {

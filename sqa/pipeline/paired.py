@@ -178,7 +178,8 @@ def metrics_of(names: Sequence[str], run: RunFolder) -> list[Any]:
     metrics |= {m.name: m for m in metric_names.build([m for m in names if m not in entries and m not in metrics])}
     for name in entries.keys() & set(names):
         entry = entries[name].for_run(run.config.name)
-        mean = saved(name, run.signatures[name], entry.kind)
+        label = getattr(entry.options, "LABEL", None)  # of a `MeanOfSegments`
+        mean = None if label is None else saved(name, run.signatures[name], label)
         metrics[name] = mean or QUALITY.build(entry.kind, entry.options)
     return [metrics[name] for name in names]
 

@@ -98,7 +98,7 @@ def _quality(config: QualityConfig) -> Any:
     except SqaError as error:
         from sqa.metrics.quality.text_metric import not_computed
 
-        return not_computed(config.name, in_a_line(error))
+        return not_computed(config.name, in_a_line(error), getattr(config.options, "LABEL", ""))
 
 
 def check_questions(

@@ -42,7 +42,7 @@ def score_texts(
                 rows = {id: Score(stats) for id, stats in zip(segments, measured, strict=True)}
             except SqaError as error:
                 reason = in_a_line(error)
-                metric = not_computed(metric.name, reason)
+                metric = not_computed(metric.name, reason, metric.label)
         by_name[metric.name] = metric
         for id in ids:
             scores[id][metric.name] = rows.get(id) or Score(None, reason or refused[id])

@@ -20,7 +20,7 @@ from sqa.core.errors import DataError, NotComputable
 from sqa.core.languages import every
 from sqa.core.significance import bootstrap
 from sqa.core.types import Floats
-from sqa.metrics.fact_metrics import SIDES, Facts, Side, fact_stats
+from sqa.metrics.fact_metrics import OF_LOGS, Side, fact_stats
 from sqa.metrics.quality.facts import Judged, judge
 from sqa.questions.files import languages
 from sqa.questions.texts import TextOptions, of_log
@@ -105,8 +105,7 @@ def table(lines: Sequence[JudgedLine], resamples: int) -> Iterator[tuple[Any, ..
     """
     arrived = sum(located.target is not None for line in lines for located in line.judged.expected)
     without_source = not any(line.positions for line in lines)
-    for side in SIDES:
-        metric = Facts(side)
+    for side, metric in OF_LOGS.items():
         stats: Floats = np.array([line.stats(side) for line in lines])
         n = int(stats[:, 1].sum())
         left_out = arrived - n if side == "lag" else 0

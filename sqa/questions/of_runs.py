@@ -19,8 +19,7 @@ import numpy as np
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
 from sqa.data.languages import code_of
-from sqa.metrics import FAMILIES
-from sqa.metrics.measure import Family, MeanMetric
+from sqa.metrics.measure import Family, MeanMetric, choices
 from sqa.metrics.quality.facts import lexicon_digest
 from sqa.questions.ask import EARLY, Answered, answers_of
 from sqa.questions.files import QuestionFile, TextQuestion, read_questions, reference_digest
@@ -31,6 +30,10 @@ from sqa.questions.texts import segment_of
 TARGET = "en"  # language of human translations without a file of questions
 
 
+_ASKED_OF = (choices("about", "name", "number", "date"), choices("file", pattern=r".+\.jsonl"))
+
+
+@Family("answered", "Questions answered", parameters=_ASKED_OF)
 @dataclass(frozen=True, slots=True)
 class RunAnswers(MeanMetric):
     """A metric of answers, see the module's docstring; stats are those of `sqa ask`, (2,)."""
@@ -38,10 +41,6 @@ class RunAnswers(MeanMetric):
     side: Literal["share", "lag"] = "share"
     about: str = ""  # "": all kinds
     file: str = ""
-
-    @property
-    def family(self) -> Family:
-        return FAMILIES["answered-lag" if self.side == "lag" else "answered"]
 
     def signature(self) -> str:
         questions = read(self.file).digest if self.file else f"clozes|lexicon:{lexicon_digest()}"
@@ -55,6 +54,14 @@ class RunAnswers(MeanMetric):
             return np.array([sum(a.outcome == "answered" for a in chosen), len(chosen)], dtype=np.float64)
         lags = [a.lag for a in chosen if a.lag is not None]
         return np.array([sum(lags), len(lags)], dtype=np.float64)
+
+
+@Family("answered-lag", "Lag of answers", kind="lag", unit="words", digits=2, parameters=_ASKED_OF)
+@dataclass(frozen=True, slots=True)
+class RunAnswersLag(RunAnswers):
+    """The lag of answers in source words."""
+
+    side: Literal["share", "lag"] = "lag"
 
 
 @cache

@@ -26,7 +26,7 @@ from sqa.core.differences import DIFFERING
 from sqa.core.registry import QUALITY
 from sqa.files.atomic import write_text
 from sqa.files.yaml_reader import dump_yaml
-from sqa.metrics import FAMILIES
+from sqa.metrics import TARGETS
 from sqa.pipeline import paired
 from sqa.pipeline.config import to_mapping
 from sqa.pipeline.paired import QUESTIONS, ComparisonRow
@@ -246,9 +246,10 @@ def _gaps(run: Reported) -> Iterable[Gap]:
         yield Gap("expected wins at a buzz", label, "the config names no buzzer")
     yield from (Gap(metric, label, why) for metric, why in run.refusals.items())
     yield from run.gaps
-    yield from (Gap(name, label, "not requested in the config (metrics)") for name in FAMILIES if name not in run.rows)
-    asked = {"external", "scores", *(entry.kind for entry in config.quality)}
-    yield from (Gap(k, label, "not requested in the config (quality)") for k in QUALITY.names() if k not in asked)
+    yield from (Gap(name, label, "not requested in the config (metrics)") for name in TARGETS if name not in run.rows)
+    asked = {entry.kind for entry in config.quality}
+    models = [kind for kind in QUALITY.names() if getattr(QUALITY.config_class(kind), "LABEL", "")]
+    yield from (Gap(k, label, "not requested in the config (quality)") for k in models if k not in asked)
 
 
 def _reasons(gaps: Sequence[Gap]) -> list[tuple[str, tuple[str, ...], list[str]]]:

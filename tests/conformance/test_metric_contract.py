@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from sqa.core.errors import ConfigError, NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Asked, Buzz, Emission, Guess, Kind, Question
-from sqa.metrics import ALL, DEFAULT, FAMILIES, KEPT, PRINTED, build, parse, problems
-from sqa.metrics.measure import NEEDS, Measure
+from sqa.metrics import DEFAULT, PRINTED, TARGETS, all_names, build, family, parse, problems
+from sqa.metrics.measure import KEPT, NEEDS, Measure
+
+ALL = all_names()
 
 
 def test_metrics_have_names_signatures_and_display():
@@ -25,7 +27,6 @@ def test_metrics_have_names_signatures_and_display():
         assert str(measure) == metric.name == name and metric.described == measure and signature == again.signature()
         assert (metric.label, metric.unit, metric.kind) == (measure.label, measure.unit, measure.family.kind)
         assert metric.higher_is_better is measure.higher_is_better
-        assert (measure.range is not None) == (measure.unit in ("0-1", "0-100"))
         assert signature.startswith(f"{measure.base}|") and re.search(r"\|v(ersion)?:[\d.]+$", signature)
         assert metric.kind in get_args(Kind) and metric.label and 0 <= metric.digits <= 6
         assert metric.unit in ("0-1", "0-100", "words", "seconds", "per word", "per 100 words", "points")
@@ -99,16 +100,16 @@ NUMBERS = st.integers(1, KEPT).map(str)
 @st.composite
 def names(draw: st.DrawFn) -> str:
     """Draw a metric name: a base, optional parameters, and for answer metrics an optional "aliases"."""
-    family = draw(st.sampled_from([*FAMILIES.values()]))
-    parts = [family.base]
-    for parameter in family.parameters:
+    drawn = draw(st.sampled_from([family(base) for base in TARGETS]))
+    parts = [drawn.base]
+    for parameter in drawn.parameters:
         texts = st.sampled_from(["", *parameter.choices])
         if file := re.search(r"\.jsonl?$", parameter.pattern):
             texts |= st.text("ab@:/. ", min_size=1).map(lambda path, end=file[0]: path + end)
         elif parameter.pattern:
             texts |= NUMBERS
         parts += filter(None, [draw(texts)])
-    return "@".join([*parts, *(["aliases"] * (family.kind == "answers" and draw(st.booleans())))])
+    return "@".join([*parts, *(["aliases"] * (drawn.kind == "answers" and draw(st.booleans())))])
 
 
 @given(names())
@@ -148,5 +149,5 @@ def test_measure_states_unit_range_and_direction():
     seconds = parse("facts-lag@seconds")
     assert (seconds.base, seconds.parameters) == ("facts-lag", {"side": "seconds"})
     assert (seconds.unit, seconds.label) == ("seconds", "Lag of facts, s")
-    assert not parse("names@invented").higher_is_better and parse("names").range == (0.0, 1.0)
-    assert parse("ew@aliases") == Measure(FAMILIES["ew"], aliases=True)
+    assert not parse("names@invented").higher_is_better
+    assert parse("ew@aliases") == Measure(family("ew"), aliases=True)

@@ -66,24 +66,12 @@ def of_texts(config: MyConfig):
     return MeanOfSegments(config.name, "mytexts", "mytexts 1", lambda segments: [0.5 for _ in segments])
 """
 METRIC = """
-from dataclasses import dataclass
-from typing import ClassVar
-
-import numpy as np
-
-from sqa.metrics import FAMILIES
-from sqa.metrics.measure import MeanMetric
+from sqa.metrics.measure import Family
 
 
-@dataclass(frozen=True, slots=True)
-class Words(MeanMetric):
-    family: ClassVar = FAMILIES["mywords"]
-
-    def signature(self):
-        return "mywords"
-
-    def stats(self, trace):
-        return np.array([len(trace.emissions), 1.0])
+@Family("mywords", "Words", kind="lag", unit="words", digits=1, needs=())
+def words(trace):
+    return len(trace.emissions), 1
 """
 POLICY = """
 from collections.abc import Sequence
@@ -157,13 +145,7 @@ RECIPES = (
         "sqa run run.yaml",
         r"mywords\t3\.0.*\twords\t",
         {"sqa/metrics/mine.py": METRIC},
-        (
-            (
-                "sqa/metrics/__init__.py",
-                'Family("ne", "sqa.metrics.rev',
-                '        Family("mywords", "sqa.metrics.mine:Words", "Words", "lag", "words", 1, False),',
-            ),
-        ),
+        (("sqa/metrics/__init__.py", '"ne": "sqa.metrics.rev', '    "mywords": "sqa.metrics.mine:words",'),),
     ),
     Recipe(
         "metric of texts",

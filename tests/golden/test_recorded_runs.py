@@ -13,7 +13,7 @@ from recorded import RECORD, Keep, recorded, same
 from sqa.core.paths import ROOT
 from sqa.diagnose.findings import findings_of, table
 from sqa.files.store import Store
-from sqa.metrics import ALL
+from sqa.metrics import all_names
 from sqa.pipeline import saving
 from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.engine import run
@@ -60,7 +60,7 @@ def test_run_is_as_recorded(keep: Keep, tmp_path: Path, name: str) -> None:
     language, translator, guesser, buzzer = RUNS[name]
     if translator["name"] == "pbmt":
         require("statistical")
-    parts = {"translator": translator, "guesser": guesser, "buzzer": buzzer, "metrics": ALL}
+    parts = {"translator": translator, "guesser": guesser, "buzzer": buzzer, "metrics": all_names()}
     config = run_from_mapping({"name": name, "dataset": {"name": f"mini-{language}", "limit": LIMIT}, **parts})
     result = run(config, Store(tmp_path), progress=False)
     folder = saving.save(result, tmp_path)

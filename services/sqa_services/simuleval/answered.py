@@ -13,7 +13,7 @@ import yaml
 from sqa.core.errors import DataError
 from sqa.core.types import Floats, Question
 from sqa.files.store import Store
-from sqa.metrics.fact_metrics import SIDES, Facts
+from sqa.metrics.fact_metrics import OF_LOGS
 from sqa.pipeline.config import run_from_mapping
 from sqa.pipeline.engine import run
 from sqa.questions.ask import ask
@@ -26,7 +26,7 @@ from sqa.questions.texts import TextOptions, of_log
 NAMES = ("ew", "oracle-ew", "stable-ew", "accuracy")
 SHOWN = {f"SQA_{name.upper().replace('-', '_')}": name for name in NAMES}  # name in the other programs -> metric
 ASKED = {"SQA_ANSWERED": "answered", "SQA_ANSWERED_EARLY": "early", "SQA_ANSWERED_LAG": "lag"}  # measures of `sqa ask`
-FACTS = {f"SQA_{Facts(side).name.upper().replace('-', '_').replace('@', '_')}": Facts(side) for side in SIDES}
+FACTS = {f"SQA_{each.name.upper().replace('-', '_').replace('@', '_')}": each for each in OF_LOGS.values()}
 
 
 class Answered(NamedTuple):

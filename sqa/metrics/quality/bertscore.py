@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.schema import Count, File, checked
@@ -24,6 +24,7 @@ class BertScoreConfig(ModelConfig):
 
     model: Annotated[File, "folder, or a hub name: roberta-large"]
     name: Annotated[str, "in the report"] = "bertscore"
+    LABEL: ClassVar = "BERTScore"
     layer: Annotated[Count | None, "layer whose output is compared, from 1; null = the package's choice"] = None
     baseline: Annotated[bool, "rescale by the package's baseline for English and that hub name"] = False
     batch_size: Annotated[Count, "segments per batch"] = 16
@@ -33,7 +34,7 @@ class BertScoreConfig(ModelConfig):
 class BertScore(TextModel):
     """BERTScore with the encoder in a folder."""
 
-    package, distribution, label = "bert_score", "bert-score", "BERTScore"
+    package, distribution = "bert_score", "bert-score"
     wanted = ("*.json", "*.safetensors", "*.model", "*.txt")
 
     @cached_property

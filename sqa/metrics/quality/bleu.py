@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
@@ -22,7 +22,6 @@ from sacrebleu.metrics.ter import TER
 from sqa.core.errors import NotComputable
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
-from sqa.metrics import FAMILIES
 from sqa.metrics.measure import Family, MeanMetric, lines
 
 if TYPE_CHECKING:
@@ -54,14 +53,13 @@ class SacreBleu(MeanMetric, Protocol):
         return float(self.scorer._compute_score_from_stats([int(value) for value in stats[:-1]]).score)
 
 
+@Family("bleu", "BLEU", unit="0-100", digits=2)
 @dataclass(frozen=True, slots=True)
 class Bleu(SacreBleu):
     """Corpus BLEU, 0 to 100 (Papineni et al. 2002; sacrebleu's defaults: 13a, exp smoothing, mixed case).
 
     stats = [hypothesis length, reference length, matched 1..4-grams, hypothesis 1..4-grams, questions], (11,).
     """
-
-    family: ClassVar[Family] = FAMILIES["bleu"]
 
     scorer: BLEU = field(default_factory=BLEU, repr=False, compare=False)
 
@@ -83,14 +81,13 @@ class Bleu(SacreBleu):
         return np.where(questions > 0, scores, np.nan)
 
 
+@Family("chrf", "chrF", unit="0-100", digits=2)
 @dataclass(frozen=True, slots=True)
 class ChrF(SacreBleu):
     """Corpus chrF2, 0 to 100 (Popovic 2015; sacrebleu's defaults: character 6-grams, no words, beta 2).
 
     stats = [hypothesis, reference, matched n-grams for n = 1..6, questions], (19,).
     """
-
-    family: ClassVar[Family] = FAMILIES["chrf"]
 
     scorer: CHRF = field(default_factory=CHRF, repr=False, compare=False)
 
@@ -111,14 +108,13 @@ class ChrF(SacreBleu):
         return np.where(stats[:, -1] > 0, scores, np.nan)
 
 
+@Family("ter", "TER", unit="per 100 words", digits=2, higher_is_better=False)
 @dataclass(frozen=True, slots=True)
 class Ter(SacreBleu):
     """Corpus TER, 0 = no edits needed, 100 = as many edits as reference words; may exceed 100 (Snover et al. 2006).
 
     sacrebleu's defaults: Tercom's tokens, no case.  stats = [edits, reference words, questions], (3,).
     """
-
-    family: ClassVar[Family] = FAMILIES["ter"]
 
     scorer: TER = field(default_factory=TER, repr=False, compare=False)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from sqa.core.errors import DataError
 from sqa.core.schema import File, checked
@@ -21,13 +21,14 @@ class BleurtConfig(ModelConfig):
 
     model: Annotated[File, "folder, or a hub name: lucadiliello/BLEURT-20-D12"]
     name: Annotated[str, "in the report"] = "bleurt"
+    LABEL: ClassVar = "BLEURT"
 
 
 @dataclass(frozen=True)
 class Bleurt(TextModel):
     """BLEURT with the model in a folder."""
 
-    package, distribution, label = "bleurt_pytorch", "bleurt-pytorch", "BLEURT"
+    package, distribution = "bleurt_pytorch", "bleurt-pytorch"
     wanted = ("*.json", "*.safetensors", "pytorch_model.bin", "*.model", "*.txt")
 
     def load(self) -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from sqa.core.errors import DataError
 from sqa.core.schema import File, checked
@@ -35,6 +35,7 @@ class CometConfig(ModelConfig):
 
     model: Annotated[File, "folder with hparams.yaml and checkpoints/, or a hub name: Unbabel/wmt22-comet-da"]
     name: Annotated[str, "in the report"] = "comet"
+    LABEL: ClassVar = "COMET"
     encoder: Annotated[File | None, "folder or hub name of the tokenizer; null = the one named in hparams.yaml"] = None
     encoder_revision: Annotated[str | None, "branch, tag or commit of the encoder"] = None
 
@@ -43,7 +44,7 @@ class CometConfig(ModelConfig):
 class Comet(TextModel):
     """COMET with the checkpoint and the hyperparameters in a folder."""
 
-    package, distribution, label = "comet", "unbabel-comet", "COMET"
+    package, distribution = "comet", "unbabel-comet"
     wanted = ("hparams.yaml", "checkpoints/*.ckpt")
 
     @cached_property

@@ -10,20 +10,26 @@ different numbers of sentences.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
-from sqa.metrics import FAMILIES
-from sqa.metrics.measure import Family, MeanMetric
+from sqa.metrics.measure import Family, MeanMetric, choices
 
-VERSION = 1  # increase it when the values of a metric in this module change
 _SMOOTHED = BLEU(smooth_method="add-k", smooth_value=1)
 
 
+@Family(
+    "lbleu",
+    "Latency BLEU",
+    "{m.sum}|segment:question|smooth:add-1|tok:13a",
+    unit="0-100",
+    digits=2,
+    parameters=(choices("sum", "reward"),),
+    shown={"reward": {"label": "Latency BLEU, reward", "unit": "points"}},
+)
 @dataclass(frozen=True, slots=True)
 class LatencyBleu(MeanMetric):
     """Mean over questions of the Latency BLEU; `lbleu` is in 0..100, `lbleu@reward` in 0..100 (T + 1).
@@ -31,12 +37,7 @@ class LatencyBleu(MeanMetric):
     stats = [value of the question, 1].
     """
 
-    family: ClassVar[Family] = FAMILIES["lbleu"]
-
     sum: str = "integral"  # "integral", or "reward" with the final BLEU counted T times
-
-    def signature(self) -> str:
-        return f"lbleu|{self.sum}|segment:question|smooth:add-1|tok:13a|version:{VERSION}"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         """Return [value, 1], (2,)."""

@@ -23,7 +23,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import Literal
 from unicodedata import decomposition, normalize
 
 import numpy as np
@@ -32,8 +32,7 @@ from sqa.core.answers import unmarked
 from sqa.core.languages.en import DOTTED, PRONOUNS
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
-from sqa.metrics import FAMILIES
-from sqa.metrics.measure import Family, MeanMetric, lines
+from sqa.metrics.measure import Family, MeanMetric, choices, lines
 
 Side = Literal["kept", "copied", "invented"]
 
@@ -86,6 +85,17 @@ def lost_and_invented(source: str, hypothesis: str, reference: str) -> tuple[Cou
     return wanted - written, Counter({name: n for name, n in written_names.items() if name not in supported})
 
 
+@Family(
+    "names",
+    "Names kept",
+    "{m.side}|segment:question|case:no|accents:no",
+    version=2,
+    parameters=(choices("side", "copied", "invented"),),
+    shown={
+        "copied": {"label": "Copied names kept"},
+        "invented": {"label": "Names invented", "higher_is_better": False},
+    },
+)
 @dataclass(frozen=True, slots=True)
 class Names(MeanMetric):
     """Metric of names and numbers, see the module's docstring.
@@ -93,12 +103,7 @@ class Names(MeanMetric):
     stats = [names counted as kept or invented, names considered], (2,).
     """
 
-    family: ClassVar[Family] = FAMILIES["names"]
-
     side: Side = "kept"
-
-    def signature(self) -> str:
-        return f"names|{self.side}|segment:question|case:no|accents:no|version:2"
 
     def stats(self, trace: QuestionTrace) -> Floats:
         source, (hypothesis, reference) = trace.question.text, lines(trace)
@@ -126,22 +131,15 @@ def negations(text: str) -> int:
     return len(_NEGATION.findall(text))
 
 
-@dataclass(frozen=True, slots=True)
-class Negations(MeanMetric):
-    """Negation score 2 min(n, m) / (n + m), 0 to 1, of n negations in the human translation and m in the translation.
+@Family("negations", "Negations", "dice|segment:sentence")
+def negation_agreement(trace: QuestionTrace) -> tuple[float, float]:
+    """Return 2 min(n, m) and n + m of n negations in the human translation and m in the translation.
 
-    Numerator and denominator are summed over sentences.  If the translations differ in their number of sentences, the
-    question counts as one sentence.  stats: [2 min(n, m), n + m].
+    Both are summed over sentences; the quotient is 0 to 1.  If the translations differ in their number of sentences,
+    the question counts as one sentence.
     """
-
-    family: ClassVar[Family] = FAMILIES["negations"]
-
-    def signature(self) -> str:
-        return "negations|dice|segment:sentence|version:1"
-
-    def stats(self, trace: QuestionTrace) -> Floats:
-        pairs = [lines(trace)]
-        if len(trace.hypotheses) == len(trace.question.reference):
-            pairs = list(zip(trace.hypotheses, trace.question.reference, strict=True))
-        counts = np.array([[negations(written), negations(human)] for written, human in pairs], dtype=np.float64)
-        return np.array([2 * counts.min(axis=1).sum(), counts.sum()])
+    pairs = [lines(trace)]
+    if len(trace.hypotheses) == len(trace.question.reference):
+        pairs = list(zip(trace.hypotheses, trace.question.reference, strict=True))
+    counts = [(negations(written), negations(human)) for written, human in pairs]
+    return 2 * sum(map(min, counts)), sum(map(sum, counts))

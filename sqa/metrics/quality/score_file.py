@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.schema import File
@@ -28,6 +28,7 @@ class ScoreFileConfig:
     name: Annotated[str, "in the report"] = "scores"
     made_by: Annotated[str, "program, version, model and settings, for the signature"] = ""
     higher_is_better: Annotated[bool, "false for an error rate"] = True
+    LABEL: ClassVar = ""  # reports show the name
 
     def __post_init__(self) -> None:
         if not self.file or not self.name:

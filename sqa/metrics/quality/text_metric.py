@@ -74,10 +74,6 @@ def segment_of(trace: QuestionTrace) -> Segment:
     return Segment(question.id, question.text, hypothesis, reference, sentences)
 
 
-# kinds that are a `MeanOfSegments` -> their label in figures ("": the name)
-_MEANS = {"comet": "COMET", "bertscore": "BERTScore", "bleurt": "BLEURT", "scores": ""}
-
-
 @dataclass(frozen=True)
 class MeanOfSegments:
     """The mean of a score per segment; stats = [sum of scores, segments], (2,).
@@ -91,6 +87,7 @@ class MeanOfSegments:
         unit: Unit of the score.
         digits: Decimal places in reports.
         by_sentence: Whether each sentence of a question is a segment, if its sentences are paired.
+        label: Name in figures and tables of a metric that has the default name; otherwise its name.
 
     Examples:
         >>> length = MeanOfSegments("chars", "v1", "", lambda segments: [float(len(s.hypothesis)) for s in segments])
@@ -106,12 +103,12 @@ class MeanOfSegments:
     unit: str = "mean score"
     digits: int = 3
     by_sentence: bool = False
+    label: str = ""
     kind: ClassVar[str] = "quality"
 
-    @property
-    def label(self) -> str:
-        """Name in figures and tables."""
-        return _MEANS.get(self.name) or self.name
+    def __post_init__(self) -> None:
+        if self.label.lower() != self.name:
+            object.__setattr__(self, "label", self.name)
 
     def signature(self) -> str:
         """Return the text that is equal for comparable values.
@@ -195,16 +192,15 @@ class MeanOfSegments:
         return ratio_many(stats)
 
 
-def not_computed(name: str, reason: str) -> MeanOfSegments:
+def not_computed(name: str, reason: str, label: str = "") -> MeanOfSegments:
     """Return a metric without values whose signature states the reason."""
-    return MeanOfSegments(name, f"not computed: {reason}", None, _refusing(reason))
+    return MeanOfSegments(name, f"not computed: {reason}", None, _refusing(reason), label=label)
 
 
-def saved(name: str, signature: str, kind: str) -> MeanOfSegments | None:
-    """Return a metric that only averages the stored statistics of a finished run; None for other kinds (`external`)."""
-    if kind not in _MEANS:
-        return None
-    return MeanOfSegments(name, signature, None, _refusing(f"{name}: only stored statistics can be summed here"))
+def saved(name: str, signature: str, label: str) -> MeanOfSegments:
+    """Return a metric that only averages the stored statistics of a finished run."""
+    refusing = _refusing(f"{name}: only stored statistics can be summed here")
+    return MeanOfSegments(name, signature, None, refusing, label=label)
 
 
 def _refusing(reason: str) -> Callable[[Sequence[Segment]], Sequence[float]]:

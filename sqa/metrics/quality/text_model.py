@@ -32,6 +32,7 @@ class ModelConfig:
     device: Annotated[Device, "auto = a GPU if there is one"] = "cpu"
     dtype: Annotated[Dtype, "element type of the weights; bfloat16 is faster on a GPU"] = "float32"
     ARITHMETIC: ClassVar = Arithmetic(FLOATS)
+    LABEL: ClassVar[str]  # in figures and tables
 
     def problems(self) -> list[str]:
         wrong = [] if self.model else ["model: must be a folder or a name on the Hugging Face hub"]
@@ -45,7 +46,6 @@ class TextModel(ABC):
 
     package: ClassVar[str]  # imported module
     distribution: ClassVar[str]  # its package on PyPI
-    label: ClassVar[str]
     wanted: ClassVar[tuple[str, ...]]  # patterns of the model's files
 
     config: Any  # a ModelConfig
@@ -55,7 +55,7 @@ class TextModel(ABC):
     @classmethod
     def found(cls, config: ModelConfig) -> Self:
         """Return the model of a config.  Raises ConfigError or DataError if its package or files are missing."""
-        need(cls.package, cls.label)
+        need(cls.package, config.LABEL)
         folder = find_model(config.model, config.revision, config.download, cls.wanted)
         return cls(config, folder, place(config))
 
@@ -96,7 +96,9 @@ class TextModel(ABC):
     def metric(self, signature: str, *identity: object) -> MeanOfSegments:
         """Return the mean of the scores, whose fingerprint consists of `identity` and the arithmetic."""
         fingerprint = " ".join(map(str, identity)) + self.where.signature
-        return MeanOfSegments(self.config.name, signature, fingerprint, self.scores, by_sentence=True)
+        return MeanOfSegments(
+            self.config.name, signature, fingerprint, self.scores, by_sentence=True, label=self.config.LABEL
+        )
 
 
 def model_type(folder: Path, kind: str) -> str:

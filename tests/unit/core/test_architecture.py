@@ -29,7 +29,7 @@ MODULES_PER_FOLDER = 15
 LINES_PER_FUNCTION = 60
 CONFIGS = 30
 SKIPPED = 8  # modules with a `fmt: skip` comment
-MODULES_OF_A_RUN, LINES_OF_A_RUN = 47, 5160  # the project's code that README's first example loads
+MODULES_OF_A_RUN, LINES_OF_A_RUN = 47, 5140  # the project's code that README's first example loads
 NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 SERVER = {"sqa_services.net"}
