@@ -61,12 +61,6 @@ Guesser = Annotated[str, option("--guesser YAML", "Value as in a config, or a co
 Buzzer = Annotated[str, option("--buzzer YAML", "Value as in a config; none for no buzzer.")]
 Translator = Annotated[str, option("--translator YAML", "Value as in a config, or a config file.")]
 AgentOptions = Annotated[list[str] | None, argument("[-- AGENT OPTIONS]")]
-Patience = Annotated[
-    float,
-    option(
-        "--patience SECONDS", "Time to retry while the server is unavailable; 0 disables retries.", min=0, max=86_400
-    ),
-]
 
 
 @serve_app.command("iwslt")
@@ -116,7 +110,6 @@ def client_iwslt(
     scores: Annotated[bool, option("--scores", "Print the server's scores at the end.")] = False,
     session: Annotated[str, option("--session ID", "Identifier of this client's session.")] = "",
     token: Token = None,
-    patience: Patience = 60.0,
 ) -> None:
     """Translate an evaluation server's sentences with an agent or a translator of this project."""
     from sqa.pipeline.named import translator_from
@@ -128,7 +121,7 @@ def client_iwslt(
         raise ConfigError("--num-threads: a translator handles one sentence at a time; keep the default 1")
     if arguments and not agent:
         raise ConfigError(f"{' '.join(arguments)}: these are options of an agent, but no --agent was given")
-    service = iwslt.EvaluationService(url, session, token or "", patience)
+    service = iwslt.EvaluationService(url, session, token or "")
     if agent:
         build = iwslt.agent_builder(agent, arguments or ())
     elif translator:

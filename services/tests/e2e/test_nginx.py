@@ -80,7 +80,7 @@ def opened(urls: tuple[str, str]) -> Iterator[Callable[[bytes], socket.socket]]:
 def test_proxied_client_has_the_direct_scores(urls: tuple[str, str]) -> None:
     scores = []
     for url, session in zip(urls, ("direct", "proxied"), strict=True):
-        service = EvaluationService(url, session=session, patience=5.0)
+        service = EvaluationService(url, session=session)
         assert translate(service) == len(CORPUS)
         scores.append(service.get_scores())
     assert scores[0] == scores[1] and scores[0]["BLEU"] is not None

@@ -42,12 +42,11 @@ GET /src?sent_id=0
 GET /src?instance_id=1&segment_size=10
 GET /result
 GET /result?instance_id=1
-GET /progress
-PUT /hypo?sent_id=1&written=0 three </s>
+PUT /hypo?sent_id=1 three </s>
 PUT /hypo?instance_id=0 one
 GET /get?info={"sent_id":0,"value":{"segment_size":10}}
 GET /send?hypo={"0":"one","1":"</s>"}
-GET /sessions/a/src?sent_id=0&read=0
+GET /sessions/a/src?sent_id=0
 DELETE /sessions/a
 GET /start
 GET /end""",
@@ -69,7 +68,7 @@ def corrupted(rng: random.Random, asked: Asked) -> Asked:
         elif part == "number":
             name, _, _ = asked.query.partition(b"=")
             value = quote(rng.choice(NUMBERS), errors="surrogatepass").encode()
-            more = rng.choice((b"", b"&read=" + value, b"&written=" + value, b"&segment_size=" + value))
+            more = rng.choice((b"", b"&segment_size=" + value))
             asked = asked._replace(query=(name or b"sent_id") + b"=" + value + more)
         else:
             before, equals, value = getattr(asked, part).rpartition(b"=" if part == "query" else b"\x00")

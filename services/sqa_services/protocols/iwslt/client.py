@@ -9,59 +9,50 @@ A sentence ends when the agent sends "</s>", or "<\\s>" as the guide prints it. 
 method names that agents of 2020 call.
 """
 
-import sys
 from argparse import ArgumentParser, Namespace
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import local
 from typing import Any
+
+import requests
+import urllib3
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Translator, Write
 from sqa.files.records import parse_json
-from sqa.net.client import SHOWN, Failed, Http, Reply, attempts, without_secret
+from sqa.net.client import without_secret
 from sqa_services.protocols.agents import agent_class
-from sqa_services.protocols.iwslt.corpus import EOS, GUIDE_EOS, words
+from sqa_services.protocols.iwslt.corpus import EOS, GUIDE_EOS
 
 GET = 0
 SEND = 1
 DEFAULT_EOS = EOS
-TIMEOUT = 60.0  # seconds to wait for a response
+TIMEOUT = 60.0  # seconds to wait for the next bytes of a response
+SHOWN = 80  # characters of a response that a message quotes
 MAX_REPLY = 64 << 20  # maximum bytes of a response: a minute of speech at 96 kHz
-GONE = (502, 503, 504)  # the server is restarting behind a proxy, or its memory is full
 ADVICE = {
     401: "; a token is needed",
     403: "; this token may not do that: a participant has one session and cannot restart it",
-    409: "; another client uses this session, or this client writes other words now: restart it or use another one",
+    409: "; the sentences of a question must be finished in order",
 }
 
 
 class EvaluationService:
     """An evaluation server with the routes of the shared task.
 
-    Many threads may use one object.  Raises DataError if a response violates the protocol.
-
-    If `patience` is set, requests to a server of this project are repeated for up to that many seconds.  Every
-    request carries the number of earlier requests, so a repeated request counts once.  A restarted client reads and
-    writes its earlier words again.  The original servers do not support repeated requests.
+    Many threads may use one object.  Raises DataError if a request fails, or if a response violates the protocol.  No
+    request is repeated, because the protocol counts every request.
     """
 
-    def __init__(
-        self, url: str = "http://localhost:12321", session: str = "", token: str = "", patience: float = 0.0
-    ) -> None:
+    def __init__(self, url: str = "http://localhost:12321", session: str = "", token: str = "") -> None:
         self.base_url = f"{url.rstrip('/')}/sessions/{session}" if session else url.rstrip("/")
-        self._patience = patience
-        self._http = Http(TIMEOUT, MAX_REPLY, token)
-        self._resumable: bool | None = None  # whether the server belongs to this project; None: unknown
-        self._reads: Counter[int] = Counter()  # number of reads by sentence
-        self._writes: Counter[int] = Counter()
+        self._token, self._local = token, local()
 
     def new_session(self) -> None:
         """Start a new session: forget everything that was read and written."""
         self._call("POST", "/")
-        self._reads.clear()
-        self._writes.clear()
 
     def get_scores(self) -> dict[str, Any]:
         """Return the scores of the written words."""
@@ -71,64 +62,47 @@ class EvaluationService:
         """Return {"num_sentences": N}."""
         return self._json("/")
 
-    def finished(self) -> set[int]:
-        """Return the indices of the sentences that the server reports as finished; empty without `patience`."""
-        numbers = self._json("/progress").get("finished", []) if self._can_resume() else []
-        return {number for number in numbers if isinstance(number, int)}
-
     def get_src(self, sent_id: int, extra_params: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the next segment {"sent_id", "segment_id", "segment"}; `extra_params` may be {"segment_size": ms}."""
-        counted = {"read": self._reads[sent_id]} if self._can_resume() else {}
-        segment = self._json("/src", {"sent_id": sent_id, **(extra_params or {}), **counted})
-        self._reads[sent_id] += 1
-        return segment
+        return self._json("/src", {"sent_id": sent_id, **(extra_params or {})})
 
     def send_hypo(self, sent_id: int, hypo: str) -> None:
         """Send a target word, or "</s>" to end the sentence."""
-        counted = {"written": self._writes[sent_id]} if self._can_resume() else {}
-        self._call("PUT", "/hypo", {"sent_id": sent_id, **counted}, hypo.encode())
-        self._writes[sent_id] += len(words(hypo))
+        self._call("PUT", "/hypo", {"sent_id": sent_id}, hypo.encode())
 
-    def _can_resume(self) -> bool:
-        """Return whether `patience` is set and the server recognises repeated requests."""
-        if self._patience and self._resumable is None:
-            self._resumable = self._ask("GET", "/progress").status == 200
-        return bool(self._resumable)
+    def _session(self) -> requests.Session:
+        """Return the connections of this thread; requests adds the credentials of a URL."""
+        if not hasattr(self._local, "session"):
+            session = self._local.session = requests.Session()
+            session.trust_env = False  # no proxy and no ~/.netrc
+            if self._token:
+                session.headers["Authorization"] = f"Bearer {self._token}"
+        return self._local.session
 
     def _json(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        reply = self._call("GET", path, params)
+        text = self._call("GET", path, params)
         try:
-            value = parse_json(reply.text)
+            value = parse_json(text)
         except ValueError:
             value = None
         if not isinstance(value, dict):
-            raise DataError(f"{without_secret(reply.url)}: expected a JSON object, got {reply.text[:SHOWN]!r}")
+            raise DataError(f"{without_secret(self.base_url)}{path}: expected a JSON object, got {text[:SHOWN]!r}")
         return value
 
-    def _call(self, method: str, path: str, params: dict[str, Any] | None = None, body: bytes | None = None) -> Reply:
-        reply = self._ask(method, path, params, body)
-        if reply.status != 200:
-            advice = ADVICE.get(reply.status, "") if self._resumable else ""
-            raise DataError(f"{method} {without_secret(reply.url)}: the server answered {reply.status}{advice}")
-        return reply
-
-    def _ask(self, method: str, path: str, params: dict[str, Any] | None = None, body: bytes | None = None) -> Reply:
-        """Return the response.  Retry within `patience` seconds if the server does not respond and a retry is safe."""
-        url = self.base_url + path
-        again = path not in ("/src", "/hypo") or bool(self._resumable)
-        told = False
-        for last in attempts(0.1, 2.0, seconds=self._patience if again else 0.0):
-            try:
-                reply = self._http.ask(method, url, body, params=params)
-                if reply.status not in GONE or last:
-                    return reply
-            except Failed as error:
-                if not error.again or last:
-                    raise DataError(f"{method} {without_secret(url)}: {error}") from error
-            if not told:
-                print(f"sqa: {without_secret(url)} does not answer; retrying for a while", file=sys.stderr)
-            told = True
-        raise AssertionError("the last attempt returns or raises")
+    def _call(self, method: str, path: str, params: dict[str, Any] | None = None, body: bytes | None = None) -> str:
+        """Return the text of a response with status 200; raise DataError if there is none."""
+        url, named = self.base_url + path, f"{method} {without_secret(self.base_url)}{path}"
+        request = partial(self._session().request, timeout=TIMEOUT, stream=True, allow_redirects=False)
+        try:
+            with request(method, url, params=params, data=body) as reply:
+                content = reply.raw.read(MAX_REPLY + 1, decode_content=True)
+        except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+            raise DataError(f"{named}: the connection failed ({' '.join(str(error).split())[-SHOWN:]})") from error
+        if reply.status_code != 200:
+            raise DataError(f"{named}: the server answered {reply.status_code}{ADVICE.get(reply.status_code, '')}")
+        if len(content) > MAX_REPLY:
+            raise DataError(f"{named}: refused a response of more than {MAX_REPLY} bytes")
+        return content.decode("utf-8", "replace")
 
 
 class Agent:
@@ -210,12 +184,10 @@ def evaluate(
 ) -> int:
     """Translate the sentences `start` to `end` (inclusive) and return their number; each thread has its own agent.
 
-    `build` is called once per thread, because an agent keeps the state of its sentence.  If the service has patience,
-    sentences that an earlier client finished in this session are skipped.
+    `build` is called once per thread, because an agent keeps the state of its sentence.
     """
     last = service.corpus_info()["num_sentences"] - 1
-    done = service.finished()
-    numbers = [number for number in range(start, min(last, last if end is None else end) + 1) if number not in done]
+    numbers = range(start, min(last, last if end is None else end) + 1)
     thread = local()
 
     def one(number: int) -> None:

@@ -51,8 +51,6 @@ class Sentence:
 
     step: float = 0  # position of the next read: words (the end counts as one) or ms
     samples: int = 0  # the same position for SimulEval's requests of a recording
-    reads: int = 0  # number of reads
-    before: tuple[float, int] = (0, 0)  # step and samples before the last read
     tokens: tuple[str, ...] = ()
     delays: tuple[float, ...] = ()
     elapsed: tuple[float, ...] = ()  # ms since the first read; for speech, in addition to the delay

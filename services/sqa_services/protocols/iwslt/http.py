@@ -2,15 +2,12 @@
 
     GET /                  {"num_sentences": N}                      POST /                 forget everything
     GET /src?sent_id=I[&segment_size=MS]   the next segment          PUT /hypo?sent_id=I    words, in the body
-    GET /result            the scores                                GET /progress           {"finished": [0, 1, ...]}
+    GET /result            the scores
     GET /start  /end  /get?info=JSON  /send?hypo=JSON                the same routes in the published guide
     /sessions/ID/...       all of these in a separate session; DELETE /sessions/ID ends it
 
 Requests of SimulEval 1.0.2 use instance_id instead of sent_id and get SimulEval's responses: GET /src, PUT /hypo, GET
 /result?instance_id=I.  GET / and a bare GET /result fit both, so `dialect` decides.
-
-Additions of this project: GET /progress, and counts that make a repeated request count once.  The counts are &read=N on
-/src (earlier reads of the sentence) and &written=N on /hypo (earlier tokens).  A request out of step gets 409.
 
 Every response has the body, status and content type of the original.  The server runs in one thread and the scoring in
 another, so a stalled client blocks only its own connection.  A body that does not arrive in time is dropped.
@@ -122,7 +119,6 @@ def make_app(corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None 
             Route("GET", f"{prefix}/src", server.source, programs=changes),
             Route("PUT", f"{prefix}/hypo", server.hypothesis, programs=changes),
             Route("GET", f"{prefix}/result", server.result),
-            Route("GET", f"{prefix}/progress", server.progress),
             Route("GET", f"{prefix}/start", server.reset, programs=changes),
             Route("GET", f"{prefix}/end", server.guide_end),
             Route("GET", f"{prefix}/get", server.guide_get, programs=changes),
@@ -164,17 +160,11 @@ class Server:
             session.reset()
         return reply("")
 
-    async def progress(self, request: Request) -> Response:
-        session = self._session(request, keep=False)
-        ended = sorted(number for number, sentence in session.sentences.items() if sentence.finished)
-        return json_reply({"num_sentences": len(self.corpus.targets), "finished": ended})
-
     async def source(self, request: Request) -> Response:
         key = self._key(request)
         number = _integer(_argument(request, key))
         text = request.query_params.get("segment_size", "").strip()
-        size, read = _integer(text) if text else None, self._count(request, "read")
-        return self._next(request, number, size, read, instance=key == "instance_id")
+        return self._next(request, number, _integer(text) if text else None, instance=key == "instance_id")
 
     async def hypothesis(self, request: Request) -> Response:
         key = self._key(request)
@@ -183,10 +173,8 @@ class Server:
             text = (await request.body()).decode("utf-8")
         except UnicodeDecodeError as error:
             raise Refused(500) from error
-        session, written = self._session(request, number), self._count(request, "written")
-        tokens = session.tokens_of(text)
-        if written is None or not session.has_written(number, written, tokens):
-            self._write(session, number, tokens, key == "sent_id")
+        session = self._session(request, number)
+        self._write(session, number, session.tokens_of(text), key == "sent_id")
         return reply("")
 
     async def result(self, request: Request, guide: bool = False) -> Response:
@@ -257,18 +245,11 @@ class Server:
         if self._participant(request):
             raise Refused(403)
 
-    def _count(self, request: Request, name: str) -> int | None:
-        """Return the count that identifies a repeated request, or None if it is missing or `strict` is set."""
-        text = request.query_params.get(name, "").strip()
-        return _integer(text) if text and not self.config.strict else None
-
-    def _next(
-        self, request: Request, number: int, size: int | None, read: int | None = None, **named: bool
-    ) -> Response:
+    def _next(self, request: Request, number: int, size: int | None, **named: bool) -> Response:
         """Return a response with the next segment; the arguments after `request` are those of `Session.read`."""
         session = self._session(request, number)
         self._check_room()
-        return json_reply(session.read(number, size, read, **named))
+        return json_reply(session.read(number, size, **named))
 
     def _write(self, session: Session, number: int, tokens: list[str], wrap: bool = True) -> None:
         """Record tokens if memory allows it; for a corpus of questions, also start to score the question."""

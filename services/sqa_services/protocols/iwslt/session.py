@@ -43,7 +43,6 @@ class Session:
 
     - 500: a sentence that the corpus does not contain or cannot score, as in the originals
     - 413: more than MAX_TOKENS tokens of a sentence
-    - 409: a request that does not continue the session's state, because another client is at work
     - 409: a participant's request out of the required order
     """
 
@@ -89,22 +88,14 @@ class Session:
         self.size += SENTENCE_BYTES * (not known) + sum(len(token) + TOKEN_BYTES for token in state.tokens[first:])
         self.sentences[number] = state
 
-    def read(
-        self,
-        number: int,
-        size: int | None = None,
-        read: int | None = None,
-        guide: bool = False,
-        instance: bool = False,
-    ) -> dict[str, Any]:
+    def read(self, number: int, size: int | None = None, guide: bool = False, instance: bool = False) -> dict[str, Any]:
         """Return the next segment as JSON of the 2020 server, or of SimulEval 1.0.2 (by samples) if `instance` is set.
 
-        `read`: the number of the client's reads before this one, which may be a repeated read; see `_cursor`.  With
-        `guide` and `strict`, reading the end does not count.  Segments that were sent once stay read, wherever the
+        With `guide` and `strict`, reading the end does not count.  Segments that were sent once stay read, wherever the
         cursors move.
         """
         sentence = self.sentence(number, wrap=not instance)
-        step, samples = cursor = self._cursor(number, sentence, read)
+        step, samples = cursor = sentence.step, sentence.samples
         if instance and isinstance(self.corpus, SpeechCorpus):
             segment = self.corpus.take(number, samples, size)
             after, reach = (step, segment.after), segment.reach
@@ -113,46 +104,15 @@ class Session:
             after, reach = (segment.after, samples), segment.reach
             if guide and self.strict and segment.answer["segment"] == EOS:
                 after, reach = cursor, step
-        again = read is not None and read < sentence.reads
-        state = replace(sentence, started=sentence.started or time.monotonic(), reach=max(sentence.reach, reach))
-        if not again:
-            state = replace(state, before=cursor, reads=sentence.reads + 1)
-        if not (again and self.corpus.kind == "text"):
-            state = replace(state, step=after[0], samples=after[1])
-        self._put(number, state)
+        started, reach = sentence.started or time.monotonic(), max(sentence.reach, reach)
+        self._put(number, replace(sentence, started=started, reach=reach, step=after[0], samples=after[1]))
         return segment.answer | {"instance_id": number} if instance else {"sent_id": number} | segment.answer
-
-    def _cursor(self, number: int, sentence: Sentence, read: int | None) -> tuple[float, int]:
-        """Return step and samples at which a read begins, after `read` other reads (None: all recorded reads).
-
-        An earlier read of a text can be repeated; for a recording only the last one.  Raises Refused for other reads.
-        """
-        if read is None or read == sentence.reads:
-            return sentence.step, sentence.samples
-        if self.corpus.kind == "text" and 0 <= read < sentence.reads:
-            return min(read, self.corpus.length(number) + 1), 0
-        if 0 <= read == sentence.reads - 1:
-            return sentence.before
-        raise Refused(409, f"sentence {number}: {sentence.reads} reads are known, this would be number {read + 1}")
 
     def tokens_of(self, hypothesis: str, guide: bool = False) -> list[str]:
         """Return the words of a hypothesis; `strict`: the originals' tokens, or one token by the guide's route."""
         if not self.strict:
             return words(hypothesis)
         return [hypothesis] if guide else hypothesis.split()
-
-    def has_written(self, number: int, written: int, tokens: Sequence[str]) -> bool:
-        """Return whether the tokens that follow a client's first `written` tokens are already recorded.
-
-        Raises Refused if other tokens are recorded in their place.
-        """
-        tokens_here = self.sentence(number, writing=True).tokens
-        if written == len(tokens_here):
-            return False
-        if tokens_here[written : written + len(tokens)] != tuple(tokens):
-            problem = f"has {len(tokens_here)} tokens, these are not numbers {written + 1} on"
-            raise Refused(409, f"sentence {number}: {problem}")
-        return True
 
     @property
     def finished(self) -> int:

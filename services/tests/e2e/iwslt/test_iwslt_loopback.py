@@ -96,7 +96,7 @@ def test_client_command_translates_and_scores(tmp_path: Path, capsys: pytest.Cap
     with serving(GUIDE) as url:
 
         def run(name: str | None, arguments: tuple[str, ...], translator: str | None = None, threads: int = 1) -> None:
-            client_iwslt([*arguments], name, translator, url, threads=threads, reset=True, scores=True, patience=0.0)
+            client_iwslt([*arguments], name, translator, url, threads=threads, reset=True, scores=True)
 
         run(f"{agent}:Mine", ("--k", "3", "--reference", GUIDE.targets[0]), threads=4)
         assert json.loads(capsys.readouterr().out)["AL"] == 3.0

@@ -42,27 +42,10 @@ def scorer() -> QuestionScorer:
 
 numbers = st.integers(0, len(SOURCES) - 1)
 texts = st.sampled_from((EOS, "a", f"b {EOS}", f"{EOS} c", "", "a b"))
-counts = st.one_of(st.none(), st.integers(0, 4))
-
-
-def counted(name: str, count: int | None) -> str:
-    return "" if count is None else f"&{name}={count}"
-
-
-reads = st.builds(
-    lambda key, number, count: Asked("GET", "/src", f"{key}={number}{counted('read', count)}".encode()),
-    st.sampled_from(("sent_id", "instance_id")),
-    numbers,
-    counts,
-)
+keys = st.sampled_from(("sent_id", "instance_id"))
+reads = st.builds(lambda key, number: Asked("GET", "/src", f"{key}={number}".encode()), keys, numbers)
 writes = st.builds(
-    lambda key, number, count, text: Asked(
-        "PUT", "/hypo", f"{key}={number}{counted('written', count)}".encode(), text.encode()
-    ),
-    st.sampled_from(("sent_id", "instance_id")),
-    numbers,
-    counts,
-    texts,
+    lambda key, number, text: Asked("PUT", "/hypo", f"{key}={number}".encode(), text.encode()), keys, numbers, texts
 )
 results = st.builds(lambda number: Asked("GET", "/result", f"instance_id={number}".encode()), numbers)
 guided = st.builds(
@@ -77,7 +60,7 @@ sent = st.builds(
 )
 others = st.sampled_from(
     [
-        *(Asked("GET", path) for path in ("/", "/result", "/progress", "/end", "/start", "/sessions/eve/result")),
+        *(Asked("GET", path) for path in ("/", "/result", "/end", "/start", "/sessions/eve/result")),
         *(Asked(method, path) for method in ("POST", "DELETE") for path in ("/", "/sessions/ann")),
         Asked("GET", "/get", b"info=%7B%22sent_id%22%3A%20null%7D"),
     ]
@@ -140,7 +123,7 @@ class Client:
         return replies
 
     async def finished(self) -> set[int]:
-        return set(json.loads((await self.ask(Asked("GET", "/sessions/ann/progress"), OWN))[1])["finished"])
+        return {number for number, shown in enumerate(await self.state()) if EOS in shown["prediction"].split()}
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -179,9 +162,8 @@ def test_unread_sentence_cannot_be_finished_early(dialect: str) -> None:
     async def run() -> None:
         client = Client(dialect)
         for key in ("sent_id", "instance_id"):
-            for extra in ("", "&written=0"):
-                put = Asked("PUT", "/hypo", f"{key}=2{extra}".encode(), EOS.encode())
-                assert (await client.ask(put))[0] == 409
+            put = Asked("PUT", "/hypo", f"{key}=2".encode(), EOS.encode())
+            assert (await client.ask(put))[0] == 409
         send = Asked("GET", "/send", b"hypo=" + quote(json.dumps({"2": EOS})).encode())
         assert (await client.ask(send))[0] == 409
         status, body = await client.ask(Asked("GET", "/result", b"instance_id=2"))
@@ -199,7 +181,7 @@ def test_refused_read_creates_no_sentence() -> None:
 
     async def run() -> None:
         client = Client("iwslt-2020")
-        for query in ("sent_id=1", "sent_id=0&read=3", "sent_id=99"):
+        for query in ("sent_id=1", "sent_id=0&segment_size=x", "sent_id=99"):
             assert (await client.ask(Asked("GET", "/src", query.encode())))[0] in (409, 500)
         assert (await client.ask(Asked("POST", "/")))[0] == 200
         await client.end()

@@ -1,18 +1,14 @@
-"""The evaluation server hides the unread source, restricts participants and counts repeated requests once."""
+"""The evaluation server hides the unread source and restricts participants."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import doubles
 import pytest
 import requests
-from stand_ins.http_server import anything, serving_app
-from stand_ins.iwslt_loopback import get, put, serving, translate
+from stand_ins.iwslt_loopback import get, serving, translate
 
 from sqa.core.errors import ConfigError, DataError
 from sqa_services.net.address import Address
-from sqa_services.net.server import json_reply, tornado_page
-from sqa_services.protocols.iwslt.client import EvaluationService, TranslatorAgent, evaluate
+from sqa_services.protocols.iwslt.client import EvaluationService
 from sqa_services.protocols.iwslt.corpus import TextCorpus
 from sqa_services.protocols.iwslt.http import ServeConfig
 from sqa_services.protocols.iwslt.table import read_participants
@@ -98,58 +94,3 @@ def test_participants_are_read_from_a_file(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="--participants|--token") as error:
             ServeConfig(strict=strict, address=Address(token=token), participants=(("ann", ANN),))
         assert len(error.value.problems) == 1
-
-
-def test_repeated_request_counts_once() -> None:
-    with serving(CORPUS) as url:
-        for read in (0, 0, 1, 2, 0, 2, 3, 0):
-            assert get(f"{url}/src?sent_id=1&read={read}").json()["segment"] == f"w1-{read}"
-        assert get(f"{url}/src?sent_id=1&read=9").status_code == 409
-        for request in ("0 a 200", "0 a 200", "1 b+c 200", "1 b+c 200", "0 x 409", "9 d 409"):
-            written, body, status = request.split()
-            assert put(f"{url}/hypo?sent_id=1&written={written}", body.replace("+", " ")) == int(status)
-        result = get(f"{url}/result?instance_id=1").json()
-        assert (result["prediction"], result["delays"]) == ("a b c", [4, 4, 4])
-        assert get(f"{url}/src?sent_id=1").json()["segment"] == "w1-4"  # requests without a number still work
-
-
-def test_restarted_client_resumes() -> None:
-    """The client skips finished sentences, and repeats an unfinished sentence with its former delays."""
-
-    class Stops(doubles.EchoTranslator):
-        sentences = 0
-
-        def translate(self, source: Iterator[str]) -> Iterator[str]:
-            self.sentences += 1
-            for index, word in enumerate(super().translate(source)):
-                if self.sentences > 3 and index == 2:
-                    raise KeyboardInterrupt
-                yield word
-
-    with serving(CORPUS) as url:
-        with pytest.raises(KeyboardInterrupt):
-            evaluate(lambda: TranslatorAgent(Stops(doubles.EchoConfig(k=2))), EvaluationService(url, patience=5.0))
-        assert translate(EvaluationService(url, patience=5.0)) == 12 - 3
-        scores = EvaluationService(url).get_scores()
-        with pytest.raises(DataError, match="another client uses this session"):
-            service = EvaluationService(url, patience=5.0)
-            service.finished()
-            service.send_hypo(3, "OTHER")
-    with serving(CORPUS) as url:
-        translate(EvaluationService(url))
-        assert EvaluationService(url).get_scores() == scores
-
-
-def test_requests_to_other_servers_are_not_repeated() -> None:
-    """A server of another program would send the next word if a request were repeated."""
-    asked = []
-
-    async def answer(request):
-        asked.append(request.url.path)
-        return (
-            json_reply({"num_sentences": 1}) if asked[-1] == "/" else tornado_page(503 if "src" in asked[-1] else 404)
-        )
-
-    with serving_app(anything(answer)) as url, pytest.raises(DataError, match="answered 503"):
-        translate(EvaluationService(url, patience=5.0))
-    assert asked == ["/", "/progress", "/src"]

@@ -6,13 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stand_ins.http_server import anything, serving_app
 from stand_ins.iwslt_loopback import recording
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.data.datasets import load_questions
 from sqa_services.cli.protocols import serve_iwslt
 from sqa_services.net.guard import Refused
-from sqa_services.protocols.iwslt.client import GET, SEND, Agent
+from sqa_services.net.server import json_reply
+from sqa_services.protocols.iwslt import client
+from sqa_services.protocols.iwslt.client import GET, SEND, Agent, EvaluationService
 from sqa_services.protocols.iwslt.corpus import EOS, TextCorpus, load
 from sqa_services.protocols.iwslt.questions import corpus_of
 from sqa_services.protocols.iwslt.session import MAX_TOKENS, Session
@@ -236,3 +241,33 @@ def test_agent_ends_a_sentence_with_the_guide_mark() -> None:
     service = Service()
     Guided()._decode_one(service, 0)  # type: ignore[arg-type]
     assert service.sent == [EOS] and next(service.source, None) is None
+
+
+# --------------------------------------------------------------------------------------------------------- client
+
+
+async def answer(request: Request) -> Response:
+    if request.url.path == "/away":
+        return RedirectResponse("/")
+    if request.method == "POST":
+        return Response(b"x" * 6000)
+    return json_reply({"given": request.headers.get("Authorization", "")})
+
+
+def test_client_checks_every_response(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password other\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setattr(client, "MAX_REPLY", 5000)
+    with serving_app(anything(answer)) as url:
+        assert [EvaluationService(url, token=token).corpus_info()["given"] for token in ("", "secret")] == [
+            "",
+            "Bearer secret",
+        ]
+        named = EvaluationService(url.replace("//", "//me:secret@"))
+        assert named.corpus_info()["given"].startswith("Basic ")
+        with pytest.raises(DataError, match="refused a response of more than 5000 bytes"):
+            named.new_session()
+        with pytest.raises(DataError, match=r"GET http://127\.0\.0\.1:\d+/away/: the server answered 307"):
+            EvaluationService(f"{url}/away").corpus_info()
+    with pytest.raises(DataError, match="the connection failed"):
+        EvaluationService(url).corpus_info()
