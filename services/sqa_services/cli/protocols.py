@@ -157,7 +157,7 @@ def scorer(
 def validate_vist(context: typer.Context) -> None:
     """Evaluate a submission to the VIST challenge.
 
-    The arguments are -testFile F -gsFile G [--template T] [--all-errors] [--json].
+    The arguments are -testFile F -gsFile G [--template T] [--all-errors].
     """
     call("sqa_services.protocols.vist:main", context.args)
 

@@ -1,6 +1,6 @@
 """The evaluator of the VIST challenge (NAACL 2018): the same checks, messages, order and exit codes, and its score.
 
-    -testFile F -gsFile G [--template T] [--all-errors] [--json]
+    -testFile F -gsFile G [--template T] [--all-errors]
 
 The score is the mean over photo sequences of the best METEOR (task hter, text as it is) against any human story.  It
 may differ from the original's by 1e-6, and files must be strict JSON.
@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -42,25 +42,15 @@ class _Ended(Exception):
 
 @dataclass(slots=True)
 class Report:
-    """Messages in order, printed immediately unless the output is JSON."""
+    """Problems, printed when they are found."""
 
-    quiet: bool
     all_errors: bool
-    messages: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    sequences: int | None = None
-    score: float | None = None
-
-    def add(self, message: str) -> None:
-        self.messages.append(message)
-        if not self.quiet:
-            print(message, flush=True)
+    problems: int = 0
 
     def problem(self, message: str, key: str | None = None) -> None:
         """Report a problem; the first problem ends the evaluation unless all are requested."""
-        text = message if key is None else f"{message} Photo seq: {key:.{LONGEST_KEY}}"
-        self.problems.append(text)
-        self.add(f"[Error] {text}")
+        self.problems += 1
+        print(f"[Error] {message}" + ("" if key is None else f" Photo seq: {key:.{LONGEST_KEY}}"), flush=True)
         if not self.all_errors:
             raise _Ended
 
@@ -74,7 +64,7 @@ def main(words: Sequence[str], start: Callable[[], External] | None = None) -> i
     if not {"-testFile", "-gsFile"} <= paths.keys():
         print(USAGE, file=sys.stderr)
         return 1
-    report = Report("--json" in flags, "--all-errors" in flags)
+    report = Report("--all-errors" in flags)
     try:
         _evaluate(paths, report, start or (lambda: start_meteor(HTER_ARGUMENTS)))
     except (Uncaught, DataError) as error:
@@ -82,9 +72,6 @@ def main(words: Sequence[str], start: Callable[[], External] | None = None) -> i
         return 1
     except _Ended:
         pass
-    if report.quiet:
-        result = {"valid": not report.problems, "problems": report.problems, "messages": report.messages}
-        print(json.dumps(result | {"sequences": report.sequences, "score": report.score}, ensure_ascii=False, indent=2))
     return 1 if report.problems else 0
 
 
@@ -97,7 +84,7 @@ def parse_arguments(words: Sequence[str]) -> tuple[dict[str, Path], set[str]]:
         new = word in ("-testFile", "-gsFile", "--template") and word not in paths
         if new and (value := next(remaining, None)) is not None:
             paths[word] = Path(value)
-        elif word in ("--all-errors", "--json"):
+        elif word == "--all-errors":
             flags.add(word)
         elif word.startswith("-"):
             return {}, set()
@@ -109,25 +96,21 @@ def _evaluate(paths: Mapping[str, Path], report: Report, start: Callable[[], Ext
     if "--template" in paths:
         template = {story.key for story in _trusted(paths["--template"], submission)}
         gold = {key: stories for key, stories in gold.items() if key in template}
-    report.sequences = len(gold)
     submitted = _submitted(paths["-testFile"], report)
     for key in gold:
         if submitted.get(key) is None:
             report.problem("One story is missing in this submission.", key)
     if report.problems:
         return
-    report.add("[Passed] All required stories are submitted.")
+    print("[Passed] All required stories are submitted.", flush=True)
     scores: dict[str, float] = {}
     with start() if gold else nullcontext() as program:
         for message in ("MeteorConfiguration...", "setTask...", "scorer created..."):
-            report.add(message)
+            print(message, flush=True)
         if program is not None:
             scores = {key: best_score(program, submitted[key], references) for key, references in gold.items()}
-    total = sum(scores.values())
-    report.add("--------------------------")
-    report.add("Avg. Max Meteor Score =")
-    report.score = total / len(scores) if scores else None
-    report.add("NaN" if report.score is None else str(report.score))
+    mean = sum(scores.values()) / len(scores) if scores else "NaN"
+    print("--------------------------", "Avg. Max Meteor Score =", mean, sep="\n", flush=True)
 
 
 def best_score(program: External, story: str, references: Sequence[str]) -> float:
@@ -194,8 +177,8 @@ def _submitted(path: Path, report: Report) -> dict[str, str]:
         elif story.key is not None:  # a missing key is already reported
             by_key[story.key] = story.story_text_normalized or ""
     if not report.problems:
-        report.add("[Passed] Test file is in valid JSON syntax.")
-        report.add("[Passed] Each photo sequence has only one story.")
+        print("[Passed] Test file is in valid JSON syntax.", flush=True)
+        print("[Passed] Each photo sequence has only one story.", flush=True)
     return by_key
 
 

@@ -19,7 +19,7 @@ import argparse
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -41,11 +41,6 @@ if TYPE_CHECKING:
 
 VERSION = 1  # increase when the way in which an agent is driven changes
 PATIENCE = 10_000  # pushes after the end of a sentence before giving up on an agent that never finishes
-
-# Takes the position, the word (None after the last one) and whether it is the last.  Returns the agent's words and
-# whether the agent has finished.
-PushPop = Callable[[int, str | None, bool], tuple[list[str], bool]]
-Translate = Callable[[Iterator[str]], Iterator[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +77,36 @@ class SimulevalTranslator:
     def translate(self, source: Iterator[str]) -> Iterator[str]:
         """Yield the words of one sentence; each `pushpop` pulls a word of `source` until the agent has seen the end."""
         self.agent.reset()
-        return driven(source, self._pushpop, lambda problem: DataError(f"{self.name}: {problem}"))
+        ended, index, idle = False, 0, 0
+        while idle <= PATIENCE:
+            word = None if ended else next(source, None)
+            if word is None:
+                ended, index, idle = True, 0, idle + 1
+            else:
+                ended = length_hint(source, 1) == 0
+                if ended and next(source, None) is not None:
+                    raise DataError("the source has more words than its __length_hint__ announced")
+            words, finished = self._pushpop(index, word, ended)
+            yield from words
+            if finished:
+                return
+            index += 1
+        raise DataError(f"{self.name}: did not finish within {PATIENCE} steps after the end of a sentence")
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:
         """Return the emissions of whole questions, sentence by sentence; every source knows its length."""
-        return emissions_of(self.translate, questions)
+        return [
+            [each for i in range(len(q.sentences)) for each in self._emissions(q.sentences[i], i)] for q in questions
+        ]
+
+    def _emissions(self, words: Sequence[str], sentence: int) -> Iterator[Emission]:
+        source = iter(words)
+        for token in self.translate(source):
+            left = length_hint(source)
+            yield Emission(sentence, token, len(words) - left, left == 0)
 
     def _pushpop(self, index: int, word: str | None, ended: bool) -> tuple[list[str], bool]:
+        """Pass a word to the agent (None after the last one); return its words and whether it has finished."""
         segment = self._empty(finished=True) if word is None else self._text(index=index, content=word, finished=ended)
         output = self.agent.pushpop(segment)
         if not isinstance(output, self._segment):
@@ -101,37 +119,6 @@ class SimulevalTranslator:
         If the agent has a method `fingerprint() -> str`, its value is hashed, too.
         """
         return self._fingerprint
-
-
-def driven(source: Iterator[str], pushpop: PushPop, failure: Callable[[str], Exception]) -> Iterator[str]:
-    """Yield the agent's words for one sentence, calling `pushpop` as SimulEval does."""
-    ended, index, idle = False, 0, 0
-    while idle <= PATIENCE:
-        word = None if ended else next(source, None)
-        if word is None:
-            ended, index, idle = True, 0, idle + 1
-        else:
-            ended = length_hint(source, 1) == 0
-            if ended and next(source, None) is not None:
-                raise DataError("the source has more words than its __length_hint__ announced")
-        words, finished = pushpop(index, word, ended)
-        yield from words
-        if finished:
-            return
-        index += 1
-    raise failure(f"did not finish within {PATIENCE} steps after the end of a sentence")
-
-
-def emissions_of(translate: Translate, questions: Sequence[Question]) -> list[list[Emission]]:
-    """Return the emissions of whole questions, sentence by sentence; every source knows its length."""
-    return [[emission for i in range(len(q.sentences)) for emission in _emissions(translate, q, i)] for q in questions]
-
-
-def _emissions(translate: Translate, question: Question, index: int) -> Iterator[Emission]:
-    source = iter(question.sentences[index])
-    for token in translate(source):
-        left = length_hint(source)
-        yield Emission(index, token, len(question.sentences[index]) - left, left == 0)
 
 
 def build(config: SimulevalConfig) -> SimulevalTranslator:

@@ -247,7 +247,7 @@ def test_agent_ends_a_sentence_with_the_guide_mark() -> None:
 
 
 async def answer(request: Request) -> Response:
-    if request.url.path == "/away":
+    if request.url.path.startswith("/away"):
         return RedirectResponse("/")
     if request.method == "POST":
         return Response(b"x" * 6000)

@@ -112,12 +112,7 @@ def test_all_errors_lists_every_problem(tmp_path: Path, capsys: pytest.CaptureFi
     for more, missing in (((), 1), (("--all-errors",), 2)):
         assert run(tmp_path, told(), *more) == 1
         assert capsys.readouterr().out.count("One story is missing in this submission.") == missing
-    assert run(tmp_path, bad, "--json") == 1
-    result = json.loads(capsys.readouterr().out)
-    assert result["valid"] is False and len(result["problems"]) == 1 and result["score"] is None
-    assert run(tmp_path, told(*GOOD), "--json") == 0
-    result = json.loads(capsys.readouterr().out)
-    assert result["valid"] and result["score"] == 0.75 and result["sequences"] == 2
+    assert run(tmp_path, told(*GOOD)) == 0 and capsys.readouterr().out.splitlines()[-1] == "0.75"
 
 
 def test_bars_and_line_endings_reach_meteor_as_words(tmp_path: Path) -> None:
