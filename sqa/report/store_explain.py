@@ -103,18 +103,9 @@ def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
             yield PARTS[part], str(a[part])[:DIGITS], str(b[part])[:DIGITS]
     if "upstream" in differing:
         yield "input", "another result of the previous stage", ""
-    made = {"fingerprint", "implementation"} & {*differing}
-    if not made and "dataset" not in differing:
-        return
     now, then = store.parts(stage), store.parts(other)
     changed = [part for part in {**now, **then} if now.get(part) != then.get(part)]
-    both = {*now} & {*then}
-    of_questions = [part for part in changed if ".dataset" in f".{part}".replace(" ", ".")]
-    of_part = [part for part in changed if part not in of_questions]
-    # a VERSION that only one of the stages has belongs to another component
-    of_part = [part for part in of_part if part in both or not part.startswith("VERSION ")]
-    shown = of_part if made else []
-    for part in [*shown, *(of_questions if "dataset" in differing else ())]:
+    for part in changed:
         yield part, now.get(part, "not there"), then.get(part, "not there")
-    if made and not shown:
+    if not changed and {"fingerprint", "implementation"} & {*differing}:
         yield "its code", "differs, but not in a recorded part", ""

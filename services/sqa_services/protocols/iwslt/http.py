@@ -39,7 +39,6 @@ from sqa_services.protocols.iwslt.scores import SO_FAR
 from sqa_services.protocols.iwslt.session import Session
 from sqa_services.protocols.iwslt.table import SESSION_ID, Sessions, participant_of
 
-MAX_MEMORY = 1 << 30  # approximate maximum bytes of all sessions
 STRICT = (
     "--strict-2020 reproduces faults of the original servers: any web page in a browser on this machine can reset "
     "and read sessions, tokens without a word have a delay, and references are public; do not use it for evaluations"
@@ -224,7 +223,7 @@ class Server:
     # ------------------------------------------------------------------------------------------------ helpers
 
     def _session(self, request: Request, sentence: int | None = None, keep: bool = True) -> Session:
-        """Return the session of the path, or a participant's own; create one if memory allows it, else refuse (503).
+        """Return the session of the path, or a participant's own; create one if there is room, else refuse (503).
 
         `sentence`: the requested sentence; a participant must request the sentences of a question in order.  `keep`:
         whether a new session is kept; a request that only reads the state does not need it.
@@ -248,12 +247,10 @@ class Server:
     def _next(self, request: Request, number: int, size: int | None, **named: bool) -> Response:
         """Return a response with the next segment; the arguments after `request` are those of `Session.read`."""
         session = self._session(request, number)
-        self._check_room()
         return json_reply(session.read(number, size, **named))
 
     def _write(self, session: Session, number: int, tokens: list[str], wrap: bool = True) -> None:
-        """Record tokens if memory allows it; for a corpus of questions, also start to score the question."""
-        self._check_room(sum(map(len, tokens)))
+        """Record tokens; for a corpus of questions, also start to score the question."""
         session.write(number, tokens, wrap)
         if self.scorer is not None and tokens:
             index = self.scorer.question_of(number)
@@ -262,11 +259,6 @@ class Server:
                 task = asyncio.create_task(self._answer(self.scorer, session, index))
                 self._answering.add(task)
                 task.add_done_callback(self._answering.discard)
-
-    def _check_room(self, more: int = 0) -> None:
-        """Refuse (503) if all sessions together would exceed the allowed memory."""
-        if self.sessions.size + more > MAX_MEMORY:
-            raise Refused(503)
 
     async def _answer(self, scorer: QuestionScorer, session: Session, index: int) -> None:
         """Score a question until it has no new words; at most one task runs per session and question."""

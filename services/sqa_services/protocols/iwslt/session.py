@@ -32,8 +32,6 @@ from sqa_services.protocols.iwslt.questions import MAX_WORDS, QuestionScorer, Ro
 from sqa_services.protocols.iwslt.scores import Latency, Translated
 
 MAX_TOKENS = 10_000  # maximum number of tokens of one sentence
-TOKEN_BYTES = 250  # approximate bytes of a token, its delay and its time, without its letters
-SENTENCE_BYTES = 1500  # approximate bytes of a sentence without its tokens
 
 
 class Session:
@@ -55,7 +53,6 @@ class Session:
         """Discard all sentences and scores."""
         self.sentences: dict[int, Sentence] = {}
         self.scored = False  # whether a result of all sentences was requested since the last reset
-        self.size = 0  # approximate size in bytes
         self.rows: dict[int, tuple[int, Row]] = {}  # question -> number of scored words, and their statistics
         self.waiting: set[int] = set()  # indices of the questions that are being scored
 
@@ -80,12 +77,9 @@ class Session:
                 raise Refused(409, f"sentence {number}: finish sentence {earlier} of its question first")
 
     def _put(self, number: int, state: Sentence) -> None:
-        """Keep the new state of a sentence; its tokens must extend those of the old state."""
-        known = number in self.sentences
-        if not known and len(self.sentences) >= 2 * len(self.corpus) + MAX_TOKENS:
+        """Keep the new state of a sentence."""
+        if number not in self.sentences and len(self.sentences) >= 2 * len(self.corpus) + MAX_TOKENS:
             raise Refused(413, "more sentences than the corpus can have")
-        first = len(self.sentences[number].tokens) if known else 0
-        self.size += SENTENCE_BYTES * (not known) + sum(len(token) + TOKEN_BYTES for token in state.tokens[first:])
         self.sentences[number] = state
 
     def read(self, number: int, size: int | None = None, guide: bool = False, instance: bool = False) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class Sessions:
         self._known: dict[str, Session] = {}
 
     def get(self, name: str, keep: bool = True) -> Session:
-        """Return the session of a name; create one if memory allows it, else refuse (503).
+        """Return the session of a name; create one if there is room, else refuse (503).
 
         `keep`: whether a new session is kept.
         """
@@ -42,11 +42,6 @@ class Sessions:
                 raise Refused(503)
             self._known[name] = session
         return session
-
-    @property
-    def size(self) -> int:
-        """Approximate bytes of all sessions in memory."""
-        return sum(session.size for session in self._known.values())
 
     def forget(self, name: str) -> None:
         """End a session if it exists."""

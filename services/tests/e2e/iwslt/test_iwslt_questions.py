@@ -139,16 +139,11 @@ def test_failing_guesser_returns_500_only(tmp_path: Path, caplog: pytest.LogCapt
     assert "the guesser is gone" in caplog.text
 
 
-def test_session_sizes_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "MAX_MEMORY", 2_000_000)
+def test_words_of_a_question_are_limited(tmp_path: Path) -> None:
     scorer = double_scorer(tmp_path, 1)
     with serving(scorer.corpus(), None, scorer) as url:
         for words, status in ((MAX_WORDS - 1, 200), (2, 413), (1, 200)):
             assert put(f"{url}/hypo?sent_id=0", "w " * words) == status
-        for session, status in (("a", 200), ("b", 200), ("c", 503)):  # each session counts towards the limit
-            assert put(f"{url}/sessions/{session}/hypo?sent_id=0", "w" * 700_000) == status
-        EvaluationService(f"{url}/sessions/a").new_session()
-        assert put(f"{url}/sessions/c/hypo?sent_id=0", "w" * 700_000) == 200
 
 
 def test_unservable_configs_are_refused(tmp_path: Path) -> None:
