@@ -21,6 +21,7 @@ from sqa.core.registry import did_you_mean
 from sqa_services.board import queue, rank
 from sqa_services.board.rank import parse_weights
 from sqa_services.board.storage import (
+    Database,
     Files,
     as_lines,
     data_path,
@@ -40,7 +41,6 @@ from sqa_services.board.task import (
     check_name,
     load_tasks,
 )
-from sqa_services.net.database import Database
 
 DAY = 86_400
 Row = dict[str, Any]

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sqa_services.net.database import Database
+from sqa_services.board.storage import Database
 
 MAX_ATTEMPTS = 20  # number of workers that an evaluation may crash before it fails
 # the state of the evaluation of the same model on the unperturbed data

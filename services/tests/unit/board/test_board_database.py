@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from sqa.core.errors import ConfigError, DataError
-from sqa_services.net import database as database_module
-from sqa_services.net.database import Database
+from sqa_services.board.storage import Database
 
 
-def test_failed_transaction_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    database = Database(tmp_path / "new" / "file", "locking_mode=EXCLUSIVE")
+def test_failed_transaction_is_undone(tmp_path: Path) -> None:
+    database = Database(tmp_path / "new" / "file")
     with database.writing() as db:
         db.execute("CREATE TABLE t (x PRIMARY KEY)")
     for error, statement in ((DataError, "INSERT INTO t VALUES (1), (1)"), (KeyError, "INSERT INTO t VALUES (2)")):
@@ -23,9 +22,9 @@ def test_failed_transaction_is_undone(tmp_path: Path, monkeypatch: pytest.Monkey
     assert database.rows("SELECT x FROM t WHERE x > ?", 0) == [(3,)]
     with pytest.raises(DataError, match="no such table"):
         database.rows("SELECT * FROM absent")
-    monkeypatch.setattr(database_module, "BUSY_SECONDS", 0.1)
-    with pytest.raises(ConfigError, match="does another server or program use it"):
-        Database(tmp_path / "new" / "file")
+    (tmp_path / "text").write_text("no database" * 1000)
+    with pytest.raises(ConfigError, match="cannot be used"):
+        Database(tmp_path / "text")
     database.close()
     with sqlite3.connect(tmp_path / "new" / "file") as other:
         assert other.execute("SELECT x FROM t").fetchall() == [(3,)]
@@ -33,7 +32,7 @@ def test_failed_transaction_is_undone(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_full_disk_refuses_writes_until_freed(tmp_path: Path) -> None:
     """Regression test: a failed COMMIT left its transaction open, so every later transaction failed."""
-    database = Database(tmp_path / "file", "locking_mode=EXCLUSIVE")
+    database = Database(tmp_path / "file")
     with database.writing() as db:
         db.execute("CREATE TABLE t (x)")
     pages = database.rows("PRAGMA page_count")[0][0]
