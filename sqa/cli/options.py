@@ -101,7 +101,7 @@ PROTOCOLS = {"serve", "client", "scorer"}  # commands whose stdout is read by ot
 OWN_TEXT = {  # commands that print text in a format of their own instead of tables
     ("export",),
     *(("questions", name) for name in ("show", "make")),
-    *(("board", name) for name in ("export", "register-dataset", "register-model")),
+    *(("board", name) for name in ("examples", "register-dataset", "register-model")),
     ("config", "schema"),
     ("validate", "vist"),
 }

@@ -236,7 +236,7 @@ RECIPES: dict[str, Run | Serve] = {
     ),
     "sqa board --board DIR": Run(("sqa board --board DIR leaderboard sqa-es",)),
     "sqa board --task module:function": Run(("sqa board --board toys --task board_task:make leaderboard toy",)),
-    "sqa board export sqa-es --examples robustness-mini": Run(after=REGISTERED),
+    "sqa board examples sqa-es robustness-mini": Run(after=REGISTERED),
     # --------------------------------------------------------------------------------------------------- modules
     "python -m guessers.evaluate rerank bm25 tfidf bert gru": Run(
         ("python -m guessers.evaluate rerank bm25 tfidf bert gru --datasets mini-es",)

@@ -50,7 +50,7 @@ from sqa.pipeline.folder import read as read_folder
 from sqa.pipeline.saving import save
 from sqa_services.protocols import vist
 from sqa_services.protocols.iwslt.corpus import load as load_corpus
-from sqa_services.protocols.iwslt.table import read_participants
+from sqa_services.protocols.iwslt.session import read_participants
 
 LONGEST = 6000  # maximum number of characters on stderr: one or two screens
 

@@ -306,16 +306,6 @@ class Board:
         """Parse weights of a task's metrics such as "ew=4,dal=1"; return None for None."""
         return None if text is None else parse_weights(text, self.task(code).metrics)
 
-    def export(self, code: str) -> Row:
-        """Return a task's data sets, models, evaluations and leaderboard."""
-        return {
-            "task": code,
-            "datasets": self.datasets(code),
-            "models": self.models(code),
-            "evaluations": self.evaluations(code),
-            "leaderboard": self.leaderboard(code),
-        }
-
 
 def _taken(table: str, code: str, name: str) -> Taken:
     return Taken(f"{table}: {code} already has {name!r}; registered entries are immutable")

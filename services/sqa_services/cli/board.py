@@ -150,20 +150,12 @@ def delete(context: Context, task: TaskCode, name: Name) -> None:
 
 
 @board_app.command()
-def export(
-    context: Context,
-    task: TaskCode,
-    examples: Annotated[str | None, option("[PREFIX-]NAME", "Print the inputs of models as JSON lines.")] = None,
+def examples(
+    context: Context, task: TaskCode, name: Annotated[str, argument("[PREFIX-]NAME", "A data set or its copies.")]
 ) -> None:
-    """Export the public data of a task as JSON.
-
-    With --examples, export the examples of a data set without answers.
-    """
+    """Print the examples of a data set as models get them, as JSON lines without answers."""
     board = _board(context)
-    if examples is None:
-        print(json.dumps(board.export(task), indent=2))
-        return
-    for example in board.examples(task, examples):
+    for example in board.examples(task, name):
         print(json.dumps(board.task(task).inputs(example), ensure_ascii=False))
 
 

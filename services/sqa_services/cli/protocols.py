@@ -87,7 +87,7 @@ def serve_iwslt(
 ) -> None:
     """Serve sentences word by word and score the translations, like the server of IWSLT 2020."""
     from sqa_services.protocols.iwslt.http import ServeConfig, serve
-    from sqa_services.protocols.iwslt.table import read_participants
+    from sqa_services.protocols.iwslt.session import read_participants
 
     if tokenizer != "13a":
         raise ConfigError(f"--tokenizer: BLEU of the shared task uses 13a, got {tokenizer!r}; omit the option")

@@ -36,8 +36,7 @@ from sqa_services.net.server import LOG, OneThread, Route, application, json_rep
 from sqa_services.protocols.iwslt.corpus import Corpus, load
 from sqa_services.protocols.iwslt.questions import QuestionScorer
 from sqa_services.protocols.iwslt.scores import SO_FAR
-from sqa_services.protocols.iwslt.session import Session
-from sqa_services.protocols.iwslt.table import SESSION_ID, Sessions, participant_of
+from sqa_services.protocols.iwslt.session import SESSION_ID, Session, Sessions, participant_of
 
 STRICT = (
     "--strict-2020 reproduces faults of the original servers: any web page in a browser on this machine can reset "
@@ -55,7 +54,7 @@ class ServeConfig:
     output: Annotated[Path | None, "folder of text, delays and scores; named sessions use its sessions/NAME"] = None
     address: Annotated[Address, "all requests except GET / need its token"] = field(default_factory=Address)
     participants: Annotated[
-        tuple[tuple[str, str], ...], "names and tokens; each participant has exactly one session, see `table`"
+        tuple[tuple[str, str], ...], "names and tokens; each participant has exactly one session"
     ] = ()
 
     def problems(self) -> list[str]:

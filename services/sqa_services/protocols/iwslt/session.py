@@ -1,5 +1,7 @@
 """State of one evaluation on the server: the part of each sentence that was read, and the written words with times.
 
+A participant of an evaluation has a token and exactly one session, which it can neither leave nor reset.
+
 `strict` reproduces faults of the original servers:
 
     the result of a sentence contains its reference and its whole source, whether read or not
@@ -15,15 +17,20 @@
 
 from __future__ import annotations
 
+import hmac
 import math
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sqa.core.errors import ConfigError, DataError
+from sqa.files.records import lines
 from sqa.metrics.latency import IWSLT_2020_FINAL, IWSLT_2020_FIRST, SIMULEVAL_1_0_2
+from sqa_services.net.address import SHORTEST
 from sqa_services.net.guard import Refused
 from sqa_services.net.server import LOG
 from sqa_services.protocols.iwslt import scores as scoring
@@ -31,6 +38,8 @@ from sqa_services.protocols.iwslt.corpus import EOS, Corpus, Sentence, SpeechCor
 from sqa_services.protocols.iwslt.questions import MAX_WORDS, QuestionScorer, Row
 from sqa_services.protocols.iwslt.scores import Latency, Translated
 
+SESSION_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+MAX_SESSIONS = 1024  # maximum number of sessions
 MAX_TOKENS = 10_000  # maximum number of tokens of one sentence
 
 
@@ -264,3 +273,62 @@ class Session:
         """Return {"AL", "AP", "DAL"}; undefined values are null, or NaN with `strict`."""
         values = latency._asdict()
         return values if self.strict else {key: None if math.isnan(value) else value for key, value in values.items()}
+
+
+class Sessions:
+    """Sessions by name; "" is the session of requests without a name."""
+
+    def __init__(self, build: Callable[[], Session]) -> None:
+        """Keep sessions that `build` creates."""
+        self._build = build
+        self._known: dict[str, Session] = {}
+
+    def get(self, name: str, keep: bool = True) -> Session:
+        """Return the session of a name; create one if there is room, else refuse (503).
+
+        `keep`: whether a new session is kept.
+        """
+        session = self._known.get(name)
+        if session is None:
+            session = self._build()
+            if not keep:
+                return session
+            if len(self._known) >= MAX_SESSIONS:  # empty sessions make room
+                self._known = {known: other for known, other in self._known.items() if other.sentences}
+            if len(self._known) >= MAX_SESSIONS:
+                raise Refused(503)
+            self._known[name] = session
+        return session
+
+    def forget(self, name: str) -> None:
+        """End a session if it exists."""
+        self._known.pop(name, None)
+
+
+def read_participants(path: Path) -> dict[str, str]:
+    """Read a file with a name and a token on each line, and return the tokens by name.
+
+    Raises ConfigError with all problems, and DataError if the file has no participants.
+    """
+    participants: dict[str, str] = {}
+    wrong = []
+    for number, line in enumerate(lines(path), start=1):
+        fields = line.split()
+        if not fields or fields[0].startswith("#"):
+            continue
+        if len(fields) != 2 or not SESSION_ID.fullmatch(fields[0]) or len(fields[1]) < SHORTEST:
+            wrong.append(f"{path}:{number}: expected a name (letters, digits, . _ -) and a token of {SHORTEST} or more")
+        elif fields[0] in participants or fields[1] in participants.values():
+            wrong.append(f"{path}:{number}: the name or the token occurs on an earlier line")
+        else:
+            participants[fields[0]] = fields[1]
+    if wrong:
+        raise ConfigError(wrong)
+    if not participants:
+        raise DataError(f"{path}: contains no participants")
+    return participants
+
+
+def participant_of(token: bytes, participants: Mapping[str, str]) -> str:
+    """Return the name that a token belongs to, or "" for none; all tokens are compared, in constant time."""
+    return "".join(name for name, other in participants.items() if hmac.compare_digest(token, other.encode()))

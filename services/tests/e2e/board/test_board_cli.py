@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from sqa.core.errors import SqaError
 from sqa.core.paths import ROOT
+from sqa_services.board.board import Board, BoardConfig
 from sqa_services.cli.board import board_app
 
 TASK = ("--task", "board_task:make")
@@ -37,16 +38,17 @@ def test_commands_of_owners_work(tmp_path: Path) -> None:
         assert json.loads(run(tmp_path, "register-model", "toy", name, str(file)))["queued"] == 2
     run(tmp_path, "work", "--until-empty")
     run(tmp_path, "requeue", "toy", "m")
-    states = {row["model"]: row["state"] for row in json.loads(run(tmp_path, "export", "toy"))["evaluations"]}
+    board = Board.open(BoardConfig(tmp_path / "board", tasks=("board_task:make",)))
+    states = {row["model"]: row["state"] for row in board.evaluations("toy")}
     assert states == {"best": "done", "half": "done", "m": "queued"}
     lines = [line.split("\t") for line in run(tmp_path, "leaderboard", "toy").splitlines()]
     assert lines[0][:3] == ["model", "dynascore", "accuracy"] and [row[0] for row in lines[1:]] == [*models]
     turned = json.loads(run(tmp_path, "leaderboard", "toy", "--weights", "robustness=1", "--dataset", "data", "--json"))
     assert [row["model"] for row in turned["rows"]] == ["half", "best", "m"]
     run(tmp_path, "delete", "toy", "m")
-    exported = json.loads(run(tmp_path, "export", "toy"))
-    assert [row["name"] for row in exported["models"]] == ["best", "half"] and len(exported["evaluations"]) == 4
-    examples = run(tmp_path, "export", "toy", "--examples", "robustness-data").splitlines()
+    assert [row["name"] for row in board.models("toy")] == ["best", "half"] and len(board.evaluations("toy")) == 4
+    board.database.close()
+    examples = run(tmp_path, "examples", "toy", "robustness-data").splitlines()
     assert json.loads(examples[0]) == {"id": "1_casing", "text": "EINS"}
 
 
@@ -60,5 +62,6 @@ def test_register_model_finds_configs_like_sqa_run(tmp_path: Path, monkeypatch: 
     for name, problem in (("both.yaml:b", "dataset: expected a mapping"), ("nobody", "nor the name of a bundled")):
         with pytest.raises(SqaError, match=problem):
             run(tmp_path, "register-model", "sqa-es", "other", name)
-    [registered] = json.loads(run(tmp_path, "export", "sqa-es"))["models"]
-    assert registered["name"] == "bundled"
+    board = Board.open(BoardConfig(tmp_path / "board"))
+    assert [row["name"] for row in board.models("sqa-es")] == ["bundled"]
+    board.database.close()

@@ -8,7 +8,7 @@ import pytest
 import requests
 from stand_ins.iwslt_loopback import WaitAgent, get, put, recording, serving
 
-from sqa_services.protocols.iwslt import table
+from sqa_services.protocols.iwslt import session as sessions
 from sqa_services.protocols.iwslt.client import EvaluationService
 from sqa_services.protocols.iwslt.corpus import EOS, SpeechCorpus, TextCorpus, load
 from sqa_services.protocols.iwslt.http import ServeConfig
@@ -118,7 +118,7 @@ CHANGES = ("/src?sent_id=0", "/start", asked("/get?info="), asked("/send?hypo=")
 @pytest.mark.parametrize("browser", BROWSERS, ids=lambda headers: next(iter(headers)))
 def test_browser_pages_cannot_read_write_or_reset(browser: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Regression test: `GET /start` from a link, frame or image of another site reset the client's session."""
-    monkeypatch.setattr(table, "MAX_SESSIONS", 2)
+    monkeypatch.setattr(sessions, "MAX_SESSIONS", 2)
     with serving(CORPUS) as url:
         service = EvaluationService(url)
         service.get_src(0)

@@ -11,7 +11,7 @@ from sqa_services.net.address import Address
 from sqa_services.protocols.iwslt.client import EvaluationService
 from sqa_services.protocols.iwslt.corpus import TextCorpus
 from sqa_services.protocols.iwslt.http import ServeConfig
-from sqa_services.protocols.iwslt.table import read_participants
+from sqa_services.protocols.iwslt.session import read_participants
 
 CORPUS = TextCorpus(
     tuple(tuple(f"w{n}-{i}" for i in range(4 + n % 5)) for n in range(12)), tuple(f"r{n} a b c" for n in range(12))
