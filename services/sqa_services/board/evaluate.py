@@ -1,4 +1,4 @@
-"""Scores of predictions over all examples and by tag, and their differences under perturbation."""
+"""Scores of predictions over all examples and by tag, and the percentage of answers that perturbation leaves."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
