@@ -105,6 +105,8 @@ def _reasons(store: Store, stage: Stage, other: Stage) -> Iterator[Difference]:
         yield "input", "another result of the previous stage", ""
     now, then = store.parts(stage), store.parts(other)
     changed = [part for part in {**now, **then} if now.get(part) != then.get(part)]
+    # a VERSION that only one of the stages has belongs to another component
+    changed = [part for part in changed if part in {*now} & {*then} or not part.startswith("VERSION ")]
     for part in changed:
         yield part, now.get(part, "not there"), then.get(part, "not there")
     if not changed and {"fingerprint", "implementation"} & {*differing}:
