@@ -1,12 +1,10 @@
-"""A small sweep on the bundled questions, which tests can run in a separate process in order to kill it.
-
-    python -m tests.sweep_process RUNS KS SEEDS STEPS
-
-A Dask worker that preloads this module (`--preload`) uses the same data.
-"""
+"""A small sweep on the bundled questions, which tests can run in a separate process in order to kill it."""
 
 import json
-import sys
+import os
+import random
+import signal
+import threading
 from dataclasses import asdict
 from pathlib import Path
 
@@ -17,7 +15,8 @@ import sqa.data.texts
 from smt.models.transformer import ModelConfig
 from smt.training.config import CorpusConfig, SmtConfig, TrainConfig
 from smt.training.corpus import lexicon, pack, save_arrays
-from smt.training.sweep import parse_sweep, sweep, table
+from smt.training.sweep import parse_sweep, sweep
+from smt.training.transformer_training import SmtTraining
 from tests.smt_models import vocabulary
 
 CORPUS = CorpusConfig("es-en", vocabulary_size=600, lexicon_width=4)
@@ -50,13 +49,15 @@ def config(steps: int = 4, **train: object) -> SmtConfig:
     return SmtConfig("tiny", CORPUS, model, TrainConfig(**settings | train), data="mini")
 
 
-def dask_setup(_: object) -> None:
-    """Use the bundled questions as training data in a Dask worker that preloads this module."""
+def swept(runs: Path, ks: str, seeds: int, steps: int, killed_in: int | None = None) -> None:
+    """Run the sweep; kill this process (-9) at a random moment after the step `killed_in` has begun."""
     sqa.data.texts.load_parallel = sentence_pairs
+    step = SmtTraining.step
 
+    def deadly(self: SmtTraining, number: int) -> tuple[float, int]:
+        if number == killed_in:
+            threading.Timer(random.random() * 0.02, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        return step(self, number)
 
-if __name__ == "__main__":
-    sqa.data.texts.load_parallel = sentence_pairs
-    finished = sweep(config(int(sys.argv[4])), parse_sweep(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[1]))
-    for row in table(finished):
-        print("\t".join(row))
+    SmtTraining.step = deadly  # type: ignore[method-assign]
+    sweep(config(steps), parse_sweep(ks), seeds, runs)
