@@ -1,8 +1,7 @@
-"""Checks of a drawn figure: clipped or overlapping text, font sizes, legibility in greyscale, and fonts of the PDF."""
+"""Checks of a drawn figure: clipped or overlapping text, font sizes, and legibility in greyscale."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
@@ -23,18 +22,9 @@ FAR = 0.25  # minimum difference of two luminances (0 to 1) that can be distingu
 
 
 def problems(figure: Figure, human: bool = False) -> list[str]:
-    """Return the problems of a figure.  With `human`, the legend must name a human translation.
-
-    Call this function within `sqa.report.plots.style`, whose settings apply to the PDF.
-    """
+    """Return the problems of a figure.  With `human`, the legend must name a human translation."""
     texts = drawn_texts(figure)
-    found = [
-        *_clipped(figure, texts),
-        *_overlaps(figure, texts),
-        *_small(figure, texts),
-        *_alike(figure),
-        *_pdf(figure),
-    ]
+    found = [*_clipped(figure, texts), *_overlaps(figure, texts), *_small(figure, texts), *_alike(figure)]
     if human and not any("human" in text.get_text() for legend in legends(figure) for text in legend.texts):
         found.append("no human translation in the legend")
     return found
@@ -69,12 +59,13 @@ def _clipped(figure: Figure, texts: list[Text]) -> Iterator[str]:
 
 
 def _overlaps(figure: Figure, texts: list[Text]) -> Iterator[str]:
+    boxes = {text: text.get_window_extent() for text in texts}
     for a, b in combinations(texts, 2):
-        if _meet(a.get_window_extent(), b.get_window_extent()):
+        if _meet(boxes[a], boxes[b]):
             yield f"overlapping: {a.get_text()!r} and {b.get_text()!r}"
     for legend in figure.legends:
         inside = {*legend.texts, legend.get_title()}
-        others = [(text.get_text(), text.get_window_extent()) for text in texts if text not in inside]
+        others = [(text.get_text(), box) for text, box in boxes.items() if text not in inside]
         others += [("a panel", axes.get_window_extent()) for axes in figure.axes if axes.get_visible()]
         for name, box in others:
             if _meet(legend.get_window_extent(), box):
@@ -116,10 +107,3 @@ def luminance(colour: Any, alpha: float | None) -> float:
     """Return the luminance (0 to 1) of a colour on white paper."""
     *rgb, opacity = to_rgba(colour, alpha)
     return sum(weight * (opacity * part + 1 - opacity) for weight, part in zip(LUMINANCE, rgb, strict=True))
-
-
-def _pdf(figure: Figure) -> Iterator[str]:
-    file = io.BytesIO()
-    figure.savefig(file, format="pdf")
-    if b"/FontFile2" not in file.getvalue() or b"/Type3" in file.getvalue():
-        yield "the PDF lacks embedded TrueType fonts"

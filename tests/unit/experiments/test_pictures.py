@@ -1,11 +1,11 @@
 """Every picture drawn from a ledger follows the rules for figures, and planted mistakes are found."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from figure_rules import problems
-from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 from experiments.results_book.item import items
@@ -84,8 +84,10 @@ def test_planted_mistake_is_found(plant: Callable[[Figure], Any]) -> None:
         plots.close(figure)
 
 
-def test_bitmap_fonts_of_a_pdf_are_found() -> None:
-    with plots.style({"pdf.fonttype": 3}):
+def test_pdf_has_embedded_truetype_fonts(tmp_path: Path) -> None:
+    with plots.style():
         figure, _ = plots.canvas((3, 2))
-        assert problems(figure) == ["the PDF lacks embedded TrueType fonts"]
-    pyplot.close(figure)
+        figure.text(0.1, 0.1, "a remark")
+        file, _ = plots.save(figure, tmp_path, "picture")
+    pdf = file.read_bytes()
+    assert b"/FontFile2" in pdf and b"/Type3" not in pdf
