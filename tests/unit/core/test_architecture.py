@@ -2,11 +2,9 @@
 
 import ast
 import gc
-import io
 import re
 import subprocess
 import sys
-import tokenize
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -30,7 +28,6 @@ LINES_PER_FUNCTION = 60
 CONFIGS = 30
 SKIPPED = 8  # modules with a `fmt: skip` comment
 MODULES_OF_A_RUN, LINES_OF_A_RUN = 47, 5140  # the project's code that README's first example loads
-NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 SERVER = {"sqa_services.net"}
 # most folders of sqa, for the rules below
@@ -285,13 +282,20 @@ def test_import_loads_no_other_package(module: str, packages: set[str]) -> None:
 
 def code_lines(path: Path) -> int:
     """Return the number of lines with a token that is neither a comment nor a docstring."""
-    source = path.read_text(encoding="utf-8")
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, documented)]
-    docstrings = [node.body[0] for node in nodes if ast.get_docstring(node) is not None]
-    inside = {line for each in docstrings for line in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return len({line for t in tokens if t.type not in NO_CODE for line in range(t.start[0], t.end[0] + 1)} - inside)
+    lines = enumerate(map(str.strip, path.read_text(encoding="utf-8").splitlines()), start=1)
+    code = {number for number, line in lines if line and not line.startswith("#")}
+    inside: set[int] = set()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno != node.lineno:
+            code |= lines_of(node)
+        elif isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+            inside |= lines_of(node.body[0])
+    return len(code - inside)
+
+
+def lines_of(node: ast.expr | ast.stmt) -> set[int]:
+    return set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
 
 
 def room_of(path: Path) -> str:
