@@ -82,7 +82,7 @@ def test_differences_have_their_level(n, draw, truth):
         assert np.mean([c.p <= 1 - LEVEL for c in compared]) <= 1 - LEVEL + band
 
 
-@pytest.mark.parametrize("members", [2, 3, 5, 10])
+@pytest.mark.parametrize("members", [2, 10])
 @pytest.mark.parametrize("deviation", [0.02, 0.1])  # between training runs
 def test_few_training_runs_have_their_level(members, deviation):
     [ew] = build(["ew"])
