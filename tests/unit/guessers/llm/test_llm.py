@@ -193,11 +193,15 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
 
 
 def test_concurrent_requests_are_bounded(guesser_of):
+    pair = threading.Barrier(2, timeout=60)
+
     def behaviour(prompt: str, number: int) -> Answer:
-        return Answer(normal(prompt, number).body, wait=0.2)
+        pair.wait()  # for another request at the same time
+        return normal(prompt, number)
 
     with ChatServer(behaviour) as server:
-        guesses_per_word(guesser_of(server, endpoint={"concurrency": 3}), WORDS[:6], 5)
+        guesser = guesser_of(server, endpoint={"concurrency": 3, "timeout": 60.0})
+        guesses_per_word(guesser, WORDS[:6], 5)
         assert 2 <= server.most_at_a_time <= 3
 
 
