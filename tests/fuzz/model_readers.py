@@ -101,10 +101,10 @@ def language(folder: Path) -> None:
 
 
 def encoder(folder: Path) -> None:
-    from transformers import BertConfig, BertModel
+    from stand_ins.quality_models import save_bert
 
-    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    BertModel(BertConfig(vocab_size=30, max_position_embeddings=16, **sizes)).save_pretrained(folder)
+    size = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    save_bert(folder, (), max_position_embeddings=16, **size)
 
 
 def _guess(guesser: Bm25Guesser | GruGuesser | RerankGuesser) -> None:

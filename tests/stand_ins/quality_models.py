@@ -3,6 +3,7 @@
 import io
 import warnings
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +23,27 @@ def words() -> list[str]:
     return [word for word, _ in counts.most_common(300)]
 
 
-def save_bert(folder: Path) -> Path:
-    """Save a BERT encoder with a WordPiece tokenizer and return its folder."""
-    from transformers import BertConfig, BertModel, BertTokenizerFast
+def save_bert(
+    folder: Path,
+    known: Iterable[str] | None = None,
+    kind: str = "BertModel",
+    longest: int = 200,
+    seed: int = 1,
+    deviation: float = 0.3,
+    **size: int,
+) -> Path:
+    """Save a BERT encoder with a WordPiece tokenizer of letters and `known` words, and return its folder."""
+    import transformers
 
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     letters = [chr(c) for c in range(97, 123)] + list("áéíóúñ0123456789.,")
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{x}" for x in letters), *words()]
-    vocabulary = list(dict.fromkeys(pieces))
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{x}" for x in letters)]
+    vocabulary = list(dict.fromkeys([*pieces, *(words() if known is None else known)]))
     (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n", encoding="utf-8")
-    BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=200).save_pretrained(folder)
-    torch.manual_seed(1)
-    _spread(BertModel(BertConfig(vocab_size=len(vocabulary), **SIZE))).save_pretrained(folder)
+    transformers.BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=longest).save_pretrained(folder)
+    torch.manual_seed(seed)
+    config = transformers.BertConfig(vocab_size=len(vocabulary), **SIZE | size)
+    _spread(getattr(transformers, kind)(config), deviation).save_pretrained(folder)
     return folder
 
 
@@ -119,10 +129,10 @@ def save_bleurt_20(folder: Path) -> Path:
     return folder
 
 
-def _spread(model: Any) -> Any:
+def _spread(model: Any, deviation: float = 0.3) -> Any:
     """Set random weights that are so large that the scores differ between texts."""
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim == 2:
-                parameter.normal_(std=0.3)
+                parameter.normal_(std=deviation)
     return model

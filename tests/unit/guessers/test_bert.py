@@ -10,6 +10,7 @@ import yaml
 from refusals import refused
 from safetensors.torch import load_file, save_file
 from stand_ins.clues import CLUES, tossups
+from stand_ins.quality_models import save_bert
 from stand_ins.second_device import as_cuda
 
 import guessers.bert.train
@@ -27,22 +28,9 @@ TEXTS = [tossup.text for tossup in TOSSUPS[::5]]
 
 def make_encoder(folder: Path, width: int = 16, seed: int = 0) -> Path:
     """Save a randomly initialized two-layer BERT whose vocabulary has the words of CLUES, and return its folder."""
-    from transformers import BertConfig as Architecture
-    from transformers import BertModel, BertTokenizerFast
-
     words = sorted({w.strip(".,").lower() for clues in CLUES.values() for clue in clues for w in clue.split()})
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ",", *letters, *(f"##{c}" for c in letters), *words]
-    folder.mkdir(parents=True)
-    (folder / "vocab.txt").write_text("\n".join(dict.fromkeys(pieces)), encoding="utf-8")
-    tokenizer = BertTokenizerFast(vocab=str(folder / "vocab.txt"), vocab_file=str(folder / "vocab.txt"))
-    tokenizer.model_max_length = 128
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(seed)
-    sizes = {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 130}
-    architecture = Architecture(vocab_size=len(tokenizer), hidden_size=width, **sizes)
-    BertModel(architecture).save_pretrained(folder, safe_serialization=True)
-    return folder
+    size = {"hidden_size": width, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    return save_bert(folder, words, longest=128, seed=seed, deviation=0.02, **size)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
+from stand_ins.quality_models import save_bert
 
 from guessers.open_qa.passages import Passage, PassageIndex, fingerprint, read_passages
 from guessers.open_qa.reader import Reader, ReaderConfig, best_span
@@ -83,26 +84,12 @@ def test_rules_yield_the_listed_answers(question, answer, passages):
 # ------------------------------------------------------------------------------------------------------ the reader
 
 
-SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Return the folder of a small, randomly initialized BERT with a question-answering head."""
-    from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast
-
-    path = tmp_path_factory.mktemp("reader")
-    letters = "abcdefghijklmnopqrstuvwxyz0123456789.,;:!?()'"
-    words = "war peace napoleon corsica tolstoy the of in novel wrote who when".split()
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters, *(f"##{c}" for c in letters)]
-    (path / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
-    BertTokenizerFast(str(path / "vocab.txt"), model_max_length=128).save_pretrained(path)
-    torch.manual_seed(3)
-    model = BertForQuestionAnswering(BertConfig(vocab_size=len(vocabulary), max_position_embeddings=160, **SIZE))
-    for parameter in filter(lambda parameter: parameter.ndim == 2, model.parameters()):
-        torch.nn.init.normal_(parameter, std=0.4)
-    model.save_pretrained(path)
-    return path
+    words = [*"war peace napoleon corsica tolstoy the of in novel wrote who when".split(), *";:!?()'"]
+    path = tmp_path_factory.mktemp("reader") / "bert"
+    return save_bert(path, words, "BertForQuestionAnswering", longest=128, seed=3, deviation=0.4)
 
 
 def config(folder, **changes):
