@@ -22,7 +22,7 @@ from sqa.data.datasets import load_questions
 from sqa.data.human_buzzes import load_buzzes
 from sqa.data.texts import load_own_pairs
 from sqa.files import records
-from sqa.metrics.latency_log import lines_beside
+from sqa.metrics.latency_log import LogOptions, lines_beside, score
 from sqa.metrics.quality.score_file import read as read_scores
 from sqa.metrics.quality.text_metric import Segment
 from sqa_services.protocols.submission import rows_of
@@ -89,6 +89,7 @@ READERS: dict[str, tuple[str, str, Callable[[Path], Any]]] = {  # file, content,
     ),
     "buzzes": ("b.jsonl", as_lines(*BUZZES), buzzes),
     "log": ("l.log", as_lines(*LOG), recorded),
+    "latencies": ("l.log", as_lines(*LOG), lambda path: list(score(str(path), LogOptions()).rows())),
     "submission": ("sub.jsonl", as_lines(*ROWS), submitted),
     "passages": (
         "w.jsonl",

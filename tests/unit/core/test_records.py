@@ -17,7 +17,6 @@ from sqa.core.types import GREATEST_SMALL, Emission, Question
 from sqa.data.datasets import load_questions
 from sqa.data.human_buzzes import load_buzzes
 from sqa.files import records
-from sqa.metrics.latency_log import LogOptions, score
 
 OWN = {  # module -> reason for calling json directly
     "sqa/files/records.py": "is the shared reader",
@@ -79,16 +78,6 @@ def test_too_many_sentences_are_refused(tmp_path: Path) -> None:
     written = [Emission(0, "w", 1, False)] * many + [Emission(0, "", 1, False, many)]
     with pytest.raises(TraceError, match=r"erase must be in 0\.\.32767"):
         check_emissions(Question("q", "d", "es", (("uno",),), (), "Peru"), written)
-
-
-@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
-def test_invalid_encoding_is_refused(tmp_path: Path, encoding: str) -> None:
-    log, references = tmp_path / "instances.log", tmp_path / "ref.txt"
-    log.write_text('{"delays": [1], "source_length": 2}\n' * 2)
-    references.write_bytes("a b\nc é\n".encode(encoding))
-    refused(DataError, r"ref\.txt:\d: not UTF-8", score, str(log), LogOptions(references=references))
-    log.write_bytes('{"delays": [1], "source_length": 2, "source": "é"}\n'.encode(encoding))
-    refused(DataError, r"instances\.log:1: not UTF-8", score, str(log), LogOptions())
 
 
 # ------------------------------------------------------------------------------------------------ file formats

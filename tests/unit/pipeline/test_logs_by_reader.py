@@ -1,6 +1,5 @@
 """All log readers treat unusual files and values alike."""
 
-import gzip
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -93,23 +92,6 @@ def test_unusual_log_reads_like_a_plain_log(kind: str, reader: Reader, oddity: s
     plain_path.write_bytes(plain(KINDS[kind]))
     path.write_bytes(ODDITIES[oddity](KINDS[kind]))
     assert reader(path) == reader(plain_path)
-
-
-@pytest.mark.parametrize(("kind", "reader"), CASES)
-def test_gzipped_log_reads_like_a_plain_log(kind: str, reader: Reader, tmp_path: Path) -> None:
-    plain_path, path = tmp_path / "plain.log", tmp_path / "odd.log.gz"
-    plain_path.write_bytes(plain(KINDS[kind]))
-    path.write_bytes(gzip.compress(plain(KINDS[kind])))
-    assert reader(path) == reader(plain_path)
-
-
-def test_unicode_line_separators_count_as_spaces(tmp_path: Path) -> None:
-    rows = [{**TEXT[0], "prediction": "In\u20281830\u0085London"}, TEXT[1]]
-    path, plain_path = tmp_path / "odd.log", tmp_path / "plain.log"
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    plain_path.write_bytes(plain(TEXT))
-    for reader in READERS.values():
-        assert reader(path) == reader(plain_path)
 
 
 def second(kind: str, **changed: Any) -> list[Any]:
