@@ -5,9 +5,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
+from sqa import cli
 from sqa.core.paths import ROOT
+
+PROCESSES = get_context("forkserver")  # processes that share the imports of one process
+PROCESSES.set_forkserver_preload(["tests.sweep_process", "sqa.cli.runs", "sqa.pipeline.runner", "sqa.pipeline.saving"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +37,13 @@ def process(*words: str, cwd: Path, code: str = "", python: str = sys.executable
     around = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])} | environment
     done = subprocess.run(call, cwd=cwd, env=around, capture_output=True, text=True, timeout=300)
     return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def silent(folder: Path, *words: str) -> None:
+    """Run `sqa` in a folder and a session of its own, without output; for processes that tests kill."""
+    os.setsid()
+    os.chdir(folder)
+    for stream in (1, 2):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+    sys.argv = ["sqa", *words]
+    cli.main()

@@ -6,11 +6,13 @@ import subprocess
 import sys
 import time
 from functools import partial
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from subprocess import PIPE
 
 import yaml
 from doubles import write_questions
+from outcome import PROCESSES, silent
 from small_runs import PARTS
 
 from sqa.core.paths import ROOT
@@ -30,19 +32,26 @@ COMMAND = [sys.executable, "-m", "sqa", "run", "t.yaml"]
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]), "OMP_NUM_THREADS": "1"}
 
 
-def start(folder: Path) -> subprocess.Popen[bytes]:
-    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return subprocess.Popen(COMMAND, cwd=folder, env=ENVIRONMENT, start_new_session=True, **silent)
+def start(folder: Path) -> BaseProcess:
+    process = PROCESSES.Process(target=silent, args=(folder, "run", "t.yaml"))
+    process.start()
+    return process
 
 
-def kill_after(process: subprocess.Popen[bytes], folder: Path, blocks: int) -> bool:
+def ended(process: BaseProcess) -> int | None:
+    """Wait for the end of a process, and return its exit code."""
+    process.join(120)
+    return process.exitcode
+
+
+def kill_after(process: BaseProcess, folder: Path, blocks: int) -> bool:
     """Kill the process (-9) when `blocks` blocks exist; return False if the run ended before."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         if len(list(folder.glob("runs/store/*/*/block-*.npz"))) >= blocks:
             os.killpg(process.pid, signal.SIGKILL)
-            return process.wait() == -signal.SIGKILL
-        if process.poll() is not None:
+            return ended(process) == -signal.SIGKILL
+        if not process.is_alive():
             return False
         time.sleep(0.002)
     raise AssertionError("the run made no blocks for two minutes")
@@ -60,8 +69,7 @@ def test_killed_run_ends_with_the_same_bytes(tmp_path: Path) -> None:
         prepare(folder)
     kills = sum(kill_after(start(killed), killed, blocks) for blocks in (1, 3, 6))
     assert kills >= 2  # the last kill may come too late
-    assert start(alone).wait() == 0
-    assert start(killed).wait() == 0
+    assert ended(start(alone)) == ended(start(killed)) == 0
     expected = contents(alone)
     assert len([name for name in expected if name.endswith(".npz")]) == 4 * 4 + 1
     assert contents(killed) == expected

@@ -2,10 +2,10 @@
 
 import signal
 import time
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from outcome import PROCESSES
 
 from smt.models.bundle import folder_fingerprint
 from smt.training.sweep import finished, table
@@ -13,8 +13,6 @@ from smt.training.transformer_training import train_in
 from tests.sweep_process import config, prepared, swept
 
 STEPS = 16
-PROCESSES = get_context("forkserver")  # processes that share the imports of one process
-PROCESSES.set_forkserver_preload(["tests.sweep_process"])
 
 
 def start(runs, ks, seeds, killed_in=None):
