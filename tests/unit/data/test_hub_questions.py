@@ -70,11 +70,11 @@ class Hub:
         self._server.shutdown()
         self._server.server_close()
 
-    def sqa(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run `sqa` in a new process, because huggingface_hub reads HF_ENDPOINT only when it is imported."""
+    def sqa(self, *arguments: str, code: str = "") -> subprocess.CompletedProcess[str]:
+        """Run `sqa` or Python code in a new process, because huggingface_hub reads HF_ENDPOINT when it is imported."""
         own = {"HF_ENDPOINT": f"http://127.0.0.1:{self._server.server_port}", "HF_HOME": str(self.folder / "hub")}
         env = os.environ | own
-        command = [sys.executable, "-m", "sqa", *arguments]
+        command = [sys.executable, *(("-c", code) if code else ("-m", "sqa")), *arguments]
         return subprocess.run(command, env=env, cwd=self.folder, capture_output=True, text=True, timeout=120)
 
 
@@ -107,24 +107,31 @@ def test_config_names_a_file_on_the_hub(hub: Hub) -> None:
     assert ADDRESS in (hub.folder / "runs" / "run" / "config.yaml").read_text()
 
 
-@pytest.mark.parametrize(
-    ("address", "says"),
-    [
-        (ADDRESS.replace("0123456789", "9999999999"), "404"),
-        (ADDRESS.replace("rivers", "lakes"), "404"),
-        (ADDRESS.replace("lab", "nobody"), "404"),
-        (
-            ADDRESS.replace("es/rivers", "huge"),
-            f"has {MAX_QUESTIONS + 1} bytes; a question file may have at most {MAX_QUESTIONS}",
-        ),
-        (ADDRESS.replace("es/rivers", "endless"), "has an unknown number of bytes"),
-        (ADDRESS.replace("es/rivers", "latin"), "not UTF-8"),
-    ],
-)
-def test_error_names_address_and_reason(hub: Hub, address: str, says: str) -> None:
-    done = hub.sqa("questions", address)
-    assert done.returncode == 3 and done.stdout == "", done.stderr
-    assert says in done.stderr and address.rpartition("/")[2] in done.stderr and len(done.stderr.splitlines()) == 1
+REFUSED = {  # address -> reason
+    ADDRESS.replace("0123456789", "9999999999"): "404",
+    ADDRESS.replace("rivers", "lakes"): "404",
+    ADDRESS.replace("lab", "nobody"): "404",
+    ADDRESS.replace("es/rivers", "huge"): f"has {MAX_QUESTIONS + 1} bytes; a question file may have at most",
+    ADDRESS.replace("es/rivers", "endless"): "has an unknown number of bytes",
+    ADDRESS.replace("es/rivers", "latin"): "not UTF-8",
+}
+EACH = """
+import sys
+from sqa.cli import main
+for address in sys.argv[1:]:
+    sys.argv = ["sqa", "questions", address]
+    try:
+        main()
+    except SystemExit as end:
+        print(end.code)
+"""
+
+
+def test_error_names_address_and_reason(hub: Hub) -> None:
+    done = hub.sqa(*REFUSED, code=EACH)
+    assert done.stdout.split() == ["3"] * len(REFUSED), done.stderr
+    for line, (address, says) in zip(done.stderr.splitlines(), REFUSED.items(), strict=True):
+        assert says in line and address.rpartition("/")[2] in line
     assert not [request for request in hub.asked if request.startswith("GET") and "latin" not in request]
 
 
