@@ -68,7 +68,7 @@ def screenshot(_: Ledger) -> Image.Image:
         shown = save(run(load_run(CONFIGS / WATCHED), Store(Path(folder)), progress=False), Path(folder))
         viewer.main([shown], shown / "view.html")
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        page = chromium.new_page(viewport={"width": 1440, "height": 1090})
+        page = chromium.new_page(viewport={"width": 1440, "height": 1210})
         page.goto(f"{(shown / 'view.html').as_uri()}#q={QUESTION}&m={MOMENT}&s=1")
         return Image.open(BytesIO(page.screenshot()))
 
