@@ -9,6 +9,7 @@ panel and in the text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -143,17 +144,23 @@ def _source(trace: QuestionTrace, shown: Finding | None) -> Iterator[Word]:
 
 def laid_out(words: Iterable[Word], width: float) -> Iterator[tuple[float, int, Word]]:
     """Yield each word with its distance from the left in points and its line, in lines of a maximum width."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextPath
-
     x, line = 0.0, 0
     for word, red in words:
-        font = FontProperties(weight="bold" if red else "normal")
-        length = TextPath((0, 0), _plain(word), SIZE, prop=font).get_extents().x1 if word else 0.0
+        length = _length(word, red)
         if x and x + length > width:
             x, line = 0.0, line + 1
         yield x, line, (word, red)
         x += length + SPACE
+
+
+@lru_cache(maxsize=10_000)  # measuring a word takes milliseconds
+def _length(word: str, red: bool) -> float:
+    """Return the length of a word in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    font = FontProperties(weight="bold" if red else "normal")
+    return float(TextPath((0, 0), _plain(word), SIZE, prop=font).get_extents().x1) if word else 0.0
 
 
 def _plain(word: str) -> str:

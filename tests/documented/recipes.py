@@ -145,6 +145,7 @@ RECIPES: dict[str, Run | Serve] = {
     "sqa run mini_es_wait6_bm25 translator={name: pbmt, model: pbmt-es-en, k: 3}": Run(
         ("sqa run mini_es_wait6_bm25 limit=1 'translator={name: pbmt, model: pbmt-es-en, k: 3}'",)
     ),
+    "sqa run examples/guessers.yaml:fusion": Run(("sqa run examples/guessers.yaml:fusion limit=1",)),
     "sqa config keys translator NAME": Run(("sqa config keys translator waitk",)),
     "sqa run questions.yaml translator.model=runs/smt/fr-en/model": Run(after=("sqa train smt fr_en.yaml",)),
     "sqa sweep CONFIG KEY=VALUE,VALUE": Run(("sqa sweep configs/mini_es_wait6_bm25.yaml k=3,6",)),

@@ -45,7 +45,7 @@ RUNS = {
         {"name": "threshold", "model": "bm25"},
     ),
 }
-LIMIT = 4
+LIMIT = 2
 
 
 @pytest.fixture(scope="module")

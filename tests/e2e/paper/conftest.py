@@ -13,5 +13,5 @@ def compared_with_records(request: pytest.FixtureRequest) -> Iterator[None]:
     If all tests of the module are run, every file and figure in the recorded output must have been made.
     """
     whole = not request.config.option.keyword and not any("::" in name for name in request.config.args)
-    with recorded(request.path, whole):
+    with recorded(request.path, whole, rendered=False):
         yield

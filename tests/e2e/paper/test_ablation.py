@@ -29,7 +29,7 @@ def test_second_ablation_gives_the_same_bytes(tmp_path, capsys, monkeypatch):
 def test_contestants_with_one_guesser_differ_by_buzzer(tmp_path):
     quick, never = ({"name": "doubles:build_buzzer", "threshold": threshold} for threshold in (0.5, 1e9))
     contestants = [{"guesser": {"name": "bm25"}, "buzzer": buzzer} for buzzer in (quick, never, {"name": "oracle"})]
-    main(changed(write_small_ablation(tmp_path, ["full"], 12), contestants=contestants), tmp_path)
+    main(changed(write_small_ablation(tmp_path, ["full"], 4), contestants=contestants), tmp_path)
     table = [row for row in rows(tmp_path / "ablation" / "table.csv") if row["metric"] == "ew"]
     values: dict[str, set[str]] = {}
     for row in table:

@@ -21,7 +21,7 @@ from sqa.core.significance import bootstrap
 from sqa.metrics import build
 from sqa.pipeline.config import load
 
-LIMIT, KS = 8, (1, 3, 6, "full")
+LIMIT, KS = 4, (1, 3, 6, "full")
 TRANSLATORS = [
     {"label": "language model", "language": language, "translator": {"name": "waitk", "model": f"{language}-en"}}
     for language in ("es", "pl")
