@@ -46,7 +46,7 @@ def test_any_translator_may_have_several_seeds(tmp_path):
         folder = save_model(random_model(seed=seed), vocabulary(), tmp_path / f"seed{seed}", {})
         translator = {"name": "waitk", "model": str(folder)}
         entries.append({"label": "mine", "language": "es", "seed": seed, "translator": translator})
-    main(cut(tmp_path, k=[1, 3, "full"], limit=3, sweeps={}, translators=entries), tmp_path)
+    main(cut(tmp_path, k=[1, 3, "full"], limit=2, sweeps={}, translators=entries), tmp_path)
 
 
 def test_no_rows_without_sweeps(tmp_path):

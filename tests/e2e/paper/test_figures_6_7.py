@@ -21,15 +21,15 @@ from sqa.data.datasets import load_questions
 from sqa.files.yaml_reader import read_yaml
 from sqa.report.figures import log_ranks_at
 
-KS = [1, 3, 6, "full"]
+KS = [1, 3, "full"]
 KEYWORD = {"name": "doubles:build_guesser"}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Write configs with four bundled questions and an unavailable contestant, and return their folder."""
+    """Write configs with three bundled questions and an unavailable contestant, and return their folder."""
     folder = tmp_path_factory.mktemp("figures")
-    write_small_ablation(folder, KS, 4)
+    write_small_ablation(folder, KS, 3)
     bm25 = {"label": "BM25", "guesser": {"name": "bm25"}, "buzzer": BUZZER}
     keyword = {"label": "Keyword", "guesser": KEYWORD, "buzzer": BUZZER}
     gone = {"label": "Gone", "guesser": {"name": "bm25", "model": "nowhere"}, "buzzer": BUZZER, "optional": True}
@@ -71,9 +71,9 @@ def test_figure7_reuses_finished_runs(folder, runs, capsys):
 
 def test_figure6_has_all_and_guessable_questions(folder, other, runs, monkeypatch):
     figure6.main(folder / "figure6.yaml", runs)
-    requested = load_questions("mini-es", 4)
+    requested = load_questions("mini-es", 3)
     monkeypatch.setattr(
-        wait_k_runs, "knows", lambda guesser, questions: np.array([q in requested[:3] for q in questions])
+        wait_k_runs, "knows", lambda guesser, questions: np.array([q in requested[:2] for q in questions])
     )
     figure6.main(other("figure6", slice(1), questions="guessable", name="known"), runs)
 
