@@ -56,7 +56,9 @@ class FixedTranslator:
         units = [1 if self.config.unit == "question" else len(question.sentences) for question in questions]
         if len(self._lines) != sum(units):
             expected = f"expected {sum(units)}, one for each {self.config.unit}, empty lines included"
-            raise DataError(f"{self._file}: {len(self._lines)} lines, {expected}")
+            other = ("question", len(questions)), ("sentence", sum(len(q.sentences) for q in questions))
+            fits = [f"; set `unit: {unit}` if a line is a {unit}" for unit, n in other if n == len(self._lines)]
+            raise DataError(f"{self._file}: {len(self._lines)} lines, {expected}{''.join(fits)}")
         self._first = dict(zip((q.id for q in questions), accumulate(units, initial=0), strict=False))
 
     def translate_batch(self, questions: Sequence[Question]) -> list[list[Emission]]:

@@ -138,7 +138,7 @@ def _in_a_line(kind: type[BaseException], error: BaseException, traceback: Trace
         return sys.__excepthook__(kind, error, traceback)
     file, folder = Path(user_frames[-1].filename), Path.cwd()
     where = f"{file.relative_to(folder) if file.is_relative_to(folder) else file}:{user_frames[-1].lineno}"
-    text = " ".join(f"{kind.__name__}: {error}".split())
+    text = " ".join(" ".join([f"{kind.__name__}: {error}", *getattr(error, "__notes__", [])]).split())
     say(on_a_screen(f"{where}: {user_frames[-1].name}(): {text} (-v shows the traceback)"))
 
 

@@ -57,7 +57,7 @@ Config = Annotated[
 Overrides = Annotated[
     list[str] | None, argument("[KEY=VALUE]...", "Values that replace keys of the file: k=9 guesser.name=gru.")
 ]
-Runs = Annotated[Path, option("--runs DIR", "Folder of the results and of the stored stages.")]
+Runs = Annotated[Path, option("--runs DIR", "Folder of the results and of the stored stages.", file_okay=False)]
 Limit = Annotated[int | None, option("--limit N", "Use only the first N questions (N >= 1).", show_default=False)]
 Json = Annotated[bool, option("--json", "Print JSON instead of TSV.")]
 RunFolder = Annotated[Path, argument("RUN", "The folder of a finished run.")]

@@ -98,7 +98,8 @@ def config_schema() -> None:
 @start_app.command()
 def init(
     folder: Annotated[
-        Path, argument("[FOLDER]", "Folder to write; created if it does not exist.", show_default=True)
+        Path,
+        argument("[FOLDER]", "Folder to write; created if it does not exist.", show_default=True, file_okay=False),
     ] = Path(),
 ) -> None:
     """Write a folder to start from.

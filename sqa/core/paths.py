@@ -30,8 +30,7 @@ def beside(name: str, folder: Path | None) -> str:
 def config_file(path: Path) -> Path:
     """Return the path of a config file, or of the bundled one (`xqb_es_wait6_bm25`, `configs/xqb.yaml:NAME`).
 
-    Raises ConfigError for a name without a suffix that is neither a file nor bundled.  Other missing files are left to
-    the caller.
+    Raises ConfigError for a name that is neither a file nor bundled.  Missing files in folders are left to the caller.
     """
     name, colon, entry = str(path).partition(":")
     file = Path(name)
@@ -40,10 +39,9 @@ def config_file(path: Path) -> Path:
     bundled = CONFIGS / (file.name if file.suffix else f"{file.name}.yaml")
     if bundled.is_file():
         return Path(f"{bundled}{colon}{entry}")
-    if file.suffix:
-        return path
-    near = did_you_mean(file.name, [config.stem for config in CONFIGS.glob("*.yaml")])
-    raise ConfigError(f"{path}: neither a file nor the name of a bundled config{near}")
+    names = sorted(config.stem for config in CONFIGS.glob("*.yaml"))
+    near = did_you_mean(file.name, [*map(str, Path().glob("*.yaml")), *names])
+    raise ConfigError(f"{path}: neither a file nor a bundled config{near}; bundled are {', '.join(names)}")
 
 
 def cache_dir() -> Path:

@@ -148,8 +148,9 @@ class Registry:
             raise ConfigError(f"{self.kind} {own.short(name)!r}: edited since its config was read; read it again")
         try:
             part = _made(build, config)
-        except OSError as error:
-            raise DataError(f"{self.kind} {own.short(name)!r}: {error}") from error
+        except (OSError, SystemExit) as error:
+            ends = "it calls sys.exit(); raise an error instead: " if isinstance(error, SystemExit) else ""
+            raise DataError(f"{self.kind} {own.short(name)!r}: {ends}{error}") from error
         own.BUILT.append(code)
         return self._checked(own.short(target), code.digest, part, config)
 

@@ -43,6 +43,9 @@ def read(path: Path) -> Iterator[tuple[str, dict[str, Any], tuple[Any, ...]]]:
         listed = ((str(path), record) for record in records.listed(path))
     elif ending in SEPARATORS:
         rows = csv.DictReader(records.lines(path), delimiter=SEPARATORS[ending], restkey="a cell without a column")
+        if not {*OWN_KEYS} & {*(rows.fieldnames or ())}:
+            columns = f"expected names of columns, such as source, reference, page, separated by {SEPARATORS[ending]!r}"
+            raise DataError(f"{path}:1: {columns}; got {', '.join(rows.fieldnames or ())[:80] or 'nothing'}")
         listed = ((f"{path}:{rows.line_num}", {key: value or None for key, value in row.items()}) for row in rows)
     else:
         listed = ((f"{path}:{number}", record) for number, record in records.numbered_lines(path))

@@ -241,9 +241,10 @@ def numbered(rows: Iterable[str], name: str) -> Iterator[tuple[int, dict[str, An
         try:
             record = parse_json(line, whole=True)
         except ValueError as error:
-            raise DataError(f"{name}:{number}: {error}") from error
+            expected = "; expected JSON lines, one object per line" if "not JSON" in str(error) else ""
+            raise DataError(f"{name}:{number}: {error}{expected}") from error
         if not isinstance(record, dict):
-            raise DataError(f"{name}:{number}: expected a JSON object, got {type(record).__name__}")
+            raise DataError(f"{name}:{number}: expected a JSON object on each line, got {type(record).__name__}")
         yield number, record
 
 

@@ -199,6 +199,8 @@ class Cleaner:
             return word
         if "\ufffd" in word:
             raise DataError(f"{where}: {word[:40]!r} has U+FFFD, which replaces undecodable bytes; write UTF-8 again")
+        if "<|end-of-read|>" in word:
+            raise DataError(f"{where}: EAST's output holds the source too; write only the words after {word[:40]!r}")
         word = self._replaced(MARK, "", "control marks are dropped,", word)
         word = self._replaced(_ESCAPE, None, "HTML escapes are decoded,", word)
         return self._replaced(_INVISIBLE, "", "invisible characters are removed,", word)

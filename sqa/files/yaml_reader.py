@@ -196,11 +196,13 @@ def mapping_in(content: bytes, source: str) -> dict[str, Any]:
         raise ConfigError(f"{source}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
     except ValueError as error:
         if content.lstrip()[:1] == b"{" and content.count(b"\n{"):
-            log = f"a config names a log: `translator: {{name: recorded, file: {source}}}`"
-            raise ConfigError(f"{source}: expected a config in YAML, got JSON lines; {log}") from error
+            names = f"translator: {{name: recorded, file: {source}}}"
+            names = f"dataset: {{name: {source}}}" if b'"page"' in content else names
+            raise ConfigError(f"{source}: expected a config in YAML, got JSON lines; a config has `{names}`") from error
         raise ConfigError(f"{source}: {error}") from error
     if not isinstance(mapping, dict):
-        raise ConfigError(f"{source}: expected a mapping of keys to values, got {kind_of(mapping)}")
+        example = "a config has keys such as `dataset: {name: mini-es}`"
+        raise ConfigError(f"{source}: expected a mapping of keys to values, got {kind_of(mapping)}; {example}")
     return mapping
 
 

@@ -13,7 +13,7 @@ from sqa.core.errors import DataError
 from sqa.core.schema import Whole
 from sqa.core.types import Bools, Floats
 from sqa.files import records
-from sqa.files.logs import Kind, LogLine, kind_of, log_line
+from sqa.files.logs import Kind, LogLine, kind_of, log_line, log_rows
 from sqa.metrics.delays import Delays, pack
 
 EOS = "</s>"
@@ -142,7 +142,7 @@ def read_log(path: str, declared: bool | None = None) -> Log:
     rows: list[Any] = []
     numbers: list[int] = []
     kinds: list[Kind] = []
-    for number, record in records.numbered(_lines(path), path):
+    for number, record in log_rows(_lines(path), path):
         where = f"{path}:{number}"
         if "page" in record and not kinds:
             raise DataError(f"{where}: a file of questions, not a log; docs/latency.md describes logs")

@@ -29,8 +29,9 @@ from sqa.net.chat import THINKING, Budget, EndpointError, Prompt, Reply
 from sqa.net.client import url_problems, without_secret
 
 if TYPE_CHECKING:
-    import httpx
     import openai
+
+    from sqa.net.paced_http import httpx
 
 VERSION = 1  # version of the requests; increase it when the request for a config and a prompt changes
 MAX_TOKENS_COUNTED = 1 << 40  # token counts above this are ignored
@@ -124,10 +125,9 @@ class Endpoint:
 
         Raises EndpointError if all attempts fail, and ConfigError for a wrong key, path or model.
         """
-        import httpx
         import openai
 
-        from sqa.net.paced_http import Refused
+        from sqa.net.paced_http import Refused, httpx
 
         try:
             answer = self._sdk().post(f"/{self.route}", cast_to=httpx.Response, body=self._request(prompt))

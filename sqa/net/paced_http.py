@@ -4,12 +4,16 @@ import threading
 import time
 from typing import Any
 
-import httpx
 import openai
 
 from sqa.core.errors import SqaError
 from sqa.files.records import parse_json
 from sqa.net.chat import Budget, EndpointError, Halted
+
+if int(openai.__version__.partition(".")[0]) < 3:
+    import httpx
+else:  # the SDK's library since version 3
+    import httpx2 as httpx
 
 MAX_BODY = 1 << 20  # bytes of one response
 _RETRIES_SO_FAR = "x-stainless-retry-count"  # a header of the SDK's requests

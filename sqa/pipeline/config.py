@@ -447,6 +447,8 @@ def _advice(hint: Any, value: Any) -> str:
         return ""
     if typing.get_origin(hint) is Literal:
         return did_you_mean(value, [choice for choice in typing.get_args(hint) if isinstance(choice, str)])
+    if typing.get_origin(hint) is tuple:
+        return f"; write [{value}]"
     try:
         return "; write it without quotes" if hint in (int, float) and math.isfinite(hint(value)) else ""
     except ValueError:

@@ -8,9 +8,10 @@ The pipeline checks the content of emissions, guesses and buzzes for all parts (
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from operator import methodcaller
 from pathlib import Path
 from traceback import extract_tb
@@ -25,6 +26,7 @@ from sqa.core.types import Buzz, Emission, Guess, Kind, Question, Write
 Line = Annotated[str, Meta(pattern=r"^\S([^\x00-\x1f]*\S)?\Z")]
 Number = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 Numbers = Annotated[list[Number], Meta(min_length=1)]
+MOST_WORDS = 1000  # words written per source word
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,38 +65,54 @@ def guarded(where: str) -> Iterator[None]:
         yield
     except SystemExit as error:
         raise DataError(f"{_line(error)}: {where} a value, but it calls sys.exit(); raise an error instead") from error
-    except RuntimeError as error:
-        if not isinstance(error.__cause__, StopIteration):
+    except BaseException as error:
+        cause = error.__cause__ if isinstance(error, RuntimeError) else error
+        if not isinstance(cause, StopIteration):
+            error.add_note(f"in {where.removesuffix(' must return')}")
             raise
         remedy = "the source has ended; use `for word in source` or next(source, None)"
-        raise DataError(f"{_line(error.__cause__)}: {where} {WORD.expected}, but next() fails: {remedy}") from error
+        raise DataError(f"{_line(cause)}: {where} {WORD.expected}, but next() fails: {remedy}") from error
 
 
 def _line(error: BaseException) -> str:
     """Return "FILE:LINE" of the user code that raised an error."""
-    frame = next(frame for frame in reversed(extract_tb(error.__traceback__)) if frame.name != "__next__")
+    frames = [f for f in extract_tb(error.__traceback__) if f.name != "__next__" and f.filename[0] != "<"]
+    frame = frames[-1]
     return f"{Path(frame.filename).name}:{frame.lineno}"
 
 
-def words(where: str, value: Any) -> Iterator[str | Write]:
-    """Yield the words that translate() returned, checking each word."""
+def words(where: str, value: Any, source: Any) -> Iterator[str | Write]:
+    """Yield the words that translate() returned, checking each word, at most MOST_WORDS per word read of the source."""
     if isinstance(value, (str, bytes)) or not isinstance(value, (Iterator, Sequence)):
         raise DataError(f"{where} {WORD.expected}, got {type(value).__name__}")
     iterator, end = iter(value), object()
-    while True:
+    for written in count():
         with guarded(where):
             word = next(iterator, end)
         if word is end:
             return
+        if written > MOST_WORDS * max(1, source.read):
+            frame = iterator.gi_frame if isinstance(iterator, Generator) else None
+            line = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}: " if frame else ""
+            problem = f"got over {MOST_WORDS} words per source word; does translate() ever end?"
+            raise DataError(f"{line}{where} {WORD.expected}, {problem}")
         yield WORD.checked(where, word)
 
 
-def _unicode(word: str | Write) -> str | Write:
-    (word.token if isinstance(word, Write) else word).encode()  # UnicodeEncodeError for half a surrogate pair
+def _one_word(word: str | Write) -> str | Write:
+    token = word.token if isinstance(word, Write) else word
+    token.encode()  # UnicodeEncodeError for half a surrogate pair
+    if token.split() != [token] and not (token == "" and isinstance(word, Write) and word.erase):
+        raise ValueError(f"got {token[:60]!r}, which is not one word without spaces")
     return word
 
 
-WORD = Answer("words one after the other, str or Write(token, erase)", str | Write, _unicode)
+def _pages(rows: list[list[Guess]], *_: Any) -> list[list[Guess]]:
+    "".join(guess.page for row in rows for guess in row).encode()
+    return rows
+
+
+WORD = Answer("words one after the other, str or Write(token, erase)", str | Write, _one_word)
 COPY = Answer("a Question with the page and the language of the given one", Question, _copy)
 LINE = Answer("one line of text without surrounding spaces", Line)
 SCORES = Answer(
@@ -113,7 +131,8 @@ METHODS: Mapping[str, Answer] = {
     "translate_batch": Answer("a list of Emission for each question", list[list[Emission]]),
     "show": Answer("a tuple of words", tuple[str, ...]),
     **dict.fromkeys(
-        ("guess", "guess_prefixes", "answer"), Answer("a list of (page, score) for each text", list[list[Guess]])
+        ("guess", "guess_prefixes", "answer"),
+        Answer("a list of (page, score) for each text", list[list[Guess]], _pages),
     ),
     **dict.fromkeys(("decide", "decide_with_answer"), Answer("a Buzz(score, buzz) for each step", list[Buzz])),
     "signature": LINE,

@@ -68,6 +68,9 @@ def load(target: str) -> Code:
             named = _reached(name, file)  # again, since the part may have extended `sys.path`
         except SyntaxError as error:
             raise ConfigError(f"{error.filename}:{error.lineno}: {error.msg}") from error
+        except SystemExit as error:
+            script = 'put what only a script does under `if __name__ == "__main__":`'
+            raise ConfigError(f"{short(target)}: the import of its file ends the program; {script}") from error
         if file is None and is_own(target):
             raise ConfigError(f"{short(target)}: has no source file, which the keys of stored results need")
         named |= {other: path for other in sys.modules.keys() - before if (path := _file_of(other, name))}

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
+from pathlib import Path
 from traceback import extract_tb
 from typing import Any
 
@@ -56,9 +57,12 @@ class OwnComponent:
         except TypeError as error:
             if extract_tb(error.__traceback__)[-1].name != "_call":
                 raise
-            raise DataError(f"{self._name}: {method}() is called with {len(arguments)} arguments; {error}") from error
+            code = getattr(getattr(self.own_part, method), "__code__", None)
+            at = f"{Path(code.co_filename).name}:{code.co_firstlineno}: " if code else ""
+            call = f"{where.removesuffix(' must return')} is called with {len(arguments)} arguments"
+            raise DataError(f"{at}{call}; {error}") from error
         if method == "translate":
-            return words(where, value)
+            return words(where, value, arguments[0])
         return METHODS[method].checked(where, value, *arguments) if method in METHODS else value
 
 

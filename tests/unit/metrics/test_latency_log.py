@@ -116,7 +116,7 @@ def test_computing_time_is_optional(tmp_path):
         ([], r":1: the log is empty"),
         (["{"], r":1: not JSON"),
         ([row([1], 2), '{"delays": [1], "source_length": 2, "delays": [2]}'], r":2: .*'delays' occurs twice"),
-        (["[1]"], r":1: expected a JSON object, got list"),
+        (["[1]"], r":1: expected a JSON object on each line, got list"),
         ([row([1], 2, elapsed=[1]), row([1], 2, elapsed=[-3.5])], r":2: Expected `float` >= 0\.0 - at `\$\.elapsed"),
         ([row([1], 2, idnex=0)], r":1: unknown key 'idnex', did you mean 'index'"),
         (
