@@ -40,7 +40,7 @@ def config_file(path: Path) -> Path:
     if bundled.is_file():
         return Path(f"{bundled}{colon}{entry}")
     names = sorted(config.stem for config in CONFIGS.glob("*.yaml"))
-    near = did_you_mean(file.name, [*map(str, Path().glob("*.yaml")), *names])
+    near = did_you_mean(file.name, names) or did_you_mean(f"{file.stem}.yaml", map(str, Path().glob("*.yaml")))
     raise ConfigError(f"{path}: neither a file nor a bundled config{near}; bundled are {', '.join(names)}")
 
 

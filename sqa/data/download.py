@@ -67,6 +67,9 @@ def entries() -> tuple[Entry, ...]:
     return read_manifest(MANIFEST)
 
 
+_NO_QUOTES = str.maketrans("", "", "()[]'\"")
+
+
 def read_manifest(path: Path) -> tuple[Entry, ...]:
     """Parse a manifest: a YAML mapping with a list `files`, whose items have exactly the keys of Entry."""
     try:
@@ -208,7 +211,9 @@ def _download(item: Entry, url: str, target: Path) -> Path:
                 if response.status_code not in BUSY:
                     raise DataError(f"{item.name}: {url} returned {trouble}; use a mirror (SQA_MIRROR)")
         except requests.RequestException as error:
-            cause = str(error).rsplit(": ", 1)[-1].strip("'\")(")  # urllib3 nests messages; the last one is the cause
+            cause = (
+                str(error).rsplit(": ", 1)[-1].translate(_NO_QUOTES)
+            )  # urllib3 nests messages; the last is the cause
             trouble = f"{type(error).__name__}: {cause}"
     problem = f"{url} could not be downloaded in {ATTEMPTS} tries ({trouble})"
     raise DataError(f"{item.name}: {problem}; try again, or set SQA_MIRROR to a folder that holds {item.path}")

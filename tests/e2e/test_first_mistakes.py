@@ -1,12 +1,18 @@
-"""Common mistakes of new users, and their one-line errors."""
+"""Common mistakes of new users, and their one-line errors; mistakes.yaml lists them with their messages."""
 
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
 from doubles import write_questions
 from outcome import Command, process
 
+import sqa
+from sqa import cli
+from sqa.core.errors import SqaError
 from sqa.core.paths import ROOT
+from sqa.files.yaml_reader import parse_yaml
 
 EXAMPLE = ROOT / "docs" / "example"
 LOG, STREAM = EXAMPLE / "instances.log", EXAMPLE / "simulstream.jsonl"
@@ -39,7 +45,7 @@ MISTAKES = {
     "run nam.yaml": (2, "simuleval, waitk, got nam"),
     "run none.yaml": (2, "simuleval, waitk, got number '3'"),
     f"run {ROOT}/configs/train_buzzers.yaml:mlp-bm25": (2, f"{A_RUN} kind, output, data, training, network (for"),
-    f"run {LOG}": (2, f"got JSON lines; a config names a log: `translator: {{name: recorded, file: {LOG}}}`"),
+    f"run {LOG}": (2, f"got JSON lines; a config has `translator: {{name: recorded, file: {LOG}}}`"),
     "run one.log": (2, f"sqa: one.log: {A_RUN} index, prediction, delays, elapsed, prediction_length"),
     f"latency {STREAM}": (3, f"sqa: {STREAM}:1: a log of simulstream; `sqa scorer simulstream` computes its latencies"),
     "latency whisper.jsonl": (3, "sqa: whisper.jsonl:1: a log of SimulStreaming; `sqa run` scores it"),
@@ -54,6 +60,43 @@ MISTAKES = {
     "run bundled.yaml": (0, ""),  # the buzzer of its guesser
     "run fits.yaml": (0, ""),
 }
+
+TABLE = parse_yaml(Path(__file__).with_name("mistakes.yaml").read_text(encoding="utf-8"))
+
+
+def outcome_of(line: str) -> tuple[str, str]:
+    """Run a command or a Python expression; return its exit code and the message of an error."""
+    if line.startswith(">>> "):
+        with pytest.raises(SqaError) as raised:
+            eval(line.removeprefix(">>> "), {"sqa": sqa})
+        return "-", str(raised.value)
+    sys.argv = ["sqa", *shlex.split(line)]
+    try:
+        cli.main()
+    except SystemExit as end:
+        return str(end.code or 0), ""
+    except Exception as error:  # as at the end of a program
+        sys.excepthook(type(error), error, error.__traceback__)
+        return "1", ""
+    raise AssertionError("the command returned")
+
+
+@pytest.mark.parametrize("row", TABLE["table"].splitlines())
+def test_mistake_is_answered_by_its_remedy(row: str, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [])
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    for name, text in TABLE["files"].items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    said, _, expected = row.partition(" ==> ")
+    code, line = said.split(" ", 1)
+    found, message = outcome_of(line)
+    message += capsys.readouterr().err
+    assert found == code and expected in message and "Traceback" not in message, message
+
+
+def test_hundred_mistakes_are_listed() -> None:
+    assert len(set(TABLE["table"].splitlines())) >= 100
 
 
 @pytest.fixture
@@ -88,7 +131,8 @@ def test_exception_in_a_user_part_names_file_and_line(folder: Path) -> None:
         return outcome.err
 
     short = said().splitlines()
-    assert short[-1] == "sqa: mine.py:4: <listcomp>(): ZeroDivisionError: division by zero (-v shows the traceback)"
+    where = "in mine.py:Guesser: guess() (-v shows the traceback)"
+    assert short[-1] == f"sqa: mine.py:4: <listcomp>(): ZeroDivisionError: division by zero {where}"
     assert not any("Traceback" in line for line in short)
     assert "Traceback" in said("-v") and "sqa/pipeline/engine.py" in said("-v")
 

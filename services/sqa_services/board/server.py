@@ -15,7 +15,6 @@ the owners' token.  On loopback, requests for other host names are refused (DNS 
 """
 
 import json
-import sys
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -219,8 +218,7 @@ class ServeConfig:
 
 def serve(board: Board, config: ServeConfig) -> None:
     """Serve until interrupted."""
-    print(f"sqa: the board is at {config.address.url}; start `sqa board work` beside it", file=sys.stderr)
-    run_app(make_app(board, config), config.address)
+    run_app(make_app(board, config), config.address, "start `sqa board work` beside the board, which is")
 
 
 def make_app(board: Board, config: ServeConfig) -> FastAPI:

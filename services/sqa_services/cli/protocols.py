@@ -170,4 +170,6 @@ def validate_sqa(
     as_json: Json = False,
 ) -> None:
     """Check a submission of (question, step, token, g) rows, and score it."""
+    if not schema and not (submission and questions):
+        raise ConfigError("give a SUBMISSION and its --questions NAME, such as mini-es")
     call("sqa_services.protocols.submission:main", submission, questions, as_json, schema)

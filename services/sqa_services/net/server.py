@@ -11,6 +11,7 @@ services/nginx.conf, explained in docs/trust.md.
 import asyncio
 import json
 import logging
+import os
 import signal
 import socket
 import sys
@@ -48,7 +49,8 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         listening = socket.create_server((host, port), family=family, backlog=WAITING)
     except OSError as error:
-        problem = f"--host, --port: cannot listen on {host}:{port} ({error.strerror or error})"
+        reason = os.strerror(error.errno) if error.errno else error
+        problem = f"--host, --port: cannot listen on {host}:{port} ({reason}); choose another address"
         raise ConfigError(problem) from error
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # without TCP_NODELAY, small responses take 40 ms
     return listening
@@ -75,15 +77,16 @@ def server_of(app: Any) -> uvicorn.Server:
     )
 
 
-def run_app(app: Any, address: Address) -> None:
-    """Serve until interrupted.
+def run_app(app: Any, address: Address, what: str = "the server is") -> None:
+    """Serve until interrupted; print `what` with the URL on stderr once the port is open.
 
     Uvicorn raises the signal that ended it again; the exit status is 0 nevertheless.
     """
     logging.basicConfig(format="sqa: %(message)s", level=logging.WARNING)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with suppress(KeyboardInterrupt):
-        server_of(app).run(sockets=[bind(address.host, address.port)])
+    with bind(address.host, address.port) as listening, suppress(KeyboardInterrupt):
+        print(f"sqa: {what} at {address.url}", file=sys.stderr)
+        server_of(app).run(sockets=[listening])
 
 
 TYPE = "text/html; charset=UTF-8"  # content type of all tornado responses, including JSON

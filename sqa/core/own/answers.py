@@ -103,7 +103,7 @@ def _one_word(word: str | Write) -> str | Write:
     token = word.token if isinstance(word, Write) else word
     token.encode()  # UnicodeEncodeError for half a surrogate pair
     if token.split() != [token] and not (token == "" and isinstance(word, Write) and word.erase):
-        raise ValueError(f"got {token[:60]!r}, which is not one word without spaces")
+        raise ValueError(f"a token must be one word without spaces, got {token[:60]!r}")
     return word
 
 

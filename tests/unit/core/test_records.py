@@ -116,7 +116,7 @@ READERS = {".json": records.json_document, ".jsonl": records.json_lines, ".tsv":
         ("a.txt", "fine\na\u00f1o\n".encode("latin-1"), r"a\.txt:2: not UTF-8 \(byte 0xf1 at 1\)"),
         ("a.json", b'{"questions": [', r"a\.json: not JSON"),
         ("a.jsonl", b'{}\n\n{"a"\n', r"a\.jsonl:3: not JSON"),
-        ("b.jsonl", b"[]\n", r"b\.jsonl:1: expected a JSON object, got list"),
+        ("b.jsonl", b"[]\n", r"b\.jsonl:1: expected a JSON object on each line, got list"),
         ("a.tsv", b"a\tb\nc\td\te\n", r"a\.tsv:2: expected 2 tab-separated columns, got 3"),
         ("a.txt", None, "cannot be read"),
     ],

@@ -66,7 +66,7 @@ seed: many
         "datset: unknown, did you mean 'dataset'",
         "dataset: missing; expected a mapping of keys to values",
         "translator.kk: unknown, did you mean 'k'",
-        "guesser.pages: expected a list of text, got text 'Spain'",
+        "guesser.pages: expected a list of text, got text 'Spain'; write [Spain]",
         "buzzer.name: unknown buzzer 'treshold', did you mean 'threshold'; "
         "known: logistic, mlp, oracle, recurrent, threshold, "
         "or your own 'module:build' or 'file.py:build'",

@@ -95,8 +95,7 @@ def serve(
     app = make_app(corpus, config, scorer)
     if config.strict:
         print(f"sqa: {STRICT}", file=sys.stderr)
-    print(f"sqa: {len(corpus.targets)} sentences of {corpus.kind} at {config.address.url}", file=sys.stderr)
-    run_app(app, config.address)
+    run_app(app, config.address, f"{len(corpus.targets)} sentences of {corpus.kind}")
 
 
 def make_app(corpus: Corpus, config: ServeConfig, scorer: QuestionScorer | None = None) -> Starlette:
