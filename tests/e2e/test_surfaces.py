@@ -65,7 +65,7 @@ def experiment(folder: Path) -> Rows:
 
 def notebook(folder: Path) -> Rows:
     """Return the rows of code that runs as in a notebook's kernel: in an event loop, without a file."""
-    show = "print(sqa.run('run.yaml', runs='notebook', progress=False).intervals.to_csv(sep='\\t'))"
+    show = "print(sqa.run('run.yaml', runs='notebook', progress=False).intervals.to_csv(sep='\\t', na_rep='nan'))"
     kernel = f"import asyncio, sqa\nasync def cell():\n    {show}\nasyncio.run(cell())"
     done = process(cwd=folder, code=kernel)
     assert done.code == 0, done.err
