@@ -32,7 +32,7 @@ from sqa.core.errors import DataError
 from sqa.core.schema import SOUGHT, File
 from sqa.core.trace import by_sentence
 from sqa.core.types import BatchTranslator, Emission, Question
-from sqa.files.logs import Pieces, kind_of, log_line, log_rows
+from sqa.files.logs import Pieces, kind_of, log_line
 from sqa.files.records import lines, numbered_lines
 from sqa.files.store import digest
 
@@ -131,7 +131,12 @@ def build(config: RecordedConfig) -> BatchTranslator:
     if not path.exists():
         raise DataError(f"{path}: no such file; {SOUGHT}")
     if not path.is_dir():
-        first = next(log_rows(lines(path), str(path)), None)
+        try:
+            first = next(numbered_lines(path), None)
+        except DataError:
+            from sqa.files.target_words import log_rows
+
+            first = next(log_rows(lines(path), str(path)))  # names the program that wrote the file
         if first is None or not kind_of(f"{path}:{first[0]}", first[1]).speech:
             return RecordedTranslator(path, config.unit, _simuleval(path, config.pieces))
     from smt.engines.recorded_speech import RecordedSpeech  # imported here, since text logs do not need it

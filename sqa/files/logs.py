@@ -11,8 +11,7 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, islice
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta, Struct
@@ -20,7 +19,7 @@ from msgspec import Meta, Struct
 from sqa.core.errors import DataError
 from sqa.core.registry import misspelt
 from sqa.core.schema import Whole
-from sqa.files.records import converted, numbered
+from sqa.files.records import converted
 
 Program = Literal["SimulEval", "simulstream", "SimulStreaming", "OmniSTEval"]
 Pieces = Literal[
@@ -30,12 +29,6 @@ KEYS = ("prediction", "delays", "source")  # a line of SimulEval has at least on
 # Within these bounds all sums and quotients are finite.
 Delay = Annotated[int, Meta(ge=0, le=1 << 53)] | Annotated[float, Meta(ge=0, le=1e100)]
 Length = Annotated[int, Meta(ge=1, le=1 << 53)] | Annotated[float, Meta(ge=1e-100, le=1e100)]
-# keys of files that other programs write as a list -> the program, and how to convert the file
-_LISTS = {
-    "rw": ("SiLLM", "`prediction` is translation, `delays` is rw"),
-    "read_contents": ("EAST", "`delays` are the words of read_contents so far, for each word of hypo"),
-    "chunk_start_time": ("StreamUni", "`delays` are end_time in milliseconds, for each word; `source` is [audio_path]"),
-}
 _AUDIO = re.compile(r"\S.*\.(wav|flac|mp3|ogg|oga|opus|m4a|aac|aiff?|wma|webm|mp4|mkv|avi|sph|pcm)", re.IGNORECASE)
 
 
@@ -73,20 +66,6 @@ def log_line(where: str, record: Mapping[str, Any], *needed: str, kind: type[Any
     if absent := [key for key in needed if getattr(line, key) is None]:
         raise DataError(f"{where}: no `{absent[0]}`")
     return line
-
-
-def log_rows(lines: Iterable[str], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the line number and the record of each line of a log.
-
-    Raises DataError, which says how to convert the file, for a list of SiLLM, EAST or StreamUni.
-    """
-    lines = iter(lines)
-    start = list(islice(lines, 40))
-    for key, (program, conversion) in _LISTS.items():
-        if any(f'"{key}":' in line for line in start):
-            line = "write a line {index, prediction, delays, source, source_length} for each sentence"
-            raise DataError(f"{name}: a file of {program}; {line}: {conversion}, with one delay for each word")
-    yield from numbered(chain(start, lines), name)
 
 
 def kind_of(where: str, row: Mapping[str, Any], declared: bool | None = None) -> Kind:

@@ -22,12 +22,14 @@ import html
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, TypeVar
 from unicodedata import is_normalized, normalize
 
 from sqa.core.errors import DataError
 from sqa.files.logs import Pieces
+from sqa.files.records import numbered
 
 T = TypeVar("T")
 MOST_INITIALS = 0.25  # words may begin with Ġ, a Maltese letter; a larger share means byte-level pieces
@@ -135,6 +137,12 @@ _JOINERS: dict[str, Callable[[Sequence[str]], str]] = {
 }
 
 
+# keys of files that other programs write as a list -> the program, and how to convert the file
+_LISTS = {
+    "rw": ("SiLLM", "`prediction` is translation, `delays` is rw"),
+    "read_contents": ("EAST", "`delays` are the words of read_contents so far, for each word of hypo"),
+    "chunk_start_time": ("StreamUni", "`delays` are end_time in milliseconds, for each word; `source` is [audio_path]"),
+}
 MARK = re.compile(r"<\|[^<>]{1,40}\|>|</?s>|<(?:eos|bos|pad|unk|(?:start|end)_of_turn)>|\[/?INST\]")
 _ESCAPE = re.compile(r"&(?:quot|apos|amp|lt|gt|nbsp|bar|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
@@ -149,6 +157,20 @@ def oddity(word: str) -> str:
     found = _ODD.search(word)
     kinds = {MARK: "a control mark", _ESCAPE: "an HTML escape", _INVISIBLE: "an invisible character"}
     return next((kind for pattern, kind in kinds.items() if pattern.search(word)), "U+FFFD") if found else ""
+
+
+def log_rows(lines: Iterable[str], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the line number and the record of each line of a log.
+
+    Raises DataError, which says how to convert the file, for a list of SiLLM, EAST or StreamUni.
+    """
+    lines = iter(lines)
+    start = list(islice(lines, 40))
+    for key, (program, conversion) in _LISTS.items():
+        if any(f'"{key}":' in line for line in start):
+            line = "write a line {index, prediction, delays, source, source_length} for each sentence"
+            raise DataError(f"{name}: a file of {program}; {line}: {conversion}, with one delay for each word")
+    yield from numbered(chain(start, lines), name)
 
 
 class Cleaner:

@@ -13,7 +13,8 @@ from sqa.core.errors import DataError
 from sqa.core.schema import Whole
 from sqa.core.types import Bools, Floats
 from sqa.files import records
-from sqa.files.logs import Kind, LogLine, kind_of, log_line, log_rows
+from sqa.files.logs import Kind, LogLine, kind_of, log_line
+from sqa.files.target_words import log_rows
 from sqa.metrics.delays import Delays, pack
 
 EOS = "</s>"
