@@ -1,9 +1,9 @@
 """Draw a question word by word, as in Figure 5 of Han, Carpuat and Boyd-Graber (2022).
 
-The top panel shows log MRR over the share of the source's characters read.  The red curve below it is 1 where a word
-without a corresponding source word is written, else 0.  The text of the output and of the source follows; words
-without a counterpart and hallucinated words are red.  The numbers (1), (2), ... mark the hallucinated stretches in the
-panel and in the text.
+The top panel shows the log reciprocal rank of the answer, which the paper calls log MRR, over the share of the
+source's characters read.  The red curve below it is 1 where a word without a corresponding source word is written, else
+0.  The text of the output and of the source follows; words without a counterpart and hallucinated words are red.  The
+numbers (1), (2), ... mark the hallucinated stretches in the panel and in the text.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 BLUE, RED = COLOURS[0], COLOURS[1]
 FLOOR = DiagnoseConfig().floor
 SIZE, LINE, SPACE = 7.5, 11.0, 2.6  # points: size of the letters, from one line to the next, between two words
+WIDE = 2.6  # width of a mark's label, in percent of the x axis
 MARGIN = 8  # points beside and below the text
 PANELS = (118, 38)  # points: heights of log MRR and of the red curve, with their labels
 BOX = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}  # background of texts that cover a line
@@ -89,10 +90,10 @@ def _draw_logs(
     shown: Finding | None,
     silence: tuple[float, float] | None,
 ) -> None:
-    """Draw log MRR at every written word, the marks, and the silence."""
+    """Draw the log reciprocal rank at every written word, the marks, and the silence."""
     logs = np.array(errors.log_mrr)
-    curves = [(Beside("this translation", trace.fraction, logs), BLUE, "-")]
-    curves += [(beside, GREY, "--")] if beside else []
+    others = [(beside, GREY, "--")] if beside else []
+    curves = [(Beside("this translation", trace.fraction, logs), BLUE, "-"), *others]
     for curve, colour, dashes in curves:
         x = 100 * np.concatenate([[0], curve.share, [1]])
         y = np.concatenate([[FLOOR], curve.log_mrr, curve.log_mrr[-1:] if len(curve.log_mrr) else [FLOOR]])
@@ -100,13 +101,14 @@ def _draw_logs(
         axes.plot(x, y, color=colour, linestyle=dashes, label=curve.label, **look)
     if silence:
         axes.axvspan(100 * silence[0], 100 * silence[1], color=RED, alpha=0.12, linewidth=0)
-        where = 50 * sum(silence), FLOOR + 0.15
-        axes.text(*where, "nothing written", color=RED, fontsize=7, ha="center", bbox=BOX)
+        axes.text(50 * sum(silence), FLOOR + 0.15, "nothing written", color=RED, fontsize=7, ha="center", bbox=BOX)
+    labelled = -WIDE
     for number, mark in enumerate(marks_of(errors), 1):
-        at = 100 * trace.fraction[mark.last], logs[mark.last]
-        axes.plot(*at, marker="o", color=RED, markersize=5 if mark == shown else 3, clip_on=False, zorder=3)
-        axes.annotate(f"({number})", at, (0, 4), textcoords="offset points", ha="center", color=RED, fontsize=7)
-    axes.set(xlim=(0, 100), ylim=(FLOOR - 0.2, 0.5), yticks=[-4, -3, -2, -1, 0], ylabel="log MRR (nats)")
+        x, y = 100 * trace.fraction[mark.last], logs[mark.last]
+        axes.plot(x, y, marker="o", color=RED, markersize=5 if mark == shown else 3, clip_on=False, zorder=3)
+        labelled = max(x, labelled + WIDE)  # a label too near the one before it moves to the right
+        axes.text(labelled, y + 0.2, f"({number})", color=RED, fontsize=7, ha="center")
+    axes.set(xlim=(0, 100), ylim=(FLOOR - 0.2, 0.5), yticks=[-4, -3, -2, -1, 0], ylabel="log reciprocal rank\n(nats)")
     axes.tick_params(labelbottom=False)
     if beside:
         axes.legend(loc="upper left", bbox_to_anchor=(0, 0.97), labelcolor="linecolor", handlelength=1.2)

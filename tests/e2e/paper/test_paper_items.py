@@ -136,7 +136,7 @@ def test_correlation_equals_recorded_output(folder, runs, tmp_path, capsys):
     assert "\tew\tbleu\t" in capsys.readouterr().out
     write_small_ablation(tmp_path, KS[:2], LIMIT)
     correlation.main(changed(folder / "correlation.yaml", tmp_path, name="few"), runs)
-    assert "mini-es, bm25: not computed, a correlation needs at least 3 runs" in capsys.readouterr().err
+    assert "mini-es, bm25: not computed, a correlation needs at least 3 systems" in capsys.readouterr().err
     assert not list((runs / "few").glob("*.png"))
 
 

@@ -110,7 +110,7 @@ def test_correlation_command_prints_tau():
 
 def test_incomparable_runs_are_refused():
     runs = [saved(f"r{i}", i) for i in range(3)]
-    refused(ConfigError, "at least 3 runs, got 2", correlate_runs, runs[:2])
+    refused(ConfigError, "at least 3 systems, got 2", correlate_runs, runs[:2])
     refused(ConfigError, "r1: the same run is named twice", correlate_runs, [*runs, runs[1]])
     refused(ConfigError, "not on the same questions", correlate_runs, [*runs, replace(saved("r3", 3), dataset="other")])
     refused(ConfigError, "--metric: no run has 'bleo'", correlate_runs, runs, wanted=["bleo"])
