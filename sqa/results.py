@@ -9,7 +9,6 @@ show     print a table in the style of the command's options
 from __future__ import annotations
 
 import csv
-import html
 import io
 import json
 import math
@@ -33,12 +32,6 @@ MEASURED = ("metric", "value", "low", "high", "n", "unit", "signature")  # colum
 DIGITS = 6  # decimal places of a number in a table
 NOTHING = "n/a"  # text shown for a missing number
 NARROW = 24  # least width in characters to which a column of sentences is wrapped
-_ESCAPED = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,13 +259,14 @@ class Table:
         Returns:
             The columns side by side, two spaces apart; columns of numbers are right-aligned.
         """
+        return self._tabulated([], self.text, "plain", self._wrapped(width))
+
+    def _tabulated(self, header: Sequence[str], rows: Any, form: str, widths: Any = None) -> str:
+        """Return rows of text in a format of tabulate."""
         from tabulate import tabulate  # imported here, since most commands print TSV or JSON
 
-        sides = ["right" if number else "left" for number in self._numeric()]
-        text = tabulate(
-            self.text, tablefmt="plain", disable_numparse=True, colalign=sides, maxcolwidths=self._wrapped(width)
-        )
-        return f"{text}\n"
+        sides = ["right" if number else "left" for number in self._numeric()] if rows else None
+        return f"{tabulate(rows, header, form, disable_numparse=True, colalign=sides, maxcolwidths=widths)}\n"
 
     def _wrapped(self, limit: int | None) -> list[int | None]:
         """Return the width to which each column of sentences is wrapped, None for other columns."""
@@ -317,8 +311,7 @@ class Table:
         Returns:
             A tabular with the rules of booktabs.
         """
-        cells = [[latex_escaped(cell) for cell in row] for row in self.text]
-        return booktabs(cells, "".join("r" if right else "l" for right in self._numeric()))
+        return self._tabulated(self.header, self.text[1:], "latex_booktabs")
 
     def to_html(self) -> str:
         """Return the table for a page.
@@ -326,11 +319,7 @@ class Table:
         Returns:
             A plain HTML table, as displayed by a notebook.
         """
-        head, *body = (
-            "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
-            for tag, row in zip(("th", *["td"] * len(self.rows)), self.text, strict=True)
-        )
-        return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
+        return self._tabulated(self.header, self.text[1:], "html")
 
     def to_objects(self) -> list[dict[str, Any]]:
         """Return the table as plain values.
@@ -398,26 +387,6 @@ def with_interval(row: Row, form: str) -> str:
 def defined(value: Any) -> Any:
     """Return the value, or None in place of nan and infinity."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def latex_escaped(text: str) -> str:
-    """Return the text with LaTeX's special characters escaped."""
-    return "".join(_ESCAPED.get(sign, sign) for sign in text)
-
-
-def booktabs(rows: Sequence[Sequence[str]], columns: str) -> str:
-    """Return a LaTeX tabular with booktabs rules; the cells are LaTeX code, and the first row is the header."""
-    head, *body = [" & ".join(row) + r" \\" for row in rows]
-    lines = [
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        head,
-        r"\midrule",
-        *body,
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    return "".join(line + "\n" for line in lines)
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
