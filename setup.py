@@ -24,8 +24,6 @@ class BuildWithFolders(build_py):
         shutil.rmtree(bundled, ignore_errors=True)  # the output of an earlier build
         for folder in FOLDERS:
             shutil.copytree(folder, bundled / folder, ignore=LEFT_OUT)
-        for lock in Path().glob("requirements*.lock"):  # `sqa doctor` compares installed versions with them
-            shutil.copy(lock, bundled)
 
 
 setup(cmdclass={"build_py": BuildWithFolders})

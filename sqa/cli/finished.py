@@ -116,7 +116,6 @@ def compare(
     runs: Annotated[list[Path], argument("RUN RUN...", "Folders of finished runs.")],
     metrics: Metrics = None,
     resamples: Resamples = 1000,
-    output: Annotated[Path | None, option("--output DIR", "Also write the table, pictures and LaTeX there.")] = None,
     over: Levels = "questions",
 ) -> None:
     """Compare runs by paired differences over the same questions.
@@ -130,13 +129,10 @@ def compare(
     from sqa.report import comparison
 
     if over != "questions":
-        if output:
-            raise ConfigError("--output: pictures are drawn only for comparisons over questions; omit --over")
         return show(paired.compare_over([folders.read(run) for run in runs], over, resamples, metrics or ()))
     pairs, notes = comparison.compare_all([folders.read(run) for run in runs], metrics or (), resamples)
     say(*notes)
     show(comparison.table(pairs, len(runs) > 2))
-    say(*(comparison.write(pairs, output) if output else ()))
 
 
 @finished_app.command()

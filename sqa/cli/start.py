@@ -24,53 +24,7 @@ from sqa.results import Table, show, show_lines
 start_app = typer.Typer(**SETTINGS)
 config_app = typer.Typer(help="List the keys of configs, or print their JSON Schema.", **SETTINGS)
 
-EXTRAS = {  # extra of pyproject.toml -> its purpose
-    "all": "all extras below that work together and restrict no version",
-    "bert": "the BERT guesser",
-    "bleurt": "BLEURT",
-    "browser": "tests of pages in a browser",
-    "ci": "tests only",
-    "cluster": "many runs on many machines",
-    "docs": "make site: the documentation as a static site",
-    "elasticsearch": "the Elasticsearch guesser",
-    "fairseq": "models trained with fairseq",
-    "fast": "machine code for BM25 and the aligner, int8 for the BERT guesser",
-    "lm": "language models as translators and guessers",
-    "llm": "translators and guessers that ask a language model behind a server",
-    "comet": "COMET, in a separate environment: it may downgrade numpy and transformers",
-    "metrics": "BERTScore, CIDEr, SPICE, METEOR",
-    "models": "translators, the GRU guesser, training",
-    "notebooks": "the notebooks, data frames",
-    "parquet": "sqa export --to parquet",
-    "plots": "figures: sqa report, reproduce, curve, compare",
-    "pretrained": "Marian, M2M100, NLLB, mBART",
-    "results": "sqa results: blocks of pages, the page of all numbers",
-    "services": "sqa board, client, scorer, serve, validate",
-    "simul": "SimulEval agents",
-    "statistical": "phrase-based translation",
-    "test": "tests only",
-    "train": "training translators, step-wise errors",
-    "zstd": "files named .zst",
-}
-NUMBERS = {  # package that computes numbers -> numbers of docs/results.md that another version may change
-    "numpy": "the last digits of everything",
-    "scipy": "training, curves through EW",
-    "torch": "translations, guesses of the GRU and of language models",
-    "sentencepiece": "translations",
-    "numba": "word alignments",
-    "ctranslate2": "guesses by BERT with `dtype: int8`",
-    "transformers": "translations by `pretrained`, guesses by BERT, BERTScore, BLEURT, COMET",
-    "tokenizers": "translations and guesses of language models",
-    "gguf": "translations and guesses of language models",
-    "sil-thot": "phrase-based translations",
-    "sacrebleu": "BLEU, chrF, TER",
-    "snowballstemmer": "guesses by BM25",
-    "sentence-splitter": "sentences of raw corpora",
-    "bert-score": "BERTScore",
-    "unbabel-comet": "COMET",
-}
 PROGRAMS = {"apertium": "a translator of the ablation", "java": "METEOR, SPICE", "chromium": "tests of pages"}
-BFLOAT16 = ("amx_bf16", "avx512_bf16", "bf16")  # flags in /proc/cpuinfo
 # commands in the files of `sqa init`
 COMMAND = re.compile(r"   (sqa .*?)(?:\"\"\")?$", re.MULTILINE)
 Row = tuple[str, str, str]
@@ -125,7 +79,7 @@ def init(
 @start_app.command()
 def doctor() -> None:
     """Show what is installed and what is missing."""
-    show(Table(("what", "state", "remark"), [*_machine(), *_data(), *_programs(), *_packages(), *_locked()]))
+    show(Table(("what", "state", "remark"), [*_machine(), *_data(), *_programs(), *_packages()]))
 
 
 def _machine() -> Iterator[Row]:
@@ -136,19 +90,8 @@ def _machine() -> Iterator[Row]:
     threads = os.environ.get("OMP_NUM_THREADS")
     set_to = f"OMP_NUM_THREADS={threads}" if threads else "set by sqa: 1 for small models, all for large ones"
     yield "processors", str(usable), f"of {os.cpu_count()}; threads {set_to}"
-    flag = next((name for name in BFLOAT16 if name in _flags()), None)
-    yield "bfloat16", "yes" if flag else "no", flag or "emulated: float32 is faster on this processor"
     gpus = sorted(Path("/dev").glob("nvidia[0-9]*"))
     yield "GPU", str(len(gpus)), ", ".join(gpu.name for gpu in gpus) or "none is needed"
-
-
-def _flags() -> set[str]:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return set()
-    line = next((line for line in lines if line.startswith(("flags", "Features"))), "")
-    return set(line.partition(":")[2].split())
 
 
 def _data() -> Iterator[Row]:
@@ -186,15 +129,8 @@ def _packages() -> Iterator[Row]:
     with contextlib.suppress(PackageNotFoundError):
         wanted += [(_requirement(text)[0], "services") for text in requires("sqa-services") or ()]
     for extra in sorted({extra for _, extra in wanted}, key=lambda extra: (extra != "", extra)):
-        if extra == "all" or EXTRAS.get(extra, "").startswith("tests"):
-            continue
         absent = [f"lacks {name}" for name, of in wanted if of == extra and name and not _installed(name)]
-        purpose = f"for {EXTRAS.get(extra, 'other purposes')}; " if extra else ""
-        yield (
-            f"[{extra}]" if extra else "packages",
-            "no" if absent else "yes",
-            f"{purpose}{', '.join(absent) or 'all there'}",
-        )
+        yield f"[{extra}]" if extra else "packages", "no" if absent else "yes", ", ".join(absent) or "all there"
 
 
 def _requirement(text: str) -> tuple[str, str]:
@@ -214,18 +150,3 @@ def _installed(name: str) -> str:
         return version(name).partition("+")[0]
     except PackageNotFoundError:
         return ""
-
-
-def _locked() -> Iterator[Row]:
-    """Yield a summary, and each package in NUMBERS whose version differs from that of the published numbers."""
-    locks = "".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("requirements*.lock")))
-    # numpy is listed twice; the first line has the version of the published numbers
-    pins = dict(reversed(re.findall(r"^([\w.-]+)==([\w.]+)", locks, re.MULTILINE)))
-    others = {name: here for name in NUMBERS if (here := _installed(name)) and here != pins[name]}
-    yield (
-        "lock files",
-        f"{len(others)} differ",
-        "from the versions of published numbers" if others else "all as published",
-    )
-    for name, here in others.items():
-        yield f"  {name}", here, f"published with {pins[name]}; may differ: {NUMBERS[name]}"

@@ -64,14 +64,3 @@ def test_matrix_equals_exact_tests(opened, compared):
         assert [pair.p_holm for pair in (first, second, third)] == pytest.approx(adjusted)
     assert all(pair.p_holm < 0.05 for pair in compared[:3])  # every question waits longer
     assert compared[3].row.p == compared[3].p_holm == 1.0  # equal answers
-
-
-def test_latex_matrix_is_row_minus_column(opened, compared, tmp_path):
-    comparison.write(compared, tmp_path)
-    al, accuracy = (tmp_path / "significance.tex").read_text(encoding="utf-8").split("\n\n")[:2]
-    value = {run.folder.name: run.stats["al"].sum(0)[0] / run.stats["al"].sum(0)[1] for run in opened}
-    for row in NAMES:
-        cells = ["--" if row == column else rf"$\mathbf{{{value[row] - value[column]:+.1f}}}$" for column in NAMES]
-        assert " & ".join([row.replace("_", r"\_"), *cells]) + r" \\" in al
-    assert r"a & -- & $+0.000$ &" in accuracy and r"\mathbf" not in accuracy
-    assert "8 questions; bold: p < 0.05 by approximate randomisation, Holm over 3 pairs" in al
