@@ -14,7 +14,6 @@ from sqa.cli.options import (
     SETTINGS,
     Config,
     Json,
-    Levels,
     Metrics,
     Overrides,
     Resamples,
@@ -175,14 +174,12 @@ def correlate(
 def report(
     runs: Annotated[list[Path], argument("RUN...", "Folders of finished runs.  The first is the baseline.")],
     output: Annotated[Path | None, option("--output DIR", "Output folder; default: report/ in the first RUN.")] = None,
-    over: Levels = "questions",
 ) -> None:
     """Write a report of finished runs as Markdown and one HTML page.
 
-    The report has scores, tests, figures and origins, and says what is missing and why.  With further levels, the
-    intervals of differences are those of `sqa compare --over`.
+    The report has scores, tests, figures and origins, and says what is missing and why.
     """
-    call("sqa.report.report:main", runs, output, over)
+    call("sqa.report.report:main", runs, output)
 
 
 @evidence_app.command()

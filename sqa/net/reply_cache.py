@@ -19,10 +19,8 @@ from sqa.core.paths import cache_dir
 from sqa.files.store import digest
 from sqa.net.chat import Chat, EndpointError, Halted, P, Prompt, Reply, characters
 
-FORMAT = 2  # version of the file format; files of version 1 get the new columns
+FORMAT = 2  # version of the file format
 WAIT_FOR_OTHERS = 60.0  # seconds to wait while another run writes
-SAME, LONGER = 10, 40  # prompts of different lengths with one number of tokens, and the range of their characters
-TOLD = (1, 1000, 100_000)  # numbers of cached replies at which they are reported
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
     id INTEGER PRIMARY KEY,             -- in the order of arrival
@@ -33,10 +31,9 @@ CREATE TABLE IF NOT EXISTS replies (
     reply_tokens INTEGER,
     text TEXT NOT NULL,
     finish TEXT NOT NULL DEFAULT '',    -- Reply.finish
-    day TEXT NOT NULL DEFAULT ''        -- date of arrival; empty in replies of version 1
+    day TEXT NOT NULL                   -- date of arrival
 )
 """
-_NEW = ("finish", "day")  # columns that version 1 lacks
 _REPLY = "SELECT text, prompt_tokens, reply_tokens, finish FROM replies WHERE key = ?"
 
 
@@ -81,10 +78,10 @@ class Cache:
             return Reply(*file.execute(_REPLY, [key]).fetchone())
 
     def days(self, source: str) -> str:
-        """Return the dates between which a source's replies arrived; "" if they are unknown."""
+        """Return the dates between which a source's replies arrived."""
         with self._open() as file:
-            days = file.execute("SELECT MIN(day), MAX(day) FROM replies WHERE source = ? AND day != ''", [source])
-            return " to ".join(dict.fromkeys(day for day in days.fetchone() if day))
+            days = file.execute("SELECT MIN(day), MAX(day) FROM replies WHERE source = ?", [source])
+            return " to ".join(dict.fromkeys(days.fetchone()))
 
     def check_room(self) -> None:
         """Raise ConfigError if the file has reached its limit."""
@@ -115,36 +112,15 @@ def _prepare(file: sqlite3.Connection, path: Path) -> None:
     if version == 0 and tables <= {"replies"}:  # new, or being created by another run
         file.execute(SCHEMA)
         file.execute(f"PRAGMA user_version = {FORMAT}")
-    elif version == 1 and "replies" in tables:
-        for column in _NEW:
-            file.execute(f"ALTER TABLE replies ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
-        file.execute(f"PRAGMA user_version = {FORMAT}")
     elif version != FORMAT or "replies" not in tables:
         raise DataError(f"{path}: not a reply cache of this version; name another cache")
-
-
-class Plateau:
-    """Detector of prompts that the server cuts: many prompts of growing length with the largest number of tokens."""
-
-    def __init__(self) -> None:
-        self._most, self._lengths = 0, set[int]()
-
-    def seen(self, length: int, tokens: int | None) -> bool:
-        """Record the characters and reported tokens of a prompt; return True once longer prompts stop costing more."""
-        if tokens is None or tokens < self._most or len(self._lengths) > SAME:
-            return False
-        if tokens > self._most:
-            self._most, self._lengths = tokens, set()
-        self._lengths.add(length)
-        return len(self._lengths) > SAME and max(self._lengths) - min(self._lengths) >= LONGER
 
 
 class CachedChat:
     """A chat with a cache of replies: each prompt is sent only once."""
 
     def __init__(self, chat: Chat, cache: Cache) -> None:
-        self.chat, self.cache = chat, cache
-        self._plateau, self._asked, self._old = Plateau(), 0, 0
+        self.chat, self.cache, self._told = chat, cache, False
 
     @property
     def identity(self) -> str:
@@ -179,21 +155,11 @@ class CachedChat:
                 )
             self.cache.check_room()
             replies |= self._send(missing)
-        self._report(keys, len(keys) - len(missing))
-        for prompt, key in keys.items():
-            if self._plateau.seen(characters(prompt), replies[key].prompt_tokens):
-                cut = f"longer prompts still cost {replies[key].prompt_tokens} tokens, so the server may cut them"
-                tqdm.write(f"sqa: llm: {cut}; raise the server's context size", file=sys.stderr)
+        if not self._told and len(missing) < len(keys):
+            self._told = True
+            found = f"replies of {self.cache.days(self.chat.identity)} from the cache ({self.cache.path})"
+            tqdm.write(f"sqa: llm: {found}; another endpoint.label asks again", file=sys.stderr)
         return {prompt: replies[key] for prompt, key in keys.items()}
-
-    def _report(self, keys: Mapping[P, str], old: int) -> None:
-        """Print how many replies came from the cache, at the first one and whenever their number has multiplied."""
-        before, self._old, self._asked = self._old, self._old + old, self._asked + len(keys)
-        if any(before < number <= self._old for number in TOLD):
-            days = self.cache.days(self.chat.identity)
-            since = f" of {days}" if days else ""
-            said = f"{self._old} of {self._asked} replies so far from the cache{since} ({self.cache.path})"
-            tqdm.write(f"sqa: llm: {said}; another endpoint.label asks again", file=sys.stderr)
 
     def _send(self, missing: Mapping[P, str]) -> dict[str, Reply]:
         """Send as many requests concurrently as the chat allows; return a dict that maps keys to replies."""

@@ -27,9 +27,8 @@ from sqa.core.registry import QUALITY
 from sqa.files.atomic import write_text
 from sqa.files.yaml_reader import dump_yaml
 from sqa.metrics import TARGETS
-from sqa.pipeline import paired
 from sqa.pipeline.config import to_mapping
-from sqa.pipeline.paired import QUESTIONS, ComparisonRow
+from sqa.pipeline.paired import ComparisonRow
 from sqa.pipeline.saving import COUNTED, RESAMPLES
 from sqa.report.data import Component, Gap, Reported, changes, compared, data_files, described, groups_of, read_runs
 from sqa.report.figures import draw_all
@@ -47,15 +46,14 @@ PACKAGES = (
 _USUAL_DIGITS = 3  # decimal places of a metric that cannot be built
 
 
-def main(runs: Sequence[Path], output: Path | None = None, over: str = QUESTIONS) -> None:
+def main(runs: Sequence[Path], output: Path | None = None) -> None:
     """Write the report of finished runs and print the files' paths.
 
-    All runs are compared with the first one.  With further levels in `over`, the two systems to which the runs belong
-    are compared (`paired.compare_over`).
+    All runs are compared with the first one.
     """
     reported = read_runs([Path(run) for run in runs])
     folder = Path(output) if output is not None else reported[0].saved.folder / DEFAULT_OUTPUT
-    text, figures, gaps = compose(reported, folder, over)
+    text, figures, gaps = compose(reported, folder)
     write_text(folder / MARKDOWN, text)
     write_text(folder / HTML, page(text, title(reported), figures))
     missing = len({gap.what for gap in gaps})
@@ -68,14 +66,14 @@ def title(reported: Sequence[Reported]) -> str:
     return f"Report: {reported[0].label}" if len(reported) == 1 else f"Report: {len(reported)} runs"
 
 
-def compose(reported: Sequence[Reported], folder: Path, over: str) -> tuple[str, list[Drawn], list[Gap]]:
+def compose(reported: Sequence[Reported], folder: Path) -> tuple[str, list[Drawn], list[Gap]]:
     """Return the Markdown text, its figures (written to `folder`), and the missing values."""
     gaps = [gap for run in reported for gap in _gaps(run)]
     figures: list[Drawn] = []
     groups, files = [], []
     of_questions = groups_of(reported)
     for i, group in enumerate(of_questions):
-        differences, missing = _differences(group) if over == QUESTIONS else (_differences_over(group, over), [])
+        differences, missing = _differences(group)
         drawn, absent = draw_all(group, folder, f"_{i + 1}" if len(of_questions) > 1 else "")
         gaps += [*missing, *absent]
         figures += drawn
@@ -209,20 +207,6 @@ def _differences(group: Sequence[Reported]) -> tuple[list[str], list[Gap]]:
     )
     head = ("metric", "run", "difference", "95% interval", "p")
     return [f"### Differences to {code(first.label)}", "", note, "", *markdown(head, lines)], gaps
-
-
-def _differences_over(group: Sequence[Reported], over: str) -> list[str]:
-    """Return a section with a table row per metric: first system minus second, with intervals over all levels."""
-    lines = []
-    for metric, value, low, high, p, *_ in paired.compare_over([run.saved for run in group], over).rows:
-        shape = f"+.{_digits(metric, group)}f"
-        lines.append([code(metric), f"{value:{shape}}", _interval(low, high, shape) or "n/a", f"{p:.3f}"])
-    note = (
-        f"The system of {code(group[0].label)} minus the other system; intervals and p by Student's t. Runs of one "
-        "system differ only in the levels; the variance of their members is added to that of the questions."
-    )
-    heading = f"### Differences over {plain(over.replace(',', ', '))}"
-    return [heading, "", note, "", *markdown(("metric", "difference", "95% interval", "p"), lines)]
 
 
 def _difference(row: ComparisonRow, digits: int) -> list[str]:

@@ -3,10 +3,8 @@
 import json
 import os
 import re
-import sqlite3
 import threading
 from collections import Counter
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +20,7 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.trace import hypotheses
 from sqa.data.datasets import load_questions
 from sqa.files.store import Store
-from sqa.net.chat import Budget, EndpointError, Reply, Task
+from sqa.net.chat import Budget, EndpointError, Task
 from sqa.net.endpoint import PLAIN, Endpoint, EndpointConfig
 from sqa.net.reply_cache import Cache, CachedChat
 from sqa.pipeline.blocks import Workshop
@@ -275,18 +273,7 @@ def test_cached_replies_are_reported_with_their_date(tmp_path, capsys):
         assert "from the cache" not in capsys.readouterr().err
         translator(server, tmp_path, policy="wait-k", k=3).translate_batch(QUESTIONS)
     [told] = [line for line in capsys.readouterr().err.splitlines() if "from the cache" in line]
-    assert re.search(r"\d+ of \d+ replies so far from the cache of \d{4}-\d\d-\d\d .*kept.*endpoint.label", told)
-
-
-def test_cache_of_version_1_gets_the_new_columns(tmp_path):
-    cache = Cache(tmp_path / "old", 1 << 20)
-    cache.put("k", "s", "p", Reply("text", 1, 2))
-    with closing(sqlite3.connect(cache.path)) as file, file:
-        file.execute("ALTER TABLE replies DROP COLUMN finish")
-        file.execute("ALTER TABLE replies DROP COLUMN day")
-        file.execute("PRAGMA user_version = 1")
-    assert cache.get(["k"]) == {"k": Reply("text", 1, 2)} and cache.days("s") == ""
-    assert cache.put("l", "s", "p", Reply("", 1, 2, "length")).finish == "length" and cache.days("s")
+    assert re.search(r"replies of \d{4}-\d\d-\d\d from the cache .*kept.*endpoint.label", told)
 
 
 def test_insufficient_budget_sends_nothing(tmp_path):

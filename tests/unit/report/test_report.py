@@ -23,7 +23,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Guess
 from sqa.metrics.qa import curve_named
 from sqa.pipeline import folder as runs
-from sqa.pipeline import paired, saving
+from sqa.pipeline import saving
 from sqa.pipeline.config import ComponentConfig
 from sqa.report.data import Reported, changes, read_runs
 from sqa.report.figures import draw_all, series_of, wins_at
@@ -147,21 +147,6 @@ def test_runs_on_different_questions_are_separate(tmp_path: Path) -> None:
     assert cells(section(text, "## questions.jsonl, 2 questions (at most the first 2)"))[0] == ["metric", "unit", "`b`"]
     assert "Differences" not in text
     assert (first / "report" / "over_source_1.png").is_file()
-
-
-def test_differences_cover_further_levels(tmp_path: Path) -> None:
-    buzzers = [{"buzzer": {"name": "doubles:build_buzzer", "threshold": t}} for t in (0.5, 0.7)]
-    folders = [make(tmp_path, f"w{k}-{i}", k=k, **METRICS, **buzzers[i]) for k in (1, 6) for i in range(2)]
-    main(folders, tmp_path / "report", over="questions,guesser")
-    text = (tmp_path / "report" / "report.md").read_text()
-    head, *rows = cells(section(text, "### Differences over questions, guesser"))
-    assert head == ["metric", "difference", "95% interval", "p"] and "Differences to" not in text
-    expected = paired.compare_over([runs.read(folder) for folder in folders], "questions,guesser").rows
-    assert [row[0] for row in rows] == [f"`{metric}`" for metric, *_ in expected]
-    by_metric = {metric: (value, low, high, p) for metric, value, low, high, p, *_ in expected}
-    value, low, high, p = by_metric["al"]
-    assert value < 0 and rows[-2][1:] == [f"{value:+.2f}", f"[{low:+.2f}, {high:+.2f}]", f"{p:.3f}"]
-    refused(ConfigError, "got 2 members", main, folders[:2], tmp_path / "half", over="guesser")
 
 
 def test_trainings_are_drawn_as_their_mean(sweep: list[Path], tmp_path: Path) -> None:
