@@ -16,7 +16,6 @@ import platform
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -39,10 +38,6 @@ from sqa.results import Row, in_cell, markdown, show_lines, with_interval
 DEFAULT_OUTPUT = "report"  # default folder, in the first run's folder
 MARKDOWN, HTML = "report.md", "report.html"
 SIGNIFICANT = 0.05
-PACKAGES = (
-    "numpy scipy pyarrow sacrebleu torch numba sentencepiece transformers ctranslate2 simuleval unbabel-comet "
-    "bert-score bleurt-pytorch matplotlib"
-).split()
 _USUAL_DIGITS = 3  # decimal places of a metric that cannot be built
 
 
@@ -104,7 +99,7 @@ def compose(reported: Sequence[Reported], folder: Path) -> tuple[str, list[Drawn
         signatures=_signatures(reported),
         files=dict.fromkeys(files),
         components=_components(reported),
-        versions=_versions(),
+        program=f"sqa {__version__}, Python {platform.python_version()} ({platform.system()} {platform.machine()})",
         timed=timed,
         fence="`" * max(3, 1 + max(map(len, re.findall("`+", config)), default=0)),
         config=config,
@@ -273,14 +268,3 @@ def _components(reported: Sequence[Reported]) -> list[tuple[Component, list[str]
             runs_of.setdefault(component, []).append(run.label)
     order = list(dict.fromkeys(c.stage for c in runs_of))
     return sorted(runs_of.items(), key=lambda item: order.index(item[0].stage))
-
-
-def _versions() -> list[str]:
-    """Return the program and the packages that wrote this report; signatures contain the versions of a run."""
-    versions = [f"sqa {__version__}, Python {platform.python_version()} ({platform.system()} {platform.machine()})"]
-    for package in PACKAGES:
-        try:
-            versions.append(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            versions.append(f"{package} not installed")
-    return versions
