@@ -5,9 +5,8 @@ A file of buzzes is JSON lines (.jsonl, .jsonl.zst), one record per buzz:
     qid         the question
     correct     true or false; "prompt" counts as false, as in the published fit
     rel_pos     position in the question, 0 to 1
-    word_index, n_words   optional: index of the word at the buzz, number of words of the question
-    tournament, game      optional: identify the game (two teams), to group its buzzes on a question
-    player                optional: the player who buzzed
+    player      optional: the player who buzzed
+    word_index, n_words, tournament, game   optional: checked and not used
 
 A row that repeats an earlier one in all columns is an error, except in the manifest's own file.  That file has no
 player names, and 1,185 of its 71,360 rows are repeated.
@@ -60,9 +59,6 @@ class Buzzes:
     question: np.ndarray  # str, ids
     position: np.ndarray  # float64, fraction of the question
     correct: np.ndarray  # bool
-    word: np.ndarray | None  # int64, word_index of the file; None without that column
-    words: np.ndarray | None  # int64, n_words
-    game: np.ndarray | None  # int64, equal for buzzes of the same game; None if the file has no games
     player: np.ndarray | None  # str; None if the file has no players
     beyond_end: int = 0  # number of records with a position above 1
 
@@ -71,9 +67,9 @@ class Buzzes:
 
     def take(self, chosen: np.ndarray) -> Buzzes:
         """Return the buzzes that an array of indices or a boolean mask selects."""
-        columns = ("question", "position", "correct", "word", "words", "game", "player")
-        taken: dict[str, Any] = {c: None if getattr(self, c) is None else getattr(self, c)[chosen] for c in columns}
-        return replace(self, **taken)
+        player = None if self.player is None else self.player[chosen]
+        question, position, correct = (column[chosen] for column in (self.question, self.position, self.correct))
+        return replace(self, question=question, position=position, correct=correct, player=player)
 
 
 def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
@@ -98,32 +94,15 @@ def load_buzzes(source: str, beyond_end: BeyondEnd = "refuse") -> Buzzes:
             f"{path}:{numbered[beyond[0]][0]}: position {position[beyond[0]]:g} is outside 0 to 1, as are "
             f"{len(beyond) - 1} more of {len(rows)}; --beyond-end clip sets those above 1 to 1"
         )
-    numbers = {key: number for number, key in enumerate(dict.fromkeys((row.tournament, row.game) for row in rows))}
-
-    def optional(column: str, values: Iterable[Any], kind: type) -> np.ndarray | None:
-        return np.array(list(values), dtype=kind) if column in columns else None
-
     return Buzzes(
         name=path.name,
         sha256=sha256,
         question=np.array([str(row.qid) for row in rows]),
         position=np.minimum(position, 1.0),
         correct=np.array([row.correct is True for row in rows]),
-        word=optional("word_index", (row.word_index for row in rows), np.int64),
-        words=optional("n_words", (row.n_words for row in rows), np.int64),
-        game=optional("game", (numbers[row.tournament, row.game] for row in rows), np.int64),
-        player=optional("player", (str(row.player) for row in rows), str),
+        player=np.array([str(row.player) for row in rows]) if "player" in columns else None,
         beyond_end=len(beyond),
     )
-
-
-def first_of_game(buzzes: Buzzes) -> Buzzes:
-    """Return the earliest buzz on each question in each game; if several are equally early, the first in the file."""
-    if buzzes.game is None:
-        raise DataError(f"{buzzes.name}: has no column 'game', so the first buzz of a game is unknown")
-    order = np.argsort(buzzes.position, kind="stable")
-    pairs = zip(buzzes.game[order].tolist(), buzzes.question[order].tolist(), strict=True)
-    return buzzes.take(np.sort(order[_first_indices(pairs)]))
 
 
 def regular_players(buzzes: Buzzes, questions: int = 20) -> Buzzes:

@@ -38,7 +38,7 @@ from sqa.cli import main as command
 from sqa.core.errors import SqaError
 from sqa.core.paths import DATA, ROOT
 from sqa.data.download import read_manifest
-from sqa.data.human_buzzes import first_of_game, load_buzzes, regular_players
+from sqa.data.human_buzzes import load_buzzes, regular_players
 from sqa.data.texts import load_own_pairs
 from sqa.files.model_files import content
 from sqa.metrics.curve_fit import FitConfig, fit
@@ -166,9 +166,7 @@ def finished_run() -> Path:
 def _fit(path: Path) -> None:
     """Read a file of buzzes as `sqa train curve` does, without drawing."""
     fit(str(path), FitConfig("monotone", "clip", 10, 0))
-    buzzes = regular_players(load_buzzes(str(path), "clip"), 1)
-    if buzzes.game is not None:
-        first_of_game(buzzes)
+    regular_players(load_buzzes(str(path), "clip"), 1)
 
 
 class Words:

@@ -147,19 +147,6 @@ def test_players_are_filtered_as_published(tmp_path: Path) -> None:
     refused(DataError, "the maximum is 19", human_buzzes.regular_players, loaded(tmp_path, seldom))
 
 
-def test_first_buzz_of_each_game_is_kept(tmp_path: Path) -> None:
-    rows = [
-        {"qid": qid, "rel_pos": t, "correct": False, "tournament": cup, "game": 1, "player": number}
-        for number, (qid, t, cup) in enumerate(
-            (("a", 0.9, "x"), ("a", 0.2, "x"), ("b", 0.5, "x"), ("a", 0.7, "y"), ("a", 0.7, "y"))
-        )
-    ]
-    first = human_buzzes.first_of_game(loaded(tmp_path, rows))
-    assert (first.position.tolist(), first.player.tolist()) == ([0.2, 0.5, 0.7], ["1", "2", "3"])
-    bare = loaded(tmp_path, [{key: rows[0][key] for key in ("qid", "rel_pos", "correct")}])
-    refused(DataError, "no column 'game'", human_buzzes.first_of_game, bare)
-
-
 def test_positions_beyond_the_end_need_an_option(tmp_path: Path) -> None:
     source = write(tmp_path / "b.jsonl", [*records(150), {**records(1)[0], "rel_pos": 1.5}])
     refused(DataError, r"b\.jsonl:151: position 1\.5 is outside 0 to 1", human_buzzes.load_buzzes, source)

@@ -111,7 +111,7 @@ def test_report_names_runs_and_origins(report: Path, sweep: list[Path]) -> None:
     prints = {(row[0], row[2]): row[3] for row in cells(section(text, "## Fingerprints"))}
     assert prints["translate", f"`{manifest['fingerprint']}`"] == "`wait3`"  # each k is another translator
     assert [runs for (stage, _), runs in prints.items() if stage == "guess"] == ["every run"]
-    assert "sacrebleu 2" in section(text, "## Versions")
+    assert "written by sqa 1" in section(text, "## Versions")
     assert "`wait3` differs in `translator.k`: `3`." in section(text, "## Configurations")
 
 
