@@ -21,6 +21,7 @@ from sqa.questions import ask, files, make, measures, rules
 from sqa.questions.texts import Segment, Translated
 
 N, PAIR, TEST = 500, "es-en", "newstest2013"
+KINDS = ("name", "number", "date")
 CHANGED = ("names", "numbers", "dates", "content words", "function words", "negation", "order")
 HUMAN, CHEATS = "human translation", ("at the source's pace", "answers first", "all names first", "source")
 TALKS = tuple(entry.name for entry in download.entries() if entry.name.startswith("realsi-"))
@@ -67,7 +68,7 @@ def measure(_: Path, runs: Path) -> Iterator[Row]:
     """Yield the measures of a human translation, its damaged copies and planted cheats, and the positions on RealSI."""
     pairs = [(pair.source, pair.target) for pair in islice(load_parallel(PAIR, TEST), N)]
     sources, human = map(list, zip(*pairs, strict=True))
-    questions = make.make(make.rule_maker(PAIR, human), human, sources, PAIR, 3)
+    questions = make.make(make.rule_maker(PAIR, human, KINDS), human, sources, PAIR, 3)
     answers = [" ".join(q.answers[0] for q in of) for of in questions.by_segment()]
     names = " ".join(dict.fromkeys(q.answers[0] for q in questions.questions if q.kind == "name"))
     cheats = (human, [f"{of} {text}" for of, text in zip(answers, human, strict=True)], [f"{names} {t}" for t in human])
@@ -96,7 +97,7 @@ def positions() -> Iterator[tuple[float, float]]:
 
 
 SHOWN = {
-    "damages": pivot(("system",), across("answered", "kind", rules.KINDS), system=(HUMAN, *CHANGED)),
+    "damages": pivot(("system",), across("answered", "kind", KINDS), system=(HUMAN, *CHANGED)),
     "cheats": pivot(("system",), columns("answered", "early", "lag", "invented"), kind="all", system=CHEATS),
     "positions": pivot(("kind",), columns("inside: in its own utterance", "error: median error, s"), system="RealSI"),
 }

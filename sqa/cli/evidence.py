@@ -215,14 +215,25 @@ def latency(
     language: Language = None,
     computing: Computing = "increment",
     facts: Annotated[bool, option("--facts", "Score the facts that arrive instead (docs/facts.md).")] = False,
-    sources: Annotated[Path | None, option("--sources FILE", "With --facts: file with a source for each line.")] = None,
+    sources: Annotated[
+        Path | None, option("--sources FILE", "With --facts, --questions: a source for each line.")
+    ] = None,
     pair: Annotated[str, option("--pair PAIR", "With --facts: the languages, such as es-en.")] = "-en",
+    questions: Annotated[
+        Path | None, option("--questions FILE", "Print when these questions are answered instead (docs/ask.md).")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Compute the latencies of a log.
 
     The means are printed as TSV.  With --json each sentence is one line.
     """
+    if questions:
+        from sqa.cli.questions import ask
+
+        if computation_aware or strict or facts or as_json or unit == "char":
+            raise ConfigError("--questions: takes --references, --source, --sources and --segments; see also sqa ask")
+        return ask([log], questions, references, sources, segments, source)
     if facts:
         from sqa.questions.facts_log import FactOptions
 

@@ -100,7 +100,8 @@ def make_questions(
     sources: Sources = None,
     pair: Annotated[str, option("--pair PAIR", "Languages of source and reference, such as es-en.")] = "-en",
     kinds: Annotated[
-        list[str] | None, option("--kind KIND", "name, number or date; may be repeated.  Default: all.")
+        list[str] | None,
+        option("--kind KIND", "name, number, date, role or negation; may be repeated.  Default: all."),
     ] = None,
     before: Annotated[int, option("--before N", "Drop questions that the N segments before answer.", min=0)] = 3,
     maker: Annotated[
@@ -114,7 +115,7 @@ def make_questions(
 ) -> None:
     """Make questions about a reference translation, as JSON lines.
 
-    Rules write clozes of names, numbers and dates.  A language model writes questions of any kind.
+    Rules write clozes of names, numbers, dates, roles and negations.  A language model writes questions of any kind.
     """
     from sqa.files import records
     from sqa.metrics.log_lines import lines_beside

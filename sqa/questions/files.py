@@ -18,7 +18,7 @@ from sqa.data.languages import certain, code_of
 from sqa.files.atomic import bytes_digest, write_text
 from sqa.files.records import converted, numbered_lines
 
-VERSION = 1  # increase when the same texts give other questions
+VERSION = 2  # increase when the same texts give other questions
 DIGITS = 12  # digits of digests
 Index = Annotated[int, Meta(ge=0)]
 
@@ -29,7 +29,7 @@ class TextQuestion(Struct, frozen=True):
     segment: Index
     question: str
     answers: tuple[str, ...]  # right answers; the first one stands in the reference
-    kind: str  # "name", "number", "date", or a kind of the model that made the question
+    kind: str  # "name", "number", "date", "role", "negation", or a kind of the model that made the question
     maker: str
     span: tuple[Index, Index]  # the answer's words in the reference: first, and one past the last
     source: Index | None = None  # source word that completes the answer; None: unknown

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from sqa.core.errors import ConfigError
 from sqa.questions.files import VERSION, QuestionFile, TextQuestion, languages
-from sqa.questions.rules import KINDS, Rules, clozes, located, no_names
+from sqa.questions.rules import ENGLISH, KINDS, Rules, clozes, located, negated, no_names, roles
 
 DROPPED = ("absent", "repeated", "unread", "given", "before", "case")
 BLOCK = 100  # segments whose questions are filtered together
@@ -58,7 +58,7 @@ class Maker(Protocol):
 
 @dataclass
 class RuleMaker:
-    """Clozes of names, numbers and dates."""
+    """Clozes of names, numbers, dates, roles and negations."""
 
     pair: tuple[str, str]
     kinds: Sequence[str] = KINDS
@@ -71,7 +71,8 @@ class RuleMaker:
 
     def questions(self, texts: Sequence[tuple[int, str, str]]) -> Iterator[TextQuestion]:
         """Yield the clozes of these kinds, in order, with repetitions."""
-        made = (cloze for number, reference, source in texts for cloze in clozes(number, reference, source, self.pair))
+        makers = (clozes, roles, negated) if set(self.kinds) & set(ENGLISH) else (clozes,)
+        made = (cloze for text in texts for maker in makers for cloze in maker(*text, self.pair))
         return (cloze for cloze in made if cloze.kind in self.kinds)
 
 
@@ -84,12 +85,14 @@ def rule_maker(pair: str, references: Sequence[str], kinds: Sequence[str] = ()) 
     if wrong := [kind for kind in kinds if kind not in KINDS]:
         raise ConfigError(f"--kind: expected one of {', '.join(KINDS)}, got {wrong[0]!r}")
     reason = no_names(codes[1], references)
-    if reason and "name" in kinds:
-        raise ConfigError(f"--kind name: {reason}; ask for number and date, or use --maker endpoint")
-    permitted = KINDS[1:] if reason else KINDS
+    refused = {"name": reason} if reason else {}
+    refused |= dict.fromkeys(ENGLISH, "the rules are for English") if codes[1] != "en" else {}
+    if wrong := [kind for kind in kinds if kind in refused]:
+        raise ConfigError(f"--kind {wrong[0]}: {refused[wrong[0]]}; ask for number and date, or use --maker endpoint")
     if reason and not kinds:
         print(f"sqa: no questions about names: {reason}", file=sys.stderr)
-    return RuleMaker(codes, kinds or permitted, {"refused": {"name": reason}} if reason else {})
+    permitted = [kind for kind in KINDS if kind not in refused]
+    return RuleMaker(codes, kinds or permitted, {"refused": refused} if refused else {})
 
 
 def numbered(references: Sequence[str], sources: Sequence[str]) -> list[tuple[int, str, str]]:
@@ -139,13 +142,13 @@ def _filtered(
 ) -> list[TextQuestion]:
     """Return the questions that no filter drops; count the others by reason."""
     kept: list[TextQuestion] = []
-    seen = set[tuple[int, str]]()
+    seen = set[tuple[int, str, str]]()
     for question in questions:
         placed = question if question.reference else located(question, texts[question.segment][1:], pair)
-        key = (question.segment, question.answers[0].casefold())
+        key = (question.segment, question.kind if question.maker == "rules" else "", question.answers[0].casefold())
         reason = "absent" if placed is None else "repeated" if key in seen else ""
         seen.add(key)
-        dropped[reason] += bool(reason)
+        dropped.update([reason] if reason else [])
         kept += [placed] if placed and not reason else []
 
     def earlier(q: TextQuestion) -> str:

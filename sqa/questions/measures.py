@@ -42,9 +42,8 @@ def _statistics(unit: str) -> dict[str, Statistic]:
 
 def tables(asked: Asked) -> Iterator[tuple[str, str, Floats]]:
     """Yield (kind, measure, statistics of each segment (n, 2))."""
-    kinds = sorted({answer.question.kind for answers in asked.answers for answer in answers})
-    for kind in (ALL, *(kinds if len(kinds) > 1 else ())):
-        chosen = [[a for a in answers if kind in (ALL, a.question.kind)] for answers in asked.answers]
+    for kind in kinds_of(asked):
+        chosen = of_kind(asked, kind)
         for measure, statistic in _statistics(asked.system.unit).items():
             sums = [np.sum([statistic(a) for a in answers], axis=0) if answers else (0, 0) for answers in chosen]
             yield kind, measure, np.array(sums, dtype=np.float64)
@@ -94,13 +93,25 @@ def differences(systems: Sequence[Asked], resamples: int, seed: int = 0) -> Tabl
     return Table(("a", "b", "kind", "measure", "diff", "low", "high", "p", "n"), rows)
 
 
-def curve(asked: Asked, times: Sequence[float], resamples: int = 1000) -> list[Interval]:
+def kinds_of(asked: Asked) -> list[str]:
+    """Return the kinds of the questions, after ALL; only ALL if there is one kind."""
+    kinds = sorted({answer.question.kind for answers in asked.answers for answer in answers})
+    return [ALL, *(kinds if len(kinds) > 1 else ())]
+
+
+def of_kind(asked: Asked, kind: str) -> list[list[Answered]]:
+    """Return the answers to the questions of a kind, by segment."""
+    return [[answer for answer in answers if kind in (ALL, answer.question.kind)] for answers in asked.answers]
+
+
+def curve(asked: Asked, times: Sequence[float], kind: str = ALL, resamples: int = 1000) -> list[Interval]:
     """Return the share of the questions answered by each time after their source word, with its band."""
     stats = [
         [*(sum(a.lag is not None and a.lag <= t for a in answers) for t in times), len(answers)]
-        for answers in asked.answers
+        for answers in of_kind(asked, kind)
     ]
-    return bootstrap_band(np.array(stats, dtype=np.float64), mean_curve, resamples)
+    with np.errstate(invalid="ignore"):  # a resample may have no question of a rare kind
+        return bootstrap_band(np.array(stats, dtype=np.float64), mean_curve, resamples)
 
 
 def records(asked: Iterable[Asked]) -> Iterator[dict[str, object]]:

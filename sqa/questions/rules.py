@@ -1,24 +1,35 @@
-"""Questions by rule: clozes of the names, numbers and dates of a reference, and the reader that recognises answers.
+"""Questions by rule: clozes of names, numbers, dates, roles and negations, and the reader that recognises answers.
 
 The rules are those of the metric `facts` (sqa/metrics/quality/facts.py).  The reader answers a question as soon as the
 answer stands in the text.  It recognises answers and understands no question, so it can be fooled by a text that lists
 all names (docs/ask.md).
+
+Roles and negations are asked about in English, and only where the rules are sure:
+
+    role      "____ defeated Napoleon": two names with nothing in between but a VERB and perhaps an article.
+              The reader wants both names in this order, or in the other one with "by" in between
+    negation  "He did ____ leave": the only negation of a single sentence.  The reader wants any negation
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, compress, pairwise
 
 from msgspec import structs
 
 from sqa.core.languages import language_of
 from sqa.core.types import BLANKLESS
 from sqa.metrics.quality.facts import Fact, Text, counterpart, extract, find
+from sqa.metrics.quality.names import ends_sentence, negations
 from sqa.questions.files import TextQuestion, reference_digest
 
 BLANK = "____"
-KINDS = ("name", "number", "date")
+KINDS = ("name", "number", "date", "role", "negation")
+ENGLISH = KINDS[3:]  # kinds for English only
+VERB = re.compile(
+    r"beat|bought|built|led|left|made|saw|sent|shot|sold|told|took|won|wrote|(?!married|divorced)[a-z]+ed"
+)
 CASED = 0.5  # least share of letters with case in a script that writes names with capitals
 _TOKEN = re.compile(rf"[{BLANKLESS}]|[^\s{BLANKLESS}]+")
 _MARKS = re.compile(r"^\W+|\W+$")
@@ -45,6 +56,29 @@ def clozes(segment: int, reference: str, source: str, pair: tuple[str, str]) -> 
     for fact in extract(text):
         question = TextQuestion(segment, _blanked(text, fact), (fact.text,), fact.kind, "rules", (0, 1))
         yield placed(question, fact, (fact.first, fact.last + 1), (reference, source), pair)
+
+
+def roles(segment: int, reference: str, source: str, pair: tuple[str, str]) -> Iterator[TextQuestion]:
+    """Yield a question for each name that does something to the next name."""
+    text = _text(reference, pair[1])
+    for one, other in pairwise(extract(text)):
+        between = text.words[one.last + 1 : other.first]
+        between = between[:-1] if between[-1:] in (("the",), ("a",)) else between
+        verb = between[0] if len(between) == 1 and text.words[one.last][-1].isalnum() else ""
+        if VERB.fullmatch(verb) and {one.kind, other.kind} == {"name"}:
+            question = TextQuestion(segment, _blanked(text, one), (one.text,), "role", "rules", (0, 1))
+            yield placed(question, one, (one.first, one.last + 1), (reference, source), pair)
+
+
+def negated(segment: int, reference: str, source: str, pair: tuple[str, str]) -> Iterator[TextQuestion]:
+    """Yield a question for the negation of a reference that is one sentence with one negation."""
+    words = words_of(reference)
+    found = [n for n, word in enumerate(words) if negations(word)]
+    if len(found) == negations(reference) == sum(map(ends_sentence, words)) == 1 < len(words) - 1:
+        blanked = " ".join(BLANK if n in found else word for n, word in enumerate(words))
+        question = TextQuestion(segment, blanked, (_MARKS.sub("", words[found[0]]),), "negation", "rules", (0, 1))
+        fact = fact_of(question.answers[0], "name", pair[1])
+        yield placed(question, fact, (found[0], found[0] + 1), (reference, source), pair)
 
 
 def located(question: TextQuestion, texts: tuple[str, str], pair: tuple[str, str]) -> TextQuestion | None:
@@ -100,18 +134,23 @@ def fact_of(answer: str, kind: str, language: str) -> Fact:
     parts, last = text.parts[1:], len(text.parts) - 1
     if kind != "name" and len(text.values) == 1 and text.values[0][1:] == (1, last):
         return Fact("date" if kind == "date" else "number", answer, (), text.values[0][0], 0, last)
-    capitals = tuple(part for part, w in zip(parts, text.written[1:], strict=True) if any(map(_coded, w)))
+    coded = [word != word.lower() or any(map(str.isdigit, word)) for word in text.written[1:]]
+    capitals = tuple(compress(parts, coded))
     content = tuple(part for part in parts if part not in language_of(language).function_words)
     return Fact("name", answer, capitals or content or parts, "", 0, last)
 
 
-def _coded(character: str) -> bool:
-    return character.isupper() or character.isdigit()
-
-
 def answers_in(question: TextQuestion, text: str, language: str) -> bool:
-    """Return whether one of a question's answers stands in a text."""
+    """Return whether one of a question's answers stands in a text, in its role."""
     read = _text(text, language)
+    if question.kind == "negation" and question.maker == "rules":
+        return negations(text) > 0
+    if question.kind == "role" and question.maker == "rules":
+        asked = _text(question.question, language)
+        other = next(fact for fact in extract(asked) if fact.first > asked.words.index(BLANK))
+        one, two = find(fact_of(question.answers[0], "name", language), read), find(other, read)
+        between = read.words[one:two] + read.words[two:one]  # one of them is empty
+        return one is not None and two is not None and (one < two) != ("by" in between)
     return any(find(fact_of(answer, question.kind, language), read) is not None for answer in question.answers)
 
 

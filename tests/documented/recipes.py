@@ -45,8 +45,6 @@ WORDS = {  # word on a page -> word that is executed
     "figN": "fig8",
     "SUBMISSION": "submission.jsonl",
     "LOG": "docs/example/instances.log",
-    "first.log": "docs/example/instances.log",
-    "second.log": "docs/example/instances.log",
     "tcp://10.0.0.1:8786": "{scheduler}",
     "runs/xqb_es_wait6_bm25": "runs/mini_es_wait6_bm25",
 }
@@ -162,10 +160,13 @@ RECIPES: dict[str, Run | Serve] = {
     "sqa questions show NAME": Run(("sqa questions show mini-es",)),
     MAKE: Run(after=TALK),
     **{
-        f"sqa ask first.log second.log --questions asked.jsonl {option}": Run(after=(*TALK, MAKE))
+        f"sqa ask docs/example/instances.log docs/example/second.log --questions asked.jsonl {option}": Run(
+            after=(*TALK, MAKE)
+        )
         for option in ("--plot answered.png", "--compare")
     },
     "sqa questions make --references FILE": Run((MAKE,), after=TALK),
+    "sqa latency LOG --questions asked.jsonl": Run(after=(*TALK, MAKE)),
     "sqa ask LOG --questions FILE": Run(
         ("sqa ask docs/example/instances.log --questions asked.jsonl",), after=(*TALK, MAKE)
     ),

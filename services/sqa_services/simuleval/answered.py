@@ -49,6 +49,11 @@ def add_pair(parser: ArgumentParser) -> None:
     parser.add_argument("--sqa-pair", default="-en", help="languages, e.g. es-en, for number words and priors")
 
 
+def add_asked(parser: ArgumentParser) -> None:
+    """Add the option of a scorer of questions: --sqa-asked."""
+    parser.add_argument("--sqa-asked", required=True, help="file of questions, made by sqa questions make")
+
+
 @contextmanager
 def in_a_file(log: str) -> Iterator[Path]:
     """Write a log's text to a temporary file during the block."""

@@ -13,7 +13,8 @@ not a time.
 SQA_FACTS needs simulstream's `--reference` but no questions.  It scores the facts of each segment (docs/facts.md) after
 simulstream's own resegmentation.  With `--sqa-sources FILE`, which has one line per segment, SQA_FACTS_INVENTED,
 SQA_FACTS_LAG and SQA_FACTS_TIMED have values, too.  SQA_FACTS_LAG is in seconds, as estimated by `sqa latency LOG
---facts`.
+--facts`.  SQA_ANSWERED, SQA_ANSWERED_EARLY and SQA_ANSWERED_LAG with `--sqa-asked FILE` equal the values of `sqa ask`
+on these segments.
 """
 
 import json
@@ -39,10 +40,22 @@ from simulstream.metrics.scorers.latency.mwersegmenter import (
 )
 
 from sqa.core.errors import NotComputable, SqaError
+from sqa.core.significance import Mean
 from sqa.files.logs import Pieces
 from sqa.metrics.fact_metrics import Facts
 from sqa.questions.facts_log import FactOptions
-from sqa_services.simuleval.answered import FACTS, SHOWN, Answered, add_options, add_pair, answered, judged
+from sqa_services.simuleval.answered import (
+    ASKED,
+    FACTS,
+    SHOWN,
+    Answered,
+    add_asked,
+    add_options,
+    add_pair,
+    answered,
+    asked,
+    judged,
+)
 
 
 class OfAnswers(LatencyScorer):
@@ -63,29 +76,52 @@ class OfAnswers(LatencyScorer):
         return LatencyScores(ideal_latency=_answered(self.args).value[self.metric])
 
 
-class OfFacts(MWERSegmenterBasedLatencyScorer):
-    """A metric of the reference's facts that the translation of each segment contains."""
+class OfSegments(MWERSegmenterBasedLatencyScorer):
+    """A metric of the segments that simulstream cuts."""
 
-    metric: Facts
     args: Namespace
 
     def _do_score(self, samples: list[ResegmentedLatencyScoringSample]) -> LatencyScores:
         pairs = [pair for sample in samples for pair in zip(sample.hypothesis, sample.reference, strict=True)]
-        text = "".join(_line(index, *pair) for index, pair in enumerate(pairs))
-        side, sources = self.metric.side, Path(self.args.sqa_sources) if self.args.sqa_sources else None
         try:
-            if sources is None and side != "arrived":
-                raise NotComputable(f"{self.metric.name}: needs --sqa-sources, a file with one line per segment")
-            options = FactOptions(self.args.sqa_pair, sources=sources)
-            stats = [line.stats(side) for line in judged(text, options)]
-            return LatencyScores(ideal_latency=self.metric.score(np.sum(stats, axis=0)))
+            return LatencyScores(self.value("".join(_line(index, *pair) for index, pair in enumerate(pairs))))
         except SqaError as error:
             raise SystemExit(f"sqa: {error}") from error
+
+    def value(self, log: str) -> float:
+        """Return the value of a log with one line per segment."""
+        raise NotImplementedError
+
+
+class OfFacts(OfSegments):
+    """A metric of the reference's facts that the translation of each segment contains."""
+
+    metric: Facts
+
+    def value(self, log: str) -> float:
+        side, sources = self.metric.side, Path(self.args.sqa_sources) if self.args.sqa_sources else None
+        if sources is None and side != "arrived":
+            raise NotComputable(f"{self.metric.name}: needs --sqa-sources, a file with one line per segment")
+        stats = [line.stats(side) for line in judged(log, FactOptions(self.args.sqa_pair, sources=sources))]
+        return self.metric.score(np.sum(stats, axis=0))
 
     @classmethod
     def add_arguments(cls, parser: ArgumentParser) -> None:
         add_pair(parser)
         parser.add_argument("--sqa-sources", default="", help="file of transcripts, one line per segment")
+
+
+class OfQuestions(OfSegments):
+    """A measure of `sqa ask`, for the questions of a file about the segments."""
+
+    measure: Mean
+
+    @classmethod
+    def add_arguments(cls, parser: ArgumentParser) -> None:
+        add_asked(parser)
+
+    def value(self, log: str) -> float:
+        return self.measure.score(asked(log, Path(self.args.sqa_asked))[self.measure.name].sum(axis=0))
 
 
 for _shown, _name in SHOWN.items():
@@ -100,6 +136,13 @@ for _shown, _facts in FACTS.items():
     @register_latency_scorer(_shown)
     class _Facts(OfFacts):
         metric = _facts
+
+
+for _shown, _measure in ASKED.items():
+
+    @register_latency_scorer(_shown)
+    class _Asked(OfQuestions):
+        measure = Mean(_measure)
 
 
 def _line(index: int, written: OutputWithDelays, segment: ReferenceSentenceDefinition) -> str:

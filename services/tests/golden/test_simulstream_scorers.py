@@ -17,7 +17,13 @@ from needs import reason
 from stand_ins.simuleval_command import SCORERS
 
 import sqa
+from smt.engines.speech_logs import read as recordings
 from sqa.core.paths import ROOT
+from sqa.questions import measures
+from sqa.questions.ask import ask
+from sqa.questions.make import make, rule_maker
+from sqa.questions.rules import Rules
+from sqa.questions.texts import TextOptions, translated
 
 PYTHON = os.environ.get("SQA_SIMULSTREAM_PYTHON") or (find_spec("simulstream") and sys.executable)
 needs_simulstream = pytest.mark.skipif(not PYTHON, reason=reason("SQA_SIMULSTREAM_PYTHON"))
@@ -88,6 +94,21 @@ def test_facts_need_only_references(spoken: tuple[str, ...], tmp_path: Path) -> 
     assert 0 < float(printed) < 10  # seconds
     done = simulstream(tmp_path, APPENDED, *lag)
     assert done.returncode and done.stderr.splitlines()[-1].startswith("sqa: facts-lag: needs --sqa-sources")
+
+
+@needs_simulstream
+@pytest.mark.needs("omnisteval")
+@pytest.mark.slow
+def test_answered_questions_equal_sqa_ask(spoken: tuple[str, ...], tmp_path: Path) -> None:
+    references = (tmp_path / "reference").read_text("utf-8").splitlines()
+    questions = make(rule_maker("es-en", references), references, [], "es-en", 0)
+    questions.write(tmp_path / "asked.jsonl")
+    texts = TextOptions(tmp_path / "reference", segments=tmp_path / "audio.yaml")
+    system = translated(str(APPENDED), texts, lambda path: recordings(path, "sentencepiece"))
+    frame = measures.frame([ask(system, questions, Rules("en"))], questions, "rules", 10)
+    done = simulstream(tmp_path, APPENDED, "SQA_ANSWERED", *spoken, "--sqa-asked", str(tmp_path / "asked.jsonl"))
+    [printed] = re.findall(r"ideal_latency=([\d.e-]+)", done.stdout)
+    assert 0 < float(printed) == frame.one("answered", kind="all").value
 
 
 def test_missing_simulstream_error_names_the_package() -> None:

@@ -1,4 +1,4 @@
-"""The commands of docs/ask.md that need the server of a language model."""
+"""The commands of docs/ask_models.md that need the server of a language model."""
 
 import json
 

@@ -18,7 +18,7 @@ from sqa.report.question_curves import draw
 
 REFERENCES = ["In 1830 Bolívar left London.", "He had three thousand men."]
 SOURCES = ["En 1830 Bolívar dejó Londres .", "Tenía tres mil hombres ."]
-QUESTIONS = make(rule_maker("es-en", REFERENCES), REFERENCES, SOURCES, "es-en", 3)
+QUESTIONS = make(rule_maker("es-en", REFERENCES, ["name", "number"]), REFERENCES, SOURCES, "es-en", 3)
 READER = Rules("en")
 
 

@@ -90,6 +90,37 @@ def test_answer_is_read_as_a_fact(answer, kind, words, value):
     assert (fact.words, fact.value) == (words, value)
 
 
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("Then Bolívar defeated Napoleon.", True),
+        ("Napoleon was defeated by Bolívar.", True),
+        ("Then Napoleon defeated Bolívar.", False),
+        ("Bolívar was defeated by Napoleon.", False),
+        ("Then Bolívar defeated", False),
+    ],
+)
+def test_role_is_answered_only_in_its_order(text, right):
+    [question] = made("Then Bolívar defeated Napoleon in Peru.", kinds=["role"]).questions
+    assert (question.question, question.answers) == ("Then ____ defeated Napoleon in Peru.", ("Bolívar",))
+    assert answers_in(question, text, "en") == right
+
+
+@pytest.mark.parametrize(
+    "reference",
+    ["Bolívar married Ana.", "Bolívar and Ana left.", "Bolívar, defeated Napoleon.", "Bolívar quickly left Peru."],
+)
+def test_uncertain_roles_are_not_asked(reference):
+    assert not answers(f"There {reference}", kinds=["role"])
+
+
+def test_negation_is_answered_by_any_negation():
+    [question] = made("He did not leave Peru.", kinds=["negation"]).questions
+    assert (question.question, question.answers, question.span) == ("He did ____ leave Peru.", ("not",), (2, 3))
+    assert answers_in(question, "He never left.", "en") and not answers_in(question, "He left Peru.", "en")
+    assert not answers("No.", "He did not go and never came.", "He did not go. Then he left.", kinds=["negation"])
+
+
 # ------------------------------------------------------------------------------------------------------- languages
 
 
@@ -101,7 +132,8 @@ def test_names_are_refused_where_capitals_do_not_show_them(capsys):
     chinese = "在2019年，有 3 个人在北京。"
     assert answers(chinese, pair="en-zh") == ["2019", "3"]
     refused(ConfigError, "the script of the references has no capitals", made, chinese, pair="en-zh", kinds=["name"])
-    refused(ConfigError, "--kind: expected one of name, number, date", made, german, kinds=["role"])
+    refused(ConfigError, "--kind role: the rules are for English", made, german, pair="en-de", kinds=["role"])
+    refused(ConfigError, "--kind: expected one of name, number, date", made, german, kinds=["verb"])
     refused(ConfigError, "--pair: expected two languages", made, german, pair="german")
 
 
@@ -119,9 +151,9 @@ def test_question_file_reads_as_written(tmp_path):
     read = read_questions(path)
     assert list(read.questions) == list(questions.questions) and read.header == questions.header
     assert read.digest == questions.digest and read.pair == ("", "en")
-    assert read.header["kinds"] == {"date": 1, "name": 2, "number": 1} and len(read.by_segment()[1]) == 0
+    assert read.header["kinds"] == {"date": 1, "name": 2, "negation": 1, "number": 1, "role": 1}
     path.write_text(questions.text().rpartition('{"segment"')[0], encoding="utf-8")
-    refused(DataError, "3 questions, but the header says 4; truncated", read_questions, path)
+    refused(DataError, "5 questions, but the header says 6; truncated", read_questions, path)
     path.write_text('{"index": 0}\n', encoding="utf-8")
     refused(DataError, "asked.jsonl:1: not a header", read_questions, path)
     path.write_text(questions.text().replace('"segment": 0', '"segment": -1'), encoding="utf-8")

@@ -12,7 +12,7 @@ of `sqa latency LOG --facts`.  SQA_ANSWERED, SQA_ANSWERED_EARLY and SQA_ANSWERED
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -29,6 +29,7 @@ from sqa_services.simuleval.answered import (
     ASKED,
     FACTS,
     SHOWN,
+    add_asked,
     add_options,
     add_pair,
     answered,
@@ -98,10 +99,7 @@ class OfQuestions(_OfALog):
 
     measure: str
     keys = FACT_KEYS
-
-    @staticmethod
-    def add_args(parser: ArgumentParser) -> None:
-        parser.add_argument("--sqa-asked", required=True, help="file of questions, made by sqa questions make")
+    add_args = staticmethod(add_asked)
 
     def scores(self, log: str) -> tuple[Sequence[float], float]:
         stats, mean = asked(log, Path(self.args.sqa_asked))[self.measure], Mean(self.shown)
