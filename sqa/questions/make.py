@@ -71,8 +71,7 @@ class RuleMaker:
 
     def questions(self, texts: Sequence[tuple[int, str, str]]) -> Iterator[TextQuestion]:
         """Yield the clozes of these kinds, in order, with repetitions."""
-        makers = (clozes, roles, negated) if set(self.kinds) & set(ENGLISH) else (clozes,)
-        made = (cloze for text in texts for maker in makers for cloze in maker(*text, self.pair))
+        made = (cloze for text in texts for maker in (clozes, roles, negated) for cloze in maker(*text, self.pair))
         return (cloze for cloze in made if cloze.kind in self.kinds)
 
 

@@ -23,8 +23,7 @@ def draw(systems: Sequence[Asked], path: Path) -> list[Path]:
     units = {asked.system.unit for asked in systems}
     if len(units) > 1 or units == {""}:
         raise ConfigError("--plot: needs logs whose delays have one unit; plain texts have no delays")
-    [unit] = units
-    times = TIMES[unit].tolist()
+    times = TIMES[unit := units.pop()].tolist()
     keys = [f"{time:g}" for time in times]
     x = dict(zip(keys, times, strict=True))
     names = run_names([Path(asked.system.name) for asked in systems])
@@ -32,8 +31,8 @@ def draw(systems: Sequence[Asked], path: Path) -> list[Path]:
         Panel(
             "all questions" if kind == ALL else kind,
             [
-                Line(name, number, dict(zip(keys, curve(asked, times, kind), strict=True)), x)
-                for number, (name, asked) in enumerate(zip(names, systems, strict=True))
+                Line(name, n, dict(zip(keys, curve(asked, times, kind), strict=True)), x)
+                for n, (name, asked) in enumerate(zip(names, systems, strict=True))
             ],
             "share of questions answered",
         )
@@ -41,5 +40,5 @@ def draw(systems: Sequence[Asked], path: Path) -> list[Path]:
     ]
     rows = [panels[start : start + ACROSS] for start in range(0, len(panels), ACROSS)]
     with style():
-        figure = over_k(rows, f"{unit} after the source word", 2.2, PAGE if len(panels) > 1 else COLUMN)
-        return save(figure, path.parent, path.stem)
+        size = 2.2, PAGE if len(panels) > 1 else COLUMN
+        return save(over_k(rows, f"{unit} after the source word", *size), path.parent, path.stem)
