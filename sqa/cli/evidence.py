@@ -37,6 +37,19 @@ evidence_app = typer.Typer(**SETTINGS)
 results_app = typer.Typer(help="Measure, check and list the published numbers.", **SETTINGS)
 
 QuestionIds = Annotated[list[str] | None, option("--questions ID", "Only this question; may be repeated.")]
+Asked = Annotated[
+    Path | None, option("--questions FILE", "Print when these questions are answered instead (docs/ask.md).")
+]
+Convention = Annotated[
+    str | None,
+    option("--convention", "Formulas to use; see docs/latency.md.  Default: simuleval-1.1; of segments: omnisteval."),
+]
+Delays = Annotated[
+    Literal["auto", "text", "speech"], option("--source", "Unit of delays: words of text, or milliseconds of speech.")
+]
+LineSources = Annotated[
+    Path | None, option("--sources FILE", "With --facts, --questions: file with a source for each line.")
+]
 Segmentation = Annotated[
     Path | None, option("--segments FILE", "Cut whole recordings into these segments first, with SoftSegmenter.")
 ]
@@ -185,22 +198,14 @@ def report(
 @evidence_app.command()
 def latency(
     log: Annotated[str, argument("LOG", "An instances.log, or JSON lines.  - reads standard input.")],
-    convention: Annotated[
-        str | None,
-        option(
-            "--convention", "Formulas to use; see docs/latency.md.  Default: simuleval-1.1; of segments: omnisteval."
-        ),
-    ] = None,
+    convention: Convention = None,
     references: Annotated[
         Path | None, option("--references FILE", "File with a reference for each line of LOG, or for each segment.")
     ] = None,
     unit: Annotated[
         Literal["word", "char"], option("--unit", "Unit in which the length of a reference is counted.")
     ] = "word",
-    source: Annotated[
-        Literal["auto", "text", "speech"],
-        option("--source", "Unit of delays: words of text, or milliseconds of speech."),
-    ] = "auto",
+    source: Delays = "auto",
     end: Annotated[
         Literal["auto", "log"], option("--end", "With log, a missing end of a sentence is not added.")
     ] = "auto",
@@ -215,13 +220,9 @@ def latency(
     language: Language = None,
     computing: Computing = "increment",
     facts: Annotated[bool, option("--facts", "Score the facts that arrive instead (docs/facts.md).")] = False,
-    sources: Annotated[
-        Path | None, option("--sources FILE", "With --facts, --questions: a source for each line.")
-    ] = None,
+    sources: LineSources = None,
     pair: Annotated[str, option("--pair PAIR", "With --facts: the languages, such as es-en.")] = "-en",
-    questions: Annotated[
-        Path | None, option("--questions FILE", "Print when these questions are answered instead (docs/ask.md).")
-    ] = None,
+    questions: Asked = None,
     as_json: Json = False,
 ) -> None:
     """Compute the latencies of a log.
