@@ -51,7 +51,7 @@ def statistics(runs: Path) -> dict[tuple[str, ...], Floats]:
     path = runs / "unseen-second.jsonl"
     after = unseen.QUESTIONS
     unseen.write_questions(unseen.chosen(load_questions(unseen.POOL), after + QUESTIONS)[after:], path)
-    tables = {}
+    tables: dict[tuple[str, ...], Floats] = {}
     for guesser, buzzer in BUZZERS.items():
         of_texts = unseen.played(unseen.configs(path, TEXTS, guesser, buzzer), runs)
         tables |= {(guesser, *cell): table for cell, table in unseen.at_paces(of_texts, KS).items()}

@@ -1,7 +1,7 @@
-"""Ledger rows support every sentence of docs/results.md and unadapted.md that has a number or a comparison.
+"""Ledger rows support every sentence of docs/results.md, unadapted.md and README's Results with a number or comparison.
 
-tests/documented/results.yaml and unadapted.yaml map each of these sentences to checks.  A check compares a row with a
-number or with another row:
+tests/documented/results.yaml, unadapted.yaml and readme.yaml map each of these sentences to checks.  A check compares a
+row with a number or with another row:
 
     over-k / xqb-es / phrase-based / full / rerank / bleu = 31      equal if rounded to the digits written
     over-k / xqb-es / phrase-based / full / rerank / ew.low > 0     or <; .low, .high and .n name parts of a row
@@ -19,7 +19,7 @@ import yaml
 from experiments.results_book.pages import ledger_of
 from sqa.core.paths import ROOT
 
-PAGES = ("results", "unadapted")
+PAGES = {"results": "docs/results.md", "unadapted": "docs/unadapted.md", "readme": "README.md"}
 MADE = re.compile(r"^<!-- \[\[\[cog.*?^<!-- \[\[\[end\]\]\] -->$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^(?: {4,}\S[^\n]*\n)+", re.MULTILINE)
 ENDS = re.compile(r"(?<=[.:?!])\*{0,2}\s+(?=[A-Z*`\[])")
@@ -40,7 +40,7 @@ def sentences(text: str) -> list[str]:
     found = []
     for block in re.split(r"\n\s*\n|\n(?=- )", prose):
         line = " ".join(block.split()).removeprefix("- ")
-        if line and not line.startswith(("#", "![", "*Contestant", "sqa ", "make ")):
+        if line and not line.startswith(("#", "![", "*Contestant", "*The guesser", "sqa ", "make ")):
             found += [s for s in ENDS.split(line) if asserts(s)]
     return found
 
@@ -49,6 +49,12 @@ def asserts(sentence: str) -> bool:
     """Return whether a sentence has a number or a comparison."""
     plain = NAMES.sub("", sentence)
     return bool(NUMBER.search(plain) or COMPARES.search(plain))
+
+
+def text_of(page: str) -> str:
+    """Return the text of a page; of README only the section Results."""
+    text = (ROOT / PAGES[page]).read_text("utf-8")
+    return text.partition("\n## Results\n")[2].partition("\n## ")[0] if page == "readme" else text
 
 
 def value_of(path: str) -> float:
@@ -72,7 +78,7 @@ def holds(check: str) -> bool:
 
 def numbers(text: str) -> set[float]:
     """Return the numbers in a text, with percentages as fractions."""
-    found = NUMBER.findall(NAMES.sub("", text))
+    found = NUMBER.findall(re.sub(r"(?<=\d),(?=\d{3}\b)", "", NAMES.sub("", text)))  # 2,016 is 2016
     return {float(n.rstrip("%")) / (100 if n.endswith("%") else 1) for n in found}
 
 
@@ -96,7 +102,7 @@ def supports(page: str) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_sentence_is_listed_and_holds(page: str) -> None:
-    listed, found = supports(page), sentences((ROOT / "docs" / f"{page}.md").read_text("utf-8"))
+    listed, found = supports(page), sentences(text_of(page))
     assert [s for s in found if s not in listed] == [], "sentences without support"
     assert [s for s in listed if s not in found] == [], "support without a sentence"
     assert {s: wrong for s in found if (wrong := problems(s, listed[s]))} == {}
