@@ -2,7 +2,7 @@
 
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import openai
 
@@ -10,8 +10,8 @@ from sqa.core.errors import SqaError
 from sqa.files.records import parse_json
 from sqa.net.chat import Budget, EndpointError, Halted
 
-if int(openai.__version__.partition(".")[0]) < 3:
-    import httpx
+if TYPE_CHECKING or int(openai.__version__.partition(".")[0]) < 3:
+    import httpx as httpx
 else:  # the SDK's library since version 3
     import httpx2 as httpx
 

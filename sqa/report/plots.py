@@ -207,7 +207,9 @@ def over_k(
     colours: by number of line; empty: as many distinct ones as there are lines.  bars: draw intervals as bars, and the
     k at each point, instead of bands.
     """
-    numbers = [drawn.number for row in grid for panel in row for drawn in (*panel.lines, *panel.levels)]
+    every = [panel for row in grid for panel in row]
+    numbers = [line.number for panel in every for line in panel.lines]
+    numbers += [level.number for panel in every for level in panel.levels]
     colours = colours or distinct(1 + max(numbers, default=0))
     figure, all_axes = canvas((width, 0.6 + height * len(grid)), len(grid), max(map(len, grid)))
     named: dict[str, Artist] = {}

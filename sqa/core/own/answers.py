@@ -8,13 +8,14 @@ The pipeline checks the content of emissions, guesses and buzzes for all parts (
 """
 
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from operator import methodcaller
 from pathlib import Path
 from traceback import extract_tb
+from types import GeneratorType
 from typing import Annotated, Any
 
 import numpy as np
@@ -92,7 +93,7 @@ def words(where: str, value: Any, source: Any) -> Iterator[str | Write]:
         if word is end:
             return
         if written > MOST_WORDS * max(1, source.read):
-            frame = iterator.gi_frame if isinstance(iterator, Generator) else None
+            frame = iterator.gi_frame if isinstance(iterator, GeneratorType) else None
             line = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}: " if frame else ""
             problem = f"got over {MOST_WORDS} words per source word; does translate() ever end?"
             raise DataError(f"{line}{where} {WORD.expected}, {problem}")
