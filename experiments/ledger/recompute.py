@@ -1,4 +1,4 @@
-"""Recompute the headline table and the primary analysis of docs/results.md from values of individual questions.
+"""Recompute the headline table and the primary analysis of docs/results.md, and the agreement with people, from values.
 
 The script needs only numpy and this folder.
 
@@ -6,7 +6,7 @@ The script needs only numpy and this folder.
 
 A value is the probability of beating the average player when answering at that point, and 0 without a right answer.
 Expected wins is its mean over questions.  BLEU is computed from summed counts of n-grams.  The last column is the
-largest difference from over-k.tsv or text-at-pace.tsv.
+largest difference from over-k.tsv, text-at-pace.tsv or people.tsv.
 """
 
 import csv
@@ -67,3 +67,15 @@ for dataset, translator in sorted({key[:2] for key in ew if key[1] != "human"}):
     p = (1 + sum(value >= largest(texts) - 1e-12 for value in null)) / 5001
     stored_p = ledger[dataset, translator, "from 2", "text", "p"]
     print(f"{dataset}    {translator:12}  p = {p:.4f}, in the ledger {stored_p:.4f}")
+
+values = np.load(HERE / "values" / "people.npz", allow_pickle=False)
+tables = {tuple(name.split("\t")): values[name] for name in values.files}
+lines = [line for line in (HERE / "people.tsv").read_text(encoding="utf-8").splitlines() if line[0] != "#"]
+ledger = {(*row[:4],): float(row[4]) for row in list(csv.reader(lines, delimiter="\t"))[1:]}
+print("pair   errors           measure     tau of systems  off by")
+for pair, errors, measure, _ in (key for key in ledger if key[3] == "tau" and key[2] not in ("bleu", "chrf")):
+    totals = [[score("", tables[k]) for k in tables if k[::2] == (pair, side)] for side in (errors, measure)]
+    ordered = [np.sign(np.subtract.outer(each, each)) for each in totals]
+    tau = (ordered[0] * ordered[1]).sum() / np.sqrt(np.prod([(each != 0).sum() for each in ordered]))
+    off = abs(tau - ledger[pair, errors, measure, "tau"])
+    print(f"{pair}  {errors:16} {measure:10}  {tau:+.3f}          {off:.6f}")

@@ -27,4 +27,4 @@ def test_script_recomputes_the_headline_table():
     printed = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in printed.splitlines() if " p = " not in line and "off by" not in line]
     shown = sum(len(ks) for *_, ks in STORY)
-    assert len(rows) == shown + 6 and all(float(row[-1]) < 1e-6 for row in rows)
+    assert len(rows) == shown + 6 + 12 and all(float(row[-1]) < 1e-6 for row in rows)
