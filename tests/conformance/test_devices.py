@@ -33,7 +33,7 @@ QUESTION = Question(
     "q",
     "mini-es",
     "es",
-    (("el", "río", "cruza", "Viena"), ("la", "costa", "de", "Lima")),
+    (("el", "río"), ("la", "costa", "peruana")),
     ("the coast", "Lima"),
     "Lima",
 )

@@ -98,7 +98,7 @@ def test_g_is_never_ahead_of_the_schedule(k, rate):
             assert not ended or g == len(sentence)
 
 
-texts = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=8), min_size=1, max_size=3)
+texts = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6), min_size=1, max_size=3)
 rates = st.sampled_from([0.6, 0.97, 1.0, 1.4])
 
 
@@ -115,7 +115,7 @@ def test_beam_of_one_hypothesis_and_word_is_greedy(texts, k, rate, lexicon):
     st.sampled_from([None, Beam(2, 3), Beam(3, 1), Beam(4, 2)]),
     st.sampled_from([("causal", 4), ("causal", 0), ("bidirectional", 4)]),
 )
-@settings(max_examples=20)
+@settings(max_examples=15)
 def test_streaming_equals_batched(texts, schedule, beam, kind):
     model, texts = model_of(*kind), [*texts, []]
     assert streamed(stream(model, schedule, beam), texts) == searched(model, texts, schedule, beam)
