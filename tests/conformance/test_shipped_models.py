@@ -4,11 +4,14 @@ For an intended change, increase the VERSION of the module (CONTRIBUTING.md, "Wh
 expected words here.
 """
 
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
 import numpy as np
 import pytest
 from safetensors.numpy import load
 
-from smt.lm import causal_lm
 from smt.lm import causal_lm as lm
 from smt.lm.adapter import load_adapter
 from smt.lm.word_scores import LmScorer
@@ -28,12 +31,20 @@ def written(translator, sentence: str) -> str:
     return " ".join(f"{word}/{source.read}{'+' * source.ended}" for word in translator.translate(source))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def language_model_is_freed():
-    """Free the language model, which takes a gigabyte, after the last test."""
-    yield
-    for held in (causal_lm.writer, causal_lm.helped_writer):
-        held.cache_clear()
+@pytest.fixture(scope="module")
+def elsewhere() -> Iterator[ProcessPoolExecutor]:
+    """Yield another process for language models, which take two gigabytes."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        yield process
+
+
+def words_and_scores(model: str, options: dict[str, object], sentence: str) -> tuple[str, list[float]]:
+    """Return the words that a language model writes, and their ln p given the source."""
+    translator = lm.build(lm.CausalLmConfig(model, k=2, dtype="float32", **options))
+    words = written(translator, sentence)
+    target = [word.rpartition("/")[0] for word in words.split()]
+    [scores] = LmScorer(lambda: translator.writer, "").score([(sentence.split(), target)])
+    return words, list(scores.given)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +92,10 @@ def test_transformer_words_are_as_recorded(model, sentence, search, words):
     ],
     ids=["es", "pl with glosses"],
 )
-def test_language_model_words_are_as_recorded(model, options, sentence, words, given):
+def test_language_model_words_are_as_recorded(elsewhere, model, options, sentence, words, given):
     """The tolerance is below the effect of wrong token positions, which change the second decimal of ln p."""
-    translator = lm.build(lm.CausalLmConfig(model, k=2, dtype="float32", **options))
-    assert written(translator, sentence) == words
-    target = [word.rpartition("/")[0] for word in words.split()]
-    [scores] = LmScorer(lambda: translator.writer, "").score([(sentence.split(), target)])
-    assert list(scores.given) == pytest.approx(given, abs=0.003)
+    expected = (words, pytest.approx(given, abs=0.003))
+    assert elsewhere.submit(words_and_scores, model, options, sentence).result() == expected
 
 
 @pytest.mark.parametrize("name", ADAPTERS)
