@@ -20,10 +20,19 @@ from needs import reason
 
 import sqa
 from sqa.core.paths import ROOT
+from sqa.files.yaml_reader import read_yaml
 from tests.small_ablation import WAIT_K
 
 pytestmark = pytest.mark.slow
 LEFT_OUT = ("tests", "services/tests")  # folders of the repository that the wheels do not need
+# short, because the aligner of `sqa view` is not compiled here
+QUESTION = {
+    "id": "q",
+    "language": "es",
+    "source": "Lima es su capital.",
+    "reference": "Lima is its capital.",
+    "page": "Peru",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +83,7 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> User:
     lent = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     (packages / "lent.pth").write_text("".join(f"{path}\n" for path in lent), encoding="utf-8")
     (home / "folder").mkdir()
+    (home / "folder" / "question.jsonl").write_text(json.dumps(QUESTION) + "\n", encoding="utf-8")
     return User(python.parent, packages, home / "folder")
 
 
@@ -90,12 +100,14 @@ def test_nothing_is_imported_from_the_repository(user: User) -> None:
 
 
 def test_wheel_runs_bundled_config_view_and_log(user: User) -> None:
-    report = user.sqa("run", "mini_es_wait6_bm25", "limit=1", "name=first")
-    ours = sqa.run("mini_es_wait6_bm25", limit=1, runs=user.folder / "ours", progress=False)
+    run = ("run", "mini_es_wait6_bm25", "dataset=question.jsonl")
+    report = user.sqa(*run, "name=first")
+    config = {**read_yaml(ROOT / "configs" / "mini_es_wait6_bm25.yaml"), "dataset": str(user.folder / "question.jsonl")}
+    ours = sqa.run(config, runs=user.folder / "ours", progress=False)
     assert f"\nal\t{ours.metrics['al']:.6f}\t" in report  # equal to the value from the repository
     assert user.sqa("view", "runs/first", "-q") == "runs/first/view.html\n"
     log = user.sqa("export", "runs/first", "--to", "instances.log", "--output", "log").strip()
-    back = user.sqa("run", "mini_es_wait6_bm25", "limit=1", "name=back", f"translator={{name: recorded, file: {log}}}")
+    back = user.sqa(*run, "name=back", f"translator={{name: recorded, file: {log}}}")
     assert back == report
     assert "did you mean" in user.run("sh", "-c", f"{user.bin}/sqa run mini_es_wait7_bm25 2>&1; true")
 
@@ -103,11 +115,8 @@ def test_wheel_runs_bundled_config_view_and_log(user: User) -> None:
 def test_services_wheel_installs_its_commands(user: User) -> None:
     assert {path.name for path in user.packages.glob("sqa_services/*/page")} == {"page"}
     row = '{"question": "q", "step": 0, "token": "x", "g": 1, "guess": "Peru", "buzz": true}'
-    (user.folder / "served.jsonl").write_text(
-        '{"id": "q", "language": "es", "source": "Lima", "reference": "Lima", "page": "Peru"}\n', encoding="utf-8"
-    )
     (user.folder / "submission.jsonl").write_text(f"{row}\n", encoding="utf-8")
-    assert "\new\t" in user.sqa("validate", "sqa", "submission.jsonl", "--questions", "served.jsonl")
+    assert "\new\t" in user.sqa("validate", "sqa", "submission.jsonl", "--questions", "question.jsonl")
     assert "leaderboard" in user.sqa("board", "--help")
 
 
