@@ -27,7 +27,11 @@ CASES += [
     ("translator", "causal-lm", {"policy": "hold", "n": 1, "bidirectional": True}),
     ("translator", "waitk", {"k": 2, "beam": 2}),
     ("translator", "waitk", {"k": 2, "dtype": "bfloat16"}),
-    ("guesser", "llm", {"endpoint": None, "base": {"base": "@lm", "retrieval": "@bm25", "dtype": "float32"}}),
+    (
+        "guesser",
+        "llm",
+        {"endpoint": None, "local": {"base": "@lm", "dtype": "float32"}, "api": "completions", "reply": "title"},
+    ),
 ]
 QUESTION = Question(
     "q",
@@ -62,8 +66,8 @@ def quality_model(name: str, encoder: Path) -> Path:
 
 
 def on(options: Mapping[str, Any], device: str) -> dict[str, Any]:
-    """Return the options with `device` set, within `local` or `base` if one of them is given."""
-    inner = [key for key in ("local", "base") if isinstance(options.get(key), Mapping)]
+    """Return the options with `device` set, within `local` if it is given."""
+    inner = [key for key in ("local",) if isinstance(options.get(key), Mapping)]
     return {**options, inner[0]: {**options[inner[0]], "device": device}} if inner else {**options, "device": device}
 
 

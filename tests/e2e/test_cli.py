@@ -140,7 +140,6 @@ ELEVEN = ["run", "t.yaml", "translator={name: fixed, text: system.txt}"]
         ("questions.jsonl", b'{"source": "\xff"}\n', RUN, 3, "questions.jsonl"),
         ("questions.jsonl", EMPTY, RUN, 3, "questions.jsonl:1: record 0.source: a question needs"),
         ("system.txt", b"one line\n" * 11, ELEVEN, 3, "system.txt: 11 lines, expected 12"),
-        ("runs", b"a file, not a folder", ["run", "t.yaml", "--until", "translate"], 3, "runs/store"),
     ],
 )
 def test_wrong_file_is_refused_in_one_line(sqa, name, content, words, code, complaint):

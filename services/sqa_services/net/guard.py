@@ -10,7 +10,6 @@ from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
-from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -54,7 +53,6 @@ def guards(address: Address, **more: Any) -> list[Middleware]:
     """Return the middleware of an application; `more` are fields of `Guard`."""
     return [
         Middleware(TrustedHostMiddleware, allowed_hosts=address.hosts, www_redirect=False),
-        Middleware(RequestBodyLimitMiddleware, max_body_size=address.max_body),
         Middleware(Guard, address=address, **more),
     ]
 
@@ -87,8 +85,7 @@ class Guard:
 
         try:
             self._admit(scope)
-            body = await Request(scope, receive).body()
-            await self.app(scope, _once(body, receive), sending)
+            await self.app(scope, _once(await self._body(Request(scope, receive)), receive), sending)
         except Refused as refused:
             await self._refuse(refused, scope, receive, sending)
         except ClientDisconnect:
@@ -110,6 +107,18 @@ class Guard:
             given = given_token(headers)
             if not (self.tokens and self.tokens(given)) and not same(given, self.address.token):
                 raise Refused(401, "a token is needed: Authorization: Bearer TOKEN")
+
+    async def _body(self, request: Request) -> bytes:
+        """Return the body of a request; raises Refused if it or its declared length is above the limit."""
+        body, declared = bytearray(), request.headers.get("content-length", "")
+        too_long = Refused(413, f"the body is longer than {self.address.max_body} bytes")
+        if declared.isdecimal() and int(declared) > self.address.max_body:
+            raise too_long
+        async for part in request.stream():
+            body += part
+            if len(body) > self.address.max_body:
+                raise too_long
+        return bytes(body)
 
     async def _refuse(self, refused: Refused, scope: Scope, receive: Receive, send: Send) -> None:
         answer = self.render_error(refused.status, refused.problem)

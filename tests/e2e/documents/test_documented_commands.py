@@ -133,7 +133,7 @@ class Shell:
             {"Host": recipe.host} if recipe.host else {}
         )
 
-        def run_app(app: Any, _: Any) -> None:
+        def run_app(app: Any, *_: Any) -> None:
             socket = bind("127.0.0.1", 0)
             url, server = f"http://127.0.0.1:{socket.getsockname()[1]}", server_of(app)
             thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]})
