@@ -21,6 +21,8 @@ from sqa.net.chat import Chat, EndpointError, Halted, P, Prompt, Reply, characte
 
 FORMAT = 2  # version of the file format
 WAIT_FOR_OTHERS = 60.0  # seconds to wait while another run writes
+SAME, LONGER = 10, 40  # prompts of different lengths with one number of tokens, and the range of their characters
+TOLD = (1, 1000, 100_000)  # numbers of cached replies at which they are reported
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
     id INTEGER PRIMARY KEY,             -- in the order of arrival
@@ -116,11 +118,28 @@ def _prepare(file: sqlite3.Connection, path: Path) -> None:
         raise DataError(f"{path}: not a reply cache of this version; name another cache")
 
 
+class Plateau:
+    """Detector of prompts that the server cuts: many prompts of growing length with the largest number of tokens."""
+
+    def __init__(self) -> None:
+        self._most, self._lengths = 0, set[int]()
+
+    def seen(self, length: int, tokens: int | None) -> bool:
+        """Record the characters and reported tokens of a prompt; return True once longer prompts stop costing more."""
+        if tokens is None or tokens < self._most or len(self._lengths) > SAME:
+            return False
+        if tokens > self._most:
+            self._most, self._lengths = tokens, set()
+        self._lengths.add(length)
+        return len(self._lengths) > SAME and max(self._lengths) - min(self._lengths) >= LONGER
+
+
 class CachedChat:
     """A chat with a cache of replies: each prompt is sent only once."""
 
     def __init__(self, chat: Chat, cache: Cache) -> None:
-        self.chat, self.cache, self._told = chat, cache, False
+        self.chat, self.cache = chat, cache
+        self._plateau, self._asked, self._old = Plateau(), 0, 0
 
     @property
     def identity(self) -> str:
@@ -155,11 +174,20 @@ class CachedChat:
                 )
             self.cache.check_room()
             replies |= self._send(missing)
-        if not self._told and len(missing) < len(keys):
-            self._told = True
-            found = f"replies of {self.cache.days(self.chat.identity)} from the cache ({self.cache.path})"
-            tqdm.write(f"sqa: llm: {found}; another endpoint.label asks again", file=sys.stderr)
+        self._report(keys, len(keys) - len(missing))
+        for prompt, key in keys.items():
+            if self._plateau.seen(characters(prompt), replies[key].prompt_tokens):
+                cut = f"longer prompts still cost {replies[key].prompt_tokens} tokens, so the server may cut them"
+                tqdm.write(f"sqa: llm: {cut}; raise the server's context size", file=sys.stderr)
         return {prompt: replies[key] for prompt, key in keys.items()}
+
+    def _report(self, keys: Mapping[P, str], old: int) -> None:
+        """Print how many replies came from the cache, at the first one and whenever their number has multiplied."""
+        before, self._old, self._asked = self._old, self._old + old, self._asked + len(keys)
+        if any(before < number <= self._old for number in TOLD):
+            since = self.cache.days(self.chat.identity)
+            said = f"{self._old} of {self._asked} replies so far from the cache of {since} ({self.cache.path})"
+            tqdm.write(f"sqa: llm: {said}; another endpoint.label asks again", file=sys.stderr)
 
     def _send(self, missing: Mapping[P, str]) -> dict[str, Reply]:
         """Send as many requests concurrently as the chat allows; return a dict that maps keys to replies."""

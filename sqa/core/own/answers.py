@@ -92,7 +92,7 @@ def words(where: str, value: Any, source: Any) -> Iterator[str | Write]:
             word = next(iterator, end)
         if word is end:
             return
-        if written > MOST_WORDS * max(1, source.read):
+        if written > MOST_WORDS * max(1, getattr(source, "read", written)):  # a plain iterator has no count
             frame = iterator.gi_frame if isinstance(iterator, GeneratorType) else None
             line = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}: " if frame else ""
             problem = f"got over {MOST_WORDS} words per source word; does translate() ever end?"

@@ -57,9 +57,9 @@ def submitted(path: Path) -> object:
 
 
 def buzzes(path: Path) -> object:
-    """Return the questions, positions and word counts in a file of buzzes."""
+    """Return the questions and positions in a file of buzzes."""
     loaded = load_buzzes(str(path))
-    return loaded.question.tolist(), loaded.position.tolist(), loaded.words
+    return loaded.question.tolist(), loaded.position.tolist()
 
 
 def as_lines(*rows: dict[str, Any]) -> str:
