@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,6 @@ from sqa.questions.facts_log import table as facts_table
 from sqa.questions.make import make, rule_maker
 from sqa.questions.rules import Rules
 from sqa.questions.texts import TextOptions, of_log
-from sqa_services.cli.protocols import simuleval_dir
 from sqa_services.simuleval.answered import ASKED
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("simul")]
@@ -27,9 +28,9 @@ EXAMPLE = ROOT / "docs" / "example" / "instances.log"
 
 
 @pytest.fixture
-def user_dir(capsys: pytest.CaptureFixture[str]) -> str:
-    simuleval_dir()
-    return capsys.readouterr().out.strip()
+def user_dir() -> str:
+    command = (sys.executable, "-m", "sqa", "scorer", "simuleval")
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def scoring(user_dir: str, questions: str) -> tuple[str, ...]:
