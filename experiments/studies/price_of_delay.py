@@ -1,4 +1,4 @@
-"""What people think of delay: Continuous Rating of simultaneous speech translation at equal quality of the text.
+"""Ratings of delay by listeners: Continuous Rating of simultaneous speech translation at equal quality of the text.
 
 At IWSLT 2022, people watched talks with German subtitles and rated them from 1 to 4 as they listened.  Each of five
 systems ran in three regimes of latency, with an average lagging of at most 1, 2 and 4 s.  The fit

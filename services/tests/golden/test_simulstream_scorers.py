@@ -111,9 +111,12 @@ def test_answered_questions_equal_sqa_ask(spoken: tuple[str, ...], tmp_path: Pat
     assert 0 < float(printed) == frame.one("answered", kind="all").value
 
 
-def test_missing_simulstream_error_names_the_package() -> None:
-    code = f"import sys; sys.modules['simulstream'] = None; sys.argv[1:] = ['scorer', 'simulstream']; {COMMAND}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+def test_missing_simulstream_error_names_the_package(tmp_path: Path) -> None:
+    missing = "raise ModuleNotFoundError(\"No module named 'simulstream'\", name='simulstream')\n"
+    (tmp_path / "simulstream.py").write_text(missing, encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    command = [sys.executable, "-c", COMMAND, "scorer", "simulstream"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})
     assert (
         done.returncode and done.stderr == "sqa: this needs the Python package simulstream: pip install 'simulstream'\n"
     )
