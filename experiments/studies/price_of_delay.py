@@ -57,6 +57,12 @@ def slopes(regimes: Floats, ratings: Floats, controls: Floats, weights: Floats) 
     return np.asarray(moved @ rating / (moved**2).sum(axis=1))
 
 
+def p_of(regimes: Floats, exchanged: Floats, ratings: Floats, controls: Floats) -> float:
+    """Return the two-sided p-value of the change with the regime, from the regimes exchanged by chance (m, n)."""
+    value, *null = slopes(np.stack([regimes, *exchanged]), ratings, controls, np.ones(len(ratings)))
+    return float((1 + (np.abs(null) >= abs(value) - 1e-12).sum()) / (1 + len(null)))
+
+
 def measure(_: Path, __: Path) -> Iterator[Row]:
     """Yield the change of the rating with the regime for each set of controls."""
     rated = [row for row in csv.DictReader(records.lines(download.path_of(DATA))) if row["latency"]]
@@ -72,10 +78,9 @@ def measure(_: Path, __: Path) -> Iterator[Row]:
         table = design(rated, (*controls, "annotator", "doc"))
         [value] = slopes(regimes[None], ratings, table, np.ones(len(rated)))
         samples = np.array([slopes(regimes[None], ratings, table, each)[0] for each in drawn])
-        null = slopes(exchanged, ratings, table, np.ones(len(rated)))
         yield Row((name,), "change", float(value), *percentiles(samples), len(rated), "rating")
-        p = (1 + (np.abs(null) >= abs(value) - 1e-12).sum()) / (1 + RESAMPLES)
-        yield Row((name,), "p", float(p), n=len(systems) * len(REGIMES), unit="0-1")
+        p = p_of(regimes, exchanged, ratings, table)
+        yield Row((name,), "p", p, n=len(systems) * len(REGIMES), unit="0-1")
 
 
 SHOWN = {"table": pivot(("control",), [Column("change", "change with the next regime", sign=True), Column("p", "p")])}

@@ -74,6 +74,9 @@ def test_repeated_question_is_found(tmp_path: Path) -> None:
     refused(DataError, "record 0: has no text", nearest, asked, [str(tmp_path / "bad.jsonl")])
 
 
+NAMES = ("oracle-ew, p", "oracle-ew, p after Holm", "accuracy, p")
+
+
 def test_second_test_has_enough_questions():
     assert second.needed() <= second.QUESTIONS
 
@@ -89,6 +92,10 @@ def test_second_test_finds_planted_differences():
         for text in (k, "full", unseen.HUMAN)
     }
     rows = tuple(second.rows(tables))
+    of = {metric: [r.value for r in rows if r.cell[0] == "gru" and r.metric == metric] for metric in NAMES}
+    assert min(of[NAMES[1]]) == pytest.approx(6 * min(of[NAMES[0]] + of[NAMES[2]])), (
+        "Holm multiplies the least p by six"
+    )
     ledger = Ledger(("guesser", "k", "part"), rows, item="unseen-second", command="", version="", date="", inputs={})
     verdicts = [line.split("|")[-2].strip() for line in second.block(ledger, "gru")[2:]]
     assert verdicts == ["held"] * 2 + ["secondary"] + ["not held"] * 2 + ["secondary"] + ["reversed"] * 2 + [

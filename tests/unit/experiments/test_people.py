@@ -51,3 +51,12 @@ def test_price_of_delay_is_recovered_at_equal_quality(price):
     ratings = price * regimes + 0.5 * quality + np.array([int(row["annotator"]) for row in rated])
     controls = price_of_delay.design(rated, ("comet", "annotator", "doc"))
     assert price_of_delay.slopes(regimes[None], ratings, controls, np.ones(600))[0] == pytest.approx(price, abs=1e-9)
+
+
+def test_p_is_small_only_if_ratings_change_with_the_regime():
+    rng = np.random.default_rng(3)
+    regimes, constant = rng.integers(0, 3, 300).astype(float), np.ones((300, 1))
+    exchanged, noise = np.stack([rng.permutation(regimes) for _ in range(200)]), rng.normal(size=300)
+    assert price_of_delay.p_of(regimes, exchanged, regimes + noise, constant) == pytest.approx(1 / 201)
+    assert price_of_delay.p_of(regimes, exchanged, -regimes + noise, constant) == pytest.approx(1 / 201)
+    assert price_of_delay.p_of(regimes, exchanged, noise, constant) > 0.05
