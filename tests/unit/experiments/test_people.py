@@ -60,3 +60,4 @@ def test_p_is_small_only_if_ratings_change_with_the_regime():
     assert price_of_delay.p_of(regimes, exchanged, regimes + noise, constant) == pytest.approx(1 / 201)
     assert price_of_delay.p_of(regimes, exchanged, -regimes + noise, constant) == pytest.approx(1 / 201)
     assert price_of_delay.p_of(regimes, exchanged, noise, constant) > 0.05
+    assert price_of_delay.p_of(regimes, 2 - regimes[None], regimes + noise, constant) == 1  # two-sided
