@@ -166,7 +166,7 @@ ITEMS = (
             "story": picked(
                 ["translator", "k"],
                 (([name, k], dataset, translator, k) for name, dataset, translator, ks in STORY for k in ks),
-                [ANSWERS[0], *TEXT],
+                [ANSWERS[1], ANSWERS[2]._replace(interval=False), ANSWERS[0], *TEXT],
             ),
             **{f"lm-{name[-2:]}": every_k(name, translators=MODEL, names=True) for name in (ES, PL)},
             **{f"pbmt-{name[-2:]}": every_k(name, translators=("phrase-based",), names=True) for name in (ES, PL)},
