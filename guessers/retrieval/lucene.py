@@ -3,7 +3,7 @@
 Analyzers: `standard` (Elasticsearch's default: words split by Unicode's rules, in lower case) and `english`
 (possessives and 33 stop words dropped, Porter stems).  Both take one word, delimited by white space, because no
 splitting rule looks across white space.  Two differences do not matter for English text: an emoji of several
-characters is several tokens, and letters follow this Python's Unicode version instead of Lucene's (which is older).
+characters is several tokens, and letters follow the Unicode version of `regex` instead of Lucene's (which is older).
 
 The similarity is `BM25Similarity` of Lucene 8 to 10, in its own single precision:
 
@@ -24,9 +24,9 @@ before -ed and -ing ("trekking").  Snowball's `english` (guessers/text.py) is a 
 
 import functools
 import re
-import unicodedata
 
 import numpy as np
+import regex
 from snowballstemmer import stemmer
 
 _porter = stemmer("porter")
@@ -63,79 +63,29 @@ STOP_WORDS = frozenset(
 )
 MAX_TOKEN = 255  # characters; longer tokens are split
 
-# One letter for each class of characters that Unicode's word boundaries (UAX 29) tell apart.
-_LETTER, _HEBREW, _DIGIT, _JOINER, _KATAKANA, _SINGLE, _COMPLEX, _MARK, _OTHER = "AWN_KISXo"
-_CLASSES = {
-    ":": "M", "·": "M", "\u0387": "M", "˗": "M", "״": "M", "‧": "M", "︓": "M", "﹕": "M", "：": "M",
-    ",": "m", ";": "m", "\u037e": "m", "٫": "m", "߸": "m", "\u0589": "m", "،": "m", "؍": "m", "٬": "m",
-    "⁄": "m", "︐": "m", "︔": "m", "﹐": "m", "﹔": "m", "，": "m", "；": "m",
-    ".": "b", "‘": "b", "’": "b", "․": "b", "﹒": "b", "＇": "b", "．": "b",
-    "'": "q", '"': "d", "\u200b": "o", "׳": "A",
-}  # fmt: skip
-_WORD = re.compile(
-    r"""
-    (?:_X*)*
-    (?: KX*(?:(?:_X*)*KX*)*
-      | (?: WX*(?:qX*|dX*WX*)
-          | NX*(?:(?:(?:_X*)*|[mbq]X*)NX*)*
-          | [AW]X*(?:(?:(?:_X*)*|[Mbq]X*)[AW]X*)*
-        )+
-    )
-    (?: (?:_X*)+
-      (?: KX*(?:(?:_X*)*KX*)*
-        | (?: WX*(?:qX*|dX*WX*)
-            | NX*(?:(?:(?:_X*)*|[mbq]X*)NX*)*
-            | [AW]X*(?:(?:(?:_X*)*|[Mbq]X*)[AW]X*)*
-          )+
-      )
-    )*
-    (?:_X*)*
-    | IX* | (?:SX*)+
-    """,
-    re.VERBOSE,
-)
 # Characters that are tokens of their own: Unicode's emoji and related characters, as in Lucene.
-_SIGN = re.compile(
+_SIGN = (
     "[©®‼⁉™↔-↙↩↪⌚⌛⌨⎈⏏⏩-⏳⏸-⏺▪▫▶◀◻-◾☀-★☇-☒☔-⚅⚐-✅✈-✒✔✖✝✡✨✳✴❄❇❌❎❓-❕❗❣-❧➕-➗➡➰➿⤴⤵⬅-⬇⬛⬜⭐⭕〰〽㊗㊙"
     "\U0001f300-\U0001f53d\U0001f546-\U0001f64f\U0001f680-\U0001f6ff\U0001f900-\U0001f9ff]"
 )
 _PLAIN = re.compile(r"[A-Za-z0-9]+")
-
-
-@functools.lru_cache(maxsize=1 << 12)
-def _class(char: str) -> str:
-    listed = _CLASSES.get(char)
-    if listed:
-        return listed
-    if _SIGN.match(char):
-        return _SINGLE
-    category = unicodedata.category(char)
-    if category in ("Mn", "Me", "Mc", "Cf"):
-        return _MARK
-    if category == "Nd":
-        return _DIGIT
-    if category == "Pc":
-        return _JOINER
-    if category[0] != "L" and category not in ("Nl", "So"):
-        return _OTHER
-    name = unicodedata.name(char, "")
-    if category == "So":  # circled letters
-        return _LETTER if name.startswith("CIRCLED LATIN") else _OTHER
-    if name.startswith(("CJK", "HIRAGANA")):
-        return _SINGLE
-    if "KATAKANA" in name:
-        return _KATAKANA
-    if name.startswith(("THAI", "LAO", "MYANMAR", "KHMER", "TAI ", "NEW TAI")):
-        return _COMPLEX
-    return _HEBREW if name.startswith("HEBREW LETTER") else _LETTER
+_APOSTROPHES = str.maketrans("'’", "..")  # `regex` splits at some apostrophes, but joins letters at full stops
+_MARK = regex.compile(r"(?<=\p{Latin}\p{M}*)\p{M}")
+_FIRST = r"^[\p{M}\p{Cf}]+"  # marks without a letter before them
+_PART = regex.compile(
+    rf"{_FIRST}|\p{{Line_Break=Complex_Context}}+|{_SIGN}|(?:\b|(?<={_FIRST})).+?\b",
+    regex.WORD | regex.V1 | regex.DOTALL,
+)
+_IS_TOKEN = regex.compile(rf"[\p{{Alphabetic}}\p{{Nd}}{_SIGN}]", regex.V1)
 
 
 def _cut(word: str) -> list[str]:
     """Return the tokens of a word, with unchanged letter case."""
     if _PLAIN.fullmatch(word):
         tokens = [word]
-    else:
-        tokens = [word[m.start() : m.end()] for m in _WORD.finditer("".join(map(_class, word)))]
+    else:  # split by Unicode's rules (UAX 29); a mark after a letter counts as a letter
+        parts = _PART.finditer(_MARK.sub("a", word.translate(_APOSTROPHES)))
+        tokens = [word[part.start() : part.end()] for part in parts if _IS_TOKEN.search(part[0])]
     return [token[at : at + MAX_TOKEN] for token in tokens for at in range(0, len(token), MAX_TOKEN)]
 
 
