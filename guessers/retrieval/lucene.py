@@ -26,7 +26,7 @@ import functools
 import re
 
 import numpy as np
-import regex
+import regex  # type: ignore[import-untyped]
 from snowballstemmer import stemmer
 
 _porter = stemmer("porter")
