@@ -9,7 +9,7 @@ at one of several k.  `--fold buzzer` selects tossups that no guesser was traine
 buzzers and fusions (`translated` in their configs); `--fold dev` selects tossups that no training run reads.  For
 Polish, use --there "python -m smt.training.lexical_lines pl-en" --model pl-en.  All noise is keyed by seed and tossup
 id, so no tossup's noise depends on other tossups.  The file has one JSON object per line, {"id", "k", "by",
-"sentences": [English, ...]}, where `by` names the translators.  A killed run resumes after its finished tossups.
+"sentences": [English, ...]}, where `by` names the translators.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ import numpy as np
 from tqdm import tqdm
 
 from guessers.training_texts import mapped_tossups
-from sqa.core.errors import ConfigError, DataError, returns_exit_code
+from sqa.core.errors import ConfigError, returns_exit_code
 from sqa.core.registry import TRANSLATORS
+from sqa.core.trace import hypotheses
 from sqa.core.types import Question
 from sqa.data.sentences import split
 from sqa.data.texts import Tossup, tossups_of
-from sqa.files.records import parse_json
+from sqa.files.atomic import write_text
 
-BLOCK = 100  # tossups translated together, and the maximum lost if the command is killed
+BLOCK = 100  # tossups translated together
 KS = ("3", "6", "9", "12", "15", "full")
 
 
@@ -89,14 +90,14 @@ class RoundTrip:
         """Return the translations of the tossups as records of the output file, in the same order."""
         english = [_question(t.id, split(t.text, "en")) for t in tossups]
         foreign = [
-            _question(question.id, _by_sentence(question, emissions))
+            _question(question.id, [line.split() for line in hypotheses(question, emissions)])
             for question, emissions in zip(english, self._there.translate_batch(english), strict=True)
         ]
         by_id: dict[str, dict[str, Any]] = {}
         for k, translator in self._back.items():
             chosen = [question for question in foreign if self.k_of(question.id, seed) == k]
             for question, emissions in zip(chosen, translator.translate_batch(chosen), strict=True):
-                lines = [" ".join(words) for words in _by_sentence(question, emissions)]
+                lines = hypotheses(question, emissions)
                 by_id[question.id] = {"id": question.id, "k": k, "by": self.by, "sentences": lines}
         return [by_id[tossup.id] for tossup in tossups]
 
@@ -107,58 +108,16 @@ def _question(name: str, sentences: Iterable[Sequence[str]]) -> Question:
     return Question(id=name, dataset="tossups", language="", sentences=kept, reference=(), page="")
 
 
-def _by_sentence(question: Question, emissions: Sequence[Any]) -> list[list[str]]:
-    """Return the target words by source sentence."""
-    sentences: list[list[str]] = [[] for _ in question.sentences]
-    for emission in emissions:
-        sentences[emission.sentence].append(emission.token)
-    return sentences
-
-
 def choose(tossups: Iterable[Tossup], n: int, seed: int) -> list[Tossup]:
     """Return `n` tossups, selected and ordered by a hash of seed and id, so new tossups do not change the order."""
     return sorted(tossups, key=lambda t: hashlib.sha256(f"{seed} {t.id}".encode()).digest())[:n]
 
 
 def write(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int) -> None:
-    """Translate the tossups and write them to `path` in blocks, skipping finished ones.
-
-    Raises ConfigError if the file was written from other tossups or by other translators.
-    """
-    kept = _finished(path, tossups, trip, seed)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("r+b" if path.is_file() else "wb") as file:
-        file.truncate(sum(map(len, kept)))  # drops the incomplete line of a killed run
-        file.seek(0, 2)
-        bar = tqdm(total=len(tossups), initial=len(kept), desc="translating", unit=" tossups")
-        for start in range(len(kept), len(tossups), BLOCK):
-            block = trip.records(tossups[start : start + BLOCK], seed)
-            file.write(b"".join(_line(record) for record in block))
-            file.flush()
-            bar.update(len(block))
-
-
-def _finished(path: Path, tossups: Sequence[Tossup], trip: RoundTrip, seed: int) -> list[bytes]:
-    """Return the complete lines of an earlier run.  Raises ConfigError if they are not those of this run."""
-    if not path.is_file():
-        return []
-    lines = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
-    for number, line in enumerate(lines):
-        try:
-            record = parse_json(line)
-        except ValueError as error:
-            raise DataError(f"{path}:{number + 1}: not JSON ({error}); remove the file to start again") from error
-        expected = tossups[number].id if number < len(tossups) else None
-        actual = (record.get("id"), record.get("by"), record.get("k"))
-        if expected is None or actual != (expected, trip.by, trip.k_of(expected, seed)):
-            raise ConfigError(
-                f"{path}:{number + 1}: made with other tossups, translators, k or seed; remove it or name another file"
-            )
-    return lines
-
-
-def _line(record: Mapping[str, Any]) -> bytes:
-    return (json.dumps(record, ensure_ascii=False) + "\n").encode()
+    """Translate the tossups in blocks, and write them to `path` when all are translated."""
+    starts = tqdm(range(0, len(tossups), BLOCK), "translating", unit=f" x {BLOCK} tossups")
+    records = [record for start in starts for record in trip.records(tossups[start : start + BLOCK], seed)]
+    write_text(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
 
 
 @returns_exit_code

@@ -31,9 +31,8 @@ from smt.statistical.lexicon import model_folder as packed_folder
 from smt.statistical.packed import PHRASES
 from smt.training.clean import Pair, Report
 from smt.training.corpus import load_arrays, save_arrays, weigh
-from smt.training.identity import clear, described, take
 from smt.training.prepare import cleaned, development_pairs, lexicon_pairs, names
-from smt.training.steps import corpus_bleu, run_steps
+from smt.training.steps import corpus_bleu, identity_of, run_steps
 from sqa.core.errors import ConfigError, DataError
 from sqa.files.atomic import claimed, joined_digest, locked, write_text
 from sqa.files.devices import place
@@ -54,6 +53,7 @@ class LmTraining:
         config: LmTrainConfig,
         folder: Path,
         evaluate: Callable[[], Mapping[str, float]],
+        identity: Mapping[str, Any] | None = None,
     ) -> None:
         model = base.network
         self.model, self.settings, self.folder, self.choice, self.evaluate = model, config, folder, choice, evaluate
@@ -66,7 +66,7 @@ class LmTraining:
         )
         kept = nn.ParameterDict({name.replace(".", "/"): factor for name, factor in factors.items()})
         parts = {"model": kept, "optimizer": Moments(optimiser, factors.items())}
-        self.trainer = Trainer(folder, optimiser, parts, Checkpoints(folder, keep=2), config.clip, "step")
+        self.trainer = Trainer(folder, optimiser, parts, Checkpoints(folder, 2, identity), config.clip, "step")
         if config.compile:
             for layer in model.model.get_decoder().layers:
                 layer.compile(dynamic=True)
@@ -163,8 +163,9 @@ def weights(config: LmConfig) -> Callable[[Pair], float]:
     return weight_of
 
 
-FREE = {"name", "development", "base"}  # config keys that may change; the fingerprint of the base may not
-FREE_TRAIN = set("steps cooldown threads compile evaluate_every evaluate_sentences checkpoint_every device".split())
+# config keys that may change before a run is resumed; the fingerprint of the base may not
+FREE_TRAIN = "steps cooldown threads compile evaluate_every evaluate_sentences checkpoint_every device".split()
+FREE = {"name", "development", "base", *(f"train.{key}" for key in FREE_TRAIN)}
 
 
 def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Path:
@@ -176,19 +177,18 @@ def train(config: LmConfig, folder: Path, data: Path, fresh: bool = False) -> Pa
     """
     with claimed(folder):
         if fresh:
-            clear(folder)
+            Checkpoints(folder).remove()
         where = place(config.train)
         base = load_base(base_folder(config.base))
         base.network.place(where)
         layout = Layout.of(base.tokens, *config.direction)
-        take(folder, described(config, FREE, FREE_TRAIN, {"base": base.fingerprint}))
         with locked(data, wait=True):
             pairs, pieces = prepared(config, base, layout, data)
         written = writable(pieces, base.tokens)
         writer = replace(LmWriter.of(base, layout, written), glosses=glosses_of(config))
-        training = LmTraining(
-            base, pairs, layout, pieces, config.train, folder, lambda: {"bleu_full": development_bleu(writer, config)}
-        )
+        evaluate = lambda: {"bleu_full": development_bleu(writer, config)}  # noqa: E731
+        identity = identity_of(config, FREE, {"base": base.fingerprint})
+        training = LmTraining(base, pairs, layout, pieces, config.train, folder, evaluate, identity)
         training.trainer.resume()
         run_steps(training)
         return save_adapter(folder / "model", base, written, config, len(pairs))

@@ -1,8 +1,9 @@
-"""Training loop over optimiser steps, with a log line per step and periodic development BLEU."""
+"""Training loop over optimiser steps, with a log line per step, periodic development BLEU, and the run's identity."""
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,6 +13,7 @@ from smt.models.decode import decode_batch
 from smt.models.stepper import Writer
 from smt.policies.waitk import Schedule
 from sqa.files.atomic import write_text
+from sqa.files.devices import place
 from sqa.training.trainer import Trainer
 
 WINDOW = 100  # steps in the displayed mean loss
@@ -59,6 +61,17 @@ def run_steps(training: Training) -> None:
             with (folder / "log.jsonl").open("a") as file:
                 file.write(json.dumps(row) + "\n")
             since, pieces = time.monotonic(), 0
+
+
+def identity_of(config: Any, free: Container[str], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that a resumed training run must match: a config without the keys `free`, and other inputs.
+
+    A key of the config's `train` is named "train.KEY".
+    """
+    values = asdict(config)
+    values |= {f"train.{key}": value for key, value in values.pop("train").items()}
+    values["train.dtype"] = place(config.train).dtype
+    return {key: value for key, value in values.items() if key not in free} | dict(inputs)
 
 
 def _cut(log: Path, step: int) -> None:

@@ -1,7 +1,7 @@
 """Several training runs from one config: `sqa train smt CONFIG --sweep k=3,6,9,12,15,full --seeds 3`.
 
     runs/smt/<name>/data/           training data, prepared once (or those of the run that `data` names)
-    runs/smt/<name>/k6-seed0/       one training run: run.json, checkpoint-*, steps.tsv, model/, done.json at its end
+    runs/smt/<name>/k6-seed0/       one training run: checkpoint-*, steps.tsv, model/, done.json at its end
     runs/smt/<name>/sweep.tsv       development BLEU per k, mean and standard deviation over seeds
 
 A training run with a done.json is never repeated, and a killed one resumes from its last checkpoint.  Several
@@ -12,21 +12,20 @@ training, the control for single-k training.
 
 import json
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, stdev
 
 from smt.models.bundle import load_model
-from smt.training import identity
 from smt.training.config import SmtConfig
 from smt.training.steps import LOG
-from smt.training.transformer_training import bleu_by_k, prepared_data, train_in, work_folder
+from smt.training.transformer_training import bleu_by_k, identity, prepared_data, train_in, work_folder
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.k import parse_k
 from sqa.files.atomic import empty, locked, write_text
 from sqa.files.devices import place
-from sqa.files.records import parse_json
+from sqa.files.records import json_document, parse_json
 from sqa.pipeline.config import load
 from sqa.results import Table, show
 from sqa.training.trainer import Checkpoints
@@ -54,6 +53,7 @@ class Finished:
     bleu: dict[str, float]  # k -> BLEU on the development part, for the model's own k or each k of a multi-path model
     minutes: float  # time spent in training steps
     model: Path  # folder for `translator: {model: ...}`
+    identity: Mapping[str, str] = field(default_factory=dict)  # `Checkpoints.identity`
 
 
 def parse_sweep(text: str) -> tuple[int | str, ...]:
@@ -83,26 +83,25 @@ def expand(config: SmtConfig, ks: Sequence[int | str], seeds: int, folder: Path)
     return runs
 
 
-def check(runs: Sequence[Run], data: Path) -> None:
-    """Raise one ConfigError for all folders whose checkpoints belong to another config, data set or start model."""
-    wrong = [problem for run in runs for problem in identity.problems(run.folder, identity.identity(run.config, data))]
-    if wrong:
-        raise ConfigError(wrong)
-
-
 def train_one(run: Run, data: Path, wait: bool) -> None:
-    """Train and score an unfinished run, unless another process holds it and `wait` is False."""
+    """Train and score an unfinished run, unless another process holds it and `wait` is False.
+
+    Raises ConfigError if the folder holds a run of another config, other data or another start model.
+    """
     with locked(run.folder, wait) as is_free:
-        if not is_free or (run.folder / "done.json").exists():
+        if not is_free:
+            return
+        file, checkpoints = run.folder / "done.json", Checkpoints(run.folder, identity=identity(run.config, data))
+        if file.exists():
+            checkpoints.check(run.folder, json_document(file)["identity"])
             return
         print(f"sqa: {run.folder.name}", file=sys.stderr)
-        identity.take(run.folder, identity.identity(run.config, data))
         model, vocabulary, _ = load_model(train_in(run.folder, run.config, data))
         bleu = bleu_by_k(model.to(place(run.config.train).device), vocabulary, run.config, run.config.train.k)
         seconds = [float(line.rsplit("\t", 1)[1]) for line in (run.folder / LOG).read_text().splitlines()[1:]]
         done = {"k": run.k, "seed": run.seed, "bleu": bleu, "minutes": sum(seconds) / 60}
-        write_text(run.folder / "done.json", json.dumps(done, indent=1) + "\n")
-        Checkpoints(run.folder).remove()  # the model is saved, and a sweep's checkpoints would fill the disk
+        write_text(file, json.dumps(done | {"identity": checkpoints.identity}, indent=1) + "\n")
+        checkpoints.remove()  # the model is saved, and a sweep's checkpoints would fill the disk
 
 
 def finished(folder: Path) -> list[Finished]:
@@ -140,7 +139,6 @@ def sweep(config: SmtConfig, ks: Sequence[int | str], seeds: int, runs: Path, fr
         clear(todo)
     with locked(folder, wait=True):
         data = prepared_data(config, runs)
-        check(todo, data)
     for wait in (False, True):
         for run in todo:
             train_one(run, data, wait)

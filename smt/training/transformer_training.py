@@ -18,23 +18,23 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from smt.models.bundle import load_model, model_folder, save_model
+from smt.models.bundle import folder_fingerprint, load_model, model_folder, save_model
 from smt.models.transformer import Transformer
 from smt.models.transformer_stepper import TransformerWriter
 from smt.models.vocab import PAD, Vocabulary
 from smt.policies.waitk import Schedule, draw_k
-from smt.training import identity
 from smt.training.config import SmtConfig, TrainConfig
 from smt.training.corpus import Batch, Batches, Packed, load_arrays
 from smt.training.prepare import development_pairs, is_prepared, prepare
-from smt.training.steps import corpus_bleu, run_steps
+from smt.training.steps import corpus_bleu, identity_of, run_steps
 from sqa.core.errors import ConfigError
 from sqa.core.k import parse_k
-from sqa.files.atomic import claimed
+from sqa.files.atomic import claimed, joined_digest
 from sqa.files.devices import place
 from sqa.pipeline.config import folder_name, load
 from sqa.training.trainer import Checkpoints, Moments, Trainer, denormals_flushed
 
+FREE = {"name", "data", "full_encoder", "train.threads", "train.compile", "train.device"}  # do not change the result
 Entropy = Callable[..., Tensor]  # `summed_entropy` or its compiled form
 
 
@@ -114,7 +114,8 @@ class SmtTraining:
         adam: dict[str, Any] = {"betas": (0.9, 0.98), "eps": 1e-9, "weight_decay": t.weight_decay, "fused": True}
         optimiser = torch.optim.AdamW(self.model.parameters(), t.learning_rate, **adam)
         parts = {"model": self.model, "optimizer": Moments(optimiser, self.model.named_parameters())}
-        self.trainer = Trainer(folder, optimiser, parts, Checkpoints(folder, t.keep), t.clip, "step")
+        checkpoints = Checkpoints(folder, t.keep, identity(config, data))
+        self.trainer = Trainer(folder, optimiser, parts, checkpoints, t.clip, "step")
         packed = load_arrays(Packed, data / "packed")
         self.batches = Batches(packed, self.vocabulary.starts_word, t.batch_pieces, t.seed)
         self.ks = tuple(parse_k(k) for k in t.k)
@@ -209,10 +210,15 @@ def train(config: SmtConfig, runs: Path, fresh: bool = False) -> Path:
     folder = work_folder(config, runs)
     with claimed(folder):
         if fresh:
-            identity.clear(folder)
-        data = prepared_data(config, runs)
-        identity.take(folder, identity.identity(config, data))
-        return train_in(folder, config, data)
+            Checkpoints(folder).remove()
+        return train_in(folder, config, prepared_data(config, runs))
+
+
+def identity(config: SmtConfig, data: Path) -> dict[str, Any]:
+    """Return the values on which a training run's result depends."""
+    files = ("vocabulary.model", "lexicon_probabilities.npy", "packed/target_start.npy")
+    start = folder_fingerprint(model_folder(config.start, "start")) if config.start else None
+    return identity_of(config, FREE, {"data": joined_digest(data / name for name in files), "start model": start})
 
 
 def train_in(folder: Path, config: SmtConfig, data: Path) -> Path:

@@ -67,11 +67,14 @@ class Checkpoints:
         if not complete:
             return None
         content = _content(complete[-1])
-        before = content["identity"]
-        if differ := [key for key in {**before, **self.identity} if before.get(key) != self.identity.get(key)]:
-            other = f"belongs to another config ({', '.join(differ)} differ)"
-            raise ConfigError(f"work: {complete[-1]} {other}; remove it or name another folder")
+        self.check(complete[-1], content["identity"])
         return content
+
+    def check(self, path: Path, identity: Mapping[str, str]) -> None:
+        """Raise ConfigError if the training run in `path` has another identity; the message names the keys."""
+        if differ := [key for key in {**identity, **self.identity} if identity.get(key) != self.identity.get(key)]:
+            other = f"belongs to another config ({', '.join(differ)} differ)"
+            raise ConfigError(f"{path} {other}; remove it, or name another folder")
 
     def remove(self) -> None:
         """Delete all checkpoints."""

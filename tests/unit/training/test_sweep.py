@@ -74,13 +74,13 @@ def test_finished_training_runs_are_not_repeated(runs, monkeypatch, capsys):
 def test_other_config_data_or_start_model_is_refused(runs):
     sweep(config(), (2,), 1, runs)
     changed = config(learning_rate=3e-3)
-    with pytest.raises(ConfigError, match=r"k2-seed0: trained with another train.learning_rate; change `name`"):
+    with pytest.raises(ConfigError, match=r"k2-seed0 belongs to another config \(train.learning_rate differ\)"):
         sweep(changed, (2,), 1, runs)
     assert len(sweep(config(threads=2), (2,), 1, runs)) == 1  # has no effect on the result
     assert len(sweep(changed, (2,), 1, runs, fresh=True)) == 1
     data = runs / "smt" / "mini" / "data"
     (data / "lexicon_probabilities.npy").write_bytes((data / "lexicon_probabilities.npy").read_bytes()[:-1] + b"x")
-    refused(ConfigError, "trained with another data", sweep, changed, (2,), 1, runs)
+    refused(ConfigError, r"another config \(data differ\)", sweep, changed, (2,), 1, runs)
 
 
 def test_fresh_keeps_training_runs_of_other_processes(runs):
