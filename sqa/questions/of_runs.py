@@ -90,7 +90,9 @@ def questions_about(reference: str, source: str, language: str, file: str) -> tu
 
 
 def summary_of(trace: QuestionTrace) -> str:
-    """Return a sentence with the source word from which each question can be answered; "" without questions."""
-    found = answered(trace, "")
-    at = [f"{a.question.answers[0]} from word {a.word}" for a in found if a.outcome == "answered"]
+    """Return a sentence with each question's kind and the source word that answers it; "" without questions."""
+    at = [
+        f"{a.question.answers[0]} ({a.question.kind}) {f'from word {a.word}' if a.outcome == 'answered' else a.outcome}"
+        for a in answered(trace, "")
+    ]
     return f"Answerable: {', '.join(at)}." if at else ""

@@ -30,7 +30,12 @@ from sqa.results import Frame, Row, Table, row_of
 if TYPE_CHECKING:
     from sqa.report.plots import Figure
 
-PANELS = (("ew", "expected wins (EW)"), ("oracle-ew", "oracle EW"), ("bleu", "BLEU"))  # metric, y axis
+PANELS = (  # metric, y axis
+    ("ew", "expected wins (EW)"),
+    ("oracle-ew", "oracle EW"),
+    ("bleu", "BLEU"),
+    ("answered", "questions answered"),
+)
 LAGS = (("dal", "DAL"), ("laal", "LAAL"), ("al", "AL"))  # the x axis shows the lag that most runs have
 BINS = 20  # number of positions at which expected wins are drawn
 CURVE = "qanta2018"

@@ -109,11 +109,8 @@ SERVE_BOARD = "sqa board serve --host 0.0.0.0 --name board.example.org"
 REGISTERED = ("sqa board register-dataset sqa-es mini mini-es --perturb all",)
 
 STARTED = "sqa init start"
-TALK = tuple(
-    f"sqa questions show mini-es --limit 5 {name}.txt"
-    for name in ("--references --output references", "--output sources")
-)
-MAKE = "sqa questions make --references references.txt --sources sources.txt --pair es-en --output asked.jsonl"
+VOYAGE = "docs/example/voyage"
+MAKE = f"sqa questions make --references {VOYAGE}.en.txt --sources {VOYAGE}.es.txt --pair es-en --output asked.jsonl"
 GUESSER = Run(("cd start && sqa train guesser guesser.yaml",), after=(STARTED,))
 METEOR = Run(("sqa scorer meteor -l en -norm",), stdin=SCORED[:30])
 
@@ -158,18 +155,15 @@ RECIPES: dict[str, Run | Serve] = {
         )
     ),
     "sqa questions show NAME": Run(("sqa questions show mini-es",)),
-    MAKE: Run(after=TALK),
     **{
-        f"sqa ask docs/example/instances.log docs/example/second.log --questions asked.jsonl {option}": Run(
-            after=(*TALK, MAKE)
-        )
+        f"sqa ask {VOYAGE}_wait2.log {VOYAGE}_phrase3.log --questions asked.jsonl {option}": Run(after=(MAKE,))
         for option in ("--plot answered.png", "--compare")
     },
-    "sqa questions make --references FILE": Run((MAKE,), after=TALK),
-    "sqa latency LOG --questions asked.jsonl": Run(after=(*TALK, MAKE)),
-    "sqa ask LOG --questions FILE": Run(
-        ("sqa ask docs/example/instances.log --questions asked.jsonl",), after=(*TALK, MAKE)
+    "sqa questions make --references FILE": Run((MAKE,)),
+    "sqa latency LOG --questions asked.jsonl": Run(
+        (f"sqa latency {VOYAGE}_wait2.log --questions asked.jsonl",), after=(MAKE,)
     ),
+    "sqa ask LOG --questions FILE": Run((f"sqa ask {VOYAGE}_wait2.log --questions asked.jsonl",), after=(MAKE,)),
     "sqa report runs/ablation-xqb-es-wait-k-{3,6,full}-bm25 runs/ablation-xqb-es-reference-full-bm25 --output report": (
         Run((f"sqa report {RUNS} --output report",))
     ),

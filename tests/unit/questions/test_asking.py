@@ -9,6 +9,7 @@ from refusals import refused
 
 from smt.engines.speech_logs import read as recordings
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.paths import ROOT
 from sqa.questions import measures
 from sqa.questions.ask import ask, bisected
 from sqa.questions.make import make, rule_maker
@@ -20,6 +21,7 @@ REFERENCES = ["In 1830 Bolívar left London.", "He had three thousand men."]
 SOURCES = ["En 1830 Bolívar dejó Londres .", "Tenía tres mil hombres ."]
 QUESTIONS = make(rule_maker("es-en", REFERENCES, ["name", "number"]), REFERENCES, SOURCES, "es-en", 3)
 READER = Rules("en")
+EXAMPLE = ROOT / "docs" / "example"
 
 
 def log(path: Path, *rows: tuple[str, list[float]], **more) -> str:
@@ -199,3 +201,14 @@ def test_picture_shows_a_curve_for_each_system(tmp_path):
     refused(
         ConfigError, "--plot: needs logs", draw, [replace(asked[0], system=replace(GOOD, unit=""))], tmp_path / "x.png"
     )
+
+
+def test_the_bundled_article_gives_the_numbers_of_the_page():
+    texts = [(EXAMPLE / f"voyage.{code}.txt").read_text("utf-8").splitlines() for code in ("en", "es")]
+    questions = make(rule_maker("es-en", texts[0]), *texts, "es-en", 3)
+    logs = [str(EXAMPLE / f"voyage_{name}.log") for name in ("wait2", "phrase3")]
+    asked = [ask(translated(log, TextOptions(), recordings), questions, READER) for log in logs]
+    answered = [row for row in measures.frame(asked, questions, "rules", 200).rows if row.metric == "answered"]
+    assert [(f"{r.value:.0%}", r.n) for r in answered if r["kind"] == "all"] == [("54%", 71), ("87%", 71)]
+    compared = {row[2:4]: row[7] for row in measures.differences(asked, 1000).rows}
+    assert [f"{compared['all', measure]:.3f}" for measure in ("answered", "lag")] == ["0.001", "0.237"]

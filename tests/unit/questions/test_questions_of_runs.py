@@ -50,5 +50,7 @@ def test_questions_of_a_file_are_found_by_reference(tmp_path):
 
 
 def test_viewer_shows_when_questions_are_answerable():
-    assert summary_of(TRACE) == "Answerable: 1830 from word 4, London from word 6."
-    assert summary_of(trace(("x", 1))) == ""
+    assert (
+        summary_of(TRACE) == "Answerable: 1830 (number) from word 4, Bolívar (name) never, London (name) from word 6."
+    )
+    assert summary_of(trace(("x", 1), reference="")) == ""

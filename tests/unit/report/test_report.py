@@ -169,6 +169,13 @@ def test_trainings_are_drawn_as_their_mean(sweep: list[Path], tmp_path: Path) ->
     assert all("one standard deviation over the trainings" in figure.caption for figure in drawn)
 
 
+def test_answered_questions_are_drawn_over_k(sweep: list[Path], tmp_path: Path) -> None:
+    runs = read_runs(sweep[:2])
+    group = [replace(run, rows={"answered": replace(run.rows["ew"], metric="answered")}) for run in runs]
+    figure = draw_all(group, tmp_path, "")[0][0]
+    assert [row.split(",")[3] for row in figure.files[-1].read_text().splitlines()[1:]] == ["answered"] * 2
+
+
 def test_equal_runs_yield_identical_reports(report: Path, sweep: list[Path], tmp_path: Path) -> None:
     main(sweep, tmp_path)
     for name in ("report.md", "report.html", "over_k.csv", "over_k.pdf", "over_source.png"):
