@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import current_process
@@ -29,7 +29,7 @@ from sqa.core.registry import model_size
 from sqa.core.types import ChecksTexts
 from sqa.files.shared import shared
 from sqa.files.store import Stage, Store, dataset_fingerprint, digest
-from sqa.pipeline.blocks import words_of, workshop_of
+from sqa.pipeline.blocks import Workshop, words_of, workshop_of
 from sqa.pipeline.config import RunConfig, to_mapping
 from sqa.pipeline.engine import FEW, Work, run
 from sqa.pipeline.folder import RunFolder, read
@@ -38,6 +38,7 @@ from sqa.pipeline.pool import Call, Processes, in_process, results
 from sqa.pipeline.saving import pack, unpack
 from sqa.pipeline.scheduler import current
 
+LARGE = 4  # time per word of a run with a large model, in that of other runs, for estimates
 NVIDIA = Path("/dev/nvidiactl")  # file that exists if there is a GPU, which `device: auto` then uses
 
 Finish = Callable[[Store, Parts], Any]
@@ -91,13 +92,23 @@ def run_all(
     saved = [workshop.finished(config, path) for config, path in zip(configs, paths, strict=True)]
     missing = [index for index, folder in enumerate(saved) if folder is None]
     jobs = [Job(configs[i], partial(_files, configs[i]), beside=beside[i] if beside else "") for i in missing]
-    shown = bar("runs", len(configs), len(configs) - len(jobs), "run") if progress and jobs else nullcontext()
-    with shown as counted:
+    costs = [_cost(job, workshop) for job in jobs]
+    left = len(jobs)
+    with bar("runs", sum(costs), unit="words", unit_scale=True, disable=not progress or not jobs) as shown:
         for index, files in run_jobs(jobs, Store(runs), workers) if jobs else ():
             unpack(files, paths[missing[index]])
-            if counted is not None:
-                counted.update()
+            left -= 1
+            folder = read(paths[missing[index]])
+            row = next(iter(folder.report.values()))
+            about = f"{len(configs) - left} of {len(configs)} runs; {folder.config.name}: {row.metric} {row.value}"
+            shown.set_postfix_str(about, refresh=False)
+            shown.update(costs[index])
     return [folder or read(path) for folder, path in zip(saved, paths, strict=True)]
+
+
+def _cost(job: Job, workshop: Workshop) -> int:
+    """Return the source words of a run, those of a large model counted LARGE times."""
+    return sum(words_of(workshop.questions(job.config, job.given))) * (LARGE if job.large else 1)
 
 
 def run_shard(configs: Sequence[RunConfig], runs: Path, shard: Shard, workers: int | None = None) -> bool:
@@ -132,7 +143,8 @@ def run_jobs(
         if scheduler is not None:  # schedulers on the same store use different orders
             random.shuffle(calls)
             return [[call._replace(words=0) for call in group] for group in calls]
-        return sorted(calls, key=lambda group: (group[0].large, sum(call.words for call in group)), reverse=True)
+        # Small models and question sets first, so that the first runs and the pictures of small systems come early.
+        return sorted(calls, key=lambda group: (group[0].large, sum(call.words for call in group)))
 
     if scheduler is not None:
         scheduler.client(number)

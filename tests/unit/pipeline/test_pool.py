@@ -167,6 +167,19 @@ def test_runs_with_one_name_share_a_task(tmp_path):
     assert runner.Job(one, finish, beside="a").group() == runner.Job(two, finish, beside="a").group()
 
 
+def test_small_models_and_question_sets_come_first(tmp_path, monkeypatch):
+    taken = []
+    monkeypatch.setattr(runner, "in_process", lambda groups: taken.extend(g[0].title for g in groups(())) or ())
+    small = {"name": "fixed", "text": "reference"}
+    parts = [("a", {"name": "causal-lm", "model": "lm-es-en"}, 1), ("b", small, 5), ("c", small, 2)]
+    configs = [
+        run_from_mapping({"name": name, "dataset": {"name": "mini-es", "limit": n}, "translator": part})
+        for name, part, n in parts
+    ]
+    list(runner.run_jobs([runner.Job(config, print) for config in configs], Store(tmp_path), workers=1))
+    assert [title.split(" block")[0] for title in taken] == ["c", "b", "a"]
+
+
 def test_few_questions_stay_in_this_process(tmp_path, monkeypatch):
     monkeypatch.setattr(pool, "ProcessPoolExecutor", None)
     config = run_from_mapping(
