@@ -74,8 +74,8 @@ SchedulerOption = Annotated[
     str | None, option("--scheduler WHERE", "local[:N], tcp://HOST:PORT or slurm:FILE.yaml; see docs/cluster.md.")
 ]
 StoreOption = Annotated[
-    str | None,
-    option("--store URL", "Location of stored blocks with --scheduler: a folder or s3://...; default: --runs."),
+    Path | None,
+    option("--store DIR", "Folder of the stored blocks with --scheduler; default: --runs.", file_okay=False),
 ]
 Workers = Annotated[int | None, option("--workers N", "Number of processes; default: one for each processor.", min=1)]
 DEFAULT_RUNS = Path("runs")

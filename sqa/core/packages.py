@@ -15,7 +15,7 @@ from sqa.core.own import PACKAGES, in_file, is_own, split
 
 # import name of a Python package -> argument for pip: an extra of this project that contains it, if any
 INSTALLED_BY = {
-    **dict.fromkeys(("bokeh", "dask", "dask_jobqueue", "distributed", "fsspec"), "sqa[cluster]"),
+    **dict.fromkeys(("bokeh", "dask", "dask_jobqueue", "distributed"), "sqa[cluster]"),
     **dict.fromkeys(("fastapi", "starlette", "uvicorn"), "sqa[services]"),
     **dict.fromkeys(("babel", "eflomal", "morfeusz2"), "sqa[train]"),
     **dict.fromkeys(("bert_score", "pycocoevalcap"), "sqa[metrics]"),
@@ -38,7 +38,6 @@ INSTALLED_BY = {
     "simulstream": "simulstream",
     "thot": "sqa[statistical]",
     "zstandard": "sqa[zstd]",
-    "s3fs": "s3fs",  # not in an extra; a store on s3:// needs it
 }
 
 # package -> first Python version for which its extra omits the package (markers of pyproject.toml)

@@ -14,13 +14,13 @@ continues with the missing blocks.  No file holds a time or a random value: the 
 
 import hashlib
 import json
-import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Protocol, overload
+from typing import Any, overload
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
@@ -35,6 +35,7 @@ from sqa.core.types import Question
 from sqa.files.atomic import locked, write_bytes
 from sqa.files.records import parse_json
 
+WAITS = (0.1, 0.4, 1.5, 5.0, 15.0, 40.0)  # seconds: a network file system remembers for 60 s that a file is missing
 PARTS = "parts.json"  # file in the folder of a stage's blocks
 _DIGEST = 64  # hex digits of the sha256 of all preceding bytes; the ZIP archive stores it as its comment
 
@@ -75,49 +76,27 @@ class Stage:
         return {"stage": values.pop("name"), **values}
 
 
-class Backend(Protocol):
-    """Storage backend interface; the default methods are those of a folder without locks."""
-
-    def names(self, folder: Path) -> set[str]:
-        """Return the file names in a folder; empty if the folder is missing."""
-        try:
-            return {entry.name for entry in os.scandir(folder) if entry.is_file()}
-        except FileNotFoundError:
-            return set()
-
-    def exists(self, path: Path) -> bool:
-        """Return whether a file exists."""
-        return path.is_file()
-
-    def read(self, path: Path) -> bytes:
-        """Return a file's bytes; raises FileNotFoundError if it is missing."""
-        return path.read_bytes()
-
-    def write(self, path: Path, data: bytes) -> None:
-        """Write a file atomically."""
-
-    def hold(self, folder: Path) -> AbstractContextManager[Any]:
-        """Return a context in which no other process works in the folder, if the backend has locks."""
-        return nullcontext()
-
-
-@dataclass(frozen=True, slots=True)
-class LocalFolder(Backend):
-    """Backend of one machine, which locks folders by `flock` while a stage is computed."""
-
-    def write(self, path: Path, data: bytes) -> None:
-        write_bytes(path, data)
-
-    def hold(self, folder: Path) -> AbstractContextManager[Any]:
-        return locked(folder)
-
-
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Stage results below a root; the constructor reads and writes nothing."""
+    """Stage results below a root; the constructor reads and writes nothing.
+
+    Attributes:
+        root: The folder.
+        shared: Whether several machines share the folder.  It then has no locks, which network file systems often
+            lack.  Two writers without a lock write the same bytes, because a path identifies everything that they
+            depend on.
+    """
 
     root: Path
-    backend: Backend = field(default_factory=LocalFolder)
+    shared: bool = False
+
+    def content(self, path: Path) -> bytes:
+        """Return a file's bytes; in a shared folder, wait up to 62 s for a file that another machine has written."""
+        for wait in WAITS if self.shared else ():
+            if path.is_file() or not path.parent.is_dir():
+                break
+            time.sleep(wait)
+        return path.read_bytes()
 
     def folder(self, stage: Stage) -> Path:
         """Return the folder of a stage's blocks."""
@@ -129,28 +108,28 @@ class Store:
 
     def missing(self, stage: Stage, blocks: int) -> list[int]:
         """Return the indices below `blocks` of missing blocks."""
-        names = self.backend.names(self.folder(stage))
-        return [index for index in range(blocks) if self.block(stage, index).name not in names]
+        stored = set(self.folder(stage).glob("block-*.npz"))
+        return [index for index in range(blocks) if self.block(stage, index) not in stored]
 
     def has(self, stage: Stage, index: int) -> bool:
         """Return whether a block exists."""
-        return self.backend.exists(self.block(stage, index))
+        return self.block(stage, index).is_file()
 
     def write(self, stage: Stage, index: int, table: Table) -> None:
         """Write one block atomically."""
         metadata = {"key": stage.key, "stage": stage.name, "block": str(index)}
-        self.backend.write(self.block(stage, index), table_bytes(table, metadata))
+        write_bytes(self.block(stage, index), table_bytes(table, metadata))
 
     def read(self, stage: Stage, index: int, schema: Schema) -> Table:
         """Read one block; raises DataError naming the file if it is truncated, damaged or of another stage."""
         wanted = {"key": stage.key, "block": str(index)}
-        return read_table(self.block(stage, index), schema, wanted, self.backend.read)
+        return read_table(self.block(stage, index), schema, wanted, self.content)
 
     def stage(self, name: str, key: str) -> Stage:
         """Return the stage of a key, from the manifest; raises DataError if it is missing or damaged."""
         manifest = self.root / "store" / name / key / "manifest.json"
         try:
-            inputs = parse_json(self.backend.read(manifest))
+            inputs = parse_json(self.content(manifest))
             version = inputs.pop("schema_version")
             stage = Stage(inputs.pop("stage"), **{**inputs, "upstream": tuple(inputs["upstream"])})
         except FileNotFoundError as error:
@@ -167,7 +146,7 @@ class Store:
         """Return the parts that `describe` wrote; empty if there are none.  Raises DataError if they are damaged."""
         path = self.folder(stage) / PARTS
         try:
-            return {str(part): str(value) for part, value in parse_json(self.backend.read(path)).items()}
+            return {str(part): str(value) for part, value in parse_json(self.content(path)).items()}
         except FileNotFoundError:
             return {}
         except (ValueError, AttributeError) as error:
@@ -180,15 +159,15 @@ class Store:
     def keep(self, questions: Sequence[Question]) -> str:
         """Write questions unless the store has them, and return their fingerprint."""
         fingerprint = dataset_fingerprint(questions)
-        if not self.backend.exists(self.questions(fingerprint)):
-            self.backend.write(self.questions(fingerprint), b"".join(encode(q) + b"\n" for q in questions))
+        if not self.questions(fingerprint).is_file():
+            write_bytes(self.questions(fingerprint), b"".join(encode(q) + b"\n" for q in questions))
         return fingerprint
 
     def kept(self, fingerprint: str) -> list[Question]:
         """Return the questions that `keep` wrote.  Raises DataError if they are changed or unreadable."""
         path = self.questions(fingerprint)
         try:
-            questions = [convert(parse_json(line), Question) for line in self.backend.read(path).splitlines()]
+            questions = [convert(parse_json(line), Question) for line in self.content(path).splitlines()]
             if dataset_fingerprint(questions) != fingerprint:
                 raise ValueError("they differ from those that were written")
         except (ValueError, ValidationError) as error:
@@ -198,7 +177,7 @@ class Store:
     @contextmanager
     def working_on(self, stage: Stage) -> Iterator[None]:
         """Lock the stage's folder, so that another run of the same stage waits until the blocks are computed."""
-        with self.backend.hold(self.folder(stage)):
+        with nullcontext() if self.shared else locked(self.folder(stage)):
             self.describe(stage)
             yield
 
@@ -206,9 +185,9 @@ class Store:
         """Write the inputs of the stage's key, and the `parts` if given, unless the files exist."""
         for name, values in (("manifest.json", stage.inputs), (PARTS, parts)):
             path = self.folder(stage) / name
-            if values is not None and not self.backend.exists(path):
+            if values is not None and not path.is_file():
                 text = json.dumps(values(), indent=2, sort_keys=True, ensure_ascii=False)
-                self.backend.write(path, (text + "\n").encode())
+                write_bytes(path, (text + "\n").encode())
 
 
 def blocks_of(questions: Sequence[Question], size: int) -> list[Sequence[Question]]:

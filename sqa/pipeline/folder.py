@@ -111,7 +111,7 @@ class RunFolder:
         if "translate" not in self.stages:
             raise DataError(f"{self.folder / SUMMARY}: names no stages; run the config again")
         store = Store(self.folder.resolve().parent)
-        if store.backend.exists(store.questions(self.dataset)):
+        if store.questions(self.dataset).is_file():
             questions = store.kept(self.dataset)
         else:
             questions = (parts or Parts()).questions(self.config.dataset)

@@ -27,7 +27,6 @@ from sqa.core.compute import usable
 from sqa.core.progress import bar
 from sqa.core.registry import model_size
 from sqa.core.types import ChecksTexts
-from sqa.files.shared import shared
 from sqa.files.store import Stage, Store, dataset_fingerprint, digest
 from sqa.pipeline.blocks import Workshop, words_of, workshop_of
 from sqa.pipeline.config import RunConfig, to_mapping
@@ -117,7 +116,7 @@ def run_shard(configs: Sequence[RunConfig], runs: Path, shard: Shard, workers: i
     Other machines may compute other shards concurrently: the store takes no locks, and each block is written
     atomically.
     """
-    store = Store(*shared(str(runs)))
+    store = Store(runs.resolve(), shared=True)
     stages = dict(run_jobs([Job(config, partial(_stages, config)) for config in configs], store, workers, shard))
     return not any(store.missing(stage, blocks) for of_run, blocks in stages.values() for stage in of_run)
 

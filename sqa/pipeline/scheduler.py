@@ -31,7 +31,6 @@ from uuid import uuid4
 from sqa.core.errors import ConfigError, RemoteProtocolError
 from sqa.core.packages import need
 from sqa.core.schema import Count, checked
-from sqa.files.shared import shared
 from sqa.files.store import Store
 from sqa.pipeline.config import load
 from sqa.pipeline.pool import Call, Measured, Pool, Running
@@ -278,17 +277,19 @@ _CURRENT: ContextVar[Scheduler | None] = ContextVar("scheduler", default=None)
 
 
 @contextmanager
-def scheduled(spec: str | None, runs: Path, store: str | None = None) -> Iterator[None]:
+def scheduled(spec: str | None, runs: Path, store: Path | None = None) -> Iterator[None]:
     """Return a context in which the scheduler named by `spec` distributes runs; None means no distribution.
 
-    Blocks are written to `store` (a folder or a URL), or to `runs` if it is None.  All workers must have access to it.
+    Blocks are written to the folder `store`, or to `runs` if it is None.  All workers must have access to it.
     """
     if spec is None:
         if store is not None:
             raise ConfigError("--store: only for --scheduler; otherwise the store is in --runs")
         yield
         return
-    scheduler = Scheduler(spec, Store(*shared(str(runs) if store is None else store)))
+    if store is not None and store.parts[:1] and store.parts[0].endswith(":"):
+        raise ConfigError(f"--store: expected a folder, got {store}; object storage is not supported")
+    scheduler = Scheduler(spec, Store((store or runs).resolve(), shared=True))
     token = _CURRENT.set(scheduler)
     try:
         yield

@@ -20,6 +20,7 @@ from sqa.core.own import short
 from sqa.core.paths import DATA
 from sqa.core.types import Buzz, Question
 from sqa.data.languages import code_of
+from sqa.files.atomic import write_bytes
 from sqa.files.records import parse_json
 from sqa.files.store import Stage, Store
 from sqa.pipeline.config import OTHER_LANGUAGES
@@ -36,7 +37,7 @@ def counting(store: Store, stage: Stage, index: int, usage: Counter[str]) -> Ite
     """Write the counts collected in `usage` inside the `with` block to a file next to block `index`."""
     usage.clear()
     yield
-    store.backend.write(store.folder(stage) / f"usage-{index:04d}.json", json.dumps(usage, sort_keys=True).encode())
+    write_bytes(store.folder(stage) / f"usage-{index:04d}.json", json.dumps(usage, sort_keys=True).encode())
 
 
 def spent(store: Store, stage: Stage, prices: tuple[float, float] | None = None) -> dict[str, float]:
@@ -51,12 +52,11 @@ def spent(store: Store, stage: Stage, prices: tuple[float, float] | None = None)
         DataError: If a file is damaged.
     """
     total, folder = Counter[str](), store.folder(stage)
-    for name in store.backend.names(folder):
-        if name.startswith("usage-"):
-            try:
-                total.update(parse_json(store.backend.read(folder / name)))
-            except (ValueError, TypeError) as error:
-                raise DataError(f"{folder / name}: damaged; delete its folder and run the config again") from error
+    for path in folder.glob("usage-*.json"):
+        try:
+            total.update(parse_json(path.read_bytes()))
+        except (ValueError, TypeError) as error:
+            raise DataError(f"{path}: damaged; delete its folder and run the config again") from error
     counts: dict[str, float] = dict(sorted(total.items()))
     if prices and "prompt-tokens" in total:
         counts["cost"] = (prices[0] * total["prompt-tokens"] + prices[1] * total["reply-tokens"]) / 1e6

@@ -126,8 +126,6 @@ fastapi uvicorn | {BOARD} serve | sqa[services]
 starlette | serve iwslt --tgt-file x | sqa[services]
 dask distributed | {SWEEP} --scheduler local | sqa[cluster]
 dask_jobqueue | {SWEEP} --scheduler slurm:FOLDER/waitk.yaml | sqa[cluster]
-fsspec | {SWEEP} --scheduler local --store s3://x/y | sqa[cluster]
-s3fs | {SWEEP} --scheduler local --store s3://x/y | s3fs
 thot | train smt configs/pbmt_es_en.yaml --runs FOLDER/pbmt | sqa[statistical]
 ctranslate2 | RUN int8 | sqa[fast]
 transformers | RUN pretrained | sqa[pretrained]

@@ -29,7 +29,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "reason"),
     [
         ("llm", "needs llm (openai): make extras"),
-        ("moto", "needs moto: make ci"),
+        ("schemathesis", "needs schemathesis: make ci"),
         ("bleurt-pytorch", "needs bleurt-pytorch: make ci"),
         ("pytest", "needs pytest: make setup"),
         ("docs", "needs docs (mkdocs-material): pip install 'sqa[docs]'"),

@@ -1,19 +1,16 @@
 """Blocks that are computed one by one, in stores without locks, yield the same files as a run in one process."""
 
-import os
 import shutil
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
-import fsspec
 import pytest
 import yaml
 from refusals import refused
 from small_runs import small_config
 
-from sqa.core.errors import ConfigError, DataError, RemoteProtocolError
-from sqa.core.trace import GUESSES
-from sqa.files.shared import Objects, SharedFolder, shared
+from sqa.core.errors import ConfigError, RemoteProtocolError
 from sqa.files.store import Store
 from sqa.pipeline.blocks import Workshop
 from sqa.pipeline.config import to_mapping
@@ -40,7 +37,7 @@ def test_blocks_equal_those_of_a_run(tmp_path, without):
     metrics = ["bleu", "dal"] if without else ["ew", "bleu", "dal"]
     config = small_config(tmp_path, 70, metrics=metrics, **dict.fromkeys(without))
     run(config, Store(tmp_path / "a"), progress=False)
-    workshop = Workshop(Store(tmp_path / "b", SharedFolder()))
+    workshop = Workshop(Store(tmp_path / "b", shared=True))
     stages = [name for name in STAGES if name not in ("guess", "buzz") or not without]
     assert made_in_blocks(workshop, config) == stages * 2
     assert files(tmp_path / "b") == files(tmp_path / "a")
@@ -83,22 +80,6 @@ def test_finished_run_is_reused_only_if_unchanged(tmp_path):
     assert workshop.finished(config, folder) is None  # the store lacks a block
 
 
-def test_blocks_are_stored_in_object_storage(tmp_path):
-    config = small_config(tmp_path, 70)
-    run(config, Store(tmp_path / "a"), progress=False)
-    root, backend = shared("memory://bucket/deep")
-    store = Store(root, backend)
-    assert backend == Objects("memory") and made_in_blocks(Workshop(store), config) == [*STAGES] * 2
-    memory = fsspec.filesystem("memory")
-    objects = {name.removeprefix("/bucket/deep/"): memory.cat_file(name) for name in memory.find("bucket/deep")}
-    assert objects == files(tmp_path / "a")
-    result = run(config, store, progress=False)
-    assert not any(result.made.values()) and len(result.traces) == 70
-    stage = result.stages["guess"]
-    assert store.stage("guess", stage.key) == stage
-    refused(DataError, "is missing", store.read, stage, 7, GUESSES)
-
-
 def test_matching_of_answers_changes_only_the_scores(tmp_path):
     workshop = Workshop(Store(tmp_path / "a"))
     plain, generous = (workshop.work(small_config(tmp_path, **keys)).stages for keys in ({}, ALIASES))
@@ -117,19 +98,18 @@ def test_plan_is_recomputed_after_own_code_changed(tmp_path):
 # -------------------------------------------------------------------------------------------------- shared folders
 
 
-def test_shared_file_survives_racing_writers(tmp_path, monkeypatch):
-    path, sync = tmp_path / "0123" / "block-0000.npz", os.fsync
+def test_missing_file_of_a_shared_folder_is_awaited(tmp_path, monkeypatch):
+    path, slept = tmp_path / "0123" / "block-0000.npz", []
+    path.parent.mkdir()
 
-    def overtaken(handle):
-        monkeypatch.setattr(os, "fsync", sync)
-        SharedFolder().write(path, b"the bytes")  # another writer finishes first
-        sync(handle)
+    def sleep(seconds):
+        slept.append(seconds)
+        path.write_bytes(b"the bytes")
 
-    monkeypatch.setattr(os, "fsync", overtaken)
-    SharedFolder().write(path, b"the bytes")
-    assert [p.name for p in path.parent.iterdir()] == [path.name] and path.read_bytes() == b"the bytes"
-    with pytest.raises(OSError):
-        SharedFolder().write(path / "below a file", b"the bytes")
+    monkeypatch.setattr("sqa.files.store.time.sleep", sleep)
+    with pytest.raises(FileNotFoundError):
+        Store(tmp_path).content(path)
+    assert Store(tmp_path, shared=True).content(path) == b"the bytes" and len(slept) == 1
 
 
 # ------------------------------------------------------------------------------------------------------- scheduler
@@ -171,6 +151,6 @@ def test_new_slurm_jobs_replace_those_that_ended(tmp_path, monkeypatch, capsys):
 
 
 def test_invalid_store_of_a_scheduler_is_refused(tmp_path):
-    for spec, store, says in ((None, "s3://b/x", "only for --scheduler"), ("local", "nowhere://b/x", "nowhere://b/x")):
-        with pytest.raises(ConfigError, match=f"--store: {says}"), scheduled(spec, tmp_path, store):
+    for spec, store, says in ((None, "x", "only for --scheduler"), ("local", "s3://b/x", "expected a folder, got s3:")):
+        with pytest.raises(ConfigError, match=f"--store: {says}"), scheduled(spec, tmp_path, Path(store)):
             pass
