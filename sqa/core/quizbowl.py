@@ -1,13 +1,16 @@
 """Right answers by Quizbowl's rules, which are more generous than `is_right` (sqa/core/answers.py)."""
 
 import functools
+import hashlib
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from sqa.core.answers import is_right, key, unmarked
 from sqa.core.numbers import values, word_value
+from sqa.core.paths import DATA
 
 _UNDECOMPOSED = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
 _SILENT = re.compile(r"['’`ʻ]|\(disambiguation\)")
@@ -54,8 +57,7 @@ class Accepted:
         bare       both have the same `bare` form, and no two pages share it (`shared`)
 
     "Paris (mythology)" is accepted for "Paris" if only one page has that bare form.  "Spins" is not accepted for "Spin"
-    if both are pages.  sqa/data/answer_aliases.py makes the tables.  Their keys and values are spellings, except that
-    `shared` holds bare forms.
+    if both are pages.  The keys and values of the tables are spellings, except that `shared` holds bare forms.
     """
 
     titles: Mapping[str, Collection[str]]  # page -> other pages accepted for it, but not vice versa
@@ -76,6 +78,17 @@ class Accepted:
             return True
         short = bare(page)
         return bool(short) and bare(guess) == short and short not in self.shared
+
+
+@functools.cache
+def bundled() -> Accepted:
+    """Return the rule for right answers that uses the bundled tables (data/answers)."""
+    text = (DATA / "answers" / "aliases.tsv").read_text(encoding="utf-8").removesuffix("\n")
+    tables: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for kind, page, name in (line.split("\t") for line in text.split("\n")):
+        tables[kind][page].add(name)
+    version = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return Accepted(tables["title"], tables["form"], frozenset(tables["shared"]), f"aliases-{version}")
 
 
 def takes(guess: str, right: Collection[str]) -> bool:

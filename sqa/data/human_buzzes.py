@@ -6,7 +6,7 @@ A file of buzzes is JSON lines (.jsonl, .jsonl.zst), one record per buzz:
     correct     true or false; "prompt" counts as false, as in the published fit
     rel_pos     position in the question, 0 to 1
     player      optional: the player who buzzed
-    word_index, n_words, tournament, game   optional: checked and not used
+    any other   not used
 
 A row that repeats an earlier one in all columns is an error, except in the manifest's own file.  That file has no
 player names, and 1,185 of its 71,360 rows are repeated.
@@ -32,8 +32,7 @@ from sqa.files.atomic import file_digest
 
 IN_MANIFEST = "human-buzzes"
 BeyondEnd = Literal["refuse", "clip"]  # how positions above 1 are treated
-MOST_WORDS = 10**9  # largest number of words of a question
-Name = str | int | float | None
+MOST = 1e9  # greatest position
 Numbered = Sequence[tuple[int, dict[str, Any]]]  # line, record
 
 
@@ -42,12 +41,8 @@ class Row(Struct):
 
     qid: Annotated[str, Meta(pattern=r"\S")] | int
     correct: bool | Literal["prompt"]
-    rel_pos: Annotated[float, Meta(ge=0, le=MOST_WORDS)]
-    word_index: Annotated[int, Meta(ge=0, le=MOST_WORDS)] = 0
-    n_words: Annotated[int, Meta(ge=1, le=MOST_WORDS)] = 1
-    tournament: Name = None
-    game: Name = None
-    player: Name = None
+    rel_pos: Annotated[float, Meta(ge=0, le=MOST)]
+    player: str | int | float | None = None
 
 
 @dataclass(frozen=True)

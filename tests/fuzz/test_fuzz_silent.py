@@ -66,7 +66,7 @@ KEYS = {
     "latency": READ["computation"],
     "computation": READ["computation"],
     "recorded": "index prediction delays elapsed prediction_length source source_length".split(),
-    "buzzes": "qid correct rel_pos word_index n_words tournament game player".split(),
+    "buzzes": "qid correct rel_pos player".split(),
 }
 
 

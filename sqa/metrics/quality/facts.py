@@ -23,7 +23,7 @@ from typing import Literal
 from sqa.core.languages import every, language_of
 from sqa.core.languages.en import MODALS, NO_NAMES, OTHER_NAMES, PARTICLES, TITLES
 from sqa.core.numbers import roman, values
-from sqa.data.answer_aliases import bundled
+from sqa.core.quizbowl import bundled
 from sqa.data.priors import Priors, form, has_priors, load_priors
 from sqa.metrics.quality.names import INITIALS, ends_sentence, plain, spelled
 

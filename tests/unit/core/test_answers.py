@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sqa.core.answers import canonical, is_right, key, resolve
-from sqa.core.quizbowl import Accepted, bare, spelling, takes
+from sqa.core.quizbowl import Accepted, bare, bundled, spelling, takes
 
 RULE = Accepted(
     titles={"momentum": {"linear momentum"}, "istanbul": {"constantinople"}},
@@ -89,3 +89,16 @@ def test_short_answers_compare_by_value():
         assert takes(a, [b]) and takes(b, [a]), (a, b)
     for a, b in [("1000", "100"), ("3", "13"), ("5", "-5"), ("US", "UK"), ("Elena", "Elena Roca"), ("", "the")]:
         assert not takes(a, [b]) and not takes(b, [a])
+
+
+@pytest.mark.parametrize(
+    ("guess", "page", "right"),
+    [
+        ("Linear Momentum", "Momentum", True),
+        ("Deoxyribonucleic Acid", "DNA", True),
+        ("Jupiter", "Mars", False),
+        ("Symphony No. 6 (Mahler)", "Symphony No. 6 (Beethoven)", False),
+    ],
+)
+def test_bundled_tables_judge_the_listed_answers(guess: str, page: str, right: bool) -> None:
+    assert bundled().is_right(guess, page) is right

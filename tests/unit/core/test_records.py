@@ -130,12 +130,12 @@ def test_damaged_files_are_refused(tmp_path: Path, name: str, data: bytes | None
 
 
 def test_invalid_buzzes_are_refused(tmp_path: Path) -> None:
-    good = {"qid": "q", "correct": True, "rel_pos": 0.5, "word_index": 1, "n_words": 2, "game": 1, "tournament": "t"}
+    good = {"qid": "q", "correct": True, "rel_pos": 0.5, "player": "p", "game": 1}
     path = tmp_path / "b.jsonl"
-    for key, value in {"game": [1], "tournament": {}, "word_index": 10**10, "n_words": 2.5}.items():
+    for key, value in {"player": [1], "rel_pos": 1e10, "qid": 2.5}.items():
         path.write_text("".join(json.dumps(row) + "\n" for row in (good, good | {key: value})))
         with pytest.raises(DataError, match=rf"b\.jsonl:2: Expected .* - at `\$\.{key}`"):
             load_buzzes(str(path))
-    path.write_text(json.dumps(good | {"game": None}) + "\n")
-    with pytest.raises(DataError, match=r"no value for game"):
+    path.write_text(json.dumps(good | {"player": None}) + "\n")
+    with pytest.raises(DataError, match=r"no value for player"):
         load_buzzes(str(path))
