@@ -26,7 +26,8 @@ from smt.lm.network import mask_of
 from smt.lm.tokenizer import OFFSET
 from sqa.core.errors import ConfigError
 from sqa.core.paths import DATA
-from sqa.diagnose.scores import Words, WordScores
+from sqa.diagnose.alignment import Words
+from sqa.diagnose.signals import WordScores
 
 VERSION = 2  # increase when the numbers change
 

@@ -276,7 +276,7 @@ QUALITY = Registry(  # metrics of texts: sqa/metrics/quality/text_metric.py
     },
     dict.fromkeys(("comet", "bertscore", "bleurt"), "large"),
 )
-SCORERS = Registry(  # models that score words of a translation: sqa/diagnose/scores.py
+SCORERS = Registry(  # models that score words of a translation: sqa/diagnose/detector.py
     "scorer", {"language-model": "smt.lm.word_scores:build"}
 )
 

@@ -11,19 +11,22 @@ The aligner runs with several seeds.  A word's trust is a mean over seeds, and i
 The same texts give the same numbers, and `load_aligner(..., cache=FILE)` stores them.
 """
 
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
+from msgspec import MsgspecError, convert, to_builtins
 
-from sqa.core.errors import ConfigError
+from sqa.core.errors import ConfigError, DataError
 from sqa.core.types import Floats
 from sqa.data.priors import Priors, has_priors, load_priors
 from sqa.diagnose.hmm import Links, draw
-from sqa.diagnose.scores import cached
+from sqa.files.atomic import write_text
+from sqa.files.records import parse_json
 from sqa.files.store import digest
 
 VERSION = 2  # increase when the numbers change
@@ -32,6 +35,7 @@ PICKED, PICKS = 0.75, 0.25  # trust of a word that is picked by a word of the ot
 
 DIGITS = 4  # decimal digits of every number
 
+T = TypeVar("T")
 Words = Sequence[str]
 
 
@@ -124,3 +128,26 @@ def _unlinked(sources: int, targets: int) -> Alignment:
 
 def _rounded(numbers: Floats) -> tuple[float, ...]:
     return tuple(np.clip(numbers, 0.0, None).round(DIGITS).tolist())
+
+
+def cached(path: Path | None, what: str, key: str, kind: type[T], compute: Callable[[], T]) -> T:
+    """Return the values stored as `what` in a file with this key; otherwise compute them, and write them to the file.
+
+    Without a `path`, nothing is stored.  If the file cannot be written, as in a read-only folder, a warning goes to
+    stderr.  Raises DataError if the file is damaged.
+    """
+    if path is not None and path.is_file():
+        try:
+            record = parse_json(path.read_text(encoding="utf-8"))
+            if record["key"] == key:
+                return convert(record[what], kind)
+        except (ValueError, KeyError, TypeError, MsgspecError) as error:
+            raise DataError(f"{path}: the stored {what} are damaged ({error}); delete the file") from error
+    values = compute()
+    if path is not None:
+        try:
+            write_text(path, json.dumps({"key": key, what: to_builtins(values)}) + "\n")
+        except OSError as error:
+            reason = error.strerror or error
+            print(f"sqa: {path}: {what} not stored ({reason}), so the next call recomputes them", file=sys.stderr)
+    return values

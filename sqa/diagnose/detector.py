@@ -19,10 +19,10 @@ import numpy as np
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.paths import DATA
 from sqa.core.types import Floats
-from sqa.diagnose.alignment import Alignment
-from sqa.diagnose.scores import Words, WordScorer
-from sqa.diagnose.signals import GROUPS, word_signals
+from sqa.diagnose.alignment import Alignment, Words, cached
+from sqa.diagnose.signals import GROUPS, WordScores, word_signals
 from sqa.files.records import parse_json
+from sqa.files.store import digest
 
 FILE = "detector.json"
 PREFIX = "errors-"  # prefix of the bundled folders' names
@@ -94,15 +94,32 @@ class WordJudge(Protocol):
         """Return for each pair of source and target words the probabilities (J,), 0-1, that target words are wrong."""
 
 
-class Detector:
-    """A detector that computes probabilities with a network over the signals of each word."""
+class WordScorer(Protocol):
+    """Interface of a scoring model, as used by `Detector`."""
 
-    def __init__(self, language: str, network: Network, scorer: WordScorer | None = None) -> None:
-        self.language, self.network, self.scorer = language, network, scorer
+    group: str  # group in `sqa.diagnose.signals.GROUPS` whose weights were trained with these scores
+
+    def score(self, pairs: Sequence[tuple[Words, Words]]) -> list[WordScores]:
+        """Return the scores of each pair of source and target words."""
+
+    def fingerprint(self) -> str:
+        """Return a hash of everything that affects the scores."""
+
+
+class Detector:
+    """A detector that computes probabilities with a network over the signals of each word; `cache` stores scores."""
+
+    def __init__(
+        self, language: str, network: Network, scorer: WordScorer | None = None, cache: Path | None = None
+    ) -> None:
+        self.language, self.network, self.scorer, self.cache = language, network, scorer, cache
 
     def words(self, pairs: Sequence[tuple[Words, Words]], alignments: Sequence[Alignment]) -> list[Floats]:
         """Return for each pair of source and target words the probabilities (J,), 0-1, that target words are wrong."""
-        scores = [None] * len(pairs) if self.scorer is None else self.scorer.score(pairs)
+        scores: Sequence[WordScores | None] = [None] * len(pairs)
+        if (scorer := self.scorer) is not None:
+            key = digest([scorer.fingerprint(), [[list(x), list(y)] for x, y in pairs]])
+            scores = cached(self.cache, "scores", key, list[WordScores], lambda: scorer.score(pairs))
         return [
             self.network.probabilities(word_signals(source, target, alignment, self.language, scored))
             for (source, target), alignment, scored in zip(pairs, alignments, scores, strict=True)
@@ -125,11 +142,13 @@ def read_networks(path: Path) -> dict[str, Network]:
         raise DataError(f"{path}: the weights are damaged ({error}); restore or retrain them") from error
 
 
-def load_detector(language: str, scorer: WordScorer | None = None, group: str | None = None) -> Detector:
+def load_detector(
+    language: str, scorer: WordScorer | None = None, group: str | None = None, cache: Path | None = None
+) -> Detector:
     """Return the bundled detector of a source language; with a `scorer`, it also uses a model's scores.
 
     A language without weights gets the weights of FALLBACK; its probabilities are then not calibrated.  `group` selects
-    other weights of the file than those for the scorer.
+    other weights of the file than those for the scorer, and `cache` is a file that stores its scores.
     """
     group = group or ("words" if scorer is None else scorer.group)
     folder = DATA / "models" / f"{PREFIX}{language}-en"
@@ -138,4 +157,4 @@ def load_detector(language: str, scorer: WordScorer | None = None, group: str | 
     networks = read_networks(folder / FILE)
     if group not in networks:
         raise ConfigError(f"{folder}: has no weights for the signals {group!r}, only {', '.join(sorted(networks))}")
-    return Detector(language, networks[group], scorer)
+    return Detector(language, networks[group], scorer, cache)

@@ -10,8 +10,7 @@ from typing import Any
 from sqa.core.errors import ConfigError
 from sqa.core.registry import SCORERS, did_you_mean
 from sqa.diagnose.alignment import load_aligner
-from sqa.diagnose.detector import load_detector
-from sqa.diagnose.scores import KeptScorer, WordScorer
+from sqa.diagnose.detector import WordScorer, load_detector
 from sqa.diagnose.step_errors import KINDS, TARGET, Finding, StepErrors, ranked, step_errors
 from sqa.pipeline.folder import FinishedRun, open_run
 from sqa.results import Table, show
@@ -88,17 +87,15 @@ def errors_of(run: FinishedRun, detector: str = UNSCORED) -> list[StepErrors]:
             f"{run.folder}: questions in {', '.join(languages)}; only one language can be aligned at a time"
         )
     aligner = load_aligner(f"{languages[0]}-{TARGET}", run.folder / LINKS)
-    scorer = _scorer(detector, f"{languages[0]}-{TARGET}", run.folder)
-    return step_errors(run.traces, aligner, detector=load_detector(languages[0], scorer))
+    scorer, name = _scorer(detector, f"{languages[0]}-{TARGET}")
+    judge = load_detector(languages[0], scorer, cache=run.folder / SCORES.format(name))
+    return step_errors(run.traces, aligner, detector=judge)
 
 
-def _scorer(detector: str, pair: str, folder: Path) -> WordScorer | None:
-    """Return the word scorer that `detector` names, or None for "words".
-
-    Scores are cached in `folder`, and the choice is printed to stderr.
-    """
+def _scorer(detector: str, pair: str) -> tuple[WordScorer | None, str]:
+    """Return the word scorer that `detector` names, None for "words", and its name; print the choice to stderr."""
     if detector == UNSCORED:
-        return None
+        return None, UNSCORED
     allowed = (AUTO, UNSCORED, *SCORERS.names())
     if detector not in allowed:
         near = did_you_mean(detector, allowed)
@@ -110,9 +107,9 @@ def _scorer(detector: str, pair: str, folder: Path) -> WordScorer | None:
         if detector != AUTO:
             raise
         print(f"sqa: words judged without a language model: {error}", file=sys.stderr)
-        return None
+        return None, UNSCORED
     print(f"sqa: words judged with the scores of the {name}", file=sys.stderr)
-    return KeptScorer(scorer, folder / SCORES.format(name))
+    return scorer, name
 
 
 def summary(run: FinishedRun, findings: Sequence[Finding]) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 from snowballstemmer import stemmer
@@ -20,8 +21,7 @@ from sqa.core.languages import language_of
 from sqa.core.paths import DATA
 from sqa.core.types import Floats
 from sqa.data.priors import Priors, folded, form, has_priors, is_content, load_priors, similar, strip_edges
-from sqa.diagnose.alignment import Alignment, Evidence
-from sqa.diagnose.scores import Words, WordScores
+from sqa.diagnose.alignment import Alignment, Evidence, Words
 from sqa.files.model_files import read_tensors, unpack_integers, unpack_strings
 
 FOLDER = DATA / "models" / "bm25"
@@ -92,6 +92,14 @@ _JUDGED = ALIGNED + SPELT
 GROUPS: dict[str, tuple[str, ...]] = {"words": _JUDGED, "lm": _JUDGED + SCORED}
 LOOP, FAR_LOOP = 4, 12  # maximum distance in words of a repetition, if the source has and has no repeated word
 MOST_LIFT, LEAST_LN = 14.0, -25.0
+
+
+class WordScores(NamedTuple):
+    """Scores of one translation: one natural logarithm per target word."""
+
+    given: tuple[float, ...]  # ln p(word | source, words before)
+    alone: tuple[float, ...]  # ln p(word | words before), without the source
+    short: tuple[float, ...]  # >= 0, ln p of the likeliest pieces in the word's place minus ln p of its own pieces
 
 
 def word_signals(

@@ -16,7 +16,7 @@ from viewer_runs import RECORDS, make
 from sqa.core.errors import ConfigError, DataError
 from sqa.diagnose import findings
 from sqa.diagnose.findings import HEADER, LINKS, main
-from sqa.diagnose.scores import WordScores
+from sqa.diagnose.signals import WordScores
 from sqa.pipeline.folder import open_run
 from sqa.report import viewer
 from sqa.results import printing

@@ -12,8 +12,7 @@ from sqa.core.errors import DataError
 from sqa.core.paths import DATA
 from sqa.diagnose.alignment import Alignment, load_aligner
 from sqa.diagnose.detector import FILE, Network, load_detector, read_networks
-from sqa.diagnose.scores import WordScores
-from sqa.diagnose.signals import GROUPS, word_signals
+from sqa.diagnose.signals import GROUPS, WordScores, word_signals
 
 SOURCE = tuple("El poeta ecuatoriano Pablo Neruda vendió 4.500 libros en la ciudad de Potosí.".split())
 GOOD = tuple("The Ecuadorian poet Pablo Neruda sold 4,500 books in the city of Potosi.".split())
