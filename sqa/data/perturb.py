@@ -13,9 +13,6 @@
 A copy has the id <id>_<name>, the same answer page and the same reference.  Reordering also reorders the reference
 sentences if source and reference have equally many.  A question that would not change has no copy.  The fairness
 perturbations never change a word of the answer.
-
-A user-defined perturbation is "module:build" or "file.py:build", a function without parameters that returns a
-`Perturbation`.
 """
 
 import random
@@ -27,9 +24,6 @@ from dataclasses import dataclass, replace
 from sqa.core.answers import STROKES, key, unmarked
 from sqa.core.errors import ConfigError
 from sqa.core.languages import language_of, marks
-from sqa.core.own import short
-from sqa.core.own.answers import COPY
-from sqa.core.own.code import built
 from sqa.core.registry import did_you_mean
 from sqa.core.types import Question
 
@@ -45,7 +39,6 @@ KEYBOARD = {  # letter -> its neighbours on a QWERTY keyboard
         "cxdfv vcfgb bvghn nbhjm mnjk"
     ).split()
 }
-_NAME = re.compile(r"[a-z][a-z0-9-]*")
 _CORE = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)  # punctuation, core of the word, punctuation
 
 
@@ -53,8 +46,8 @@ _CORE = re.compile(r"^(\W*)(.*?)(\W*)$", re.DOTALL)  # punctuation, core of the 
 class Perturbation:
     """A named perturbation, its family and its function."""
 
-    name: str  # letters, digits and dashes; suffix of the copies' ids
-    family: str  # one of FAMILIES
+    name: str  # suffix of the copies' ids
+    family: str  # "fairness", "robustness" or "simultaneous"
     change: Change
 
 
@@ -72,45 +65,20 @@ def perturb(question: Question, kind: Perturbation, seed: int) -> Question | Non
 
 
 def chosen(names: Sequence[str]) -> tuple[Perturbation, ...]:
-    """Return the perturbations of these names (or "file.py:build").
+    """Return the perturbations of these names.
 
-    Raises ConfigError with all problems, such as unknown or repeated names.
+    Raises ConfigError with all problems: unknown and repeated names.
     """
-    wrong: list[str] = []
-    perturbations: list[Perturbation] = []
-    for name in names:
-        try:
-            perturbations.append(PERTURBATIONS[name] if name in PERTURBATIONS else _own(name))
-        except ConfigError as error:
-            wrong += [f"perturbation: {problem}" for problem in error.problems]
-    kinds = [kind.name for kind in perturbations]
-    wrong += [f"perturbation: {name!r} is named twice" for name in sorted({k for k in kinds if kinds.count(k) > 1})]
+    known = ", ".join(PERTURBATIONS)
+    wrong = [
+        f"perturbation: unknown {name!r}{did_you_mean(name, PERTURBATIONS)}; known: {known}"
+        for name in names
+        if name not in PERTURBATIONS
+    ]
+    wrong += [f"perturbation: {name!r} is named twice" for name in sorted({n for n in names if names.count(n) > 1})]
     if wrong:
         raise ConfigError(wrong)
-    return tuple(perturbations)
-
-
-def _own(target: str) -> Perturbation:
-    """Return a user-defined perturbation.  Raises ConfigError if the target is not one."""
-    if ":" not in target:
-        allowed = f"{', '.join(PERTURBATIONS)}, or your own 'module:build' or 'file.py:build'"
-        raise ConfigError(f"unknown {target!r}{did_you_mean(target, PERTURBATIONS)}; known: {allowed}")
-    _, part = built(target)
-    shown = short(target)
-    if not isinstance(part, Perturbation):
-        raise ConfigError(f"{shown} returned a {type(part).__name__}, expected a Perturbation")
-    if not isinstance(part.name, str) or not callable(part.change):
-        raise ConfigError(f"{shown}: a Perturbation's name must be text and its change a function")
-    if part.family not in FAMILIES:
-        raise ConfigError(f"{shown}: its family must be one of {', '.join(FAMILIES)}, got {part.family!r}")
-    if not _NAME.fullmatch(part.name) or part.name in PERTURBATIONS:
-        raise ConfigError(f"{shown}: its name must be new, of letters, digits and dashes, got {part.name!r}")
-
-    def change(question: Question, rng: random.Random) -> Question:
-        copy: Question = COPY.checked(f"{shown}: change() must return", part.change(question, rng), question)
-        return copy
-
-    return replace(part, change=change)
+    return tuple(PERTURBATIONS[name] for name in names)
 
 
 def _each_word(question: Question, change: Callable[[str], str]) -> Question:
@@ -284,4 +252,3 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
     )
     for change in changes
 }
-FAMILIES: tuple[str, ...] = ("fairness", "robustness", "simultaneous")

@@ -8,7 +8,6 @@ A metric's `signature()` holds everything that makes two numbers comparable.
 `ew`, `oracle-ew` and `stable-ew` accept the file of a curve: `ew@curves/mine.json` (written by `sqa train curve`).
 Every metric of answers can match answers as Quizbowl does: `ew@aliases`.  A user-defined metric is "module:build" or
 "file.py:build", a decorated function, or a function without parameters that returns a `Metric` or a latency `Formula`.
-`al@file.py:build` uses a user-defined `Convention`.
 
 A metric declares itself (`Family` in sqa/metrics/measure.py).  Latencies are listed in sqa/metrics/latency.py
 (FORMULAS, CONVENTIONS).  Metrics that need a model, a program or a file are entries of a config's `quality:`
@@ -124,15 +123,14 @@ def problems(names: Iterable[str], where: str = "metrics") -> list[str]:
 
 def located(name: str, folder: Path | None) -> str:
     """Return a metric's name with its file, if any, resolved in `folder` (`ew@curve.json`, `mine.py:build`)."""
-    if not is_own(name):
-        measure, sign, file = name.partition(SIGN)
-        return f"{measure}{sign}{beside(file, folder)}" if file.endswith((".json", ".jsonl")) else name
-    formula, target = _split(name)
-    return f"{formula}{SIGN}{own.located(target, folder)}" if formula else own.located(target, folder)
+    if is_own(name):
+        return own.located(name, folder)
+    measure, sign, file = name.partition(SIGN)
+    return f"{measure}{sign}{beside(file, folder)}" if file.endswith((".json", ".jsonl")) else name
 
 
 def is_own(name: object) -> bool:
-    """Return True for "module:build", "file.py:build" and "al@file.py:build"."""
+    """Return True for "module:build" and "file.py:build"."""
     return isinstance(name, str) and ":" in name and not name.endswith(".json")
 
 
@@ -145,16 +143,9 @@ def is_known(name: str) -> bool:
 def _built(name: str) -> BuiltMetric:
     if not is_own(name):
         return parse(name).build()
-    from sqa.metrics.own_metrics import own_latency, own_metric
+    from sqa.metrics.own_metrics import own_metric
 
-    formula, target = _split(name)
-    return own_latency(formula, target) if formula else own_metric(target)
-
-
-def _split(name: str) -> tuple[str, str]:
-    """Split "al@file.py:build" into ("al", "file.py:build"); the formula is "" if there is none."""
-    formula, _, target = name.partition(SIGN)
-    return (formula, target) if formula in FORMULAS else ("", name)
+    return own_metric(name)
 
 
 def build(names: Sequence[str] = DEFAULT) -> list[BuiltMetric]:

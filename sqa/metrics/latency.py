@@ -361,7 +361,7 @@ class Latency(MeanMetric):
     """
 
     formula: str | Formula  # key of FORMULAS, or a user's formula
-    convention: str | Convention = SIMULEVAL_1_1.name  # key of CONVENTIONS, or a user's convention
+    convention: str = SIMULEVAL_1_1.name  # key of CONVENTIONS
     per: str = "word"  # unit of a delay: a target "word" or "char"
     stream: str = "sentence"  # unit of a sequence: a "sentence" or a whole "question"
     lengths: str = ""  # |y*|: `Formula.reference` if empty, or "sentence": length of each human sentence (SimulEval)
@@ -370,7 +370,7 @@ class Latency(MeanMetric):
 
     def __post_init__(self) -> None:
         formula = FORMULAS[self.formula] if isinstance(self.formula, str) else self.formula
-        convention = CONVENTIONS[self.convention] if isinstance(self.convention, str) else self.convention
+        convention = CONVENTIONS[self.convention]
         if (defining := listing(formula.name)) and formula.name not in convention.formulas:
             has = ", ".join(c.name for c in defining)
             raise ConfigError(

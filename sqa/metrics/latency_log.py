@@ -118,11 +118,7 @@ class Scored:
 
 
 def convention_named(name: str) -> Convention:
-    """Return the convention of a name, an unambiguous prefix, or `file.py:build`.  Raises ConfigError otherwise."""
-    if ":" in name:
-        from sqa.metrics.own_metrics import own_convention
-
-        return own_convention(name)
+    """Return the convention of a name or an unambiguous prefix.  Raises ConfigError otherwise."""
     matches = [name] if name in CONVENTIONS else [each for each in CONVENTIONS if each.startswith(name)]
     if len(matches) != 1:
         raise ConfigError(f"--convention: expected one of {', '.join(CONVENTIONS)}, got {name!r}")

@@ -60,8 +60,7 @@ class Parameter:
 
     def text(self, value: Any) -> str:
         """Return the text that stands for a value in a metric's name."""
-        plain = getattr(value, "name", value)  # a user's convention has a name
-        return next((text for text, choice in self.choices.items() if choice == plain), str(plain))
+        return next((text for text, choice in self.choices.items() if choice == value), str(value))
 
 
 def choices(name: str, *texts: str, pattern: str = "") -> Parameter:

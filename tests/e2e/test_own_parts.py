@@ -9,23 +9,20 @@ from refusals import refused
 
 from sqa.cli.config_keys import keys_of
 from sqa.core.errors import ConfigError
-from sqa.data import perturb
-from sqa.data.datasets import load_questions
 from sqa.files.store import Store
 from sqa.pipeline.config import load_run, run_from_mapping, to_mapping
 from sqa.pipeline.engine import RunResult, run
 from sqa.pipeline.saving import save
 
 PARTS = '''
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from helper import PAGE
-from sqa.data.perturb import Perturbation
 from sqa.core.types import Buzz, Guess
-from sqa.metrics.latency import SIMULEVAL_1_1, Convention, Formula
+from sqa.metrics.latency import Formula
 
 
 @dataclass(frozen=True)
@@ -80,19 +77,6 @@ def last():
     return Formula("last", "Last", lambda delays, _: delays.flat[np.cumsum(delays.hypothesis.astype(int)) - 1])
 
 
-def late() -> Convention:
-    """SimulEval's rules with one more word in each delay."""
-    return Convention("late", "here", False, False, 1, "length", True, "first", SIMULEVAL_1_1.formulas)
-
-
-def shout() -> Perturbation:
-    """A perturbation that converts all words to upper case."""
-    def louder(question, rng):
-        return replace(question, sentences=tuple(tuple(w.upper() for w in s) for s in question.sentences))
-
-    return Perturbation("shout", "robustness", louder)
-
-
 def figure(config: Path, runs: Path) -> None:
     """Print the number of words of each question of a run."""
     from sqa.pipeline.folder import read
@@ -108,7 +92,7 @@ dataset: {name: mini-es, limit: 3}
 translator: {name: "mine.py:build", k: 2}
 guesser: "mine.py:build"
 buzzer: "mine.py:build"
-metrics: [ew, dal, "mine.py:words", "mine.py:last", "al@mine.py:late"]
+metrics: [ew, dal, "mine.py:words", "mine.py:last"]
 """
 
 
@@ -136,8 +120,8 @@ def test_command_runs_own_parts_from_any_folder(mine: Path) -> None:
     assert done.code == 0, done.err
     assert "translator 'mine.py:build' has no fingerprint(); store keys cover only its source" in done.err
     rows = {line.split("\t")[0]: line.split("\t") for line in done.out.splitlines()}
-    assert rows["words"][5] == rows["last"][5] == rows["al@late"][5] == "words"
-    assert "|source:" in rows["words"][6] and rows["al@late"][6].startswith("al|conv:late|")
+    assert rows["words"][5] == rows["last"][5] == "words"
+    assert "|source:" in rows["words"][6]
     before = (runs / "mine" / "report.tsv").read_bytes()
     again = process("run", "--runs", str(runs), str(runs / "mine" / "config.yaml"), "--limit", "2", cwd=elsewhere)
     assert again.code == 0 and (runs / "mine" / "report.tsv").read_bytes() == before
@@ -192,21 +176,6 @@ def test_dataclass_fields_are_the_keys_of_a_part(mine: Path) -> None:
     refused(ConfigError, "guesser.pagee: unknown, did you mean 'page'", guessed, pagee="Peru")
 
 
-def test_own_perturbation_makes_copies(mine: Path) -> None:
-    shout = f"{mine / 'mine.py'}:shout"
-    [question] = load_questions("mini-es", 1)
-    copy = perturb.perturb(question, perturb.chosen([shout])[0], 0)
-    assert copy is not None and copy.id.endswith("_shout") and copy.text.isupper()
-    with pytest.raises(ConfigError) as raised:
-        perturb.chosen([f"{mine / 'mine.py'}:words", shout, shout, "typo"])
-    assert raised.value.problems == (
-        "perturbation: mine.py:words returned a Words, expected a Perturbation",
-        f"perturbation: unknown 'typo', did you mean 'typos'; known: {', '.join(perturb.PERTURBATIONS)}, "
-        "or your own 'module:build' or 'file.py:build'",
-        "perturbation: 'shout' is named twice",
-    )
-
-
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
@@ -219,8 +188,7 @@ def test_own_perturbation_makes_copies(mine: Path) -> None:
         ('translator: {name: command, command: [cat], policy: "half.py:Half"}', "returned a Half, which has no start"),
         ('translator: {name: command, command: [cat], k: 2, policy: {name: "mine.py:build"}}', "takes its own keys"),
         ('metrics: ["mine.py:build"]', "build() without parameters failed"),
-        ('metrics: ["al@mine.py:words"]', "mine.py:words returned a Words, expected a Convention"),
-        ('metrics: ["mine.py:late"]', "mine.py:late returned a Convention, which has no unit, digits, label"),
+        ('metrics: ["mine.py:figure"]', "mine.py:figure"),
     ],
 )
 def test_errors_of_own_parts_are_one_line(mine: Path, line: str, problem: str) -> None:

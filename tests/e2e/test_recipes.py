@@ -213,7 +213,7 @@ RECIPES = (
 ELSEWHERE = {
     "any component of your own": "tests/e2e/test_own_parts.py",
     "components of your own package": "tests/unit/core/test_plugins.py",
-    "perturbation": "tests/e2e/test_own_parts.py",
+    "perturbation": "tests/unit/data/test_perturb.py",
     "wire format": "services/tests/unit",
     "language": "tests/unit/data/test_language_files.py",
     "command": "tests/unit/core/test_plugins.py",

@@ -22,7 +22,7 @@ import numpy as np
 from msgspec import Meta, convert, to_builtins
 
 from sqa.core.errors import DataError
-from sqa.core.types import Buzz, Emission, Guess, Kind, Question, Write
+from sqa.core.types import Buzz, Emission, Guess, Kind, Write
 
 Line = Annotated[str, Meta(pattern=r"^\S([^\x00-\x1f]*\S)?\Z")]
 Number = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
@@ -49,14 +49,6 @@ class Answer:
             return self.finish(convert(plain, self.kind), *arguments)
         except (AttributeError, ValueError, TypeError, OverflowError) as error:  # msgspec's errors are ValueErrors
             raise DataError(f"{where} {self.expected}; {error}") from error
-
-
-def _copy(copy: Question, given: Question, *_: Any) -> Question:
-    if (copy.page, copy.language) != (given.page, given.language):
-        raise ValueError("its page and language must be those of the given question")
-    if not copy.words or " ".join(copy.words).split() != [*copy.words]:
-        raise ValueError("it must have words without spaces")
-    return copy
 
 
 @contextmanager
@@ -114,7 +106,6 @@ def _pages(rows: list[list[Guess]], *_: Any) -> list[list[Guess]]:
 
 
 WORD = Answer("words one after the other, str or Write(token, erase)", str | Write, _one_word)
-COPY = Answer("a Question with the page and the language of the given one", Question, _copy)
 LINE = Answer("one line of text without surrounding spaces", Line)
 SCORES = Answer(
     "a number for each row", list[float], lambda *rows: np.array([row for row, _ in zip(*rows, strict=True)])

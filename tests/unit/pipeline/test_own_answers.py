@@ -7,17 +7,13 @@ import pytest
 from own_layouts import played, write
 
 from sqa.core.errors import SqaError
-from sqa.data import perturb
-from sqa.data.datasets import load_questions
 from sqa.pipeline.saving import save
 
 HEAD = """
 import math
-from dataclasses import replace
 import numpy as np
 from sqa.core.types import Buzz, Emission, Guess, Question, Write
-from sqa.data.perturb import Perturbation
-from sqa.metrics.latency import SIMULEVAL_1_1, Formula
+from sqa.metrics.latency import Formula
 from sqa.metrics.quality.text_metric import MeanOfSegments
 
 class Odd:
@@ -60,10 +56,9 @@ PARTS: dict[str, tuple[dict[str, Any], str]] = {  # checked value -> keys of the
 }
 OTHERS: dict[str, tuple[dict[str, Any], str]] = {  # the same for parts that are not classes
     "compute": (METRIC, "Formula('mine', 'Mine', lambda d, c: X)"),
-    "cut": ({"metrics": [f"al@{MINE}"]}, "replace(SIMULEVAL_1_1, name='c', cut=X)"),
+    "digits of a formula": (METRIC, "Formula('mine', 'Mine', lambda d, c: d, digits=X)"),
     "texts": (QUALITY, "MeanOfSegments('mine', 'mine', None, lambda segments: X)"),
 }
-CHANGE = "Perturbation('mine', 'robustness', lambda q, rng: X)"
 ODD = "None | b'x' | 'a b' | [Odd()] | np.zeros((3, 3))"
 
 
@@ -73,13 +68,6 @@ def run_with(folder: Path, checked: str, value: str) -> None:
     made = members if checked in OTHERS else f"type('Mine', (), dict({members}))()"
     write(folder, mine=f"{HEAD}def mine():\n    return {made.replace('X', value)}\n")
     save(played(folder, **keys), folder / "runs")
-
-
-def change_with(folder: Path, value: str) -> None:
-    write(folder, mine=f"{HEAD}def mine():\n    return {CHANGE.replace('X', value)}\n")
-    [kind] = perturb.chosen([f"{folder / 'mine.py'}:mine"])
-    for question in load_questions("mini-es", 2):
-        perturb.perturb(question, kind, 0)
 
 
 def said(error: SqaError) -> str:
@@ -115,7 +103,7 @@ def said(error: SqaError) -> str:
         ("stats", "[math.nan, 1.0]", "stats() must return a list of finite numbers"),
         ("score", "None", "score() must return a finite number"),
         ("word", "'\\ud800'", "surrogates not allowed"),
-        ("word", "next(source)", "mine.py:21: mine.py:mine: question q0: "),
+        ("word", "next(source)", "mine.py:19: mine.py:mine: question q0: "),
         ("word", "next(source)", "the source has ended; use `for word in source` or next(source, None)"),
         ("word", "exit(3)", "calls sys.exit(); raise an error instead"),
         ("translate", "iter(lambda: 'w', 1)", "over 1000 words per source word; does translate() ever end?"),
@@ -123,7 +111,7 @@ def said(error: SqaError) -> str:
         ("arguments", "[]", "decide() is called with 1 arguments; "),
         ("stats", "[1.0] * (1 + (t.question.id != 'q0'))", "stats() must return 1 numbers as before, got 2"),
         ("score_many", "s[:, 0] + 1", "score_many() must return the values of score(); got"),
-        ("cut", "True", "cut must be of type str, got bool"),
+        ("digits of a formula", "True", "digits must be of type int, got bool"),
     ],
 )
 def test_wrong_return_value_gives_a_one_line_error(tmp_path: Path, checked: str, value: str, line: str) -> None:
@@ -140,15 +128,6 @@ def test_invalid_return_value_gives_no_traceback(tmp_path: Path, checked: str) -
             run_with(tmp_path, checked, value)
         except SqaError as error:
             said(error)
-
-
-@pytest.mark.parametrize(
-    "value", [*ODD.split(" | "), "replace(q, page=np.array([]))", "replace(q, sentences=(('a b',),))"]
-)
-def test_perturbation_must_return_a_question(tmp_path: Path, value: str) -> None:
-    with pytest.raises(SqaError) as raised:
-        change_with(tmp_path, value)
-    assert "change() must return a Question" in said(raised.value)
 
 
 def test_prints_of_a_part_go_to_stderr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
