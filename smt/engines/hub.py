@@ -11,7 +11,7 @@ from typing import Any
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.registry import did_you_mean
 from sqa.data.languages import Pair, certain_pair, code_of
-from sqa.files.pretrained import check_folder
+from sqa.files.hub import check_folder
 
 MODEL_TYPES = ("marian", "m2m_100", "mbart")  # config.json's model_type; NLLB is an m2m_100
 WANTED = ("*.json", "*.safetensors", "*.spm", "*.model", "*.txt")  # fetched from a hub

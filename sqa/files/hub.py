@@ -9,14 +9,17 @@ import re
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.core.paths import DATA
 from sqa.files.atomic import file_digest
-from sqa.files.records import json_document
+from sqa.files.records import converted, json_document
 
+T = TypeVar("T")
 MAX_QUESTIONS = 1 << 26  # bytes of a question file on the hub
 _ADDRESS = re.compile(r"hf://datasets/([^/@]+/[^/@]+)(?:@([^/]*))?/(.+\.jsonl?(?:\.gz|\.zst)?)")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -126,26 +129,52 @@ def questions_file(address: str) -> Path:
     raise DataError(f"{address}: has {found} bytes; a question file may have at most {MAX_QUESTIONS}")
 
 
-def check_shards(folder: Path) -> None:
-    """Raise DataError if loading a folder would read weights from a file other than its *.safetensors.
+class _Config(Struct):
+    """The keys of a model's config.json that are read."""
 
-    An index of shards, or config.json, may name any file, including a pickle, which would then be loaded.
+    model_type: str
+    transformers_weights: str | None = None  # a weights file in place of the usual one
+
+
+class _Shards(Struct):
+    """The key of an index of shards that is read."""
+
+    weight_map: dict[str, str]  # name of a tensor -> file
+
+
+def check_folder(folder: Path, pickled: bool = False) -> str:
+    """Return the model_type of a folder with a model.
+
+    Raises DataError if config.json or the weights are missing or damaged, or if loading would read weights from a file
+    other than its *.safetensors: config.json, or an index of shards, may name any file.  `pickled` permits a folder
+    without *.safetensors.
     """
-    named = {"config.json": _weights_of_config(folder)}
-    named |= {path.name: _shards(path) for path in sorted(folder.glob("*.safetensors.index.json"))}
-    for index, shards in named.items():
-        for shard in shards:
-            if not shard.endswith((".safetensors", ".safetensors.index.json")) or Path(shard).name != shard:
-                raise DataError(
-                    f"{folder / index}: names {shard!r}; weights must be *.safetensors files in that folder"
-                )
-            if not (folder / shard).is_file():
-                raise DataError(f"{folder / index}: names {shard!r}, which is missing; download the whole model again")
-            if shard.endswith(".safetensors"):
-                _check_shard(folder / shard)
+    if not (folder / "config.json").is_file():
+        raise DataError(f"{folder}: no config.json; give a folder written by model.save_pretrained")
+    config = _read(folder / "config.json", _Config)
+    if not pickled and not any(folder.glob("*.safetensors")):
+        hint = "pickled weights are not supported; on the hub, refs/pr/N often has safetensors"
+        raise DataError(f"{folder}: no *.safetensors weights ({hint})")
+    named = {"config.json": {config.transformers_weights} - {None}}
+    indices = sorted(folder.glob("*.safetensors.index.json"))
+    named |= {index.name: set(_read(index, _Shards).weight_map.values()) for index in indices}
+    for source, weights in named.items():
+        names = f"{folder / source}: names"
+        for file in filter(None, weights):
+            if not file.endswith((".safetensors", ".safetensors.index.json")) or Path(file).name != file:
+                raise DataError(f"{names} {file!r}; weights must be *.safetensors files in that folder")
+            if not (folder / file).is_file():
+                raise DataError(f"{names} {file!r}, which is missing; download the whole model again")
+            if file.endswith(".safetensors"):
+                _check_weights(folder / file)
+    return config.model_type
 
 
-def _check_shard(path: Path) -> None:
+def _read(path: Path, kind: type[T]) -> T:
+    return converted(str(path), json_document(path), kind)
+
+
+def _check_weights(path: Path) -> None:
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -153,22 +182,6 @@ def _check_shard(path: Path) -> None:
             pass
     except (SafetensorError, OSError) as error:
         raise DataError(f"{path}: not a safetensors file ({error}); download it again") from error
-
-
-def _shards(index: Path) -> set[str]:
-    """Return the files that an index of shards names."""
-    document = json_document(index)
-    weights = document.get("weight_map") if isinstance(document, dict) else None
-    if not isinstance(weights, dict) or not all(isinstance(shard, str) for shard in weights.values()):
-        raise DataError(f"{index}: no weight_map of names to files; download the model again")
-    return set(weights.values())
-
-
-def _weights_of_config(folder: Path) -> set[str]:
-    """Return the weights file that a config.json names, if any."""
-    config = json_document(folder / "config.json") if (folder / "config.json").is_file() else {}
-    named = config.get("transformers_weights") if isinstance(config, dict) else None
-    return set() if named is None else {str(named)}
 
 
 def files_digest(folder: Path, wanted: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sqa.core.errors import DataError
-from sqa.files.hub import check_shards
+from sqa.files.hub import check_folder
 from sqa.files.model_files import check_weights
 from sqa.files.records import parse_json
 
@@ -21,23 +21,6 @@ _LOCAL = {"local_files_only": True, "trust_remote_code": False}
 _FAILURES = (ValueError, OSError, LookupError, TypeError, RuntimeError, ImportError, AttributeError, ArithmeticError)
 _SIZES = ("layers", "layer", "_size", "_dim", "_model", "_heads", "position_embeddings")
 WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")  # files of a model on a hub
-
-
-def check_folder(folder: Path) -> str:
-    """Return the model_type of a folder; raises DataError without a model's config.json or readable weights."""
-    try:
-        config = parse_json((folder / "config.json").read_bytes())
-    except FileNotFoundError as error:
-        raise DataError(f"{folder}: no config.json; give a folder written by model.save_pretrained") from error
-    except (OSError, ValueError) as error:
-        raise DataError(f"{folder}/config.json: cannot be read: {_first_line(error)}") from error
-    if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
-        raise DataError(f"{folder}/config.json: not a model's configuration (no model_type)")
-    if not any(folder.glob("*.safetensors")):
-        hint = "pickled weights are not supported; on the hub, refs/pr/N often has safetensors"
-        raise DataError(f"{folder}: no *.safetensors weights ({hint})")
-    check_shards(folder)
-    return str(config["model_type"])
 
 
 def _check_sizes(folder: Path) -> None:

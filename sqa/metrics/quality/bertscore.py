@@ -10,9 +10,9 @@ from typing import Annotated, Any, ClassVar
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.schema import Count, File, checked
-from sqa.files.hub import check_shards
+from sqa.files.hub import check_folder
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, refused_with
-from sqa.metrics.quality.text_model import SENTENCES, ModelConfig, TextModel, model_type
+from sqa.metrics.quality.text_model import SENTENCES, ModelConfig, TextModel
 
 VERSION = 2  # increase when the scores of a model change
 
@@ -98,12 +98,7 @@ def build(config: BertScoreConfig) -> MeanOfSegments:
 
 def _check(folder: Path) -> None:
     """Raise DataError for a folder without an encoder, or with a path that the package would take for a T5 model."""
-    kind = model_type(folder, "BERTScore")
-    if not any(folder.glob("*.safetensors")):
-        raise DataError(
-            f"model {folder}: no *.safetensors weights, the only supported format; save_pretrained writes them"
-        )
-    check_shards(folder)
+    kind = check_folder(folder)
     if "t5" in str(folder) and "t5" not in kind:
         t5 = "bert-score treats a path that contains 't5' as a T5 model"
         raise DataError(f"model {folder}: {t5}, but this is {kind}; rename the folder")

@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar
 
 from sqa.core.errors import DataError
 from sqa.core.schema import File, checked
-from sqa.files.hub import check_shards
+from sqa.files.hub import check_folder
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment, refused_with
-from sqa.metrics.quality.text_model import SENTENCES, ModelConfig, TextModel, model_type
+from sqa.metrics.quality.text_model import SENTENCES, ModelConfig, TextModel
 
 VERSION = 2  # increase when the scores of a model change
 
@@ -33,7 +33,6 @@ class Bleurt(TextModel):
 
     def load(self) -> tuple[Any, Any]:
         """Return (model in eval mode, tokenizer)."""
-        check_shards(self.folder)
         from bleurt_pytorch import BleurtForSequenceClassification, BleurtTokenizer
 
         with refused_with(f"model {self.folder}: BLEURT cannot load it"):
@@ -68,7 +67,7 @@ def build(config: BleurtConfig) -> MeanOfSegments:
     Raises ConfigError or DataError if the files are missing or invalid.
     """
     model = Bleurt.found(config)
-    if (kind := model_type(model.folder, "BLEURT")) != "bleurt":
+    if (kind := check_folder(model.folder, pickled=True)) != "bleurt":
         raise DataError(f"model {model.folder} is not a BLEURT model: its config.json has {kind!r}")
     signature = f"bleurt|{SENTENCES}|{model.described}|version:{model.version}{model.where.signature}"
     return model.metric(signature, "bleurt", VERSION, model.version, version("transformers"), model.weights)

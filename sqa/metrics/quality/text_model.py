@@ -8,12 +8,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
-from sqa.core.errors import DataError
 from sqa.core.packages import need
 from sqa.core.schema import Count, File, checked
 from sqa.files.devices import CPU, FLOATS, Arithmetic, Device, Dtype, Place, place
 from sqa.files.hub import files_digest, find_model, unpinned
-from sqa.files.records import parse_json
 from sqa.metrics.quality.text_metric import MeanOfSegments, Segment
 
 SENTENCES = "segment:sentence|unpaired:question|aggregate:mean"  # in signatures of metrics by sentence
@@ -99,14 +97,6 @@ class TextModel(ABC):
         return MeanOfSegments(
             self.config.name, signature, fingerprint, self.scores, by_sentence=True, label=self.config.LABEL
         )
-
-
-def model_type(folder: Path, kind: str) -> str:
-    """Return the type in a model's config.json; raises DataError for a folder without one."""
-    try:
-        return str(parse_json((folder / "config.json").read_bytes())["model_type"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"model {folder} is not a {kind} model: no config.json with a model_type") from error
 
 
 def model_label(model: str, folder: Path) -> str:

@@ -111,7 +111,7 @@ def test_folders_of_other_models_are_refused(folders, tmp_path):
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     refused(DataError, "no \\*.safetensors weights", check_model, folder)
     (folder / "config.json").write_text("{}")
-    refused(DataError, "no model_type", check_model, folder)
+    refused(DataError, "missing required field `model_type`", check_model, folder)
 
 
 class Evil(NamedTuple):

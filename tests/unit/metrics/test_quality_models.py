@@ -189,11 +189,11 @@ def test_invalid_bertscore_folders_are_refused(bert: Path, tmp_path: Path) -> No
     assert wrong(bert) == f"bertscore.layer: needed for model {bert}, since the package has no default for it"
     assert "num_layers should be between 0 and 3" in wrong(bert, layer=9)
     assert "the package has none for model" in wrong(bert, layer=2, baseline=True)
-    assert "no config.json with a model_type" in wrong(tmp_path)
+    assert "no config.json" in wrong(tmp_path)
     (tmp_path / "at5").mkdir()
     (tmp_path / "at5" / "config.json").write_text('{"model_type": "bert"}')
     (tmp_path / "at5" / "pytorch_model.bin").write_bytes(b"")
-    assert "no *.safetensors weights, the only supported format" in wrong(tmp_path / "at5", layer=1)
+    assert "no *.safetensors weights" in wrong(tmp_path / "at5", layer=1)
     (tmp_path / "at5" / "model.safetensors").write_bytes(b"")
     assert "treats a path that contains 't5' as a T5 model, but this is bert" in wrong(tmp_path / "at5", layer=1)
 

@@ -70,7 +70,7 @@ def test_fingerprint_covers_the_files_of_the_model(folder, tmp_path):
     ("name", "content", "message"),
     [
         ("model.safetensors", b"cut", "cannot be loaded as a language model"),
-        ("config.json", b"{", "config.json: cannot be read"),
+        ("config.json", b"{", "config.json: not JSON"),
         ("chat_template.jinja", b"{{ raise_exception('nobody') }}", "its chat template cannot be used: nobody"),
     ],
 )
