@@ -79,7 +79,6 @@ class LlmConfig:
     prompt: Annotated[str | None, "prompt with {text} and {guesses}; null = PROMPT, or SOLVED for titles"] = None
     max_requests: Annotated[Count, "maximum requests of a run, with retries; runs that need more do not start"] = 1000
     cache: Annotated[Path | None, "file of replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)"] = None
-    cache_mb: Annotated[Count, "maximum size in MB; a full cache stops the run"] = 1024
 
     def problems(self) -> list[str]:
         """Return the problems that the declared bounds do not check."""

@@ -112,7 +112,6 @@ class LlmConfig:
     step_tokens: Annotated[Count, "continuation: maximum number of tokens of a reply before the source ends"] = 16
     max_requests: Annotated[Count, "maximum per run, including retries"] = 20_000
     cache: Annotated[Path | None, "file of replies; null = llm-replies.sqlite in the cache folder ($SQA_CACHE)"] = None
-    cache_mb: Annotated[Count, "maximum size in MB; a full cache stops the run"] = 1024
     prices: Annotated[tuple[float, float] | None, "costs per million prompt and reply tokens, for run.json"] = None
     COUNTS_REPLIES: ClassVar = True  # reports contain the counts of replies and tokens, and run.json their cost
 

@@ -109,8 +109,8 @@ class LocalModel:
 
 
 def language_model(config: Any, route: str, beginning: str = "") -> LanguageModel:
-    """Return the model of a config that has `local`, or `endpoint` with `max_requests`, `cache` and `cache_mb`."""
+    """Return the model of a config that has `local`, or `endpoint` with `max_requests` and `cache`."""
     if config.local is not None:
         return LocalModel(config.local, route, beginning)
     endpoint = Endpoint(config.endpoint, Budget(config.max_requests), route)
-    return CachedChat(endpoint, Cache.at(config.cache, config.cache_mb))
+    return CachedChat(endpoint, Cache(config.cache))

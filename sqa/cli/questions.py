@@ -36,7 +36,6 @@ Endpoint = Annotated[
 ]
 Requests = Annotated[int, option("--limit-requests N", "With endpoint: greatest number of requests.", min=1)]
 Cache = Annotated[Path | None, option("--cache FILE", "With endpoint: replies; default: in the cache folder.")]
-CACHE_MB = 1024
 
 
 def _asking(endpoint: Path | None, limit: int, cache: Path | None) -> tuple[Any, str]:
@@ -58,7 +57,7 @@ def _asking(endpoint: Path | None, limit: int, cache: Path | None) -> tuple[Any,
         model = local.LocalModel(here, CHAT)
         return Asking(model), f"{Path(here.base).name}-{model.identity[:8]}"
     config = load(endpoint, EndpointConfig)
-    chat = CachedChat(Server(config, Budget(limit)), Replies.at(cache, CACHE_MB))
+    chat = CachedChat(Server(config, Budget(limit)), Replies(cache))
     return Asking(chat), f"{config.label or config.model}-{chat.identity[:8]}"
 
 

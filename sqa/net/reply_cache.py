@@ -19,7 +19,6 @@ from sqa.core.paths import cache_dir
 from sqa.files.store import digest
 from sqa.net.chat import Chat, EndpointError, Halted, P, Prompt, Reply, characters
 
-FORMAT = 2  # version of the file format
 WAIT_FOR_OTHERS = 60.0  # seconds to wait while another run writes
 SAME, LONGER = 10, 40  # prompts of different lengths with one number of tokens, and the range of their characters
 TOLD = (1, 1000, 100_000)  # numbers of cached replies at which they are reported
@@ -40,18 +39,13 @@ _REPLY = "SELECT text, prompt_tokens, reply_tokens, finish FROM replies WHERE ke
 
 
 class Cache:
-    """Replies by key.  The constructor does no I/O; each call opens the file, so threads may share the object.
+    """Replies by key, in a file (None: llm-replies.sqlite in the cache folder).
 
-    No new prompt is sent once the file has `limit` bytes.
+    The constructor does no I/O; each call opens the file, so threads may share the object.
     """
 
-    def __init__(self, path: Path, limit: int) -> None:
-        self.path, self.limit = path, limit
-
-    @classmethod
-    def at(cls, path: Path | None, megabytes: int) -> "Cache":
-        """Return the cache in a file; None: llm-replies.sqlite in the cache folder."""
-        return cls(path.expanduser() if path else cache_dir() / "llm-replies.sqlite", megabytes << 20)
+    def __init__(self, path: Path | None) -> None:
+        self.path = path.expanduser() if path else cache_dir() / "llm-replies.sqlite"
 
     def get(self, keys: Sequence[str]) -> dict[str, Reply]:
         """Return a dict that maps the keys in the cache to their replies; other keys are left out."""
@@ -85,11 +79,6 @@ class Cache:
             days = file.execute("SELECT MIN(day), MAX(day) FROM replies WHERE source = ?", [source])
             return " to ".join(dict.fromkeys(days.fetchone()))
 
-    def check_room(self) -> None:
-        """Raise ConfigError if the file has reached its limit."""
-        if self.path.is_file() and self.path.stat().st_size >= self.limit:
-            raise ConfigError(f"cache_mb: {self.path} has reached {self.limit >> 20} MB; raise it, or delete the file")
-
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         """Open the file for one transaction, creating it if needed.
@@ -99,23 +88,12 @@ class Cache:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path, timeout=WAIT_FOR_OTHERS)) as file, file:  # commits, or rolls back
-                _prepare(file, self.path)
+                file.execute(SCHEMA)
                 yield file
-        except (OSError, sqlite3.OperationalError) as error:  # locked, full disk, read-only folder
+        except (OSError, sqlite3.OperationalError) as error:  # locked, full disk, read-only folder, another table
             raise DataError(f"{self.path}: the cached replies cannot be used: {error}") from error
         except sqlite3.DatabaseError as error:
             raise DataError(f"{self.path}: the cached replies are damaged ({error}); delete the file") from error
-
-
-def _prepare(file: sqlite3.Connection, path: Path) -> None:
-    """Create the table in a new file.  Raises DataError for a file with other content."""
-    version = file.execute("PRAGMA user_version").fetchone()[0]
-    tables = {name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if version == 0 and tables <= {"replies"}:  # new, or being created by another run
-        file.execute(SCHEMA)
-        file.execute(f"PRAGMA user_version = {FORMAT}")
-    elif version != FORMAT or "replies" not in tables:
-        raise DataError(f"{path}: not a reply cache of this version; name another cache")
 
 
 class Plateau:
@@ -172,7 +150,6 @@ class CachedChat:
                     f"max_requests: {len(missing)} more are needed here, {budget.spent} of {budget.limit} are spent; "
                     "raise it to continue (finished replies are stored)"
                 )
-            self.cache.check_room()
             replies |= self._send(missing)
         self._report(keys, len(keys) - len(missing))
         for prompt, key in keys.items():

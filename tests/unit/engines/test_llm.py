@@ -329,7 +329,7 @@ def test_faults_in_500_requests_lose_no_reply(tmp_path, capsys):
 
     with ChatServer(behaviour) as server:
         model = Endpoint(EndpointConfig(**endpoint(server, timeout=1.0)), Budget(1000), PLAIN)
-        client = CachedChat(model, Cache(tmp_path / "kept", 1 << 30))
+        client = CachedChat(model, Cache(tmp_path / "kept"))
         refused(ConfigError, "HTTP 404 .no such model.; does it have the model 'tiny'", client.ask, tasks)
         replies = client.ask(tasks)
     assert {task.text: reply.text for task, reply in replies.items()} == {t.text: f" reply to {t.text}" for t in tasks}

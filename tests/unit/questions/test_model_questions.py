@@ -70,7 +70,7 @@ def asking(server: ChatServer, folder: Path, limit: int = 5000) -> Asking:
         backoff=0.01,
         timeout=0.4,
     )
-    return Asking(CachedChat(Endpoint(config, Budget(limit)), Cache.at(folder / "replies", 10)))
+    return Asking(CachedChat(Endpoint(config, Budget(limit)), Cache(folder / "replies")))
 
 
 def made(server: ChatServer, folder: Path, references: Sequence[str] = FEW, limit: int = 5000) -> QuestionFile:
