@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sqa.cli.options import DEFAULT_RUNS, SETTINGS, RunFolder, Runs, argument, option, say
-from sqa.data import download
 from sqa.results import Table, show
 
 if TYPE_CHECKING:
@@ -27,6 +26,8 @@ Names = Annotated[list[str] | None, argument("[NAME]...", "Names of files.  Defa
 @data_app.command("list")
 def data_list() -> None:
     """List the files of the manifest and whether a local copy exists."""
+    from sqa.data import download
+
     header = ("name", "here", "bytes", "records", "licence", "home")
     rows = [
         (e.name, "yes" if download.where(e.name) else "no", e.size, e.records, e.licence, e.home or e.how or "")
@@ -39,10 +40,12 @@ def data_list() -> None:
 def data_fetch(names: Names = None) -> None:
     """Download files from the mirror or their public source.
 
-    Interrupted downloads are resumed, and every byte is checked.
+    The sha256 of each file is checked.
     """
+    from sqa.data import download
+
     wanted = names or [e.name for e in download.entries() if e.home or download.where(e.name)]
-    show(Table(("name", "path"), [(name, download.fetch(name)) for name in wanted]))
+    show(Table(("name", "path"), [(name, download.path_of(name)) for name in wanted]))
 
 
 @data_app.command("verify")
@@ -51,6 +54,8 @@ def data_verify(names: Names = None) -> None:
 
     The exit code is 3 if a file is wrong, or if a named file is missing.
     """
+    from sqa.data import download
+
     statuses = download.verify(names or None)
     header = ("name", "state", "path", "message")
     rows = [(status.entry.name, status.state, str(status.path or ""), status.message) for status in statuses]

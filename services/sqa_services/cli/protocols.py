@@ -10,7 +10,6 @@ import typer
 
 from sqa.cli.options import SETTINGS, Json, argument, call, option
 from sqa.core.errors import ConfigError
-from sqa.files.records import lines
 from sqa.results import show_lines
 from sqa_services.net.address import Address
 
@@ -19,6 +18,8 @@ TOKEN = "SQA_TOKEN"  # environment variable
 
 def token_in(file: str) -> str:
     """Return the token in a file.  Raises ConfigError unless the file contains exactly one word."""
+    from sqa.files.records import lines
+
     words = [word for line in lines(Path(file)) for word in line.split()]
     if len(words) != 1:
         raise ConfigError(f"--token-file: {file} must contain exactly one token, but has {len(words)} words")
