@@ -10,7 +10,7 @@ import numpy as np
 from experiments.results_book.item import Item, inputs_of
 from experiments.results_book.ledger import Row, row_of
 from experiments.results_book.tables import across, columns, pivot
-from sqa.core.languages import en
+from sqa.core.languages import language_of
 from sqa.core.numbers import date_key, word_value
 from sqa.core.significance import Mean, bootstrap, means
 from sqa.data import download
@@ -32,7 +32,7 @@ def kind_of(word: str) -> str:
     plain = spelled(word)
     if any(map(str.isdigit, plain)) or (word_value(plain, "en") or 0) > 1:
         return "numbers"
-    if negations(word) or plain in en.LANGUAGE.function_words:
+    if negations(word) or plain in language_of("en").function_words:
         return "negation" if negations(word) else "function words"
     return "content words" if not word[:1].isupper() else "dates" if date_key(plain, "en") else "names"
 

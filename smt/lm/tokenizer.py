@@ -134,7 +134,7 @@ OFFSET = 96  # position of the first target piece; longer sources are rare but s
 
 
 def name_of(code: str) -> str:
-    """Return a language's name in the prompt: its English name if sqa/core/languages has it, else its code."""
+    """Return a language's name in the prompt: its English name if data/languages has it, else its code."""
     return language_of(code).name or code
 
 

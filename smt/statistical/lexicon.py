@@ -40,7 +40,6 @@ from smt.statistical.packed import CONFIG, PHRASES, Phrase, is_packed, read_phra
 from sqa.core.answers import STROKES, unmarked
 from sqa.core.errors import ConfigError
 from sqa.core.languages import language_of
-from sqa.core.languages.en import LANGUAGE as ENGLISH
 from sqa.core.paths import DATA
 from sqa.data.languages import pair_of
 from sqa.data.priors import form, strip_edges
@@ -117,7 +116,10 @@ def table_of(phrases: Iterable[Phrase], language: str) -> Table:
         rows = [
             (max(some, key=lambda row: row.both).target, sum(row.both for row in some) / totals[source])
             for word, some in targets.items()
-            if word[0].isalpha() and len(word) >= SHORTEST and word not in ENGLISH.function_words and _bound(some)
+            if word[0].isalpha()
+            and len(word) >= SHORTEST
+            and word not in language_of("en").function_words
+            and _bound(some)
         ]
         likely = sorted((row for row in rows if row[1] >= LEAST), key=lambda row: -row[1])
         if likely:
@@ -180,7 +182,9 @@ class Lexicon:
         """
         self.table, self.language, self.bonus = table, language, bonus
         self.starts, self.places = rules.starts_word.float().cpu(), places  # (V,) 1 where a piece begins a word
-        spelt = (places(form) for word in sorted(ENGLISH.function_words) for form in (word, word.capitalize()))
+        spelt = (
+            places(form) for word in sorted(language_of("en").function_words) for form in (word, word.capitalize())
+        )
         self.function = torch.tensor([pieces[0] for pieces in spelt if pieces and len(pieces) == 1], dtype=torch.long)
         self.translations = lru_cache(maxsize=1 << 16)(self._translations)
 

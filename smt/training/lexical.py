@@ -8,13 +8,15 @@ thousand words, and the copying of names.
 """
 
 import re
+import tomllib
 from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 
-from sqa.core.languages.pl import ADJECTIVAL, FEMININE_ENDINGS, FIXED, NAME_ENDINGS, PREPOSITIONS
+from sqa.core.paths import DATA
 
+_VOCABULARY = tomllib.loads((DATA / "rough_polish.toml").read_text(encoding="utf-8"))
 _TOKEN = re.compile(r"[\w'’-]+|[^\w\s]+")
 
 _CASES = ("nom", "gen", "acc", "inst", "loc")
@@ -83,13 +85,13 @@ class _Writer:
             token, lower, used = tokens[i], tokens[i].lower(), 1
             if not token[0].isalnum():
                 words, case = [token], "nom" if token in ".,;" else case
-            elif lower in PREPOSITIONS:
-                preposition, case = PREPOSITIONS[lower]
+            elif lower in _VOCABULARY["prepositions"]:
+                preposition, case = _VOCABULARY["prepositions"][lower]
                 words = [preposition]
-            elif lower in FIXED:
-                words = [self.pick(FIXED[lower])]
-            elif lower in ADJECTIVAL:
-                words = [self.inflect(ADJECTIVAL[lower], case, lower == "these")]
+            elif lower in _VOCABULARY["fixed"]:
+                words = [self.pick(_VOCABULARY["fixed"][lower])]
+            elif lower in _VOCABULARY["adjectival"]:
+                words = [self.inflect(_VOCABULARY["adjectival"][lower], case, lower == "these")]
             else:
                 words, used, is_known = self.content(tokens, i, case)
                 unknown += not is_known
@@ -122,8 +124,8 @@ class _Writer:
         if case == "nom" or self.rng.random() < 0.35 or len(name) < 4 or not name.isalpha():
             return name
         if name.endswith("a"):
-            return name[:-1] + FEMININE_ENDINGS[case]
-        return name + NAME_ENDINGS[case] if name[-1] not in "eiouyáéíó" else name
+            return name[:-1] + _VOCABULARY["feminine_endings"][case]
+        return name + _VOCABULARY["name_endings"][case] if name[-1] not in "eiouyáéíó" else name
 
 
 def _join(tokens: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Words that are numbers, times of day, months and weekdays, in the languages of sqa/core/languages.
+"""Words that are numbers, times of day, months and weekdays, in the languages of data/languages.
 
     values(("four", "thousand"), "en")      [("4000", 0, 1)]: value, first and last word
 

@@ -47,7 +47,7 @@ class Perturbation:
     """A named perturbation, its family and its function."""
 
     name: str  # suffix of the copies' ids
-    family: str  # "fairness", "robustness" or "simultaneous"
+    family: str  # one of FAMILIES
     change: Change
 
 
@@ -243,6 +243,7 @@ def reordering(question: Question, rng: random.Random) -> Question:
     return replace(question, sentences=tuple(question.sentences[i] for i in order), reference=reference)
 
 
+FAMILIES = ("fairness", "robustness", "simultaneous")
 PERTURBATIONS: Mapping[str, Perturbation] = {
     change.__name__: Perturbation(change.__name__, family, change)
     for family, changes in (

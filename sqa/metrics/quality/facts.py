@@ -5,11 +5,11 @@ sentence counts if another one with a capital follows, or if it is neither a fun
 parallel texts.  A *number* is written in digits or in number words from two on, including ordinals and scales; a *date*
 is a month or a weekday.  The rules are for English, where only names have capitals; for German, only numbers are facts.
 
-Another text has a name if it has each of the name's words, in any order, or an alternative name (`OTHER_NAMES`, the
-bundled aliases of answers, initials); words are compared without case, accents and endings of inflection.  It has a
-number if it has one of the same value, in words, digits or Roman numerals, each read by the rules of its own language.
-A *source* also has a fact if the bundled priors of the word aligner link one of its words to the fact's: "Londres" to
-"London".
+Another text has a name if it has each of the name's words, in any order, or an alternative name (`other_names` of
+English, the bundled aliases of answers, initials); words are compared without case, accents and endings of inflection.
+It has a number if it has one of the same value, in words, digits or Roman numerals, each read by the rules of its own
+language.  A *source* also has a fact if the bundled priors of the word aligner link one of its words to the fact's:
+"Londres" to "London".
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from functools import cache, lru_cache
 from typing import Literal
 
 from sqa.core.languages import every, language_of
-from sqa.core.languages.en import MODALS, NO_NAMES, OTHER_NAMES, PARTICLES, TITLES
 from sqa.core.numbers import roman, values
 from sqa.core.quizbowl import bundled
 from sqa.data.priors import Priors, form, has_priors, load_priors
@@ -40,6 +39,8 @@ ACRONYM = 5  # maximum number of letters of an acronym
 _SHORT = 3  # maximum length of uninformative words in headlines, and of acronyms that are also other words
 _STEM = 4  # minimum letters of a common stem, which must also have at least half of the longer word's
 _ADVERBS = ("ly", "ing", "ed")
+_ENGLISH = language_of("en")  # of translations
+_NO_NAMES = _ENGLISH.pronouns | _ENGLISH.no_names
 _ENDINGS = frozenset({""}).union(*(each.endings for each in every()))
 
 
@@ -79,7 +80,7 @@ class Text:
         written, at = tuple(part for part, _ in cut), tuple(at for _, at in cut)
         parts = tuple(map(spelled, written))
         capital = [
-            spelled(part) not in MODALS or (part[0].isupper() and not begins)
+            spelled(part) not in _ENGLISH.modals or (part[0].isupper() and not begins)
             for part, begins in zip(written, _begins(words, at), strict=True)
         ]
         counted = values(parts, language, capital, written)
@@ -176,7 +177,7 @@ def extract(text: Text) -> list[Fact]:
     for run in _runs(text, taken) if not language_of(text.language).capital_nouns else ():
         run = _trimmed(text, run, begins)
         content = tuple(text.parts[index] for index in run if text.written[index][0].isupper() or _coded(text, index))
-        if content and not (len(content) == 1 and (len(content[0]) == 1 or content[0] in NO_NAMES)):
+        if content and not (len(content) == 1 and (len(content[0]) == 1 or content[0] in _NO_NAMES)):
             written = " ".join(text.written[index] for index in run)
             facts.append(Fact("name", written, content, "", text.at[run[0]], text.at[run[-1]]))
     return sorted(facts, key=lambda fact: (fact.first, fact.last))
@@ -204,7 +205,7 @@ def _runs(text: Text, taken: set[int]) -> Iterator[list[int]]:
             run = []
         if capital:
             run.append(index)
-        elif run and not (part in PARTICLES and _continues(text, index, taken)):
+        elif run and not (part in _ENGLISH.particles and _continues(text, index, taken)):
             yield run
             run = []
         elif run:
@@ -225,7 +226,7 @@ def _ended(text: Text, last: int, index: int) -> bool:
 def _continues(text: Text, index: int, taken: set[int]) -> bool:
     """Return whether a name continues after a particle: "de la Condamine"."""
     after = range(index + 1, min(index + 3, len(text.written)))
-    later = next((later for later in after if text.written[later] not in PARTICLES), None)
+    later = next((later for later in after if text.written[later] not in _ENGLISH.particles), None)
     return later is not None and later not in taken and text.written[later][0].isupper()
 
 
@@ -241,7 +242,7 @@ def _trimmed(text: Text, run: Sequence[int], begins: Sequence[bool]) -> list[int
         function = not acronym and part in language_of(text.language).function_words
         ordinary = _common(part) and (len(run) == 1 or part.endswith(_ADVERBS)) if english else not acronym
         opening = begins[run[0]] and ordinary
-        if not (function or opening or part in TITLES or not written[0].isalnum()):
+        if not (function or opening or part in _ENGLISH.titles or not written[0].isalnum()):
             return run
         run = run[1:]
     return run
@@ -332,7 +333,7 @@ def lexicon_digest() -> str:
 def _alternatives() -> dict[str, frozenset[str]]:
     """Return a dict that maps each name to its alternative names."""
     names_of: dict[str, set[str]] = {}
-    groups = [line.split("/") for line in OTHER_NAMES]
+    groups = [line.split("/") for line in _ENGLISH.other_names]
     groups += [[page, *names] for page, names in (*bundled().forms.items(), *bundled().titles.items())]
     for group in groups:
         for name in group:

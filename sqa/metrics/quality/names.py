@@ -29,7 +29,7 @@ from unicodedata import decomposition, normalize
 import numpy as np
 
 from sqa.core.answers import unmarked
-from sqa.core.languages.en import DOTTED, PRONOUNS
+from sqa.core.languages import language_of
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats
 from sqa.metrics.measure import Family, MeanMetric, choices, lines
@@ -41,7 +41,7 @@ _VARIANTS = str.maketrans(dict.fromkeys("’ʼ‘′＇`´", "'") | dict.fromkey
 _GENITIVE = re.compile(r"'s$")
 _OUTSIDE = re.compile(r"^\W+|\W+$")
 _ENDS_SENTENCE = re.compile(r"[.!?:;…]['\"”»)\]]*$")
-_ABBREVIATION = re.compile(rf"^(?:\w|{'|'.join(sorted(DOTTED))})\.$")
+_ABBREVIATION = re.compile(rf"^(?:\w|{'|'.join(sorted(language_of('en').dotted))})\.$")
 
 
 @lru_cache(maxsize=1 << 16)
@@ -68,7 +68,7 @@ def names_in(text: str) -> list[str]:
     for word in text.split():
         bare = _OUTSIDE.sub("", word)
         number = any(c.isdigit() for c in bare)
-        if bare and (number or (bare[0].isupper() and not begins)) and spelled(word) not in PRONOUNS:
+        if bare and (number or (bare[0].isupper() and not begins)) and spelled(word) not in language_of("en").pronouns:
             names.append(spelled(word))
         if bare or _ENDS_SENTENCE.search(
             word

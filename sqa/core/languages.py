@@ -1,17 +1,19 @@
-"""Language-specific data, one file per language: function words, numbers, dates, abbreviations, names, endings.
+"""Language-specific data: function words, numbers, dates, abbreviations, names, endings.
 
-    language_of("pl").function_words       from pl.py; for an unknown language, all fields but `code` are empty
+    language_of("pl").function_words       from data/languages/pl.toml; for a language without a file, all fields but
+                                           `code` are empty
 
-A file defines `LANGUAGE`, and the data that only one side of a translation needs (en.py, pl.py).  It is registered
-by its name: `codes()` lists the files of this folder.  Languages that need no file of their own are in `REST`.
+The keys of a file are the fields of `Language`.  es.toml has all that a source language needs.
 """
 
-import pkgutil
+import tomllib
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
+from typing import Any
+
+from sqa.core.paths import DATA
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -48,6 +50,14 @@ class Language:
     possessive: str = ""  # possessive suffix of a name, not included in `endings`: 's
     endings: frozenset[str] = frozenset()  # endings that inflection adds to the stem of a name
     nominatives: Pairs = ()  # usual ending of a name in another case -> its ending in the nominative
+    # names in translations, in the form of `sqa.metrics.quality.names.spelled` except `dotted` and `particles`
+    modals: frozenset[str] = frozenset()  # words that name a month only if they are capitalised inside a sentence
+    titles: frozenset[str] = frozenset()  # words before a name; the rest of the name identifies the person or place
+    pronouns: frozenset[str] = frozenset()  # words with a capital that are not names
+    no_names: frozenset[str] = frozenset()  # further such words
+    dotted: frozenset[str] = frozenset()  # abbreviations whose full stop does not end a sentence
+    particles: frozenset[str] = frozenset()  # words without a capital inside a name
+    other_names: tuple[str, ...] = ()  # alternative names of one place or person, separated by slashes
     # perturbations of questions
     given_names: tuple[str, ...] = ()  # groups of names that may replace one another
     genders: Mapping[str, str] = field(default_factory=dict)  # gender word -> its counterpart
@@ -60,34 +70,22 @@ class Language:
 @cache
 def codes() -> tuple[str, ...]:
     """Return the codes of the languages that have a file."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__)))
+    return tuple(sorted(path.stem for path in (DATA / "languages").glob("*.toml")))
 
 
 @cache
 def language_of(code: str) -> Language:
     """Return the data of the language with this ISO 639-1 code."""
-    if code in codes():
-        language: Language = import_module(f"{__name__}.{code}").LANGUAGE
-        return language
-    return REST.get(code) or Language(code)
+    if code not in codes():
+        return Language(code)
+    table = tomllib.loads((DATA / "languages" / f"{code}.toml").read_text(encoding="utf-8"))
+    return Language(code, **{key: _PARSERS.get(key, _plain)(value) for key, value in table.items()})
 
 
 @cache
 def every() -> tuple[Language, ...]:
-    """Return all languages that have a file or an entry of `REST`."""
-    return tuple(map(language_of, sorted({*codes(), *REST})))
-
-
-_WITHOUT_FILES = (
-    Language("de", "German", "german", capital_nouns=True),
-    Language("fi", "Finnish", "finnish"),
-    Language("fr", stemmer="french"),
-    Language("it", stemmer="italian"),
-    Language("lb", capital_nouns=True),
-    Language("pt", stemmer="portuguese"),
-    Language("ru", "Russian", "russian"),
-)
-REST = {language.code: language for language in _WITHOUT_FILES}
+    """Return all languages that have a file."""
+    return tuple(map(language_of, codes()))
 
 
 _JOINERS = "\u200c\u200d"  # zero-width characters inside Persian and Indic words
@@ -107,25 +105,34 @@ def marks(text: str) -> str:
     return "" if text.isascii() else "".join(sorted(filter(_marks_a_letter, set(text))))
 
 
-# --------------------------------------------------------------------------------------- parsers of the tables in files
+# ------------------------------------------------------------------------------------------- parsers of values in files
 
 
-def words(text: str) -> frozenset[str]:
-    """Return the set of the words of a text."""
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def pairs(text: str) -> Pairs:
+def _halves(table: Mapping[str, Any]) -> Halves:
+    phrases = tuple(tuple(phrase.split()) for phrase in table["and_a_half"])
+    return Halves(_words(table["half"]), _words(table.get("one_and_a_half", "")), phrases)
+
+
+def _pairs(text: str) -> Pairs:
     """Parse pairs: "rz>ż h>" -> (("rz", "ż"), ("h", ""))."""
     return tuple((left, right) for left, _, right in (pair.partition(">") for pair in text.split()))
 
 
-def choices(text: str) -> dict[str, tuple[str, ...]]:
-    """Parse choices: "and>i,oraz while>podczas_gdy" -> {"and": ("i", "oraz"), "while": ("podczas gdy",)}."""
-    return {left: tuple(right.replace("_", " ").split(",")) for left, right in pairs(text)}
+def _contractions(pairs: list[str]) -> dict[tuple[str, str], str]:
+    """Parse contractions: "de el>del" -> {("de", "el"): "del"}."""
+    split = (pair.partition(">") for pair in pairs)
+    return {(words.split()[0], words.split()[1]): contraction for words, _, contraction in split}
 
 
-def both_ways(text: str) -> dict[str, str]:
+def _both_ways(text: str) -> dict[str, str]:
     """Parse pairs, and map each word to the other: "a/b c/d_e" -> {a: b, b: a, c: "d e", "d e": c}.
 
     If a word occurs in several pairs, the first pair is used.
@@ -136,3 +143,13 @@ def both_ways(text: str) -> dict[str, str]:
         table.setdefault(left, right)
         table.setdefault(right, left)
     return table
+
+
+_PARSERS: Mapping[str, Any] = {
+    **dict.fromkeys(("function_words", "abbreviations", "endings"), _words),
+    **dict.fromkeys(("modals", "titles", "pronouns", "no_names", "dotted", "particles"), _words),
+    **dict.fromkeys(("nominatives", "sounds"), _pairs),
+    **dict.fromkeys(("genders", "agreeing"), _both_ways),
+    "contractions": _contractions,
+    "halves": _halves,
+}
