@@ -24,7 +24,7 @@ from sqa.core.errors import DataError
 from sqa.core.schema import Count, File, Positive, Share, Whole, checked
 from sqa.core.types import Guess
 from sqa.files.model_files import folder_digest, resolve_model
-from sqa.net.client import attempts
+from sqa.net.chat import attempts
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch

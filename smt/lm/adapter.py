@@ -1,6 +1,6 @@
 """Adapters: the weight changes from fine-tuning a language model, in files that the peft package also reads.
 
-The bundled weights are packed (sqa/files/packed.py); peft reads them after `zstd -d`.
+The bundled weights are packed (sqa/files/model_files.py); peft reads them after `zstd -d`.
 
 adapter_model.safetensors   the two low-rank factors of every linear map, float16
 adapter_config.json         peft's configuration

@@ -1,32 +1,21 @@
-"""Language codes: one code per language, whatever names models, tokenizers and programs use."""
+"""Language codes: one code per language, whatever names models, tokenizers and programs use.
 
-# ISO 639-1 and ISO 639-3; a macrolanguage is followed by the 639-3 codes of its usual members.
-_CODES = """
-aa aar, ab abk, ae ave, af afr, ak aka twi, am amh, an arg, ar ara arb ary arz ars apc ajp acm acq aeb, as asm, av ava,
-ay aym ayr, az aze azj azb, ba bak, be bel, bg bul, bi bis, bm bam, bn ben, bo bod tib, br bre, bs bos, ca cat, ce che,
-ch cha, co cos, cr cre, cs ces cze, cv chv, cy cym wel, da dan, de deu ger, dv div, dz dzo, ee ewe, el ell gre, en eng,
-eo epo, es spa, et est ekk, eu eus baq, fa fas per pes prs, ff ful fuv, fi fin, fj fij, fo fao, fr fra fre, fy fry,
-ga gle, gd gla, gl glg, gn grn gug, gu guj, gv glv, ha hau, he heb, hi hin, hr hrv, ht hat, hu hun, hy hye arm, ia ina,
-id ind, ie ile, ig ibo, ii iii, ik ipk, io ido, is isl ice, it ita, iu iku, ja jpn, jv jav, ka kat geo, kg kon, ki kik,
-kj kua, kk kaz, kl kal, km khm, kn kan, ko kor, kr kau knc, ks kas, ku kur kmr ckb, kv kom, kw cor, ky kir, la lat,
-lb ltz, lg lug, li lim, ln lin, lo lao, lt lit, lu lub, lv lav lvs, mg mlg plt, mh mah, mi mri mao, mk mkd mac, ml mal,
-mn mon khk, mr mar, ms msa may zsm, mt mlt, my mya bur, na nau, nb nob, nd nde, ne nep npi, ng ndo, nl nld dut, nn nno,
-no nor, nr nbl, nv nav, ny nya, oc oci, oj oji, om orm gaz, or ori ory, os oss, pa pan, pi pli, pl pol, ps pus pbt,
-pt por, qu que quy, rm roh, rn run, ro ron rum, ru rus, rw kin, sa san, sc srd, sd snd, se sme, sg sag, si sin,
-sk slk slo, sl slv, sm smo, sn sna, so som, sq sqi alb als, sr srp, ss ssw, st sot, su sun, sv swe, sw swa swh, ta tam,
-te tel, tg tgk, th tha, ti tir, tk tuk, tl tgl fil, tn tsn, to ton, tr tur, ts tso, tt tat, ty tah, ug uig, uk ukr,
-ur urd, uz uzb uzn, ve ven, vi vie, vo vol, wa wln, wo wol, xh xho, yi yid ydd, yo yor, za zha, zh zho chi cmn,
-zu zul
+A line of data/language_codes.txt has the ISO 639-1 code of a language, its ISO 639-3 codes (of a macrolanguage also
+those of its usual members), and its English name if programs use it.
 """
-_OF = {code: codes.split()[0] for codes in _CODES.split(",") for code in codes.split()}
-_NAMES = dict(
-    pair.split(":")
-    for pair in (
-        "arabic:ar chinese:zh czech:cs dutch:nl english:en finnish:fi french:fr german:de italian:it japanese:ja "
-        "korean:ko polish:pl portuguese:pt russian:ru spanish:es swedish:sv turkish:tr ukrainian:uk"
-    ).split()
-)
+
+from functools import cache
+
+from sqa.core.paths import DATA
+
 Pair = tuple[str | None, str | None]  # source and target code of a translator; None if unknown
+
+
+@cache
+def _codes() -> dict[str, str]:
+    """Return the ISO 639-1 code of each code and name."""
+    lines = (DATA / "language_codes.txt").read_text(encoding="utf-8").splitlines()
+    return {name: line.split()[0] for line in lines for name in line.split()}
 
 
 def code_of(language: str) -> str:
@@ -35,13 +24,13 @@ def code_of(language: str) -> str:
     For an unknown language, return the first part of the given name in lower case.
     """
     first = language.strip().lower().replace("-", "_").partition("_")[0]
-    return _OF.get(first) or _NAMES.get(first, first)
+    return _codes().get(first, first)
 
 
 def certain(language: object) -> str | None:
     """Return the code of an unambiguous language name; None for others, such as opus-mt's language families."""
     code = code_of(language) if isinstance(language, str) else None
-    return code if code in _OF else None
+    return code if code in _codes() else None
 
 
 def certain_pair(source: object, target: object) -> Pair | None:

@@ -1,4 +1,8 @@
-"""Files of trained models: a folder with config.json and model.safetensors, packed or not (sqa/files/packed.py)."""
+"""Files of trained models: a folder with config.json and model.safetensors.
+
+Weights and vocabularies of bundled models are packed by zstd: model.safetensors.zst, vocabulary.model.zst.  Training
+runs write plain files.  Digests use the unpacked bytes, so packing a model changes no store key.
+"""
 
 import json
 import zlib
@@ -12,6 +16,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.packages import need
 from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
 from sqa.core.schema import SOUGHT
@@ -21,6 +26,7 @@ from sqa.files.records import parse_json
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 MAX_BYTES = 2 << 30  # maximum bytes of a weights file; no model of these kinds is larger
 PACKED, PACKED_ENDS = ".zst", (".safetensors.zst", ".model.zst")
+MAX_RATIO = 16  # limit of unpacked over packed size; int8 and float16 weights reach 1.2, a vocabulary 2.4
 MAX_UNPACKED = 1 << 24  # unpacked bytes; larger tensors may have at most RATIO or TEXT_RATIO times the packed size
 RATIO, TEXT_RATIO = 100, 10  # limits for numbers and texts; the bundled models reach 23 and 3
 
@@ -64,11 +70,25 @@ def stored(path: Path) -> Path:
 
 def content(path: Path) -> bytes:
     """Return the bytes of a model's file, or of its packed form, unpacked; raises DataError if that is damaged."""
-    if (file := stored(path)) == path:
-        return path.read_bytes()
-    from sqa.files.packed import unpack
+    file = stored(path)
+    return path.read_bytes() if file == path else _unpacked(file)
 
-    return unpack(file)
+
+def _unpacked(file: Path) -> bytes:
+    """Return the unpacked bytes of a file.
+
+    Raises DataError if it is damaged, states no size, or unpacks to more than MAX_RATIO times its own size.
+    """
+    need("zstandard", str(file))
+    import zstandard
+
+    data = file.read_bytes()
+    try:
+        if not 0 <= zstandard.frame_content_size(data) <= MAX_RATIO * len(data):
+            raise DataError(f"{file}: states no size, or unpacks to over {MAX_RATIO} times its own size; restore it")
+        return zstandard.ZstdDecompressor().decompress(data, allow_extra_data=False)
+    except zstandard.ZstdError as error:
+        raise DataError(f"{file}: the model is damaged ({error}); restore or train it again") from error
 
 
 def write_tensors(folder: Path, tensors: Mapping[str, NDArray[Any]], config: Mapping[str, Any]) -> None:

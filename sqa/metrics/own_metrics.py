@@ -13,9 +13,8 @@ from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
 from sqa.core.own import short
-from sqa.core.own.answers import SCORES
 from sqa.core.own.code import built
-from sqa.core.own.parts import OwnMetric
+from sqa.core.own.parts import SCORES, OwnMetric
 from sqa.core.types import BuiltMetric, Floats
 from sqa.metrics.latency import Convention, Formula, Latency
 

@@ -25,8 +25,7 @@ from sqa.core.errors import ConfigError, SqaError
 from sqa.core.packages import need
 from sqa.core.schema import Count, NotNegative, Positive, Whole, checked
 from sqa.files.store import digest
-from sqa.net.chat import THINKING, Budget, EndpointError, Prompt, Reply
-from sqa.net.client import url_problems, without_secret
+from sqa.net.chat import THINKING, Budget, EndpointError, Prompt, Reply, url_problems, without_secret
 
 if TYPE_CHECKING:
     import openai

@@ -2,7 +2,7 @@
 
 A file is looked up in the folder of the config that names it, then in the current folder.  It may import other files
 of its folder.  A run without user-defined parts imports only this module of the package.  The other modules import
-the user's code (`code`), wrap its parts (`parts`) and check the values that the parts return (`answers`).
+the user's code (`code`), and wrap its parts and check the values that they return (`parts`).
 """
 
 from dataclasses import dataclass

@@ -40,7 +40,7 @@ ARROWS: dict[str, set[str]] = {
     "sqa.results": {"sqa.core"},
     "sqa.files": {"sqa", "sqa.core"},
     "sqa.training": {"sqa", "sqa.core", "sqa.files"},
-    "sqa.data": {"sqa", "sqa.core", "sqa.files", "sqa.net"},
+    "sqa.data": {"sqa", "sqa.core", "sqa.files"},
     "sqa.metrics": {"sqa", "sqa.core", "sqa.results", "sqa.files", "sqa.data"},
     "sqa.net": {"sqa", "sqa.core", "sqa.files"},
     "sqa.pipeline": {"sqa", "sqa.core", "sqa.results", "sqa.files", "sqa.data", "sqa.metrics"},

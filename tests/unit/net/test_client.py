@@ -1,7 +1,7 @@
 """The pauses between repeated requests."""
 
 from sqa.net import client
-from sqa.net.client import attempts
+from sqa.net.chat import attempts
 
 
 def test_attempts_pause_longer_each_time(monkeypatch) -> None:
