@@ -32,7 +32,7 @@ from sqa.metrics.latency import FORMULAS, family_of
 from sqa.metrics.measure import ALIASES, SIGN, Family, Measure
 
 PRINTED = ("empty-questions", "empty-sentences", "unknown-pages", "answered-questions")  # further lines of every report
-_QA, _TEXTS, _OF_RUNS = "sqa.metrics.qa", "sqa.metrics.quality", "sqa.questions.of_runs"
+_QA, _TEXTS, _ANSWERED = "sqa.metrics.qa", "sqa.metrics.quality", "sqa.questions.measures"
 TARGETS: dict[str, str] = {  # base -> "module:attribute" of the metric, which declares its `Family`
     "ew": f"{_QA}:ExpectedWins",
     "oracle-ew": f"{_QA}:OracleExpectedWins",
@@ -45,8 +45,8 @@ TARGETS: dict[str, str] = {  # base -> "module:attribute" of the metric, which d
     "names": f"{_TEXTS}.names:Names",
     "facts": "sqa.metrics.fact_metrics:Facts",
     "facts-lag": "sqa.metrics.fact_metrics:FactsLag",
-    "answered": f"{_OF_RUNS}:RunAnswers",
-    "answered-lag": f"{_OF_RUNS}:RunAnswersLag",
+    "answered": f"{_ANSWERED}:RunAnswers",
+    "answered-lag": f"{_ANSWERED}:RunAnswersLag",
     "negations": f"{_TEXTS}.names:negation_agreement",
     "lbleu": f"{_TEXTS}.latency_bleu:LatencyBleu",
     **{formula.name: "" for formula in FORMULAS.values() if formula.of_runs},

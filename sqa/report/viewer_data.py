@@ -45,7 +45,7 @@ from sqa.metrics.fact_metrics import summary_of
 from sqa.metrics.qa import curve_named
 from sqa.pipeline.folder import FinishedRun
 from sqa.pipeline.parts import Parts
-from sqa.questions.of_runs import summary_of as answerable
+from sqa.questions.measures import summary_of as answerable
 from sqa.report.data import described, run_names
 
 VERSION = 1  # version of this layout

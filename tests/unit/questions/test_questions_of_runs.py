@@ -8,7 +8,7 @@ from sqa.core.trace import QuestionTrace
 from sqa.core.types import Emission, Question
 from sqa.metrics import build, parse
 from sqa.questions.make import make, rule_maker
-from sqa.questions.of_runs import summary_of
+from sqa.questions.measures import summary_of
 
 SOURCE = "En 1830 Bolívar dejó Londres . Londres dormía .".split()
 REFERENCE = "In 1830 Bolívar left London. London slept."
