@@ -26,7 +26,7 @@ from sqa.core.packages import need
 from sqa.files import hub
 from sqa.files.atomic import file_digest
 from sqa.files.devices import CPU, Arithmetic, Place
-from sqa.files.pretrained import WANTED, load_pretrained
+from sqa.files.hub import WANTED, load_pretrained
 
 ARITHMETIC = Arithmetic(fast=("int8",))  # int8 uses CTranslate2 and needs a CPU
 

@@ -30,8 +30,7 @@ from sqa.core.packages import need
 from sqa.core.schema import Count, checked
 from sqa.files.atomic import file_digest
 from sqa.files.devices import Device, device_of
-from sqa.files.hub import find_model
-from sqa.files.pretrained import WANTED, load_pretrained
+from sqa.files.hub import WANTED, find_model, load_pretrained
 
 VERSION = 1  # increase when answers change
 

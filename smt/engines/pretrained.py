@@ -20,8 +20,7 @@ from sqa.core.errors import ConfigError
 from sqa.core.packages import need
 from sqa.core.schema import Count, File, checked
 from sqa.files.devices import FLOATS, Arithmetic, Device, Dtype, place
-from sqa.files.hub import files_digest, find_model
-from sqa.files.pretrained import load_pretrained
+from sqa.files.hub import files_digest, find_model, load_pretrained
 from sqa.files.store import digest
 
 VERSION = 2  # increase when the output changes

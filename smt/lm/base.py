@@ -21,8 +21,7 @@ from sqa.core.packages import need
 from sqa.core.paths import cache_dir
 from sqa.core.registry import did_you_mean
 from sqa.files.atomic import atomic_folder, file_digest, locked
-from sqa.files.hub import files_digest, find_model
-from sqa.files.pretrained import quiet
+from sqa.files.hub import files_digest, find_model, quiet
 
 VERSION = 2  # increase when the unpacked files change
 MAGIC = b"GGUF"

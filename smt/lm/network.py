@@ -19,8 +19,7 @@ from smt.models.stepper import GROWTH, lengthen
 from sqa.core.errors import DataError
 from sqa.core.packages import need
 from sqa.files.devices import Place
-from sqa.files.hub import check_folder
-from sqa.files.pretrained import load_weights
+from sqa.files.hub import check_folder, load_weights
 
 FAMILIES = ("gemma3_text", "llama", "qwen2", "qwen3")
 ATTENTION = "sqa"  # name under which transformers finds `attend`

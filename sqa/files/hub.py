@@ -1,12 +1,17 @@
-"""External models and question files on the Hugging Face hub.
+"""External models and question files on the Hugging Face hub, and models of `transformers` in folders.
 
 A model is a local folder or a name on the hub, downloaded only with `download: true`.  A question file is named
-`hf://datasets/OWNER/NAME@COMMIT/FILE.jsonl` and downloaded once into the hub's own cache.
+`hf://datasets/OWNER/NAME@COMMIT/FILE.jsonl` and downloaded once into the hub's own cache.  Weights are read only from
+safetensors, and no code in a model's folder is run.
 """
 
 import hashlib
+import math
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,12 +22,18 @@ from sqa.core.errors import ConfigError, DataError
 from sqa.core.packages import need
 from sqa.core.paths import DATA
 from sqa.files.atomic import file_digest
+from sqa.files.model_files import check_weights
 from sqa.files.records import converted, json_document
 
 T = TypeVar("T")
 MAX_QUESTIONS = 1 << 26  # bytes of a question file on the hub
 _ADDRESS = re.compile(r"hf://datasets/([^/@]+/[^/@]+)(?:@([^/]*))?/(.+\.jsonl?(?:\.gz|\.zst)?)")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+LARGEST = 1 << 22  # maximum of any size in a configuration
+_LOCAL = {"local_files_only": True, "trust_remote_code": False}
+_FAILURES = (ValueError, OSError, LookupError, TypeError, RuntimeError, ImportError, AttributeError, ArithmeticError)
+_SIZES = ("layers", "layer", "_size", "_dim", "_model", "_heads", "position_embeddings")
+WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")  # files of a model on a hub
 
 
 def find_model(model: str, revision: str | None, download: bool, wanted: Sequence[str], key: str = "revision") -> Path:
@@ -166,7 +177,7 @@ def check_folder(folder: Path, pickled: bool = False) -> str:
             if not (folder / file).is_file():
                 raise DataError(f"{names} {file!r}, which is missing; download the whole model again")
             if file.endswith(".safetensors"):
-                _check_weights(folder / file)
+                _check_file(folder / file)
     return config.model_type
 
 
@@ -174,7 +185,7 @@ def _read(path: Path, kind: type[T]) -> T:
     return converted(str(path), json_document(path), kind)
 
 
-def _check_weights(path: Path) -> None:
+def _check_file(path: Path) -> None:
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -191,3 +202,95 @@ def files_digest(folder: Path, wanted: Sequence[str]) -> str:
     for path in sorted(paths):
         total.update(f"{path.relative_to(folder).as_posix()} {file_digest(path)}\n".encode())
     return total.hexdigest()
+
+
+# ------------------------------------------------------------------------------------------------------ of transformers
+
+
+def _check_sizes(folder: Path) -> None:
+    """Raise DataError for more layers or a larger embedding than there are weights, and for other sizes above LARGEST.
+
+    `transformers` allocates every layer of a configuration before it reads the weights.
+    """
+    from safetensors import safe_open
+
+    tensors = values = 0
+    for path in folder.glob("*.safetensors"):
+        with safe_open(path, framework="numpy") as file:
+            tensors += len(file.keys())
+            values += sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())
+    config = json_document(folder / "config.json")
+    vocabulary, width = (config.get(key) for key in ("vocab_size", "hidden_size"))
+    if isinstance(vocabulary, int) and isinstance(width, int) and vocabulary * width > values:
+        raise DataError(f"{folder}/config.json: an embedding of {vocabulary} x {width}, but {values} stored weights")
+    waiting: list[Any] = [config]
+    while waiting:
+        for key, value in waiting.pop().items():
+            if isinstance(value, dict):
+                waiting.append(value)
+            most = tensors if key.endswith(("layers", "layer")) else LARGEST
+            if key.endswith(_SIZES) and isinstance(value, int) and value > most:
+                raise DataError(f"{folder}/config.json: {key} {value}, at most {most} fit its weights")
+
+
+def load_pretrained(folder: Path, architecture: str, kind: str, dtype: str = "float32") -> tuple[Any, Any]:
+    """Return the tokenizer and the model in a folder.  Raises DataError if the two do not match."""
+    model = load_weights(folder, architecture, kind, dtype)
+    loader: Any = import_module("transformers").AutoTokenizer
+    fast = (folder / "tokenizer.json").is_file() or not any(folder.glob("*.model"))  # conversion needs protobuf
+    try:
+        with warnings.catch_warnings():  # Marian's tokenizer recommends a package that translation does not use
+            warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses", category=UserWarning)
+            tokenizer = loader.from_pretrained(folder, use_fast=fast, **_LOCAL)
+    except _FAILURES as error:
+        raise DataError(f"{folder}: cannot be loaded as {kind}: {_first_line(error)}") from error
+    pieces = model.get_input_embeddings().num_embeddings
+    if len(tokenizer) > pieces:
+        sizes = f"its tokenizer has {len(tokenizer)} pieces, the model {pieces}"
+        raise DataError(f"{folder}: {sizes}; they belong to different models")
+    return tokenizer, model
+
+
+def load_weights(folder: Path, architecture: str, kind: str, dtype: str = "float32") -> Any:
+    """Return the model of a folder in eval mode on the CPU.
+
+    `architecture` is one of transformers' classes ("AutoModelForCausalLM"), and `kind` names the model in messages ("a
+    reader").  Raises DataError for weights that cannot be loaded, do not match the configuration or are not finite.
+    """
+    import torch
+    from safetensors import SafetensorError
+
+    check_folder(folder)
+    loader: Any = getattr(import_module("transformers"), architecture)
+    try:
+        _check_sizes(folder)
+        with quiet():
+            model, loading = loader.from_pretrained(
+                folder, use_safetensors=True, dtype=getattr(torch, dtype), output_loading_info=True, **_LOCAL
+            )
+    except (*_FAILURES, SafetensorError) as error:
+        raise DataError(f"{folder}: cannot be loaded as {kind}: {_first_line(error)}") from error
+    lacking = sorted(name for name in loading["missing_keys"] if not name.startswith("pooler."))
+    wrong = [*lacking, *sorted(name for name, *_ in loading["mismatched_keys"])]
+    if wrong:
+        raise DataError(f"{folder}: not {kind}: its weights do not match its config.json (see {wrong[0]})")
+    check_weights(folder, model.named_parameters())
+    return model.eval()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Hide transformers' progress bars and its lists of missing and unused weights."""
+    logging: Any = import_module("transformers").utils.logging
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        logging.enable_progress_bar()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0][:200] or type(error).__name__

@@ -38,8 +38,8 @@ from sqa.data.priors import Priors
 from sqa.diagnose.alignment import HmmAligner
 from sqa.diagnose.detector import read_networks
 from sqa.diagnose.signals import GROUPS
+from sqa.files.hub import load_weights
 from sqa.files.model_files import content
-from sqa.files.pretrained import load_weights
 
 MODELS = DATA / "models"
 HISTORY = [[Guess(f"page {i}", 9.0 - i + step) for i in range(12)] for step in range(8)]

@@ -15,8 +15,8 @@ from guessers.retrieval.bm25 import Index
 from smt.lm.network import load_network
 from smt.models.bundle import load_model
 from sqa.core.errors import DataError
+from sqa.files.hub import load_weights
 from sqa.files.model_files import pack_bytes
-from sqa.files.pretrained import load_weights
 
 WEIGHTS = "model.safetensors"
 MOST = 256 << 20  # bytes

@@ -16,8 +16,7 @@ from stand_ins.hub_models import LANGUAGES, save_models
 from smt.engines.hub import WANTED, check_model
 from smt.engines.pretrained import Pretrained, PretrainedConfig, build
 from sqa.core.errors import ConfigError, DataError
-from sqa.files.hub import find_model
-from sqa.files.pretrained import load_pretrained
+from sqa.files.hub import find_model, load_pretrained
 from sqa.metrics.quality.comet import CometConfig
 from sqa.pipeline.saving import hub_models
 
