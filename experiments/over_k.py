@@ -15,7 +15,7 @@ from experiments.results_book.ledger import Row, row_of
 from sqa import metrics as metric_names
 from sqa.api.experiment import Result
 from sqa.core.differences import PERMUTATIONS, compare_pooled, null_of, p_value, p_values
-from sqa.core.k import FULL, K, order
+from sqa.core.schema import FULL, K, order
 from sqa.core.types import Floats
 
 POOLED = "both"  # name of a series over several data sets

@@ -23,7 +23,7 @@ from experiments.paper.figure3 import axis_of_k, panel_over_k
 from experiments.results_book.tables import number
 from experiments.studies import training
 from sqa.api.experiment import COLUMNS, Result, Results
-from sqa.core.k import order
+from sqa.core.schema import order
 from sqa.metrics import parse
 from sqa.pipeline import paired
 from sqa.pipeline.engine import EMPTY_SENTENCES

@@ -24,7 +24,7 @@ import numpy as np
 from experiments.grid import part_of_name
 from experiments.stepwise.systems import RULES, Kind, Selection, Subject, systems
 from sqa.core.errors import NotComputable
-from sqa.core.k import K
+from sqa.core.schema import K
 from sqa.diagnose.step_errors import TINY, Finding
 from sqa.pipeline.config import load
 

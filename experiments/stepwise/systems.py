@@ -16,7 +16,7 @@ from experiments.contestants import names_of
 from experiments.grid import AblationConfig, finished, workshop
 from experiments.outputs import LeftOut
 from sqa.core.errors import ConfigError
-from sqa.core.k import K
+from sqa.core.schema import K
 from sqa.core.trace import QuestionTrace
 from sqa.diagnose.alignment import SEEDS, load_aligner
 from sqa.diagnose.detector import load_detector

@@ -40,7 +40,7 @@ from experiments.studies.delay_or_text import rescheduled
 from sqa import metrics as metric_names
 from sqa.api.experiment import Cell
 from sqa.core.differences import compare, holm, null_of, p_value, p_values, shuffled
-from sqa.core.k import FULL, K
+from sqa.core.schema import FULL, K
 from sqa.core.significance import bootstrap
 from sqa.core.trace import QuestionTrace
 from sqa.core.types import Floats, Metric

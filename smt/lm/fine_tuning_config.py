@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 from smt.training.config import CorpusConfig
-from sqa.core.k import parse_k
-from sqa.core.schema import BelowOne, Count, Positive, Share, Whole, checked
+from sqa.core.schema import BelowOne, Count, Positive, Share, Whole, checked, parse_k
 from sqa.files.devices import Arithmetic, Device, Dtype
 
 

@@ -9,9 +9,9 @@ from smt.policies.policy import Policy, own_policy
 from smt.policies.prefixes import FullInput, PolicyTranslator, Remembered
 from smt.policies.waitk import FULL, WaitK
 from sqa.core.errors import ConfigError
-from sqa.core.k import parse_k
 from sqa.core.own import OwnPart, short
 from sqa.core.registry import POLICIES
+from sqa.core.schema import parse_k
 
 if TYPE_CHECKING:
     PolicyConfig = str | OwnPart

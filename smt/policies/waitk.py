@@ -21,7 +21,7 @@ import numpy as np
 
 from smt.policies.policy import Words, append
 from sqa.core.errors import ConfigError
-from sqa.core.k import LONGEST
+from sqa.core.schema import LONGEST
 
 if TYPE_CHECKING:
     from torch import Tensor  # the policy itself does not need torch

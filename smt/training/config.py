@@ -12,8 +12,7 @@ from smt.policies.waitk import FULL
 from smt.training.clean import CleanConfig
 from smt.training.synthetic import MadeConfig
 from sqa.core.errors import ConfigError
-from sqa.core.k import parse_k
-from sqa.core.schema import BelowOne, Count, File, NotNegative, Positive, Whole, checked
+from sqa.core.schema import BelowOne, Count, File, NotNegative, Positive, Whole, checked, parse_k
 from sqa.files.devices import Arithmetic, Device, Dtype
 from sqa.pipeline.config import folder_name
 

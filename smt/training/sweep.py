@@ -22,7 +22,7 @@ from smt.training.config import SmtConfig
 from smt.training.steps import LOG
 from smt.training.transformer_training import bleu_by_k, identity, prepared_data, train_in, work_folder
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.k import parse_k
+from sqa.core.schema import parse_k
 from sqa.files.atomic import empty, locked, write_text
 from sqa.files.devices import place
 from sqa.files.records import json_document, parse_json

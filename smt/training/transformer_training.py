@@ -28,7 +28,7 @@ from smt.training.corpus import Batch, Batches, Packed, load_arrays
 from smt.training.prepare import development_pairs, is_prepared, prepare
 from smt.training.steps import corpus_bleu, identity_of, run_steps
 from sqa.core.errors import ConfigError
-from sqa.core.k import parse_k
+from sqa.core.schema import parse_k
 from sqa.files.atomic import claimed, joined_digest
 from sqa.files.devices import place
 from sqa.pipeline.config import folder_name, load

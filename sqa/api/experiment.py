@@ -16,9 +16,9 @@ from sqa.api.runs import Run, part_names
 from sqa.core.compute import set_for
 from sqa.core.differences import compare_levels, interval_over_levels
 from sqa.core.errors import ConfigError
-from sqa.core.k import FULL, K
 from sqa.core.paths import DATA
 from sqa.core.registry import TRANSLATORS, did_you_mean
+from sqa.core.schema import FULL, K
 from sqa.core.types import Floats
 from sqa.data.datasets import load_questions
 from sqa.data.languages import code_of

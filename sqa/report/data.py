@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from sqa.core.errors import ConfigError, DataError, SqaError
-from sqa.core.k import FULL, K
 from sqa.core.own import short
+from sqa.core.schema import FULL, K
 from sqa.data import datasets, download
 from sqa.files.atomic import file_digest
 from sqa.files.store import Store, digest

@@ -16,8 +16,8 @@ import numpy as np
 
 from sqa.core.answers import is_right
 from sqa.core.errors import ConfigError, NotComputable, SqaError
-from sqa.core.k import FULL, order
 from sqa.core.packages import need
+from sqa.core.schema import FULL, order
 from sqa.core.significance import bootstrap_band, mean_curve, means
 from sqa.core.trace import QuestionTrace
 from sqa.metrics.qa import curve_named, log_reciprocal_rank

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sqa.core.errors import DataError
-from sqa.core.k import order as order
+from sqa.core.schema import order as order
 from sqa.files.atomic import atomic, write_text
 from sqa.results import Table
 

@@ -22,7 +22,7 @@ from experiments.studies.preregistered import unseen
 from experiments.studies.text_at_pace import ALPHA, EW, PERMUTATIONS
 from sqa import metrics as metric_names
 from sqa.core.differences import compare, holm
-from sqa.core.k import FULL, K
+from sqa.core.schema import FULL, K
 from sqa.core.significance import bootstrap
 from sqa.core.types import Floats
 from sqa.data.datasets import load_questions

@@ -33,8 +33,8 @@ from sqa import metrics as metric_names
 from sqa.core.answers import key
 from sqa.core.differences import compare, holm, null_of, p_value
 from sqa.core.errors import DataError
-from sqa.core.k import FULL, K
 from sqa.core.registry import GUESSERS
+from sqa.core.schema import FULL, K
 from sqa.core.significance import bootstrap
 from sqa.core.types import Floats, Question
 from sqa.data.datasets import load_questions

@@ -24,7 +24,7 @@ from smt.policies.waitk import FULL, HIDDEN_WORD, Schedule, draw_k
 from smt.training.corpus import pack
 from smt.training.transformer_training import Batches
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.k import parse_k
+from sqa.core.schema import parse_k
 from sqa.data.datasets import load_questions
 from sqa.files.devices import is_fast
 from tests.doubles import question
