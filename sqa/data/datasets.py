@@ -15,8 +15,8 @@ Some XQB sources occur twice (2 in Spanish, 6 in Polish) with different referenc
 import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
@@ -25,6 +25,7 @@ from sqa.core.schema import SOUGHT
 from sqa.core.types import BLANKLESS, BY_CHARACTER, GREATEST_SMALL, Question
 from sqa.files import records
 
+Loader = Callable[[], Iterator[Question]]
 MINI = DATA / "mini" / "questions.json"
 XQB_ALIASES: Mapping[str, str] = {"dna": "DNA"}  # XQB page -> tossup page (manifest: xqb-aliases-*)
 _CODE = re.compile(r"[a-z]{2,3}")  # ISO 639
@@ -39,8 +40,10 @@ def question_sets() -> tuple[str, ...]:
 
 
 def available(name: str) -> bool:
-    """Return True if the question set can be loaded without a network (bundled, mirrored or cached)."""
-    return all(_present(need) for need in _question_set(name).needs)
+    """Return True if a named question set can be loaded without a network (bundled, mirrored or cached)."""
+    from sqa.data import download
+
+    return name.startswith("mini-") or download.where(_FILES.get(name, name)) is not None
 
 
 def load_questions(name: str, limit: int | None = None) -> list[Question]:
@@ -53,7 +56,7 @@ def load_questions(name: str, limit: int | None = None) -> list[Question]:
         raise ConfigError(f"dataset.limit: must be >= 1 or null, got {limit}")
     questions: list[Question] = []
     seen: set[str] = set()
-    for question in _question_set(name).load():
+    for question in _loader(name)():
         if limit is not None and len(questions) == limit:
             break
         if question.id in seen:
@@ -65,36 +68,20 @@ def load_questions(name: str, limit: int | None = None) -> list[Question]:
     return questions
 
 
-class _QuestionSet(NamedTuple):
-    load: Callable[[], Iterator[Question]]
-    needs: tuple[str | Path, ...]  # manifest names, files, or addresses on the Hugging Face hub
-
-
-def _question_set(name: str) -> _QuestionSet:
+def _loader(name: str) -> Loader:
+    """Return the function that yields the questions of a set; raises ConfigError for an unknown name."""
     if name in _SETS:
         return _SETS[name]
     path, shown = Path(name), name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
     if len(name) <= LONGEST_NAME and path.is_file():  # `is_file` raises for longer names
-        return _QuestionSet(lambda: _own_questions(path), (path,))
+        return partial(_own_questions, path)
     if name.startswith(HUB):
-        return _QuestionSet(lambda: _hub_questions(name), (name,))
+        return partial(_hub_questions, name)
     if records.suffix(path) in (".json", ".jsonl", ".csv", ".tsv"):
         raise DataError(f"{shown}: this file of questions does not exist; {SOUGHT}")
     near = difflib.get_close_matches(name, _SETS, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_SETS)}, or a .json or .jsonl file"
     raise ConfigError(f"dataset.name: {shown!r} is not a question set; {hint}")
-
-
-def _present(need: str | Path) -> bool:
-    if isinstance(need, Path):
-        return need.is_file()
-    if need.startswith(HUB):
-        from sqa.files.hub import cached_questions
-
-        return cached_questions(need) is not None
-    from sqa.data import download
-
-    return download.where(need) is not None
 
 
 def _path_of(name: str) -> Path:
@@ -209,12 +196,13 @@ def _split(where: str, field: str, value: object, language: str) -> tuple[tuple[
     return parts
 
 
-_SETS: Mapping[str, _QuestionSet] = {
-    "xqb-es": _QuestionSet(lambda: _xqb("es"), ("xqb-es",)),
-    "xqb-pl": _QuestionSet(lambda: _xqb("pl"), ("xqb-pl",)),
-    "mini-es": _QuestionSet(lambda: _mini("es"), (MINI,)),
-    "mini-pl": _QuestionSet(lambda: _mini("pl"), (MINI,)),
-    "mini-en": _QuestionSet(lambda: _mini("en"), (MINI,)),
-    "guessdev": _QuestionSet(lambda: _guessdev(), ("guessdev",)),
-    "human-buzzes": _QuestionSet(lambda: _human_buzz_questions(), ("human-buzz-questions",)),
+_SETS: Mapping[str, Loader] = {
+    "xqb-es": partial(_xqb, "es"),
+    "xqb-pl": partial(_xqb, "pl"),
+    "mini-es": partial(_mini, "es"),
+    "mini-pl": partial(_mini, "pl"),
+    "mini-en": partial(_mini, "en"),
+    "guessdev": _guessdev,
+    "human-buzzes": _human_buzz_questions,
 }
+_FILES = {"human-buzzes": "human-buzz-questions"}  # names in the manifest, if they differ

@@ -203,7 +203,7 @@ RECIPES = (
             (
                 "sqa/data/datasets.py",
                 "_SETS: Mapping",
-                '    "mine": _QuestionSet(lambda: _own_questions(_path_of("mine")), ("mine",)),',
+                '    "mine": lambda: _own_questions(_path_of("mine")),',
             ),
             ("data/manifest.yaml", "files:", MANIFEST),
         ),

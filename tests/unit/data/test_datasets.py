@@ -45,7 +45,6 @@ def test_own_file_is_read(tmp_path: Path, name: str) -> None:
     assert first.reference == ("This river flows through Cracow.", "Name this river.")
     assert (second.id, second.page) == ("7", "Counting (music)")
     assert second.sentences == (("Uno", "dos."), ("Tres.",))
-    assert datasets.available(path)
     assert datasets.load_questions(path, limit=1) == [first]
 
 

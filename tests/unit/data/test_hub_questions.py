@@ -168,4 +168,3 @@ def test_address_without_a_commit_is_refused(place: str, says: str) -> None:
     remedy = "; write hf://datasets/.*@COMMIT/.* with the 40 hexadecimal digits"
     refused(ConfigError, f"^name: 'hf://.*: {says}{remedy}", DatasetConfig, address)
     refused(ConfigError, f"^dataset.name: 'hf://.*: {says}{remedy}", datasets.load_questions, address)
-    refused(ConfigError, says, datasets.available, address)
