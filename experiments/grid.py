@@ -11,9 +11,9 @@ from experiments.contestants import Contestant, Needs, names_of, twice
 from experiments.outputs import LeftOut
 from sqa.api.experiment import Cell, Entry, Experiment, Results, source_language, with_seed
 from sqa.core.errors import DataError, SqaError
+from sqa.core.languages import code_of
 from sqa.core.schema import Count, K, Whole, checked
 from sqa.data import datasets as question_sets
-from sqa.data.languages import code_of
 from sqa.files.store import Store
 from sqa.pipeline.blocks import Workshop, workshop_of
 from sqa.pipeline.config import QualityConfig, folder_name, read_parts, to_mapping

@@ -34,10 +34,10 @@ from experiments.outputs import LeftOut
 from experiments.studies.guesser_report import knows
 from sqa.api.experiment import Results, source_language
 from sqa.core.errors import ConfigError
+from sqa.core.languages import code_of
 from sqa.core.registry import BUZZERS, GUESSERS
 from sqa.core.schema import checked
 from sqa.core.types import Question
-from sqa.data.languages import code_of
 from sqa.pipeline.config import load
 from sqa.pipeline.parts import Parts
 from sqa.report import plots

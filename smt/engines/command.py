@@ -21,8 +21,8 @@ from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of, simul
 from smt.policies.prefixes import PolicyTranslator
 from sqa.core.compute import child_environment
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.languages import Pair, certain_pair
 from sqa.core.schema import SOUGHT, File, Whole, checked
-from sqa.data.languages import Pair, certain_pair
 from sqa.files.atomic import file_digest
 from sqa.files.store import digest
 from sqa.files.target_words import Cleaner

@@ -24,7 +24,7 @@ from smt.models.bundle import save_model
 from smt.models.transformer import ModelConfig, Transformer, sinusoid_halves
 from smt.models.vocab_bpe import SPECIAL, Bpe, BpeVocabulary, Cutting
 from sqa.core.errors import ConfigError, DataError
-from sqa.data.languages import certain
+from sqa.core.languages import certain
 from sqa.files import records
 from sqa.files.atomic import file_digest
 

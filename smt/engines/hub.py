@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.languages import Pair, certain_pair, code_of
 from sqa.core.registry import did_you_mean
-from sqa.data.languages import Pair, certain_pair, code_of
 from sqa.files.hub import check_folder
 
 MODEL_TYPES = ("marian", "m2m_100", "mbart")  # config.json's model_type; NLLB is an m2m_100

@@ -27,12 +27,11 @@ from smt.policies.chosen import PolicyK, PolicyN, policy_of
 from smt.policies.policy import Words
 from smt.policies.prefixes import PolicyTranslator
 from sqa.core.errors import DataError
-from sqa.core.languages import language_of
+from sqa.core.languages import certain_pair, code_of, language_of
 from sqa.core.own import OwnPart
 from sqa.core.registry import POLICIES
 from sqa.core.schema import Count, Whole, checked, parse_k
 from sqa.core.types import Emission, Question
-from sqa.data.languages import certain_pair, code_of
 from sqa.files.store import digest
 from sqa.net.chat import Reply, Task
 from sqa.net.endpoint import CHAT, PLAIN, EndpointConfig

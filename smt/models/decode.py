@@ -33,8 +33,8 @@ from torch import Tensor
 from smt.models.beam import Beam, BeamSearch
 from smt.models.stepper import Begun, Stepper, Writer, Written, by_length
 from smt.policies.waitk import FULL, Schedule
+from sqa.core.languages import Pair
 from sqa.core.types import Emission, Question
-from sqa.data.languages import Pair
 
 ALIVE = 0.75  # finished sentences are dropped when fewer than this share are live; dropping each at once costs more
 CHOICES = 16

@@ -25,8 +25,8 @@ from smt.models.transformer_stepper import TransformerWriter
 from smt.policies.chosen import PolicyConfig, PolicyK, PolicyN, policy_of
 from smt.policies.prefixes import PolicyTranslator, Remembered
 from smt.policies.waitk import Schedule, Unit
+from sqa.core.languages import pair_of
 from sqa.core.schema import File, parse_k
-from sqa.data.languages import pair_of
 from sqa.files.devices import CPU, Arithmetic, Device, Dtype, Place, place
 from sqa.files.store import digest
 

@@ -39,9 +39,8 @@ from smt.models.stepper import Begun, Rules
 from smt.statistical.packed import CONFIG, PHRASES, Phrase, is_packed, read_phrases
 from sqa.core.answers import STROKES, unmarked
 from sqa.core.errors import ConfigError
-from sqa.core.languages import language_of
+from sqa.core.languages import language_of, pair_of
 from sqa.core.paths import DATA
-from sqa.data.languages import pair_of
 from sqa.data.priors import form, strip_edges
 from sqa.files.atomic import joined_digest
 from sqa.files.records import parse_json

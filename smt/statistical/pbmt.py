@@ -19,10 +19,10 @@ from smt.statistical.model import LANGUAGE, TABLE, Decoding, read_model
 from smt.statistical.packed import is_packed, unpacked
 from smt.statistical.phrase_table import longest_source
 from sqa.core.errors import DataError
+from sqa.core.languages import pair_of
 from sqa.core.packages import need
 from sqa.core.paths import DATA
 from sqa.core.schema import File
-from sqa.data.languages import pair_of
 from sqa.files.store import digest
 
 VERSION = 1  # increase when the output of a model changes

@@ -16,12 +16,12 @@ from sqa.api.runs import Run, part_names
 from sqa.core.compute import set_for
 from sqa.core.differences import compare_levels, interval_over_levels
 from sqa.core.errors import ConfigError
+from sqa.core.languages import code_of
 from sqa.core.paths import DATA
 from sqa.core.registry import TRANSLATORS, did_you_mean
 from sqa.core.schema import FULL, K
 from sqa.core.types import Floats
 from sqa.data.datasets import load_questions
-from sqa.data.languages import code_of
 from sqa.pipeline import paired
 from sqa.pipeline.config import RunConfig, run_from_mapping, to_mapping
 from sqa.pipeline.folder import RunFolder

@@ -149,7 +149,7 @@ def _question(
     """Return a validated question; `where` names file and record in errors."""
     problem, hint, given = "", "", language
     if isinstance(given, str) and not (len(given) == 2 and given.islower()):
-        from sqa.data.languages import code_of
+        from sqa.core.languages import code_of
 
         language = code_of(given)
     if not isinstance(source, list):

@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from sqa.core import answers
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.languages import code_of
 from sqa.data import download, sentences
-from sqa.data.languages import code_of
 from sqa.files import records
 
 Fold = Literal["guesser", "buzzer", "dev"]

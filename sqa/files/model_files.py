@@ -16,7 +16,6 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.core.packages import need
 from sqa.core.paths import DATA
 from sqa.core.registry import did_you_mean
 from sqa.core.schema import SOUGHT
@@ -79,6 +78,8 @@ def _unpacked(file: Path) -> bytes:
 
     Raises DataError if it is damaged, states no size, or unpacks to more than MAX_RATIO times its own size.
     """
+    from sqa.core.packages import need
+
     need("zstandard", str(file))
     import zstandard
 

@@ -48,7 +48,7 @@ TARGETS: dict[str, str] = {  # base -> "module:attribute" of the metric, which d
     "answered": f"{_ANSWERED}:RunAnswers",
     "answered-lag": f"{_ANSWERED}:RunAnswersLag",
     "negations": f"{_TEXTS}.names:negation_agreement",
-    "lbleu": f"{_TEXTS}.latency_bleu:LatencyBleu",
+    "lbleu": f"{_TEXTS}.bleu:LatencyBleu",
     **{formula.name: "" for formula in FORMULAS.values() if formula.of_runs},
     "ne": "sqa.metrics.revision:erasure",
     "answer-lag": f"{_QA}:AnswerLag",

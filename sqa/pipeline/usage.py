@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqa.core.answers import key
 from sqa.core.errors import ConfigError, DataError
+from sqa.core.languages import code_of
 from sqa.core.own import short
 from sqa.core.paths import DATA
 from sqa.core.types import Buzz, Question
-from sqa.data.languages import code_of
 from sqa.files.atomic import write_bytes
 from sqa.files.records import parse_json
 from sqa.files.store import Stage, Store

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, structs
 
 from sqa.core.errors import ConfigError, DataError
-from sqa.data.languages import certain, code_of
+from sqa.core.languages import certain, code_of
 from sqa.files.atomic import bytes_digest, write_text
 from sqa.files.records import converted, numbered_lines
 

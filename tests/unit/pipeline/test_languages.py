@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sqa.core.errors import ConfigError
-from sqa.data.languages import certain_pair, code_of, pair_of
+from sqa.core.languages import certain_pair, code_of, pair_of
 from sqa.files.store import Store
 from sqa.pipeline import engine
 from sqa.pipeline.blocks import Workshop
