@@ -109,30 +109,21 @@ def pinned(address: str, key: str = "dataset.name") -> dict[str, Any]:
     )
 
 
-def cached_questions(address: str) -> Path | None:
-    """Return the path of a question file in the local cache, or None if it is not there."""
+def questions_file(address: str) -> Path:
+    """Return the path of a question file in the local cache; download it if needed, or raise DataError."""
     place = pinned(address)
     need("huggingface_hub", "a question file on the Hugging Face hub")
-    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
     try:
-        copy = try_to_load_from_cache(**place)
+        if isinstance(copy := try_to_load_from_cache(**place), str):
+            return Path(copy)
+        size = get_hf_file_metadata(hf_hub_url(**place)).size
+        if size is not None and size <= MAX_QUESTIONS:
+            return Path(hf_hub_download(**place))
     except HFValidationError as error:
         raise ConfigError(f"dataset.name: {address!r}: {error}") from error
-    return Path(copy) if isinstance(copy, str) else None
-
-
-def questions_file(address: str) -> Path:
-    """Return the path of a question file in the local cache; download it if needed, or raise DataError."""
-    if copy := cached_questions(address):
-        return copy
-    from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
-
-    try:
-        size = get_hf_file_metadata(hf_hub_url(**pinned(address))).size
-        if size is not None and size <= MAX_QUESTIONS:
-            return Path(hf_hub_download(**pinned(address)))
     except Exception as error:  # each major version of the library has another HTTP client with its own errors
         reason = str(error).strip().partition("\n")[0]
         raise DataError(f"{address}: the Hugging Face hub did not provide it: {reason}") from error
