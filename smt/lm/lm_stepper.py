@@ -24,7 +24,7 @@ from smt.lm.base import Base
 from smt.lm.network import CausalLM, Memory, mask_of
 from smt.lm.tokenizer import OFFSET, Layout, Tokens
 from smt.models.int8 import Matrix8, multiplied, quantised
-from smt.models.stepper import GROWTH, SIZE, Bonus, Rules, State, at_most, lengthen
+from smt.models.stepper import GROWTH, Bonus, Rules, State, at_most, lengthen
 from smt.policies.waitk import HIDDEN_WORD, Schedule, pad
 from smt.statistical.lexicon import Glosses
 
@@ -65,13 +65,6 @@ class LmWriter:
     def device(self) -> torch.device:
         """Return the device of the weights."""
         return self.model.device
-
-    @property
-    def row_bytes(self) -> int:
-        """Return the memory in bytes of a hypothesis: keys and values of source and target, and copies of scores."""
-        c = self.model.config
-        numbers = 4 * SIZE * c.num_hidden_layers * c.num_key_value_heads * c.head_dim + 8 * len(self.numbers)
-        return int(4 * numbers)
 
     def scores(self, states: Tensor) -> Tensor:
         """Return the scores of the V pieces, float32 (B, V), for states (B, D)."""

@@ -38,16 +38,20 @@ from sqa.core.types import Emission, Question
 
 ALIVE = 0.75  # finished sentences are dropped when fewer than this share are live; dropping each at once costs more
 CHOICES = 16
-ROWS = 4096  # maximum hypotheses decoded together on a GPU; more are not faster
+ROWS = 4096  # hypotheses decoded together on a GPU; more are not faster
 
 
 @torch.inference_mode()
 def decode_batch(
     writer: Writer, sentences: Sequence[Sequence[str]], schedule: Schedule, beam: Beam | None = None
 ) -> list[list[Written]]:
-    """Translate complete sentences in batches, greedily if `beam` is None; an empty sentence gives no words."""
+    """Translate complete sentences in batches, greedily if `beam` is None; an empty sentence gives no words.
+
+    A batch that does not fit into the memory of a GPU is halved.
+    """
+    rows = ROWS if writer.device.type == "cuda" else writer.batch
     written: list[list[Written]] = [[] for _ in sentences]
-    waiting = by_length(sentences, max(1, rows_at_once(writer) // (beam.n if beam else 1)))
+    waiting = by_length(sentences, max(1, rows // (beam.n if beam else 1)))
     while waiting:
         numbers = waiting.pop(0)
         if (words := _words_of(writer, [sentences[i] for i in numbers], schedule, beam)) is None:
@@ -57,13 +61,6 @@ def decode_batch(
         for i, of_sentence in zip(numbers, words, strict=True):
             written[i] = of_sentence
     return written
-
-
-def rows_at_once(writer: Writer) -> int:
-    """Return the number of hypotheses to decode together; they may use half of a GPU's free memory."""
-    if writer.device.type != "cuda":
-        return writer.batch
-    return min(ROWS, torch.cuda.mem_get_info(writer.device)[0] // 2 // writer.row_bytes)
 
 
 def _words_of(

@@ -103,7 +103,6 @@ class Rules:
         return torch.where(repeats, candidate, self.nothing)
 
 
-SIZE = 128  # assumed number of pieces of a long sentence
 GROWTH = 32  # number of target positions by which caches and hypotheses grow
 
 
@@ -258,10 +257,6 @@ class Writer(Protocol):
     @property
     def device(self) -> torch.device:
         """Return the device of the weights."""
-
-    @property
-    def row_bytes(self) -> int:
-        """Return the memory in bytes of a hypothesis, for a sentence of SIZE pieces."""
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> Stepper:
         """Return a stepper of complete, non-empty sentences before the first READ, with n adjacent rows each."""

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from smt.models.stepper import GROWTH, SIZE, Bonus, Rules, State, at_most, lengthen
+from smt.models.stepper import GROWTH, Bonus, Rules, State, at_most, lengthen
 from smt.models.transformer import LEXICON_FLOOR, KeyValue, Memory, Transformer
 from smt.models.vocab import BOS, EOS, PAD, UNK, Vocabulary
 from smt.policies.waitk import HIDDEN_WORD, Schedule, pad
@@ -47,12 +47,6 @@ class TransformerWriter:
         self.rules = Rules(
             vocabulary.starts_word, vocabulary.joins_next, never, vocabulary.has_digit, EOS, PAD, self.device
         )
-
-    @property
-    def row_bytes(self) -> int:
-        """Return the memory in bytes of a hypothesis: keys and values of source and target, and copies of scores."""
-        c = self.model.config
-        return 4 * (4 * SIZE * c.decoder_layers * c.width + 8 * c.vocabulary)
 
     def begin(self, sentences: Sequence[Sequence[str]], schedule: Schedule, n: int = 1) -> TransformerStepper:
         """Return a stepper of complete, non-empty sentences before the first READ, with n adjacent rows each."""
