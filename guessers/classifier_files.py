@@ -47,18 +47,14 @@ def read(
     tensors, config = read_tensors(folder, kind, version)
     try:
         words, titles = unpack_strings(tensors.pop("words")), unpack_strings(tensors.pop("titles"))
-        with torch.device("meta"):  # a config may state any size, so shapes are compared before allocation
-            planned, _ = make(config, dict(tensors), words, titles)
-        network_shapes = {name: tuple(value.shape) for name, value in planned.state_dict().items() if value.ndim}
-        if wrong := sorted(name for name, shape in network_shapes.items() if tensors[name].shape != shape):
-            raise ValueError(f"{wrong[0]} has shape {tensors[wrong[0]].shape}, expected {network_shapes[wrong[0]]}")
-        network, parts = make(config, tensors, words, titles)
+        with torch.device("meta"):  # a config may state any size, so no memory is allocated for it
+            network, parts = make(config, tensors, words, titles)
         state = {name: torch.from_numpy(array) for name, array in dequantise(tensors).items()}
         if (state["norm.running_var"] < 0).any():
             raise ValueError("norm.running_var has a negative variance")
-        network.load_state_dict(state | {"norm.num_batches_tracked": torch.tensor(0)})
+        network.load_state_dict(state | {"norm.num_batches_tracked": torch.tensor(0)}, assign=True)
     except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-        reason = " ".join(str(error).split())
+        reason = " ".join(str(error).split()[:30])
         raise DataError(f"{folder}: not a {kind.upper()} guesser of this version ({reason}); train it again") from error
     return parts
 

@@ -111,7 +111,8 @@ def load_model(folder: Path) -> tuple[Transformer, AnyVocabulary, dict[str, Any]
         about = dict(config["about"])
         model = _filled(ModelConfig(**{**config["model"], "dropout": 0.0}), load(content(folder / "model.safetensors")))
     except (ConfigError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
-        raise DataError(f"{folder}: not a translator of this program: {str(error).splitlines()[0]}") from error
+        reason = " ".join(str(error).split()[:30])
+        raise DataError(f"{folder}: not a translator of this program: {reason}") from error
     check_weights(folder, model.state_dict().items())
     vocabulary = VOCABULARIES[vocabulary_file.name].load(vocabulary_file)
     sizes = (vocabulary.source_size, vocabulary.size)
@@ -124,18 +125,14 @@ def load_model(folder: Path) -> tuple[Transformer, AnyVocabulary, dict[str, Any]
 def _filled(config: ModelConfig, stored: dict[str, Tensor]) -> Transformer:
     """Return the network of a configuration with these weights.
 
-    Raises ValueError or RuntimeError if they do not fit.  A configuration may state any size, so shapes are compared
-    before a network is allocated.
+    Raises ValueError or RuntimeError if they do not fit.  A configuration may state any size, so no memory is allocated
+    for it.
     """
     if max(config.encoder_layers, config.decoder_layers) > len(stored):
         raise ValueError(f"{config.encoder_layers} and {config.decoder_layers} layers, {len(stored)} tensors")
     with torch.device("meta"):
-        planned = Transformer(config).state_dict()
-    for name, value in planned.items():
-        if stored[name].shape != value.shape:
-            raise ValueError(f"{name} has shape {tuple(stored[name].shape)}, expected {tuple(value.shape)}")
-    model = Transformer(config)
-    model.load_state_dict(_unpack(stored))
+        model = Transformer(config)
+    model.load_state_dict(_unpack(stored), assign=True)
     if config.lexicon_width:
         ids, probabilities = model.lexicon_ids, model.lexicon_probabilities
         if ids.min() < 0 or ids.max() >= config.vocabulary or probabilities.min() < 0 or probabilities.max() > 1:
